@@ -7,8 +7,8 @@
  *           [--quick] <folder>
  *
  * Without an option of the second line everything is run that docs/performance.md shows. With one or more of them, what
- * is run on such data (with --only as well, also what is not run on such data otherwise). Works in <folder>/bench. --keep leaves there what workloads start from
- * and takes what an earlier run left, so that a figure comes sooner: not across changes of the format. With --quick
+ * is run on such data (with --only as well, also what is not run on such data otherwise). Works in <folder>/bench. --keep leaves there what
+ * workloads start from and takes what an earlier run left, so that a figure comes sooner: not across changes of the format. With --quick
  * the figures mean nothing.
  *
  * One process of those that it starts, to be looked at with a profiler after a run with --keep:
@@ -46,7 +46,8 @@ static const data_kind plan[] = {
     { 10000, "uuid", 4096, 0, 0, 0 },   { 8, "uuid", 16 << 20, 0, 0, 0 }, /* large values */
 };
 static const data_kind quick_plan[] = {
-    { 2000, "uuid", 100, 0, 0, 1 }, { 2000, "uuid", 100, 0, 1, 1 }, { 1000, "contact", 100, 0, 0, 1 }, { 100, "long", 100, 0, 0, 1 }, { 20, "uuid", 70000, 256, 0, 1 },
+    { 2000, "uuid", 100, 0, 0, 1 }, { 2000, "uuid", 100, 0, 1, 1 },   { 1000, "contact", 100, 0, 0, 1 },
+    { 100, "long", 100, 0, 0, 1 },  { 20, "uuid", 70000, 256, 0, 1 },
 };
 
 /* ---- options ---- */
@@ -150,7 +151,8 @@ static size_t given_kinds(data_kind kinds[KINDS_MAX]) {
             kind.value_size = given.value_size;
             kind.budget = given.budget;
             kind.is_sqlite = given.is_sqlite;
-            if ((strcmp(given.ids, "both") == 0 && strcmp(kind.ids, "long") != 0) || strcmp(given.ids, kind.ids) == 0) kinds[count++] = kind;
+            if ((strcmp(given.ids, "both") == 0 && strcmp(kind.ids, "long") != 0) || strcmp(given.ids, kind.ids) == 0)
+                kinds[count++] = kind;
         }
     return count;
 }

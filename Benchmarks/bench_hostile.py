@@ -24,7 +24,12 @@ def write(folder, versions):
     for name in ("versions", "changes"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     for number, (id, predecessors, changes) in enumerate(versions):
-        content = {"identifier": id, "predecessors": dict(zip(("idOfFirst", "idOfSecond"), predecessors)), "timestamp": number, "metadata": []}
+        content = {
+            "identifier": id,
+            "predecessors": dict(zip(("idOfFirst", "idOfSecond"), predecessors)),
+            "timestamp": number,
+            "metadata": [],
+        }
         (folder / "changes" / id).write_text(json.dumps(changes))
         (folder / "versions" / id).write_text(json.dumps({"version": content}))
 

@@ -262,10 +262,16 @@ static int measure(const char *folder, const char *storage, size_t size) {
         void (*step)(const place *);
         int copies, copies_in_records; /* at most: with file storage, with others */
     } steps[] = {
-        { "store, in pieces, size told", store_told, 0, 2 }, { "store, in pieces", store_untold, 0, 2 },
-        { "store", store_value, 2, 2 }, { "fetch", fetch_value, 1, 1 }, { "read in parts", read_parts, 0, 0 },
-        { "send to a folder", send_value, 2, 2 }, { "retrieve from it", retrieve_value, 1, 1 },
-        { "fetch what was retrieved", fetch_retrieved, 1, 1 }, { "write a snapshot", write_snapshot, 2, 2 }, { "restore it", restore_snapshot, 2, 2 },
+        { "store, in pieces, size told", store_told, 0, 2 },
+        { "store, in pieces", store_untold, 0, 2 },
+        { "store", store_value, 2, 2 },
+        { "fetch", fetch_value, 1, 1 },
+        { "read in parts", read_parts, 0, 0 },
+        { "send to a folder", send_value, 2, 2 },
+        { "retrieve from it", retrieve_value, 1, 1 },
+        { "fetch what was retrieved", fetch_retrieved, 1, 1 },
+        { "write a snapshot", write_snapshot, 2, 2 },
+        { "restore it", restore_snapshot, 2, 2 },
         { "fetch what was restored", fetch_restored, 1, 1 },
     };
     int failures = 0;
@@ -290,7 +296,8 @@ static int measure(const char *folder, const char *storage, size_t size) {
         double above = cost.bytes > base ? cost.bytes - base : 0;
         double copies = place.storage == LLVS_STORAGE_FILE ? steps[i].copies : steps[i].copies_in_records;
         int is_good = above <= copies * (double)size + slack;
-        printf("  %-28s %7.0f MiB  %5.2f copies  %6.2f s%s\n", steps[i].name, above / 1048576, above / (double)size, cost.seconds, is_good ? "" : "  TOO MUCH");
+        printf("  %-28s %7.0f MiB  %5.2f copies  %6.2f s%s\n", steps[i].name, above / 1048576, above / (double)size, cost.seconds,
+               is_good ? "" : "  TOO MUCH");
         failures += !is_good;
     }
     remove_folder(folder);

@@ -30,7 +30,10 @@ SIDES = ("ours", "yardstick")
 
 def connect(path):
     """The connection and the schema that yardstick.sql fixes."""
-    sections = {part.split("\n", 1)[0]: part.split("\n", 1)[1] for part in (Path(__file__).parent / "yardstick.sql").read_text().split("-- name: ")[1:]}
+    sections = {
+        part.split("\n", 1)[0]: part.split("\n", 1)[1]
+        for part in (Path(__file__).parent / "yardstick.sql").read_text().split("-- name: ")[1:]
+    }
     database = sqlite3.connect(path, isolation_level=None, cached_statements=64)
     database.executescript(sections["connection"] + "PRAGMA synchronous = NORMAL;" + sections["schema"].split("-- One")[0])
     return database
@@ -174,7 +177,10 @@ def main():
         ratio = ours / yardstick
         reached = ratio >= goal if better == "more" else ratio <= goal
         verdict = "-" if options.quick else "reached" if reached else "MISSED"
-        print(f"  {label:40} {ours:12.6g} {yardstick:12.6g} {unit:6} {ratio:8.3f}x  {'>=' if better == 'more' else '<='} {goal:g}x{'':8} {verdict}")
+        print(
+            f"  {label:40} {ours:12.6g} {yardstick:12.6g} {unit:6} {ratio:8.3f}x  {'>=' if better == 'more' else '<='} {goal:g}x{'':8}"
+            f" {verdict}"
+        )
         if options.json:
             row = {"workload": "python", "metric": metric, "label": label, "unit": unit, "n": options.n, "ids": "uuid", "value_size": 100,
                    "storage": "file", "runs": options.runs, "ours": ours, "yardstick": yardstick, "ratio": ratio, "goal": goal,

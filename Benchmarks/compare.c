@@ -12,7 +12,8 @@ enum { PATH_SIZE = 4096 };
 static const char *const side_names[2] = { "ours", "yardstick" };
 static const char *const fixture_names[FIXTURES] = { "empty", "loaded", "updated", "long", "opened", "exchanged" };
 
-static metrics start(const comparison *comparison, const data_kind *kind, int side, const char *what, const char *which, const char *folder, int takes_memory) {
+static metrics start(const comparison *comparison, const data_kind *kind, int side, const char *what, const char *which, const char *folder,
+                     int takes_memory) {
     char count[32], value_size[32], budget[32];
     char *arguments[20];
     size_t i = 0;
@@ -33,8 +34,8 @@ static metrics start(const comparison *comparison, const data_kind *kind, int si
 /* ---- what workloads start from ---- */
 
 static void fixture_path(char *path, const comparison *comparison, const data_kind *kind, int side, fixture which) {
-    snprintf(path, PATH_SIZE, "%s/%zu-%s-%zu-%s-%s%s", comparison->folder, kind->count, kind->ids, kind->value_size, fixture_names[which], side_names[side],
-             side == 0 && kind->is_sqlite ? "-sqlite" : "");
+    snprintf(path, PATH_SIZE, "%s/%zu-%s-%zu-%s-%s%s", comparison->folder, kind->count, kind->ids, kind->value_size, fixture_names[which],
+             side_names[side], side == 0 && kind->is_sqlite ? "-sqlite" : "");
 }
 
 static void prepare(const comparison *comparison, const data_kind *kind, int side, fixture which) {
@@ -64,7 +65,9 @@ void remove_fixtures(const comparison *comparison, const data_kind *kind, const 
 
 /* Figures that follow from the others and from what is on disk. */
 static void derive(metrics *found, const data_kind *kind, const workload *workload, disk_size before, disk_size after) {
-    double payload = (double)kind->count * (double)(kind->value_size + (strcmp(kind->ids, "long") == 0 ? LONG_ID_SIZE : strcmp(kind->ids, "contact") == 0 ? 44 : 36));
+    double payload = (double)kind->count * (double)(kind->value_size + (strcmp(kind->ids, "long") == 0      ? LONG_ID_SIZE
+                                                                        : strcmp(kind->ids, "contact") == 0 ? 44
+                                                                                                            : 36));
     double saved = metric_named(found, "saved");
     if (workload->from == EMPTY) {
         set_metric(found, "disk_of_payload", after.apparent / payload);
@@ -128,5 +131,6 @@ void compare(const comparison *comparison, const data_kind *kind, const workload
     figures.sides = sides;
     figures.is_quick = comparison->is_quick;
     print_rows(&figures, workload->name, comparison->json);
-    if (figures.others > SHARE_TOLERATED && !comparison->is_quick) printf("  WARNING: others took %.0f %% of the processors meanwhile\n", figures.others * 100);
+    if (figures.others > SHARE_TOLERATED && !comparison->is_quick)
+        printf("  WARNING: others took %.0f %% of the processors meanwhile\n", figures.others * 100);
 }

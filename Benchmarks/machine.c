@@ -27,9 +27,9 @@ static void read_line(const char *path, const char *name, char *to, size_t size)
 }
 
 static const char *file_system(const char *folder) {
-    static const struct { long type; const char *name; } known[] = {
-        { 0xEF53, "ext4" }, { 0x58465342, "xfs" }, { 0x9123683E, "btrfs" }, { 0x01021994, "tmpfs" }, { 0x794C7630, "overlayfs" }, { 0x2FC12FC1, "zfs" }, { 0x6969, "nfs" }
-    };
+    static const struct { long type; const char *name;
+    } known[] = { { 0xEF53, "ext4" },          { 0x58465342, "xfs" }, { 0x9123683E, "btrfs" }, { 0x01021994, "tmpfs" },
+                  { 0x794C7630, "overlayfs" }, { 0x2FC12FC1, "zfs" }, { 0x6969, "nfs" } };
     struct statfs status;
     size_t i;
     if (statfs(folder, &status) != 0) return "?";
@@ -51,11 +51,14 @@ void describe_machine(const char *folder, FILE *json) {
     /* What whoever built the kernel added to its version means nothing elsewhere. */
     system.release[strspn(system.release, "0123456789.")] = 0;
     load[strcspn(load, " ")] = 0;
-    printf("llvs %s, SQLite %s, %s, %ld cores, %.0f GiB, %s, Linux %s, load average %s\n", llvs_version_string(), sqlite3_libversion(), processor, cores,
-           gigabytes, file_system(folder), system.release, load);
+    printf("llvs %s, SQLite %s, %s, %ld cores, %.0f GiB, %s, Linux %s, load average %s\n", llvs_version_string(), sqlite3_libversion(),
+           processor, cores, gigabytes, file_system(folder), system.release, load);
     if (json)
-        fprintf(json, "{\"about\": {\"llvs\": \"%s\", \"sqlite\": \"%s\", \"processor\": \"%s\", \"cores\": %ld, \"gigabytes\": %.0f, \"file_system\": \"%s\", \"kernel\": \"%s\", \"load\": %s}}\n",
-                llvs_version_string(), sqlite3_libversion(), processor, cores, gigabytes, file_system(folder), system.release, load[0] == '?' ? "null" : load);
+        fprintf(json,
+                "{\"about\": {\"llvs\": \"%s\", \"sqlite\": \"%s\", \"processor\": \"%s\", \"cores\": %ld, \"gigabytes\": %.0f, "
+                "\"file_system\": \"%s\", \"kernel\": \"%s\", \"load\": %s}}\n",
+                llvs_version_string(), sqlite3_libversion(), processor, cores, gigabytes, file_system(folder), system.release,
+                load[0] == '?' ? "null" : load);
 }
 
 /* Seconds that all processors together were neither idle nor waiting for a disk. */
@@ -63,7 +66,8 @@ static double busy_seconds(void) {
     double user = 0, nice = 0, system = 0, idle, waiting, interrupts = 0, softly = 0, stolen = 0;
     FILE *file = fopen("/proc/stat", "r");
     if (file) {
-        if (fscanf(file, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle, &waiting, &interrupts, &softly, &stolen) < 3) user = nice = system = 0;
+        if (fscanf(file, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle, &waiting, &interrupts, &softly, &stolen) < 3)
+            user = nice = system = 0;
         fclose(file);
     }
     return (user + nice + system + interrupts + softly + stolen) / (double)sysconf(_SC_CLK_TCK);
@@ -85,7 +89,8 @@ moment moment_now(void) {
 
 double share_of_others(moment since) {
     moment until = moment_now();
-    double share = (until.busy - since.busy - (until.ours - since.ours)) / (until.seconds - since.seconds) / (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double share =
+        (until.busy - since.busy - (until.ours - since.ours)) / (until.seconds - since.seconds) / (double)sysconf(_SC_NPROCESSORS_ONLN);
     return share > 0 ? share : 0;
 }
 
@@ -94,5 +99,6 @@ void warn_of_others(void) {
     double share;
     sleep(1);
     share = share_of_others(start);
-    if (share > SHARE_TOLERATED) printf("WARNING: others take %.0f %% of the processors: times mean little, ratios something.\n", share * 100);
+    if (share > SHARE_TOLERATED)
+        printf("WARNING: others take %.0f %% of the processors: times mean little, ratios something.\n", share * 100);
 }

@@ -92,7 +92,9 @@ def draw_ratios(rows):
         for i, n in enumerate(sizes):
             if n in by_n:
                 a, b = sorted((x_of(1), x_of(times_better(by_n[n]))))
-                parts.append(f'<rect x="{a:.1f}" y="{y + 14 * i:.1f}" width="{max(b - a, 1):.1f}" height="12" fill="{COLOURS[i % len(COLOURS)]}"/>')
+                parts.append(
+                    f'<rect x="{a:.1f}" y="{y + 14 * i:.1f}" width="{max(b - a, 1):.1f}" height="12" fill="{COLOURS[i % len(COLOURS)]}"/>'
+                )
     return svg(width, height, parts)
 
 
@@ -170,8 +172,12 @@ def name_of(kind):
 
 
 def table(heads, lines):
-    return ["| " + " | ".join(heads) + " |", "|" + "|".join("---:" if head in ("ours", "yardstick", "ratio") else "---" for head in heads) + "|",
-            *("| " + " | ".join(line) + " |" for line in lines), ""]
+    return [
+        "| " + " | ".join(heads) + " |",
+        "|" + "|".join("---:" if head in ("ours", "yardstick", "ratio") else "---" for head in heads) + "|",
+        *("| " + " | ".join(line) + " |" for line in lines),
+        "",
+    ]
 
 
 def name_of_row(row, main):
@@ -202,7 +208,11 @@ def goals(rows):
             at = f"{row['n']:,}{', SQLite storage' if storage == 'sqlite' else ''}{f', budget {budget} MiB' if budget != 64 else ''}"
             lines.append([name, at, *cells(row)])
             verdicts.append(row["reached"])
-    return [f"{sum(verdicts)} of {len(verdicts)} reached.", "", *table(["", "values", "unit", "ours", "yardstick", "ratio", "to reach", ""], lines)]
+    return [
+        f"{sum(verdicts)} of {len(verdicts)} reached.",
+        "",
+        *table(["", "values", "unit", "ours", "yardstick", "ratio", "to reach", ""], lines),
+    ]
 
 
 def all_tables(rows):
@@ -210,18 +220,25 @@ def all_tables(rows):
     for kind in dict.fromkeys(map(kind_of, rows)):
         chosen = [row for row in rows if kind_of(row) == kind]
         out += [f"## {name_of(kind)}", "", f"Medians of {chosen[0]['runs']}.", ""]
-        out += table(["", "unit", "ours", "yardstick", "ratio", "to reach", ""], [[row["label"].replace("  ", "– "), *cells(row)] for row in chosen])
+        out += table(
+            ["", "unit", "ours", "yardstick", "ratio", "to reach", ""], [[row["label"].replace("  ", "– "), *cells(row)] for row in chosen]
+        )
     return out
 
 
 def about(entries, rows):
     lines = []
     for entry in entries:
-        lines.append(f"{entry['processor']}, {entry['cores']} cores, {entry['gigabytes']} GiB of memory, {entry['file_system']}, Linux {entry['kernel']}, SQLite {entry['sqlite']}.")
+        lines.append(
+            f"{entry['processor']}, {entry['cores']} cores, {entry['gigabytes']} GiB of memory, {entry['file_system']}, Linux"
+            f" {entry['kernel']}, SQLite {entry['sqlite']}."
+        )
     shares = [row["others"] for row in rows if "others" in row]
     if shares and max(shares) > 0.1:
-        lines.append(f"While the workloads ran, other programs took {sum(shares) / len(shares):.0%} of the processors (at most {max(shares):.0%}): "
-                     "the ratios can be trusted to some tens of percent, the absolute times less.")
+        lines.append(
+            f"While the workloads ran, other programs took {sum(shares) / len(shares):.0%} of the processors (at most {max(shares):.0%}): "
+            "the ratios can be trusted to some tens of percent, the absolute times less."
+        )
     elif shares:
         lines.append("Nothing else ran meanwhile.")
     return " ".join(dict.fromkeys(lines))
@@ -243,8 +260,19 @@ def main():
     pictures.mkdir(exist_ok=True)
     (pictures / "ratio.svg").write_text(draw_ratios(rows))
     (pictures / "cost.svg").write_text(draw_costs(rows))
-    (pictures / "figures.md").write_text("\n".join([
-        "# All figures", "", "Written by `scripts/bench --plot`; [performance.md](../performance.md) says how they are measured.", "", note, "", *all_tables(rows)]))
+    (pictures / "figures.md").write_text(
+        "\n".join(
+            [
+                "# All figures",
+                "",
+                "Written by `scripts/bench --plot`; [performance.md](../performance.md) says how they are measured.",
+                "",
+                note,
+                "",
+                *all_tables(rows),
+            ]
+        )
+    )
     replace_between_markers(document, "\n".join([note, "", *goals(rows)]))
 
 

@@ -29,8 +29,10 @@ static double found(const char *workload, const char *metric, const data_kind *k
     size_t i;
     for (i = 0; i < finding_count; i++) {
         const finding *it = &findings[i];
-        if (strcmp(it->workload, workload) == 0 && strcmp(it->metric, metric) == 0 && it->kind.count == count && strcmp(it->kind.ids, kind->ids) == 0
-            && it->kind.value_size == kind->value_size && it->kind.budget == kind->budget && it->kind.is_sqlite == kind->is_sqlite) return it->figures[side];
+        if (strcmp(it->workload, workload) == 0 && strcmp(it->metric, metric) == 0 && it->kind.count == count &&
+            strcmp(it->kind.ids, kind->ids) == 0 && it->kind.value_size == kind->value_size && it->kind.budget == kind->budget &&
+            it->kind.is_sqlite == kind->is_sqlite)
+            return it->figures[side];
     }
     return NAN;
 }
@@ -67,13 +69,16 @@ static judged judge(const row *row, const data_kind *kind, double ours, double r
 static void print_json(FILE *json, const row *row, const figures *figures, double ours, double theirs, judged judged) {
     const data_kind *kind = figures->kind;
     double ratio = ours / theirs;
-    fprintf(json, "{\"workload\": \"%s\", \"metric\": \"%s\", \"label\": \"%s\", \"unit\": \"%s\", \"n\": %zu, \"ids\": \"%s\", \"value_size\": %zu, \"storage\": \"%s\", \"budget\": %zu, \"runs\": %d, \"others\": %.3f, \"ours\": %.9g",
-            row->workload, row->metric, row->label, row->unit, kind->count, kind->ids, kind->value_size, kind->is_sqlite ? "sqlite" : "file",
-            kind->budget ? kind->budget : 64, kind->runs, figures->others, ours);
+    fprintf(json,
+            "{\"workload\": \"%s\", \"metric\": \"%s\", \"label\": \"%s\", \"unit\": \"%s\", \"n\": %zu, \"ids\": \"%s\", \"value_size\": "
+            "%zu, \"storage\": \"%s\", \"budget\": %zu, \"runs\": %d, \"others\": %.3f, \"ours\": %.9g",
+            row->workload, row->metric, row->label, row->unit, kind->count, kind->ids, kind->value_size,
+            kind->is_sqlite ? "sqlite" : "file", kind->budget ? kind->budget : 64, kind->runs, figures->others, ours);
     if (!isnan(theirs)) fprintf(json, ", \"yardstick\": %.9g", theirs);
     if (isfinite(ratio)) fprintf(json, ", \"ratio\": %.6g", ratio);
-    if (judged.kind != NO_GOAL) fprintf(json, ", \"goal\": %.6g, \"goal_is\": \"%s\", \"goal_at_this_n\": %s, \"reached\": %s", judged.goal, judged.kind == RATIO ? "ratio" : "absolute",
-                                        judged.is_meant ? "true" : "false", judged.is_reached ? "true" : "false");
+    if (judged.kind != NO_GOAL)
+        fprintf(json, ", \"goal\": %.6g, \"goal_is\": \"%s\", \"goal_at_this_n\": %s, \"reached\": %s", judged.goal,
+                judged.kind == RATIO ? "ratio" : "absolute", judged.is_meant ? "true" : "false", judged.is_reached ? "true" : "false");
     fprintf(json, ", \"better\": \"%s\"}\n", row->better > 0 ? "more" : "less");
     fflush(json);
 }
@@ -85,7 +90,9 @@ static void print_row(const row *row, const figures *figures, double ours, doubl
     char goal[32] = "", ratio_text[32] = "", theirs_text[32] = "";
     if (isnan(ours)) return;
     if (judged.kind != NO_GOAL) {
-        verdict = figures->is_quick ? "-" : judged.is_meant ? (judged.is_reached ? "reached" : "MISSED") : (judged.is_reached ? "(reached)" : "(missed)");
+        verdict = figures->is_quick ? "-"
+                  : judged.is_meant ? (judged.is_reached ? "reached" : "MISSED")
+                                    : (judged.is_reached ? "(reached)" : "(missed)");
         snprintf(goal, sizeof goal, "%s %.4g%s", row->better > 0 ? ">=" : "<=", judged.goal, judged.kind == RATIO ? "x" : "");
     }
     if (!isnan(theirs)) snprintf(theirs_text, sizeof theirs_text, "%.6g", theirs);
@@ -107,7 +114,10 @@ static double median_of(const metrics *all, int count, const char *name) {
 void print_heading(const data_kind *kind) {
     char budget[64] = "";
     if (kind->budget) snprintf(budget, sizeof budget, ", our memory budget %zu MiB", kind->budget);
-    printf("\n%zu values of %zu bytes, ids like %s, medians of %d%s%s\n", kind->count, kind->value_size, strcmp(kind->ids, "contact") == 0 ? "Contact/<UUID>" : strcmp(kind->ids, "long") == 0 ? "<UUID>---..., 4,096 bytes" : "<UUID>",
+    printf("\n%zu values of %zu bytes, ids like %s, medians of %d%s%s\n", kind->count, kind->value_size,
+           strcmp(kind->ids, "contact") == 0 ? "Contact/<UUID>"
+           : strcmp(kind->ids, "long") == 0  ? "<UUID>---..., 4,096 bytes"
+                                             : "<UUID>",
            kind->runs, kind->is_sqlite ? ", our SQLite storage" : "", budget);
     printf("  %-42s %12s %12s %-6s %9s  %-12s\n", "", "ours", "yardstick", "", "ratio", "goal");
 }
@@ -125,7 +135,8 @@ void print_rows(const figures *figures, const char *workload, FILE *json) {
             both[side] = side < figures->sides ? median_of(figures->all[side], kind->runs, row->metric) : NAN;
             if (row->than_at && kind->count <= row->than_at) both[side] = NAN;
             if (row->than_at || row->than_workload)
-                both[side] /= found(row->than_workload ? row->than_workload : workload, row->metric, kind, row->than_at ? row->than_at : kind->count, side);
+                both[side] /= found(row->than_workload ? row->than_workload : workload, row->metric, kind,
+                                    row->than_at ? row->than_at : kind->count, side);
         }
         if (!row->than_at && !row->than_workload) remember(row, kind, both[0], both[1]);
         print_row(row, figures, both[0], both[1], versions, json);

@@ -34,7 +34,8 @@ static llvs_coordinator *open_coordinator(const setting *setting, const char *id
 }
 
 /* As save_updates, through a coordinator; seconds. */
-static double save_coordinated(const setting *setting, llvs_coordinator *coordinator, const char *ids, uint8_t *value, size_t first_update) {
+static double save_coordinated(const setting *setting, llvs_coordinator *coordinator, const char *ids, uint8_t *value,
+                               size_t first_update) {
     double start = now();
     size_t update;
     for (update = first_update; update < first_update + SAVES; update++) {

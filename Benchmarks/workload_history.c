@@ -101,7 +101,8 @@ void run_differences_data(const setting *setting) {
     report("check", (double)sum + (double)found);
 }
 
-static version save_many(const setting *setting, void *database, const char *ids, const version *at, size_t first, size_t count, size_t update) {
+static version save_many(const setting *setting, void *database, const char *ids, const version *at, size_t first, size_t count,
+                         size_t update) {
     item *items = allocate(count, sizeof *items);
     uint8_t *data = allocate(count, setting->value_size);
     version made;
@@ -215,7 +216,8 @@ void run_heads(const setting *setting) {
     void *database = open_database(setting);
     for (i = 0; i < heads; i++) tips[i] = head = save_one(setting, database, ids, head, draw(&state) % setting->count, 9000000 + i);
     for (j = 0; j < length; j++)
-        for (i = 0; i < heads; i++) tips[i] = save_one(setting, database, ids, tips[i], draw(&state) % setting->count, 9100000 + j * heads + i);
+        for (i = 0; i < heads; i++)
+            tips[i] = save_one(setting, database, ids, tips[i], draw(&state) % setting->count, 9100000 + j * heads + i);
     setting->side->close(database);
     database = open_database(setting);
     start = now();

@@ -32,7 +32,8 @@ static void *fetch_from_thread(void *opaque) {
     size_t i;
     for (i = 0; i < reader->count; i++) {
         const char *id = data_id(reader->ids, (size_t)(draw(&reader->seed) % setting->count));
-        if (setting->side->fetch(reader->database, id, &reader->at, copy, setting->value_size) != setting->value_size) fail("%s is not what was stored", id);
+        if (setting->side->fetch(reader->database, id, &reader->at, copy, setting->value_size) != setting->value_size)
+            fail("%s is not what was stored", id);
         reader->sum += copy[0];
     }
     free(copy);
@@ -90,11 +91,14 @@ static double read_cost(const setting *setting, size_t count) {
     double start;
     int file;
     size_t i;
-    if (nftw(folder, keep_largest, 16, FTW_PHYS) != 0 || !largest || largest_size <= (off_t)setting->value_size) fail("there is nothing to read in %s", folder);
+    if (nftw(folder, keep_largest, 16, FTW_PHYS) != 0 || !largest || largest_size <= (off_t)setting->value_size)
+        fail("there is nothing to read in %s", folder);
     if ((file = open(largest, O_RDONLY)) < 0) fail("cannot open %s", largest);
     for (start = now(), i = 0; i < 2 * count; i++) {
         if (i == count) start = now();
-        if (pread(file, copy, setting->value_size, (off_t)(draw(&seed) % (uint64_t)(largest_size - (off_t)setting->value_size))) != (ssize_t)setting->value_size) fail("cannot read %s", largest);
+        if (pread(file, copy, setting->value_size, (off_t)(draw(&seed) % (uint64_t)(largest_size - (off_t)setting->value_size))) !=
+            (ssize_t)setting->value_size)
+            fail("cannot read %s", largest);
     }
     start = now() - start;
     close(file);
@@ -165,7 +169,8 @@ static void read_past(const setting *setting, size_t versions) {
     for (i = 0; i < 2 * count; i++) {
         const char *id = data_id(ids, (size_t)(draw(&state) % setting->count));
         if (i == count) start = now();
-        if (setting->side->fetch(database, id, &all[draw(&state) % versions], copy, setting->value_size) != setting->value_size) fail("%s is not what was stored", id);
+        if (setting->side->fetch(database, id, &all[draw(&state) % versions], copy, setting->value_size) != setting->value_size)
+            fail("%s is not what was stored", id);
         sum += copy[0];
         if (i == 0) report("first_ms", (now() - start) * 1e3);
     }

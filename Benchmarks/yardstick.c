@@ -11,7 +11,8 @@ typedef enum statement {
     BEGIN, COMMIT, INSERT_VERSION, INSERT_VALUE, GENERATION, VALUE_AT, PRESENT_AT, SCAN, CHANGED_BETWEEN, CHANGED_IN, WALK, TAKE_OVER
 } statement;
 static const char *const names[COUNT_OF_STATEMENTS] = {
-    "begin", "commit", "insert_version", "insert_value", "generation", "value_at", "present_at", "scan", "changed_between", "changed_in", "walk", "take_over"
+    "begin",      "commit", "insert_version",  "insert_value", "generation", "value_at",
+    "present_at", "scan",   "changed_between", "changed_in",   "walk",       "take_over"
 };
 
 typedef struct database {
@@ -63,7 +64,8 @@ static void run(database *database, const char *name) {
 static sqlite3_stmt *prepare(database *database, const char *name) {
     const char *text = text_of(name), *end = strstr(text, "\n\n");
     sqlite3_stmt *prepared;
-    check(database, sqlite3_prepare_v3(database->connection, text, end ? (int)(end - text) : -1, SQLITE_PREPARE_PERSISTENT, &prepared, NULL));
+    check(database,
+          sqlite3_prepare_v3(database->connection, text, end ? (int)(end - text) : -1, SQLITE_PREPARE_PERSISTENT, &prepared, NULL));
     return prepared;
 }
 
@@ -76,7 +78,8 @@ static database *connect(const char *path, int is_full) {
     pthread_mutex_init(&database->writing, NULL);
     check(database, sqlite3_open_v2(path, &database->connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL));
     run(database, "connection");
-    check(database, sqlite3_exec(database->connection, is_full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", NULL, NULL, NULL));
+    check(database,
+          sqlite3_exec(database->connection, is_full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", NULL, NULL, NULL));
     run(database, "schema");
     for (i = 0; i < COUNT_OF_STATEMENTS; i++) database->statements[i] = prepare(database, names[i]);
     return database;
@@ -142,7 +145,8 @@ static void make_uuid(char uuid[37]) {
 /* A version of 0, 1 or 2 parents (0: none), in a transaction that has begun. */
 static sqlite3_int64 insert_version(database *database, sqlite3_int64 parent1, sqlite3_int64 parent2) {
     sqlite3_stmt *insert = database->statements[INSERT_VERSION];
-    sqlite3_int64 generation1 = parent1 ? generation_of(database, parent1) : -1, generation2 = parent2 ? generation_of(database, parent2) : -1;
+    sqlite3_int64 generation1 = parent1 ? generation_of(database, parent1) : -1,
+                  generation2 = parent2 ? generation_of(database, parent2) : -1;
     struct timespec now;
     char uuid[37];
     clock_gettime(CLOCK_REALTIME, &now);
@@ -254,7 +258,8 @@ static size_t differences(void *opaque, const version *from, const version *to, 
         check(database, sqlite3_reset(present));
         if (sum) {
             sqlite3_stmt *value = bound_to_key(database, VALUE_AT, (const char *)sqlite3_column_text(changed, 0), to->number);
-            if (sqlite3_step(value) == SQLITE_ROW && sqlite3_column_bytes(value, 0)) *sum += *(const uint8_t *)sqlite3_column_blob(value, 0);
+            if (sqlite3_step(value) == SQLITE_ROW && sqlite3_column_bytes(value, 0))
+                *sum += *(const uint8_t *)sqlite3_column_blob(value, 0);
             check(database, sqlite3_reset(value));
         }
     }

@@ -3,7 +3,8 @@
 find_program(SWIFT_EXECUTABLE swift REQUIRED
     DOC "The Swift compiler driver (https://www.swift.org/install/linux)")
 
-# The number in the soname changes when programs built against an older library would break: while the major version is 0 with the minor one.
+# The number in the soname changes when programs built against an older library would break: while the major version is 0 with the minor
+# one.
 set(LLVS_SONAME "libllvs.so.${PROJECT_VERSION_MAJOR}")
 if(PROJECT_VERSION_MAJOR EQUAL 0)
     string(APPEND LLVS_SONAME ".${PROJECT_VERSION_MINOR}")

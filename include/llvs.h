@@ -103,9 +103,9 @@
  * the call that it made fail, as LLVS_ERROR_USER; an error that another call of the library gave may be put there as well, and
  * comes back as it is. Where it sets none, the call gives LLVS_ERROR_USER, or the status itself where the comment of the callback
  * says that it keeps its code. (An error that is set beside LLVS_OK is released, and means nothing.)
- * Callbacks must return: no longjmp, no exception of C++ out of one (llvs.hpp catches what its callbacks throw). What the library holds while
- * one runs stays held until the next call of the same thread, which takes it back: memory stays lost, a payload may never be freed, what
- * the call was doing is undone or not, and a store whose storage's callback did not return while a version was being stored is
+ * Callbacks must return: no longjmp, no exception of C++ out of one (llvs.hpp catches what its callbacks throw). What the library holds
+ * while one runs stays held until the next call of the same thread, which takes it back: memory stays lost, a payload may never be freed,
+ * what the call was doing is undone or not, and a store whose storage's callback did not return while a version was being stored is
  * LLVS_ERROR_CLOSED. Until then other threads wait, or get LLVS_ERROR_BUSY. On the stack of a coroutine nothing is taken back.
  *
  * Threads. llvs_store, llvs_exchange, llvs_coordinator, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token
@@ -758,10 +758,10 @@ typedef struct llvs_store_options {
      */
     double busy_timeout;
     /**
-     * The permissions of files that are made, as for chmod, less what the process's umask takes; 0: 0600, for their owner alone. Directories
-     * may be entered by whoever may read. At most 0777, with 0600 in it. Does not change files that are there, but notes of coordinators:
-     * those are for who may write only, since who can open one can lock it. (Who may only read starts a coordinator at the newest
-     * version.) Whoever may write to the files, or to a directory of the store, is trusted: SECURITY.md.
+     * The permissions of files that are made, as for chmod, less what the process's umask takes; 0: 0600, for their owner alone.
+     * Directories may be entered by whoever may read. At most 0777, with 0600 in it. Does not change files that are there, but notes of
+     * coordinators: those are for who may write only, since who can open one can lock it. (Who may only read starts a coordinator at the
+     * newest version.) Whoever may write to the files, or to a directory of the store, is trusted: SECURITY.md.
      */
     uint32_t file_mode;
     /** 0. */
@@ -1087,7 +1087,8 @@ typedef struct llvs_version_options {
      */
     llvs_bytes expected;
 } llvs_version_options;
-#define LLVS_VERSION_OPTIONS_INIT { (uint32_t)sizeof(llvs_version_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT }
+#define LLVS_VERSION_OPTIONS_INIT                                                                                                          \
+    { (uint32_t)sizeof(llvs_version_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT }
 
 /**
  * Records one version: all of it or, also across a crash, nothing.
@@ -1582,8 +1583,8 @@ typedef struct llvs_value_question {
     /** The id of the value. */
     llvs_bytes id;
     /**
-     * Where in the value, as a JSON array: names of members, `{"key":...}` for elements known by a key, `{"index":n}` for others. `[]`: it is
-     * about the value as a whole.
+     * Where in the value, as a JSON array: names of members, `{"key":...}` for elements known by a key, `{"index":n}` for others. `[]`: it
+     * is about the value as a whole.
      */
     llvs_bytes path;
     /** What was there: the bytes of a whole value, JSON of a part; NULL data where it was absent. */
@@ -1600,19 +1601,19 @@ typedef struct llvs_value_question {
  *              merging is LLVS_ERROR_BUSY.)
  *   pointers   live for the callback only
  *   result     LLVS_OK: one change of this id was added to the resolution (llvs_resolution_add): an insert or update with the bytes of the
- *              value, or with the JSON of the place; or a remove, for nothing. LLVS_PASS, without a change: as if nobody had been asked. All
- *              else: the merge fails, stores nothing, and gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make; optional)
+ *              value, or with the JSON of the place; or a remove, for nothing. LLVS_PASS, without a change: as if nobody had been asked.
+ * All else: the merge fails, stores nothing, and gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make; optional)
  */
 typedef llvs_status (*llvs_merge_value_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_value_question *question,
                                            LLVS_BORROWED llvs_resolution *resolution, LLVS_OWNED llvs_error **error);
 /**
- * An arbiter that merges as llvs_arbiter_rules does, and asks the host one value after the other: for each value that no rules are for and that
- * both sides changed, or one changed and the other removed; and for each place that both sides changed and that rules leave to it
+ * An arbiter that merges as llvs_arbiter_rules does, and asks the host one value after the other: for each value that no rules are for and
+ * that both sides changed, or one changed and the other removed; and for each place that both sides changed and that rules leave to it
  * (`{"pick":"arbiter"}`). So values that are no JSON can be merged by what is in them.
  *
  * It is asked for the base of a merge as well where versions were merged across each other and have several common ancestors: merging what
- * these hold gives what both sides started from. So it need not know of such histories. It looks at the question alone, answers the same on all
- * devices and each time, and writes its bytes in one form; a merge that it decided in a store with rules says `"host"` under
+ * these hold gives what both sides started from. So it need not know of such histories. It looks at the question alone, answers the same on
+ * all devices and each time, and writes its bytes in one form; a merge that it decided in a store with rules says `"host"` under
  * "__llvs_arbiter". If devices answer differently after all, one answer stands in the end (llvs_store_merge).
  * @param rules    as for llvs_arbiter_rules
  * @param arbiter  the arbiter; owned by the caller; released by llvs_arbiter_free
@@ -1698,8 +1699,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *sto
     LLVS_OWNED llvs_error **error);
 /**
  * Merges a version and the selected heads, all of them or none. A head that cannot be merged since it, or what it is built on, is damaged
- * here is left out: it stays a head, the log says so (a warning), and it is merged once a retrieve has repaired it. Where `into` is damaged,
- * or built on what is, that is LLVS_ERROR_DAMAGED.
+ * here is left out: it stays a head, the log says so (a warning), and it is merged once a retrieve has repaired it. Where `into` is
+ * damaged, or built on what is, that is LLVS_ERROR_DAMAGED.
  * @param into     a version to which the heads are added
  * @param version  a list of the one resulting version; NULL when nothing changed; may be NULL
  * Errors: as llvs_store_merge. Cost: with a built-in arbiter, what each head recorded since it parted, and the
@@ -1769,8 +1770,8 @@ typedef struct llvs_revert_result {
     const llvs_bytes *undone;
     size_t undone_count;
     /**
-     * The ids of the values of which the version changed something that was changed again since, to something else than it was before it, in
-     * byte order: that stays. Where rules merge inside a value it may be in both lists.
+     * The ids of the values of which the version changed something that was changed again since, to something else than it was before it,
+     * in byte order: that stays. Where rules merge inside a value it may be in both lists.
      */
     const llvs_bytes *superseded;
     size_t superseded_count;
@@ -1800,8 +1801,9 @@ LLVS_API void llvs_revert_result_free(LLVS_OWNED llvs_revert_result *result);
 LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes at,
     LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_revert_result **result, LLVS_OWNED llvs_error **error);
 /**
- * Does what a version changed once more on top of a head, as a merge with the version's predecessor as the base and the version as the newer
- * side. What a counter counted counts twice when the two lines are merged later (`counts`): pick what will not be merged, or pick no counters.
+ * Does what a version changed once more on top of a head, as a merge with the version's predecessor as the base and the version as the
+ * newer side. What a counter counted counts twice when the two lines are merged later (`counts`): pick what will not be merged, or pick no
+ * counters.
  * @param onto      the new version's predecessor
  * @param result    the new version, and the ids that took over something, those of which something else stands, and conflicts; may be NULL
  * Other parameters and errors: as llvs_store_revert. Since 0.1.
@@ -1854,8 +1856,8 @@ typedef struct llvs_merge_values_options {
 /**
  * Merges what two sides made of a value: inside it, where it is JSON or the rules say that it is text. No store is needed, and the same
  * arguments give the same bytes on every machine. Every value gives a result; what had to be decided is told in conflicts.
- * @param rules    JSON: a rule (`"auto"`, `{"as":"counter"}`), patterns with rules (`{"/tags":"set"}`), or a whole value of the kind that is
- *                 kept under "__llvs_schema" (`{"merge":1,"ids":{...}}`), of which those for the options' id hold; empty: `"auto"`
+ * @param rules    JSON: a rule (`"auto"`, `{"as":"counter"}`), patterns with rules (`{"/tags":"set"}`), or a whole value of the kind that
+ * is kept under "__llvs_schema" (`{"merge":1,"ids":{...}}`), of which those for the options' id hold; empty: `"auto"`
  * @param base     the value that both sides had; NULL when it was absent
  * @param newer    what the side has whose change is the more recent; NULL when it is absent
  * @param older    what the other side has; NULL when it is absent
@@ -1873,8 +1875,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_merge_values(llvs_bytes rules, LLVS_BORRO
 typedef struct llvs_conflict_list {
     uint32_t struct_size;
     /**
-     * From llvs_store_explain: whether these are the conflicts that the merge version recorded. If not, it was made by other rules than those
-     * of the store, or by an arbiter of the host. Else 1.
+     * From llvs_store_explain: whether these are the conflicts that the merge version recorded. If not, it was made by other rules than
+     * those of the store, or by an arbiter of the host. Else 1.
      */
     llvs_bool recorded;
     size_t count;
@@ -1928,10 +1930,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_explain(LLVS_BORROWED llvs_store *s
     LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
 /**
  * The conflicts that are open at a version: merges among its ancestors, or the version itself, decided them by rules, what they made still
- * stands there, nobody edited that place since, and nobody chose (llvs_store_choose). Oldest merge first; one that several merges decided is
- * there once. To show to a person.
- * Parameters and errors: as llvs_store_conflicts. Cost: the merges among the ancestors, and merging those again that recorded conflicts.
- * Since 0.1.
+ * stands there, nobody edited that place since, and nobody chose (llvs_store_choose). Oldest merge first; one that several merges decided
+ * is there once. To show to a person. Parameters and errors: as llvs_store_conflicts. Cost: the merges among the ancestors, and merging
+ * those again that recorded conflicts. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_open_conflicts(LLVS_BORROWED llvs_store *store, llvs_bytes at,
     LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
@@ -1946,9 +1947,9 @@ enum llvs_choice_value {
     LLVS_CHOICE_RESULT = 3
 };
 /**
- * The changes that close an open conflict. Nothing is stored: save them on `at`, by llvs_store_make_version or, with `at` as the version that
- * is expected, llvs_coordinator_save. Where something else than what stands is chosen, it is the value with that in its place; else it is a
- * value under an id that begins with "__llvs_chosen/", by which all devices learn that somebody looked.
+ * The changes that close an open conflict. Nothing is stored: save them on `at`, by llvs_store_make_version or, with `at` as the version
+ * that is expected, llvs_coordinator_save. Where something else than what stands is chosen, it is the value with that in its place; else it
+ * is a value under an id that begins with "__llvs_chosen/", by which all devices learn that somebody looked.
  * @param at        a version, mostly the current one
  * @param conflict  as llvs_store_explain or llvs_store_open_conflicts told it: `id`, `version`, `kind`, `path`, `base`, `newer`, `older`,
  *                  `result` and the rule
@@ -2287,7 +2288,9 @@ typedef struct llvs_import_options {
  * program holds a lease on it), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_import(LLVS_BORROWED llvs_store *store, llvs_bytes directory,
-    LLVS_BORROWED const llvs_import_options *options, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+                                                    LLVS_BORROWED const llvs_import_options *options,
+                                                    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result,
+                                                    LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
  * Coordinator
@@ -2426,11 +2429,12 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED
     LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_schema **schema, LLVS_OWNED llvs_error **error);
 /**
  * Takes back the last save of this device (llvs_coordinator_options) that led to the current version and was not undone yet, as
- * llvs_store_revert does, in a version of its own, which becomes current: what others changed since stays. Found in the history, so it goes on
- * after a restart, and after syncs. Saves one after the other with the same JSON string under "__llvs_group" in their metadata count as one;
- * a JSON string under "__llvs_description" comes back as `description`.
+ * llvs_store_revert does, in a version of its own, which becomes current: what others changed since stays. Found in the history, so it goes
+ * on after a restart, and after syncs. Saves one after the other with the same JSON string under "__llvs_group" in their metadata count as
+ * one; a JSON string under "__llvs_description" comes back as `description`.
  *
- * When nothing of the save is left to take back, nothing is stored, the result has no version, and the next call goes on with the save before.
+ * When nothing of the save is left to take back, nothing is stored, the result has no version, and the next call goes on with the save
+ * before.
  * @param only_tell  1: nothing is stored; the result tells by `versions` and `description` what would be undone
  * @param options    version, parent, metadata and control; may be NULL
  * @param move       where the current version went; may be NULL
@@ -2463,9 +2467,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coo
  * retrieve before the first save moves it from the empty root to the most recent head without a branch.
  *
  * When one of several exchanges fails, the others have their turn all the same: the call ends with the first failure, and the result
- * tells what was done, all together and each for itself (`exchanges`). So the result, which is to be released, is also given with an error, but for LLVS_ERROR_BUSY, LLVS_ERROR_CLOSED and
- * what is wrong with the arguments.
- * Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
+ * tells what was done, all together and each for itself (`exchanges`). So the result, which is to be released, is also given with an error,
+ * but for LLVS_ERROR_BUSY, LLVS_ERROR_CLOSED and what is wrong with the arguments. Parameters and errors: as llvs_exchange_retrieve. Since
+ * 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
@@ -2500,9 +2504,9 @@ LLVS_API void llvs_sync_result_free(LLVS_OWNED llvs_sync_result *result);
  * A whole round: exchanges (llvs_coordinator_exchange), merges what came (llvs_coordinator_merge), and exchanges again when that changed
  * something, so that what was merged does not wait for the next round.
  * @param options  selection, metadata, and progress and cancellation of all parts; may be NULL
- * @param result   may be NULL. Also given with an error, as by llvs_coordinator_exchange: without a connection, what is here already is merged
- *                 all the same, and the call ends with the first failure of a part
- * Errors: as llvs_coordinator_exchange and llvs_coordinator_merge. Since 0.1.
+ * @param result   may be NULL. Also given with an error, as by llvs_coordinator_exchange: without a connection, what is here already is
+ * merged all the same, and the call ends with the first failure of a part Errors: as llvs_coordinator_exchange and llvs_coordinator_merge.
+ * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_sync(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_sync_result **result, LLVS_OWNED llvs_error **error);

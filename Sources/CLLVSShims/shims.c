@@ -107,7 +107,8 @@ void llvs_shim_inflater_free(llvs_shim_inflater *inflater) {
     free(inflater);
 }
 
-int64_t llvs_shim_inflate_more(llvs_shim_inflater *inflater, const void *data, size_t size, size_t *taken, void *out, size_t capacity, int *done) {
+int64_t llvs_shim_inflate_more(llvs_shim_inflater *inflater, const void *data, size_t size, size_t *taken, void *out, size_t capacity,
+                               int *done) {
     z_stream *z = &inflater->stream;
     uint8_t dummy;
     uInt in = size < INT32_MAX ? (uInt)size : INT32_MAX, room = capacity < INT32_MAX ? (uInt)capacity : INT32_MAX;
@@ -300,7 +301,8 @@ int llvs_shim_syncfs(int fd) {
     struct utsname system;
     unsigned major, minor;
     /* Before Linux 5.8 it answers 0 whatever became of the writes. */
-    if (uname(&system) != 0 || sscanf(system.release, "%u.%u", &major, &minor) != 2 || major < 5 || (major == 5 && minor < 8)) return ENOSYS;
+    if (uname(&system) != 0 || sscanf(system.release, "%u.%u", &major, &minor) != 2 || major < 5 || (major == 5 && minor < 8))
+        return ENOSYS;
     while (syncfs(fd) != 0) if (errno != EINTR) return errno;
     return 0;
 #else

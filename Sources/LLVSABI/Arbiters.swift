@@ -23,7 +23,9 @@ struct HostArbiter: MergeArbiter {
         let view = try MergeView(merge, store)
         let resolution = Resolution()
         let status = try withExtendedLifetime((view, resolution)) {
-            try callHost("The arbiter's callback", expecting: LLVS_PASS.rawValue) { resolve(payload.pointer, view.contents, resolution.borrowed, $0) }
+            try callHost("The arbiter's callback", expecting: LLVS_PASS.rawValue) {
+                resolve(payload.pointer, view.contents, resolution.borrowed, $0)
+            }
         }
         guard status == LLVS_PASS.rawValue, let fallback else { return resolution.changes }
         let decided = resolution.decided
@@ -149,7 +151,9 @@ final class Resolution: Handle, @unchecked Sendable {
 }
 
 @_cdecl("llvs_resolution_add") @implementation
-public func llvs_resolution_add(_ resolution: OpaquePointer!, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int, _ error: ErrorOut!) -> llvs_status {
+public func llvs_resolution_add(
+    _ resolution: OpaquePointer!, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int, _ error: ErrorOut!
+) -> llvs_status {
     entry(error) { try handle(resolution, Resolution.self, "resolution").add(ownedChanges(changes, change_count, change_size)) }
 }
 

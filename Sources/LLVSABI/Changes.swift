@@ -25,7 +25,9 @@ final class ChangeCursor: Handle, @unchecked Sendable {
     }
 }
 
-private func cursor(_ store: OpaquePointer?, _ out: HandleOut?, _ error: ErrorOut?, _ find: (Store) throws -> [Store.ChangeSummary]) -> llvs_status {
+private func cursor(_ store: OpaquePointer?, _ out: HandleOut?, _ error: ErrorOut?, _ find: (Store) throws -> [Store.ChangeSummary])
+    -> llvs_status
+{
     out?.pointee = nil
     return entry(error) {
         let out = try required(out, "cursor")
@@ -35,7 +37,8 @@ private func cursor(_ store: OpaquePointer?, _ out: HandleOut?, _ error: ErrorOu
 }
 
 @_cdecl("llvs_store_changes") @implementation
-public func llvs_store_changes(_ store: OpaquePointer!, _ version: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ control: UnsafePointer<llvs_control>!,
+public func llvs_store_changes(
+    _ store: OpaquePointer!, _ version: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ control: UnsafePointer<llvs_control>!,
                                _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     LLVSABI.cursor(store, cursor, error) {
         try $0.recordedChanges(madeIn: versionID(version, "version"), in: Page(range).whole, LLVSABI.control(control))
@@ -54,11 +57,14 @@ public func llvs_store_differences(_ store: OpaquePointer!, _ from: llvs_bytes, 
 public func llvs_change_cursor_count(_ cursor: OpaquePointer!) -> Int { peek(cursor, ChangeCursor.self)?.changes.count ?? 0 }
 
 @_cdecl("llvs_change_cursor_next") @implementation
-public func llvs_change_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ with_data: llvs_bool, _ changes: StructOut<llvs_change_list>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_change_cursor_next(
+    _ cursor: OpaquePointer!, _ limit: Int, _ with_data: llvs_bool, _ changes: StructOut<llvs_change_list>!, _ error: ErrorOut!
+) -> llvs_status {
     changes?.pointee = nil
     return entry(error) {
         let out = try required(changes, "changes")
-        out.pointee = try handle(cursor, ChangeCursor.self, "cursor").next(pageLimit(limit), withData: flag(with_data, "with_data"))?.handedOut
+        out.pointee = try handle(cursor, ChangeCursor.self, "cursor").next(pageLimit(limit), withData: flag(with_data, "with_data"))?
+            .handedOut
     }
 }
 

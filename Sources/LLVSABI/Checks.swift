@@ -6,7 +6,9 @@ import LLVSTesting
 // MARK: Conformance (llvs_testing.h)
 
 private func write(_ result: CheckResult, _ arena: Arena) throws -> llvs_check {
-    llvs_check(struct_size: UInt32(sizeOf: llvs_check.self), outcome: result.outcome.rawValue, name: try arena.copy(result.name), message: try arena.copy(result.message))
+    llvs_check(
+        struct_size: UInt32(sizeOf: llvs_check.self), outcome: result.outcome.rawValue, name: try arena.copy(result.name),
+        message: try arena.copy(result.message))
 }
 
 final class CheckReportHandle: StructHandle<llvs_check_report>, @unchecked Sendable {
@@ -73,19 +75,25 @@ private final class Bench {
     }
 
     /// A handle that the caller's `make` gave, of which this is the owner from then on: it is released when the check is over.
-    func make<T: Handle>(_ type: T.Type, _ place: UInt64, _ fn: (UnsafeMutableRawPointer?, UInt64, UnsafeMutablePointer<OpaquePointer?>, UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws -> T {
+    func make<T: Handle>(
+        _ type: T.Type, _ place: UInt64,
+        _ fn: (UnsafeMutableRawPointer?, UInt64, UnsafeMutablePointer<OpaquePointer?>, UnsafeMutablePointer<OpaquePointer?>) -> llvs_status
+    ) throws -> T {
         var made: OpaquePointer?
         try callHost("Making what place \(place) is to be checked with") { fn(payload, place, &made, $0) }
         return try handle(made, type, "what was made")
     }
 }
 
-private let knownTraits = LLVS_TRAIT_VOLATILE.rawValue | LLVS_TRAIT_EXCLUSIVE.rawValue | LLVS_TRAIT_TELLS.rawValue | LLVS_TRAIT_NO_SNAPSHOTS.rawValue
+private let knownTraits =
+    LLVS_TRAIT_VOLATILE.rawValue | LLVS_TRAIT_EXCLUSIVE.rawValue | LLVS_TRAIT_TELLS.rawValue | LLVS_TRAIT_NO_SNAPSHOTS.rawValue
 
 private func has(_ traits: llvs_traits, _ trait: llvs_traits_value) -> Bool { traits & trait.rawValue != 0 }
 
 @_cdecl("llvs_check_storage") @implementation
-public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!)
+    -> llvs_status
+{
     report?.pointee = nil
     return entry(error) {
         let input = try requiredStruct(subject, "llvs_storage_subject")
@@ -111,7 +119,9 @@ public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, 
 }
 
 @_cdecl("llvs_check_transport") @implementation
-public func llvs_check_transport(_ subject: UnsafePointer<llvs_transport_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_check_transport(
+    _ subject: UnsafePointer<llvs_transport_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!
+) -> llvs_status {
     report?.pointee = nil
     return entry(error) {
         let input = try requiredStruct(subject, "llvs_transport_subject")
@@ -142,7 +152,11 @@ private nonisolated(unsafe) let storageNames = StorageConformance.names.map { Un
 private nonisolated(unsafe) let transportNames = TransportConformance.names.map { UnsafePointer(strdup($0)) }
 
 @_cdecl("llvs_check_storage_name") @implementation
-public func llvs_check_storage_name(_ index: Int) -> UnsafePointer<CChar>! { storageNames.indices.contains(index) ? storageNames[index] : nil }
+public func llvs_check_storage_name(_ index: Int) -> UnsafePointer<CChar>! {
+    storageNames.indices.contains(index) ? storageNames[index] : nil
+}
 
 @_cdecl("llvs_check_transport_name") @implementation
-public func llvs_check_transport_name(_ index: Int) -> UnsafePointer<CChar>! { transportNames.indices.contains(index) ? transportNames[index] : nil }
+public func llvs_check_transport_name(_ index: Int) -> UnsafePointer<CChar>! {
+    transportNames.indices.contains(index) ? transportNames[index] : nil
+}

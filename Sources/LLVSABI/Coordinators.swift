@@ -38,7 +38,9 @@ private func write(_ done: StoreCoordinator.Move, to move: UnsafeMutablePointer<
 }
 
 @_cdecl("llvs_coordinator_open") @implementation
-public func llvs_coordinator_open(_ path: llvs_bytes, _ options: UnsafePointer<llvs_coordinator_options>!, _ coordinator: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_coordinator_open(
+    _ path: llvs_bytes, _ options: UnsafePointer<llvs_coordinator_options>!, _ coordinator: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     coordinator?.pointee = nil
     return entry(error) {
         let out = try required(coordinator, "coordinator")
@@ -75,13 +77,17 @@ public func llvs_coordinator_store(_ coordinator: OpaquePointer!, _ store: Handl
 }
 
 @_cdecl("llvs_coordinator_current_version") @implementation
-public func llvs_coordinator_current_version(_ coordinator: OpaquePointer!, _ version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_coordinator_current_version(
+    _ coordinator: OpaquePointer!, _ version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!
+) -> llvs_status {
     write(nil, to: version)
     return entry(error) { write(try openCoordinator(coordinator).currentVersion, to: try required(version, "version")) }
 }
 
 @_cdecl("llvs_coordinator_missing_version") @implementation
-public func llvs_coordinator_missing_version(_ coordinator: OpaquePointer!, _ version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_coordinator_missing_version(
+    _ coordinator: OpaquePointer!, _ version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!
+) -> llvs_status {
     write(nil, to: version)
     return entry(error) { write(try openCoordinator(coordinator).missingVersion, to: try required(version, "version")) }
 }
@@ -102,21 +108,27 @@ extension Metadata {
 }
 
 @_cdecl("llvs_coordinator_save") @implementation
-public func llvs_coordinator_save(_ coordinator: OpaquePointer!, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int,
+public func llvs_coordinator_save(
+    _ coordinator: OpaquePointer!, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int,
                                   _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!,
-                                  _ version: StructOut<llvs_version_list>!, _ move: UnsafeMutablePointer<llvs_move>!, _ error: ErrorOut!) -> llvs_status {
+    _ version: StructOut<llvs_version_list>!, _ move: UnsafeMutablePointer<llvs_move>!, _ error: ErrorOut!
+) -> llvs_status {
     write(nil, to: id)
     version?.pointee = nil
     return entry(error) {
         try begin(move)
         let coordinator = try LLVSABI.coordinator(coordinator)
         let settings = try versionOptions(options)
-        guard settings.id == nil else { throw StoreError(.invalidArgument, "A save through a coordinator takes no id; make the version in its store.") }
+        guard settings.id == nil else {
+            throw StoreError(.invalidArgument, "A save through a coordinator takes no id; make the version in its store.")
+        }
         let branch = settings.branch.size == 0 ? nil : try text(settings.branch, "branch")
         // The coordinator sets the branch itself; without other metadata the save counts as empty.
         let metadata = branch == nil ? settings.metadata : settings.metadata.withoutBranch
         let made = try withChanges(changes, change_count, change_size) {
-            try coordinator.save(borrowing: $0, reading: settings.sources, metadata: metadata, branch: branch, expected: settings.expected, timestamp: settings.timestamp)
+            try coordinator.save(
+                borrowing: $0, reading: settings.sources, metadata: metadata, branch: branch, expected: settings.expected,
+                timestamp: settings.timestamp)
         }
         write(made.move, to: move)
         guard let made = made.version else { return }
@@ -196,17 +208,23 @@ public func llvs_coordinator_redo(
 // MARK: Exchanging and merging
 
 @_cdecl("llvs_coordinator_attach") @implementation
-public func llvs_coordinator_attach(_ coordinator: OpaquePointer!, _ place: llvs_bytes, _ options: UnsafePointer<llvs_exchange_options>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_coordinator_attach(
+    _ coordinator: OpaquePointer!, _ place: llvs_bytes, _ options: UnsafePointer<llvs_exchange_options>!, _ error: ErrorOut!
+) -> llvs_status {
     entry(error) {
         let coordinator = try openCoordinator(coordinator)
         let settings = try ExchangeSettings(options), place = try text(place, "place")
         let transport = try settings.hostTransport?.claim() ?? settings.transport(place, of: coordinator.store)
-        try coordinator.attach(Exchange(store: coordinator.store, transport: transport, options: settings.exchange), name: settings.hostTransport == nil ? ExchangeURL.name(place) : place, place: place)
+        try coordinator.attach(
+            Exchange(store: coordinator.store, transport: transport, options: settings.exchange),
+            name: settings.hostTransport == nil ? ExchangeURL.name(place) : place, place: place)
     }
 }
 
 @_cdecl("llvs_coordinator_exchange") @implementation
-public func llvs_coordinator_exchange(_ coordinator: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_coordinator_exchange(
+    _ coordinator: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!
+) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
         let outcome = try openCoordinator(coordinator).exchangeAll(LLVSABI.control(control))
@@ -225,8 +243,10 @@ final class SyncResultHandle: StructHandle<llvs_sync_result>, @unchecked Sendabl
         before = try ExchangesResultHandle(outcome.before)
         after = try outcome.after.map(ExchangesResultHandle.init)
         try super.init(arena, llvs_sync_result(
-            struct_size: UInt32(sizeOf: llvs_sync_result.self), moved: outcome.move.isMove ? 1 : 0, from: arena.copy(outcome.move.from), to: arena.copy(outcome.move.to),
-            before: UnsafePointer(before.contents), after: after.map { UnsafePointer($0.contents) }, merged: outcome.hasMerged ? 1 : 0, reserved: 0))
+                struct_size: UInt32(sizeOf: llvs_sync_result.self), moved: outcome.move.isMove ? 1 : 0, from: arena.copy(outcome.move.from),
+                to: arena.copy(outcome.move.to),
+                before: UnsafePointer(before.contents), after: after.map { UnsafePointer($0.contents) }, merged: outcome.hasMerged ? 1 : 0,
+                reserved: 0))
     }
 }
 
@@ -234,7 +254,9 @@ final class SyncResultHandle: StructHandle<llvs_sync_result>, @unchecked Sendabl
 public func llvs_sync_result_free(_ result: UnsafeMutablePointer<llvs_sync_result>!) { SyncResultHandle.free(result) }
 
 @_cdecl("llvs_coordinator_sync") @implementation
-public func llvs_coordinator_sync(_ coordinator: OpaquePointer!, _ options: UnsafePointer<llvs_merge_options>!, _ result: StructOut<llvs_sync_result>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_coordinator_sync(
+    _ coordinator: OpaquePointer!, _ options: UnsafePointer<llvs_merge_options>!, _ result: StructOut<llvs_sync_result>!, _ error: ErrorOut!
+) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
         let coordinator = try openCoordinator(coordinator)
@@ -246,7 +268,10 @@ public func llvs_coordinator_sync(_ coordinator: OpaquePointer!, _ options: Unsa
 }
 
 @_cdecl("llvs_coordinator_merge") @implementation
-public func llvs_coordinator_merge(_ coordinator: OpaquePointer!, _ options: UnsafePointer<llvs_merge_options>!, _ move: UnsafeMutablePointer<llvs_move>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_coordinator_merge(
+    _ coordinator: OpaquePointer!, _ options: UnsafePointer<llvs_merge_options>!, _ move: UnsafeMutablePointer<llvs_move>!,
+    _ error: ErrorOut!
+) -> llvs_status {
     entry(error) {
         try begin(move)
         let coordinator = try openCoordinator(coordinator)
@@ -258,7 +283,8 @@ public func llvs_coordinator_merge(_ coordinator: OpaquePointer!, _ options: Uns
 }
 
 @_cdecl("llvs_coordinator_observe") @implementation
-public func llvs_coordinator_observe(_ coordinator: OpaquePointer!, _ fn: llvs_current_version_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
+public func llvs_coordinator_observe(
+    _ coordinator: OpaquePointer!, _ fn: llvs_current_version_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                      _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         let observation = try openCoordinator(coordinator).observe { version in
@@ -271,7 +297,8 @@ public func llvs_coordinator_observe(_ coordinator: OpaquePointer!, _ fn: llvs_c
 }
 
 @_cdecl("llvs_coordinator_observe_exchanges") @implementation
-public func llvs_coordinator_observe_exchanges(_ coordinator: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
+public func llvs_coordinator_observe_exchanges(
+    _ coordinator: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                                _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         guard let observation = try observe(openCoordinator(coordinator).exchanges.map(\.exchange), fn, gate) else {
@@ -282,7 +309,8 @@ public func llvs_coordinator_observe_exchanges(_ coordinator: OpaquePointer!, _ 
 }
 
 @_cdecl("llvs_coordinator_bootstrap") @implementation
-public func llvs_coordinator_bootstrap(_ coordinator: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ restored: UnsafeMutablePointer<llvs_bool>!,
+public func llvs_coordinator_bootstrap(
+    _ coordinator: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ restored: UnsafeMutablePointer<llvs_bool>!,
                                        _ move: UnsafeMutablePointer<llvs_move>!, _ error: ErrorOut!) -> llvs_status {
     restored?.pointee = 0
     return entry(error) {

@@ -71,12 +71,16 @@ final class HostCredentials: Sendable {
         { [self] place, again in
             let reply = Reply(questions: 3)
             try withExtendedLifetime(reply) {
-                try withBorrowed(Array(place.utf8)) { place in try callHost("Asking for credentials") { fn(payload.pointer, place, again ? 1 : 0, reply.borrowed, $0) } }
+                try withBorrowed(Array(place.utf8)) { place in
+                    try callHost("Asking for credentials") { fn(payload.pointer, place, again ? 1 : 0, reply.borrowed, $0) }
+                }
             }
             let answers = try reply.answers.map { answer in
                 try answer.map { bytes in
                     guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-                        throw StoreError(.invalidArgument, "What the callback for credentials gave is not UTF-8, or holds a control character. Give it without line ends.")
+                        throw StoreError(
+                            .invalidArgument,
+                            "What the callback for credentials gave is not UTF-8, or holds a control character. Give it without line ends.")
                     }
                     return text
                 }
@@ -109,7 +113,8 @@ struct ExchangeSettings {
         http.credentials = HTTPCredentials(
             user: try secret(input.user, "user"), password: try secret(input.password, "password"), token: try secret(input.token, "token"))
         guard http.credentials.isEmpty || ask == nil else {
-            throw StoreError(.invalidArgument, "Both credentials (user, password or token) and a callback for them are given. Give one of them.")
+            throw StoreError(
+                .invalidArgument, "Both credentials (user, password or token) and a callback for them are given. Give one of them.")
         }
         http.certificateAuthorities = try secret(input.ca_file, "ca_file")
         http.proxy = try secret(input.proxy, "proxy")
@@ -141,7 +146,9 @@ struct ExchangeSettings {
 }
 
 @_cdecl("llvs_exchange_open") @implementation
-public func llvs_exchange_open(_ store: OpaquePointer!, _ url: llvs_bytes, _ options: UnsafePointer<llvs_exchange_options>!, _ exchange: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_exchange_open(
+    _ store: OpaquePointer!, _ url: llvs_bytes, _ options: UnsafePointer<llvs_exchange_options>!, _ exchange: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     exchange?.pointee = nil
     return entry(error) {
         let settings = try ExchangeSettings(options)
@@ -150,7 +157,8 @@ public func llvs_exchange_open(_ store: OpaquePointer!, _ url: llvs_bytes, _ opt
         try store.requireOpen()
         let url = try text(url, "url")
         guard settings.hostTransport == nil || url.isEmpty else {
-            throw StoreError(.invalidArgument, "Both the URL \"\(ExchangeURL.shown(url))\" and a host_transport are given. Give one of them.")
+            throw StoreError(
+                .invalidArgument, "Both the URL \"\(ExchangeURL.shown(url))\" and a host_transport are given. Give one of them.")
         }
         let transport = try settings.hostTransport?.claim() ?? settings.transport(url, of: store)
         out.pointee = try ExchangeHandle(Exchange(store: store, transport: transport, options: settings.exchange), url: url).owned
@@ -202,12 +210,15 @@ final class ExchangesResultHandle: StructHandle<llvs_exchange_result>, @unchecke
         let arena = Arena(), done = outcome.exchanges
         let parts = try done.map {
             try ExchangeResultHandle(
-                retrieved: $0.retrieved.versions, sent: $0.sent.versions, repaired: $0.retrieved.repaired, problems: $0.retrieved.problems + $0.sent.problems)
+                retrieved: $0.retrieved.versions, sent: $0.sent.versions, repaired: $0.retrieved.repaired,
+                problems: $0.retrieved.problems + $0.sent.problems)
         }
         let errors = done.map { $0.failure.map(ErrorHandle.init(thrown:)) }
         self.parts = parts
         self.errors = errors
-        func joined(_ list: (llvs_exchange_result) -> (UnsafePointer<llvs_bytes>?, Int)) throws -> (start: UnsafePointer<llvs_bytes>, count: Int) {
+        func joined(_ list: (llvs_exchange_result) -> (UnsafePointer<llvs_bytes>?, Int)) throws -> (
+            start: UnsafePointer<llvs_bytes>, count: Int
+        ) {
             let ids = parts.flatMap { part in
                 let (start, count) = list(part.contents.pointee)
                 return UnsafeBufferPointer(start: start, count: start == nil ? 0 : count)
@@ -230,7 +241,8 @@ final class ExchangesResultHandle: StructHandle<llvs_exchange_result>, @unchecke
         }
         try super.init(arena, llvs_exchange_result(
             struct_size: UInt32(sizeOf: llvs_exchange_result.self), moved: outcome.move.isMove ? 1 : 0, retrieved: retrieved.start,
-            retrieved_count: retrieved.count, sent: sent.start, sent_count: sent.count, repaired: repaired.start, repaired_count: repaired.count,
+                retrieved_count: retrieved.count, sent: sent.start, sent_count: sent.count, repaired: repaired.start,
+                repaired_count: repaired.count,
             problems: problems.start, problem_count: problems.count, from: arena.copy(outcome.move.from), to: arena.copy(outcome.move.to),
             exchanges: exchanges.start, exchange_count: exchanges.count))
     }
@@ -242,25 +254,37 @@ public func llvs_exchange_result_free(_ result: UnsafeMutablePointer<llvs_exchan
 // MARK: Exchanging
 
 @_cdecl("llvs_exchange_retrieve") @implementation
-public func llvs_exchange_retrieve(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_exchange_retrieve(
+    _ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!
+) -> llvs_status {
     retrieve(exchange, control, verifyKnown: false, result, error)
 }
 
 @_cdecl("llvs_exchange_verify") @implementation
-public func llvs_exchange_verify(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_exchange_verify(
+    _ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!
+) -> llvs_status {
     retrieve(exchange, control, verifyKnown: true, result, error)
 }
 
-private func retrieve(_ exchange: OpaquePointer?, _ control: UnsafePointer<llvs_control>?, verifyKnown: Bool, _ result: StructOut<llvs_exchange_result>?, _ error: ErrorOut?) -> llvs_status {
+private func retrieve(
+    _ exchange: OpaquePointer?, _ control: UnsafePointer<llvs_control>?, verifyKnown: Bool, _ result: StructOut<llvs_exchange_result>?,
+    _ error: ErrorOut?
+) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
         let found = try LLVSABI.exchange(exchange).retrieve(LLVSABI.control(control), verifyKnown: verifyKnown)
-        if let result { result.pointee = try ExchangeResultHandle(retrieved: found.versions, repaired: found.repaired, problems: found.problems).handedOut }
+        if let result {
+            result.pointee = try ExchangeResultHandle(retrieved: found.versions, repaired: found.repaired, problems: found.problems)
+                .handedOut
+        }
     }
 }
 
 @_cdecl("llvs_exchange_send") @implementation
-public func llvs_exchange_send(_ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_exchange_send(
+    _ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!
+) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
         let done = try LLVSABI.exchange(exchange).send(LLVSABI.control(control))
@@ -279,19 +303,23 @@ func observe(_ exchanges: [Exchange], _ fn: @escaping llvs_notify_fn, _ gate: Ca
 }
 
 @_cdecl("llvs_exchange_observe") @implementation
-public func llvs_exchange_observe(_ exchange: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
+public func llvs_exchange_observe(
+    _ exchange: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                   _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         let exchange = try LLVSABI.exchange(exchange)
         guard let observation = try observe([exchange], fn, gate) else {
-            throw StoreError(.unsupported, "\(exchange.transport.description) cannot tell when it gains versions; retrieve from time to time.")
+            throw StoreError(
+                .unsupported, "\(exchange.transport.description) cannot tell when it gains versions; retrieve from time to time.")
         }
         return observation
     }
 }
 
 @_cdecl("llvs_exchange_restoration_state") @implementation
-public func llvs_exchange_restoration_state(_ exchange: OpaquePointer!, _ state: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_exchange_restoration_state(_ exchange: OpaquePointer!, _ state: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!)
+    -> llvs_status
+{
     state?.pointee = noBuffer
     return entry(error) {
         let out = try required(state, "state")

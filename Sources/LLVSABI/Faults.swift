@@ -24,12 +24,15 @@ private final class BuiltInStorageHandle: StorageHandle, @unchecked Sendable {
 }
 
 @_cdecl("llvs_testing_storage") @implementation
-public func llvs_testing_storage(_ path: llvs_bytes, _ options: UnsafePointer<llvs_store_options>!, _ storage: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_testing_storage(
+    _ path: llvs_bytes, _ options: UnsafePointer<llvs_store_options>!, _ storage: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     storage?.pointee = nil
     return entry(error) {
         let out = try required(storage, "storage")
         if let options, options.pointee.struct_size >= 8, options.pointee.storage == LLVS_STORAGE_HOST.rawValue {
-            throw StoreError(.invalidArgument, "The storage is to be one of the library's; one of the host's is made by llvs_storage_create.")
+            throw StoreError(
+                .invalidArgument, "The storage is to be one of the library's; one of the host's is made by llvs_storage_create.")
         }
         let options = try storeOptions(options)
         out.pointee = BuiltInStorageHandle(try storePath(path, options), options).owned
@@ -48,14 +51,17 @@ private final class BuiltInTransportHandle: TransportHandle, @unchecked Sendable
 }
 
 @_cdecl("llvs_testing_transport") @implementation
-public func llvs_testing_transport(_ url: llvs_bytes, _ options: UnsafePointer<llvs_exchange_options>!, _ transport: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_testing_transport(
+    _ url: llvs_bytes, _ options: UnsafePointer<llvs_exchange_options>!, _ transport: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     transport?.pointee = nil
     return entry(error) {
         let out = try required(transport, "transport")
         let url = try text(url, "url")
         let settings = try ExchangeSettings(options)
         try ExchangeURL.check(url)
-        out.pointee = BuiltInTransportHandle("the transport to \(ExchangeURL.shown(url))") { try ExchangeURL.transport(url, settings.place) }.owned
+        out.pointee =
+            BuiltInTransportHandle("the transport to \(ExchangeURL.shown(url))") { try ExchangeURL.transport(url, settings.place) }.owned
     }
 }
 
@@ -71,15 +77,24 @@ private func plan(_ pointer: OpaquePointer?) throws -> FaultPlan { try handle(po
 private func fault(_ input: llvs_fault) throws -> Fault {
     guard input.reserved == 0 else { throw InputError.reserved("llvs_fault") }
     guard let kind = FaultKind(rawValue: input.kind) else { throw InputError.constant("llvs_fault.kind", input.kind) }
-    guard input.operations & ~(LLVS_OPERATIONS_STORAGE.rawValue | LLVS_OPERATIONS_TRANSPORT.rawValue) == 0 else { throw InputError.constant("llvs_fault.operations", input.operations) }
-    guard input.code <= 0 else { throw StoreError(.invalidArgument, "The code of a fault is \(input.code); give one below zero, or 0 for the default.") }
-    guard input.probability >= 0, input.probability <= 1 else {
-        throw StoreError(.invalidArgument, "The probability of a fault is \(input.probability); give one from 0 to 1, where 0 is the default, 1.")
+    guard input.operations & ~(LLVS_OPERATIONS_STORAGE.rawValue | LLVS_OPERATIONS_TRANSPORT.rawValue) == 0 else {
+        throw InputError.constant("llvs_fault.operations", input.operations)
     }
-    guard input.delay_milliseconds <= 3_600_000 else { throw InputError.tooLarge("llvs_fault.delay_milliseconds", Int(input.delay_milliseconds), 3_600_000) }
+    guard input.code <= 0 else {
+        throw StoreError(.invalidArgument, "The code of a fault is \(input.code); give one below zero, or 0 for the default.")
+    }
+    guard input.probability >= 0, input.probability <= 1 else {
+        throw StoreError(
+            .invalidArgument, "The probability of a fault is \(input.probability); give one from 0 to 1, where 0 is the default, 1.")
+    }
+    guard input.delay_milliseconds <= 3_600_000 else {
+        throw InputError.tooLarge("llvs_fault.delay_milliseconds", Int(input.delay_milliseconds), 3_600_000)
+    }
     return Fault(
-        kind, on: FaultOperations(rawValue: input.operations), code: input.code == 0 ? nil : StoreError.Code(rawValue: input.code), first: max(1, input.first),
-        count: input.count == 0 ? nil : input.count, probability: input.probability == 0 ? 1 : input.probability, delayMilliseconds: input.delay_milliseconds)
+        kind, on: FaultOperations(rawValue: input.operations), code: input.code == 0 ? nil : StoreError.Code(rawValue: input.code),
+        first: max(1, input.first),
+        count: input.count == 0 ? nil : input.count, probability: input.probability == 0 ? 1 : input.probability,
+        delayMilliseconds: input.delay_milliseconds)
 }
 
 @_cdecl("llvs_faults_create") @implementation
@@ -154,7 +169,8 @@ private final class FaultyTransportHandle: TransportHandle, @unchecked Sendable 
 }
 
 @_cdecl("llvs_faults_storage") @implementation
-public func llvs_faults_storage(_ faults: OpaquePointer!, _ inner: OpaquePointer!, _ storage: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_faults_storage(_ faults: OpaquePointer!, _ inner: OpaquePointer!, _ storage: HandleOut!, _ error: ErrorOut!) -> llvs_status
+{
     storage?.pointee = nil
     return entry(error) {
         let out = try required(storage, "storage")
@@ -163,7 +179,9 @@ public func llvs_faults_storage(_ faults: OpaquePointer!, _ inner: OpaquePointer
 }
 
 @_cdecl("llvs_faults_transport") @implementation
-public func llvs_faults_transport(_ faults: OpaquePointer!, _ inner: OpaquePointer!, _ transport: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_faults_transport(_ faults: OpaquePointer!, _ inner: OpaquePointer!, _ transport: HandleOut!, _ error: ErrorOut!)
+    -> llvs_status
+{
     transport?.pointee = nil
     return entry(error) {
         let out = try required(transport, "transport")

@@ -4,7 +4,9 @@ import LLVS
 // MARK: History
 
 /// A call that gives a list of versions.
-private func versions(_ store: OpaquePointer?, _ out: StructOut<llvs_version_list>?, _ error: ErrorOut?, _ find: (Store) throws -> [Version]) -> llvs_status {
+private func versions(
+    _ store: OpaquePointer?, _ out: StructOut<llvs_version_list>?, _ error: ErrorOut?, _ find: (Store) throws -> [Version]
+) -> llvs_status {
     out?.pointee = nil
     return entry(error) {
         let out = try required(out, "the list of versions")
@@ -13,7 +15,9 @@ private func versions(_ store: OpaquePointer?, _ out: StructOut<llvs_version_lis
 }
 
 /// A call that gives a list of one version, or NULL.
-private func version(_ store: OpaquePointer?, _ out: StructOut<llvs_version_list>?, _ error: ErrorOut?, _ find: (Store) throws -> Version?) -> llvs_status {
+private func version(_ store: OpaquePointer?, _ out: StructOut<llvs_version_list>?, _ error: ErrorOut?, _ find: (Store) throws -> Version?)
+    -> llvs_status
+{
     out?.pointee = nil
     return entry(error) {
         let out = try required(out, "the version")
@@ -24,7 +28,9 @@ private func version(_ store: OpaquePointer?, _ out: StructOut<llvs_version_list
 /// The version, which must be known.
 func knownVersion(_ id: VersionID, in store: Store) throws -> Version {
     guard let version = try store.version(id) else {
-        throw StoreError(.unknownVersion, "There is no version \(id) in \(store.description). Retrieve it from where it was made, or check the id.", versionID: id.description)
+        throw StoreError(
+            .unknownVersion, "There is no version \(id) in \(store.description). Retrieve it from where it was made, or check the id.",
+            versionID: id.description)
     }
     return version
 }
@@ -34,19 +40,25 @@ func versionIDs(_ start: UnsafePointer<llvs_bytes>?, _ count: Int, _ name: Stati
 }
 
 @_cdecl("llvs_store_version") @implementation
-public func llvs_store_version(_ store: OpaquePointer!, _ id: llvs_bytes, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_version(_ store: OpaquePointer!, _ id: llvs_bytes, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!)
+    -> llvs_status
+{
     LLVSABI.version(store, version, error) { try $0.version(versionID(id, "id")) }
 }
 
 @_cdecl("llvs_store_versions") @implementation
-public func llvs_store_versions(_ store: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_versions(
+    _ store: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!
+) -> llvs_status {
     LLVSABI.versions(store, versions, error) { store in
         try versionIDs(ids, count, "ids").map { try knownVersion($0, in: store) }
     }
 }
 
 @_cdecl("llvs_store_heads") @implementation
-public func llvs_store_heads(_ store: OpaquePointer!, _ options: UnsafePointer<llvs_heads_options>!, _ heads: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_heads(
+    _ store: OpaquePointer!, _ options: UnsafePointer<llvs_heads_options>!, _ heads: StructOut<llvs_version_list>!, _ error: ErrorOut!
+) -> llvs_status {
     versions(store, heads, error) { store in
         guard let input = try optionalStruct(options, "llvs_heads_options") else { return try store.heads() }
         guard input.reserved == 0 else { throw InputError.reserved("llvs_heads_options") }
@@ -63,12 +75,17 @@ public func llvs_store_heads(_ store: OpaquePointer!, _ options: UnsafePointer<l
 }
 
 @_cdecl("llvs_store_successors") @implementation
-public func llvs_store_successors(_ store: OpaquePointer!, _ id: llvs_bytes, _ successors: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_successors(
+    _ store: OpaquePointer!, _ id: llvs_bytes, _ successors: StructOut<llvs_version_list>!, _ error: ErrorOut!
+) -> llvs_status {
     versions(store, successors, error) { try $0.successors(of: versionID(id, "id")) }
 }
 
 @_cdecl("llvs_store_is_ancestor") @implementation
-public func llvs_store_is_ancestor(_ store: OpaquePointer!, _ ancestor: llvs_bytes, _ descendant: llvs_bytes, _ is_ancestor: UnsafeMutablePointer<llvs_bool>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_is_ancestor(
+    _ store: OpaquePointer!, _ ancestor: llvs_bytes, _ descendant: llvs_bytes, _ is_ancestor: UnsafeMutablePointer<llvs_bool>!,
+    _ error: ErrorOut!
+) -> llvs_status {
     is_ancestor?.pointee = 0
     return entry(error) {
         let out = try required(is_ancestor, "is_ancestor")
@@ -77,7 +94,9 @@ public func llvs_store_is_ancestor(_ store: OpaquePointer!, _ ancestor: llvs_byt
 }
 
 @_cdecl("llvs_store_merge_bases") @implementation
-public func llvs_store_merge_bases(_ store: OpaquePointer!, _ a: llvs_bytes, _ b: llvs_bytes, _ bases: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_merge_bases(
+    _ store: OpaquePointer!, _ a: llvs_bytes, _ b: llvs_bytes, _ bases: StructOut<llvs_version_list>!, _ error: ErrorOut!
+) -> llvs_status {
     versions(store, bases, error) { store in
         try store.mergeBases(versionID(a, "a"), versionID(b, "b")).map { try knownVersion($0, in: store) }
     }
@@ -93,7 +112,9 @@ public func llvs_store_version_at(
 }
 
 @_cdecl("llvs_store_versions_of") @implementation
-public func llvs_store_versions_of(_ store: OpaquePointer!, _ value_id: llvs_bytes, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_versions_of(
+    _ store: OpaquePointer!, _ value_id: llvs_bytes, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!
+) -> llvs_status {
     LLVSABI.versions(store, versions, error) { try $0.versions(of: valueID(value_id, "value_id")) }
 }
 
@@ -140,7 +161,8 @@ private func historyQuery(_ input: UnsafePointer<llvs_history_options>?) throws 
 }
 
 @_cdecl("llvs_store_history") @implementation
-public func llvs_store_history(_ store: OpaquePointer!, _ options: UnsafePointer<llvs_history_options>!, _ control: UnsafePointer<llvs_control>!,
+public func llvs_store_history(
+    _ store: OpaquePointer!, _ options: UnsafePointer<llvs_history_options>!, _ control: UnsafePointer<llvs_control>!,
                                _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     cursor?.pointee = nil
     return entry(error) {
@@ -151,7 +173,10 @@ public func llvs_store_history(_ store: OpaquePointer!, _ options: UnsafePointer
 }
 
 @_cdecl("llvs_history_cursor_next") @implementation
-public func llvs_history_cursor_next(_ cursor: OpaquePointer!, _ limit: Int, _ control: UnsafePointer<llvs_control>!, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_history_cursor_next(
+    _ cursor: OpaquePointer!, _ limit: Int, _ control: UnsafePointer<llvs_control>!, _ versions: StructOut<llvs_version_list>!,
+    _ error: ErrorOut!
+) -> llvs_status {
     versions?.pointee = nil
     return entry(error) {
         let out = try required(versions, "versions")

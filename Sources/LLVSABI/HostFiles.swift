@@ -11,7 +11,9 @@ final class HostFile: PieceReader, @unchecked Sendable {
     private static let codes: [StoreError.Code] = HostTransport.codes + [.notFound]
 
     /// - Parameter size: 0 when it is not known: then there is something until reading shows that there is not.
-    init(_ size: Int, _ next: @escaping llvs_read_fn, _ payload: Payload) { self.size = max(1, size); self.next = next; self.payload = payload }
+    init(_ size: Int, _ next: @escaping llvs_read_fn, _ payload: Payload) {
+        self.size = max(1, size); self.next = next; self.payload = payload
+    }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         try readHost("Reading a file of the transport", keeping: HostFile.codes, next, payload.pointer, into: buffer)
@@ -22,7 +24,13 @@ final class HostFile: PieceReader, @unchecked Sendable {
         var all: [UInt8] = []
         try withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 16) { buffer in
             while case let got = try read(into: buffer), got > 0 {
-                guard all.count + got <= limit else { throw StoreError(.tooLarge, "A file of the transport has more than \(limit) bytes, which is the most that is read of one. Move it away: no version makes such a file.") }
+                guard all.count + got <= limit else {
+                    throw StoreError(
+                        .tooLarge,
+                        "A file of the transport has more than \(limit) bytes, which is the most that is read of one. Move it away: "
+                            + "no version makes such a file."
+                    )
+                }
                 try Memory.grow(&all, by: got, "Reading a file of the transport")
                 all.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<got]))
             }
@@ -41,7 +49,9 @@ final class Outgoing: Handle, @unchecked Sendable {
 public func llvs_outgoing_size(_ outgoing: OpaquePointer!) -> UInt64 { peek(outgoing, Outgoing.self).map { UInt64($0.file.size) } ?? 0 }
 
 @_cdecl("llvs_outgoing_write") @implementation
-public func llvs_outgoing_write(_ outgoing: OpaquePointer!, _ write: llvs_write_fn!, _ payload: UnsafeMutableRawPointer!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_outgoing_write(
+    _ outgoing: OpaquePointer!, _ write: llvs_write_fn!, _ payload: UnsafeMutableRawPointer!, _ error: ErrorOut!
+) -> llvs_status {
     entry(error) {
         guard let write else { throw InputError.null("write") }
         try handle(outgoing, Outgoing.self, "outgoing").file.forEachPiece { piece in

@@ -15,7 +15,13 @@ class StorageHandle: Handle, @unchecked Sendable {
     /// Opens the storage, failing as the plans say, the first of them next to it.
     final func claim(readOnly: Bool, failing plans: [FaultPlan] = []) throws -> any Storage {
         try lock.withLock {
-            guard !isClaimed else { throw StoreError(.busy, "\(name) is in use by an open store, or was being opened when a callback of it did not return. Close the store, or make another storage.") }
+            guard !isClaimed else {
+                throw StoreError(
+                    .busy,
+                    "\(name) is in use by an open store, or was being opened when a callback of it did not return. "
+                        + "Close the store, or make another storage."
+                )
+            }
             isClaimed = true
         }
         let claim = StorageClaim(self)
@@ -69,7 +75,9 @@ private final class HostFunctions: HostCallMark, @unchecked Sendable {
     /// The thread that is in a callback.
     private var caller: pthread_t?
     private let callerLock = Lock()
-    private static let codes: [StoreError.Code] = [.noSpace, .permission, .io, .damaged, .readOnly, .notFound, .unknownOutcome, .busy, .tooManyFiles]
+    private static let codes: [StoreError.Code] = [
+        .noSpace, .permission, .io, .damaged, .readOnly, .notFound, .unknownOutcome, .busy, .tooManyFiles,
+    ]
 
     init(_ host: HostStorageHandle) { self.host = host }
 
@@ -107,11 +115,17 @@ private final class HostFunctions: HostCallMark, @unchecked Sendable {
         var places = [UInt64](repeating: .max, count: records.count)
         try inputs.withUnsafeBufferPointer { inputs in
             try places.withUnsafeMutableBufferPointer { places in
-                try check("Appending \(records.count) records") { append(payload, inputs.baseAddress, records.count, places.baseAddress, $0) }
+                try check("Appending \(records.count) records") {
+                    append(payload, inputs.baseAddress, records.count, places.baseAddress, $0)
+                }
             }
         }
         guard !places.contains(.max) else {
-            throw StoreError(.unknownOutcome, "Appending \(records.count) records of \(host.name) answered LLVS_OK and did not set the place of each. Whether they are kept is not known.")
+            throw StoreError(
+                .unknownOutcome,
+                "Appending \(records.count) records of \(host.name) answered LLVS_OK and did not set the place of each. "
+                    + "Whether they are kept is not known."
+            )
         }
         return places
     }
@@ -159,7 +173,8 @@ private final class HostFunctions: HostCallMark, @unchecked Sendable {
 }
 
 @_cdecl("llvs_storage_create") @implementation
-public func llvs_storage_create(_ name: llvs_bytes, _ callbacks: UnsafePointer<llvs_storage_callbacks>!, _ payload: UnsafeMutableRawPointer!,
+public func llvs_storage_create(
+    _ name: llvs_bytes, _ callbacks: UnsafePointer<llvs_storage_callbacks>!, _ payload: UnsafeMutableRawPointer!,
                                 _ payload_free: llvs_free_fn!, _ storage: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     let payload = Payload(payload, payload_free)
     storage?.pointee = nil

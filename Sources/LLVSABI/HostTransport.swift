@@ -82,7 +82,9 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
 
     /// The lock is not held while calling back: what comes from the host's callback may be another exchange's work.
     private func check(_ what: String, _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws {
-        guard !lock.withLock({ isClosed }) else { throw StoreError(.closed, "The exchange with \(host.name) is closed. Open another to go on.") }
+        guard !lock.withLock({ isClosed }) else {
+            throw StoreError(.closed, "The exchange with \(host.name) is closed. Open another to go on.")
+        }
         try callHost("\(what) \(host.name)", keeping: HostTransport.codes, call)
     }
     private func missing(_ callback: String) -> StoreError { StoreError(.internal, "\(host.name) has no callback \(callback).") }
@@ -95,7 +97,9 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
         return ExchangeListing(versions: reply.items.map { String(decoding: $0, as: UTF8.self) })
     }
 
-    private typealias Question = @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<llvs_bytes>?, Int, OpaquePointer?, UnsafeMutablePointer<OpaquePointer?>?) -> llvs_status
+    private typealias Question =
+        @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<llvs_bytes>?, Int, OpaquePointer?, UnsafeMutablePointer<OpaquePointer?>?) ->
+        llvs_status
 
     private func ask(_ what: String, _ names: [String], _ reply: Reply, _ question: Question) throws {
         let arena = Arena()
@@ -157,7 +161,9 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
 
     // MARK: Snapshots
 
-    private var noSnapshots: StoreError { StoreError(.unsupported, "\(host.name) keeps no snapshots: it has no callbacks for them. Give it all four.") }
+    private var noSnapshots: StoreError {
+        StoreError(.unsupported, "\(host.name) keeps no snapshots: it has no callbacks for them. Give it all four.")
+    }
 
     func readSnapshotFile(_ name: String) throws -> [UInt8]? {
         guard let read = callbacks.snapshot_read else { throw noSnapshots }
@@ -203,7 +209,8 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
 }
 
 @_cdecl("llvs_transport_create") @implementation
-public func llvs_transport_create(_ name: llvs_bytes, _ callbacks: UnsafePointer<llvs_transport_callbacks>!, _ payload: UnsafeMutableRawPointer!,
+public func llvs_transport_create(
+    _ name: llvs_bytes, _ callbacks: UnsafePointer<llvs_transport_callbacks>!, _ payload: UnsafeMutableRawPointer!,
                                   _ payload_free: llvs_free_fn!, _ transport: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     let payload = Payload(payload, payload_free)
     transport?.pointee = nil
@@ -229,7 +236,9 @@ public func llvs_transport_notify(_ transport: OpaquePointer!, _ error: ErrorOut
 }
 
 @_cdecl("llvs_transport_state") @implementation
-public func llvs_transport_state(_ transport: OpaquePointer!, _ state: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_transport_state(_ transport: OpaquePointer!, _ state: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!)
+    -> llvs_status
+{
     state?.pointee = noBuffer
     return entry(error) {
         let out = try required(state, "state")

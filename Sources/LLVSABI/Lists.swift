@@ -12,7 +12,9 @@ final class VersionList: StructHandle<llvs_version_list>, @unchecked Sendable {
             defer { row += 1 }
             return try llvs_version_info(version, change: row < changes.count ? changes[row] : nil, in: arena)
         }
-        try super.init(arena, llvs_version_list(struct_size: UInt32(sizeOf: llvs_version_list.self), reserved: 0, count: items.count, items: items.start))
+        try super.init(
+            arena,
+            llvs_version_list(struct_size: UInt32(sizeOf: llvs_version_list.self), reserved: 0, count: items.count, items: items.start))
     }
 }
 
@@ -51,9 +53,11 @@ final class ValueList: StructHandle<llvs_value_list>, @unchecked Sendable {
             if let stored = row.version, stored != version { (version, text) = (stored, llvs_bytes(versions, batch.version(stored))) }
             return llvs_value_info(
                 struct_size: UInt32(sizeOf: llvs_value_info.self), present: row.version == nil ? 0 : 1, id: llvs_bytes(ids, row.id),
-                data: batch.hasData && row.version != nil ? llvs_bytes(data, row.data) : noBytes, stored_version: row.version == nil ? noBytes : text)
+                data: batch.hasData && row.version != nil ? llvs_bytes(data, row.data) : noBytes,
+                stored_version: row.version == nil ? noBytes : text)
         }
-        try super.init(arena, llvs_value_list(struct_size: UInt32(sizeOf: llvs_value_list.self), reserved: 0, count: items.count, items: items.start))
+        try super.init(
+            arena, llvs_value_list(struct_size: UInt32(sizeOf: llvs_value_list.self), reserved: 0, count: items.count, items: items.start))
     }
 }
 
@@ -88,9 +92,12 @@ final class ChangeList: StructHandle<llvs_change_list>, @unchecked Sendable {
             if let batch, batch.rows[row].version != nil { data = llvs_bytes(batch.data, batch.rows[row].data) }
             return llvs_change_info(
                 struct_size: UInt32(sizeOf: llvs_change_info.self), kind: UInt32(change.kind.rawValue),
-                id: try batch.map { llvs_bytes($0.ids, $0.rows[row].id) } ?? arena.copy(change.id.bytes), data: data, stored_version: text, data_size: change.size)
+                id: try batch.map { llvs_bytes($0.ids, $0.rows[row].id) } ?? arena.copy(change.id.bytes), data: data, stored_version: text,
+                data_size: change.size)
         }
-        try super.init(arena, llvs_change_list(struct_size: UInt32(sizeOf: llvs_change_list.self), reserved: 0, count: items.count, items: items.start))
+        try super.init(
+            arena, llvs_change_list(struct_size: UInt32(sizeOf: llvs_change_list.self), reserved: 0, count: items.count, items: items.start)
+        )
     }
 }
 

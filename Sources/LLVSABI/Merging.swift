@@ -41,7 +41,8 @@ struct MergeSettings {
 
 @_cdecl("llvs_store_merge") @implementation
 public func llvs_store_merge(_ store: OpaquePointer!, _ ours: llvs_bytes, _ theirs: llvs_bytes, _ arbiter: OpaquePointer!,
-                             _ options: UnsafePointer<llvs_merge_options>!, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+    _ options: UnsafePointer<llvs_merge_options>!, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!
+) -> llvs_status {
     version?.pointee = nil
     return entry(error) {
         let store = try LLVSABI.store(store)
@@ -54,7 +55,8 @@ public func llvs_store_merge(_ store: OpaquePointer!, _ ours: llvs_bytes, _ thei
 
 @_cdecl("llvs_store_merge_heads") @implementation
 public func llvs_store_merge_heads(_ store: OpaquePointer!, _ into: llvs_bytes, _ arbiter: OpaquePointer!,
-                                   _ options: UnsafePointer<llvs_merge_options>!, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!) -> llvs_status {
+    _ options: UnsafePointer<llvs_merge_options>!, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!
+) -> llvs_status {
     version?.pointee = nil
     return entry(error) {
         let store = try LLVSABI.store(store)
@@ -66,7 +68,8 @@ public func llvs_store_merge_heads(_ store: OpaquePointer!, _ into: llvs_bytes, 
 }
 
 @_cdecl("llvs_store_revert") @implementation
-public func llvs_store_revert(_ store: OpaquePointer!, _ version: llvs_bytes, _ at: llvs_bytes, _ options: UnsafePointer<llvs_merge_options>!,
+public func llvs_store_revert(
+    _ store: OpaquePointer!, _ version: llvs_bytes, _ at: llvs_bytes, _ options: UnsafePointer<llvs_merge_options>!,
                               _ result: StructOut<llvs_revert_result>!, _ error: ErrorOut!) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
@@ -112,8 +115,10 @@ final class RevertResultHandle: StructHandle<llvs_revert_result>, @unchecked Sen
         let conflicts = try Items(made.conflicts, in: arena) { try llvs_conflict($0.record, id: $0.id.bytes, in: $1) }
         try super.init(arena, llvs_revert_result(
             struct_size: UInt32(sizeOf: llvs_revert_result.self), counts: made.counts ? 1 : 0, version: version?.contents.pointee.items[0],
-            undone: array(made.undone), undone_count: made.undone.count, superseded: array(made.superseded), superseded_count: made.superseded.count,
-            conflicts: conflicts.start, conflict_count: conflicts.count, versions: UnsafePointer(versions), version_count: made.versions.count,
+                undone: array(made.undone), undone_count: made.undone.count, superseded: array(made.superseded),
+                superseded_count: made.superseded.count,
+                conflicts: conflicts.start, conflict_count: conflicts.count, versions: UnsafePointer(versions),
+                version_count: made.versions.count,
             description: try description.map { try arena.copy($0) } ?? noBytes))
     }
 }

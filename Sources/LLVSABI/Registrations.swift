@@ -134,7 +134,8 @@ private enum LogHub {
 }
 
 @_cdecl("llvs_log_observe") @implementation
-public func llvs_log_observe(_ level: llvs_log_level, _ fn: llvs_log_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
+public func llvs_log_observe(
+    _ level: llvs_log_level, _ fn: llvs_log_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                              _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         guard let wanted = Int32(exactly: level).flatMap(Log.Level.init(rawValue:)) else { throw InputError.constant("level", level) }
@@ -186,7 +187,9 @@ func control(_ input: UnsafePointer<llvs_control>?) throws -> OperationControl {
     return OperationControl(progress: { state in
         var info = llvs_progress(struct_size: UInt32(sizeOf: llvs_progress.self), stage: state.stage.rawValue,
                                  completed: state.completed, total: state.total)
-        let status = try callHost("The progress callback", expecting: StoreError.Code.cancelled.rawValue) { progress(payload.pointer, &info, $0) }
+            let status = try callHost("The progress callback", expecting: StoreError.Code.cancelled.rawValue) {
+                progress(payload.pointer, &info, $0)
+            }
         return status == LLVS_OK.rawValue
     }, token: token)
 }

@@ -32,7 +32,11 @@ final class Reply: Handle, @unchecked Sendable {
     }
     func record(_ place: UInt64, _ size: UInt64, _ prefix: [UInt8]) throws {
         guard UInt64(prefix.count) <= size, UInt64(prefix.count) >= min(size, UInt64(ScannedRecord.prefixSize)) else {
-            throw StoreError(.invalidArgument, "A record of \(size) bytes was reported with its first \(prefix.count); all are needed, or at least \(ScannedRecord.prefixSize).")
+            throw StoreError(
+                .invalidArgument,
+                "A record of \(size) bytes was reported with its first \(prefix.count); "
+                    + "all are needed, or at least \(ScannedRecord.prefixSize)."
+            )
         }
         records.append((place, size, prefix))
     }
@@ -50,7 +54,8 @@ public func llvs_reply_set(_ reply: OpaquePointer!, _ index: Int, _ data: llvs_b
 }
 
 @_cdecl("llvs_reply_set_source") @implementation
-public func llvs_reply_set_source(_ reply: OpaquePointer!, _ index: Int, _ size: UInt64, _ read: llvs_read_fn!, _ payload: UnsafeMutableRawPointer!,
+public func llvs_reply_set_source(
+    _ reply: OpaquePointer!, _ index: Int, _ size: UInt64, _ read: llvs_read_fn!, _ payload: UnsafeMutableRawPointer!,
                                   _ payload_free: llvs_free_fn!, _ error: ErrorOut!) -> llvs_status {
     let payload = Payload(payload, payload_free)
     return entry(error) {
@@ -60,7 +65,9 @@ public func llvs_reply_set_source(_ reply: OpaquePointer!, _ index: Int, _ size:
 }
 
 @_cdecl("llvs_reply_record") @implementation
-public func llvs_reply_record(_ reply: OpaquePointer!, _ place: UInt64, _ size: UInt64, _ prefix: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
+public func llvs_reply_record(_ reply: OpaquePointer!, _ place: UInt64, _ size: UInt64, _ prefix: llvs_bytes, _ error: ErrorOut!)
+    -> llvs_status
+{
     entry(error) { try handle(reply, Reply.self, "reply").record(place, size, array(prefix, "prefix", limit: Int(Int32.max))) }
 }
 

@@ -20,7 +20,8 @@ final class SalvageReportHandle: StructHandle<llvs_salvage_report>, @unchecked S
 
 @_cdecl("llvs_store_salvage") @implementation
 public func llvs_store_salvage(
-    _ path: llvs_bytes, _ options: UnsafePointer<llvs_store_options>!, _ target: llvs_bytes, _ target_options: UnsafePointer<llvs_store_options>!,
+    _ path: llvs_bytes, _ options: UnsafePointer<llvs_store_options>!, _ target: llvs_bytes,
+    _ target_options: UnsafePointer<llvs_store_options>!,
     _ control: UnsafePointer<llvs_control>!, _ report: StructOut<llvs_salvage_report>!, _ error: ErrorOut!
 ) -> llvs_status {
     report?.pointee = nil

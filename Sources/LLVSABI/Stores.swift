@@ -17,7 +17,13 @@ func store(_ pointer: OpaquePointer?) throws -> Store { try handle(pointer, Stor
 extension Store {
     /// Throws `.busy` from within a callback of the store's own storage, which runs with the store's locks held.
     func checkReentry() throws {
-        if isCallingBack { throw StoreError(.busy, "A callback of \(description) cannot call the store that uses it: it would wait for itself. Do it after the callback has returned.") }
+        if isCallingBack {
+            throw StoreError(
+                .busy,
+                "A callback of \(description) cannot call the store that uses it: it would wait for itself. "
+                    + "Do it after the callback has returned."
+            )
+        }
     }
     /// Throws `.closed` for a closed store: for calls that would not notice by themselves.
     func requireOpen() throws { _ = try contains(EmptyRoot.id) }
@@ -47,18 +53,22 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
     guard let compaction = Compaction(rawValue: input.compaction) else { throw InputError.constant("compaction", input.compaction) }
     options.compaction = compaction
     guard input.compaction_grace >= 0, input.compaction_grace.isFinite else {
-        throw StoreError(.invalidArgument, "The compaction_grace is \(input.compaction_grace) s; give a finite number of seconds that is not negative.")
+        throw StoreError(
+            .invalidArgument, "The compaction_grace is \(input.compaction_grace) s; give a finite number of seconds that is not negative.")
     }
     if input.compaction_grace > 0 { options.compactionGrace = input.compaction_grace }
     guard input.reserved == 0 else { throw InputError.reserved("llvs_store_options") }
     guard input.busy_timeout >= 0, input.busy_timeout.isFinite else {
-        throw StoreError(.invalidArgument, "The busy_timeout is \(input.busy_timeout) s; give a finite number of seconds that is not negative.")
+        throw StoreError(
+            .invalidArgument, "The busy_timeout is \(input.busy_timeout) s; give a finite number of seconds that is not negative.")
     }
     if input.busy_timeout > 0 { options.busyTimeout = input.busy_timeout }
     if input.file_mode != 0 { options.fileMode = input.file_mode }
     options.control = try control(input.control)
     guard input.host_storage == nil || input.storage == LLVS_STORAGE_HOST.rawValue else {
-        throw StoreError(.invalidArgument, "host_storage is given, but the kind of storage is not LLVS_STORAGE_HOST. Set storage to that, or leave host_storage NULL.")
+        throw StoreError(
+            .invalidArgument,
+            "host_storage is given, but the kind of storage is not LLVS_STORAGE_HOST. Set storage to that, or leave host_storage NULL.")
     }
     switch input.storage {
     case LLVS_STORAGE_FILE.rawValue: options.storage = .file
@@ -81,7 +91,9 @@ func storePath(_ input: llvs_bytes, _ options: Store.Options) throws -> String {
 }
 
 @_cdecl("llvs_store_open") @implementation
-public func llvs_store_open(_ path: llvs_bytes, _ options: UnsafePointer<llvs_store_options>!, _ store: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_open(_ path: llvs_bytes, _ options: UnsafePointer<llvs_store_options>!, _ store: HandleOut!, _ error: ErrorOut!)
+    -> llvs_status
+{
     store?.pointee = nil
     return entry(error) {
         let out = try required(store, "store")
@@ -108,7 +120,9 @@ public func llvs_store_reload(_ store: OpaquePointer!, _ added: UnsafeMutablePoi
 }
 
 @_cdecl("llvs_store_statistics") @implementation
-public func llvs_store_statistics(_ store: OpaquePointer!, _ statistics: UnsafeMutablePointer<llvs_statistics>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_statistics(_ store: OpaquePointer!, _ statistics: UnsafeMutablePointer<llvs_statistics>!, _ error: ErrorOut!)
+    -> llvs_status
+{
     entry(error) {
         let input = try requiredStruct(UnsafePointer(statistics), "llvs_statistics")
         let found = try handle(store, StoreHandle.self, "store").store.statistics()
@@ -125,7 +139,8 @@ public func llvs_store_statistics(_ store: OpaquePointer!, _ statistics: UnsafeM
 extension llvs_damage {
     init(_ damage: StorageDamage, in arena: Arena) throws {
         self.init(
-            struct_size: UInt32(sizeOf: llvs_damage.self), lost: damage.lost.rawValue, file: try arena.copy(damage.file), offset: damage.offset,
+            struct_size: UInt32(sizeOf: llvs_damage.self), lost: damage.lost.rawValue, file: try arena.copy(damage.file),
+            offset: damage.offset,
             message: try arena.copy(damage.message), version: try damage.version.map { try arena.copy($0) } ?? noBytes,
             value_id: try damage.value.map { try arena.copy($0.bytes) } ?? noBytes)
     }
@@ -137,14 +152,17 @@ final class VerifyReportHandle: StructHandle<llvs_verify_report>, @unchecked Sen
         let damages = try Items(report.damages, in: arena, llvs_damage.init(_:in:))
         let unfinished = try Items(report.unfinished, in: arena, llvs_damage.init(_:in:))
         try super.init(arena, llvs_verify_report(
-            struct_size: UInt32(sizeOf: llvs_verify_report.self), reserved: 0, versions: report.versions, values: report.values, pending: report.pending,
+                struct_size: UInt32(sizeOf: llvs_verify_report.self), reserved: 0, versions: report.versions, values: report.values,
+                pending: report.pending,
             damages: damages.start, damage_count: damages.count, unfinished: unfinished.start, unfinished_count: unfinished.count,
             vouched: report.vouched, unvouched: report.unvouched))
     }
 }
 
 @_cdecl("llvs_store_verify") @implementation
-public func llvs_store_verify(_ store: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ report: StructOut<llvs_verify_report>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_verify(
+    _ store: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ report: StructOut<llvs_verify_report>!, _ error: ErrorOut!
+) -> llvs_status {
     report?.pointee = nil
     return entry(error) {
         let out = try required(report, "report")
@@ -159,7 +177,10 @@ public func llvs_verify_report_free(_ report: UnsafeMutablePointer<llvs_verify_r
 // MARK: Compacting
 
 @_cdecl("llvs_store_compact") @implementation
-public func llvs_store_compact(_ store: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ report: UnsafeMutablePointer<llvs_compaction_report>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_compact(
+    _ store: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ report: UnsafeMutablePointer<llvs_compaction_report>!,
+    _ error: ErrorOut!
+) -> llvs_status {
     entry(error) {
         let size = try optionalStruct(UnsafePointer(report), "llvs_compaction_report")?.struct_size
         if let size { write(CompactionReport(), noBuffer, to: report, size) }
@@ -172,7 +193,8 @@ public func llvs_store_compact(_ store: OpaquePointer!, _ control: UnsafePointer
     }
 }
 
-private func write(_ done: CompactionReport, _ marker: llvs_buffer, to report: UnsafeMutablePointer<llvs_compaction_report>, _ size: UInt32) {
+private func write(_ done: CompactionReport, _ marker: llvs_buffer, to report: UnsafeMutablePointer<llvs_compaction_report>, _ size: UInt32)
+{
     report.pointee = llvs_compaction_report(
         struct_size: size, reserved: 0, folded: done.folded, made: done.made, deleted: done.deleted,
         bytes_written: done.bytesWritten, bytes_deleted: done.bytesDeleted, sync_marker: marker)
@@ -184,7 +206,8 @@ public func llvs_store_path(_ store: OpaquePointer!) -> llvs_bytes {
 }
 
 @_cdecl("llvs_store_observe") @implementation
-public func llvs_store_observe(_ store: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
+public func llvs_store_observe(
+    _ store: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         let observation = try LLVSABI.store(store).observeAdditions { gate.run { fn($0) } }

@@ -39,7 +39,9 @@ extension llvs_bytes {
 }
 
 /// The ids that lie one behind the other in `joined`.
-private func fetchBlock(_ joined: llvs_bytes, _ sizes: UnsafePointer<UInt64>?, _ count: Int, at version: VersionID, from store: Store) throws -> ValueBlock {
+private func fetchBlock(_ joined: llvs_bytes, _ sizes: UnsafePointer<UInt64>?, _ count: Int, at version: VersionID, from store: Store)
+    throws -> ValueBlock
+{
     let joined = try rawBytes(joined, "ids"), sizes = try elements(sizes, count, "id_sizes")
     func forEach(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         var at = 0
@@ -54,14 +56,17 @@ private func fetchBlock(_ joined: llvs_bytes, _ sizes: UnsafePointer<UInt64>?, _
 }
 
 private func idSizes() -> StoreError {
-    StoreError(.invalidArgument, "The sizes in \"id_sizes\" do not add up to the size of \"ids\"; give one for each id, and the ids with nothing between them.")
+    StoreError(
+        .invalidArgument,
+        "The sizes in \"id_sizes\" do not add up to the size of \"ids\"; give one for each id, and the ids with nothing between them.")
 }
 
 @_cdecl("llvs_value_block_free") @implementation
 public func llvs_value_block_free(_ block: UnsafeMutablePointer<llvs_value_block>!) { ValueBlock.free(block) }
 
 @_cdecl("llvs_store_value_block") @implementation
-public func llvs_store_value_block(_ store: OpaquePointer!, _ ids: llvs_bytes, _ id_sizes: UnsafePointer<UInt64>!, _ count: Int, _ at: llvs_bytes,
+public func llvs_store_value_block(
+    _ store: OpaquePointer!, _ ids: llvs_bytes, _ id_sizes: UnsafePointer<UInt64>!, _ count: Int, _ at: llvs_bytes,
                                    _ block: StructOut<llvs_value_block>!, _ error: ErrorOut!) -> llvs_status {
     block?.pointee = nil
     return entry(error) {
@@ -72,7 +77,10 @@ public func llvs_store_value_block(_ store: OpaquePointer!, _ ids: llvs_bytes, _
 }
 
 @_cdecl("llvs_store_enumerate_block") @implementation
-public func llvs_store_enumerate_block(_ store: OpaquePointer!, _ at: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ block: StructOut<llvs_value_block>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_enumerate_block(
+    _ store: OpaquePointer!, _ at: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ block: StructOut<llvs_value_block>!,
+    _ error: ErrorOut!
+) -> llvs_status {
     block?.pointee = nil
     return entry(error) {
         let out = try required(block, "block")
@@ -92,7 +100,10 @@ struct Target {
     let size: UnsafeMutablePointer<Int>
     let stored: UnsafeMutablePointer<llvs_version_id>?
 
-    init(_ buffer: UnsafeMutableRawPointer?, _ capacity: Int, _ size: UnsafeMutablePointer<Int>?, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws {
+    init(
+        _ buffer: UnsafeMutableRawPointer?, _ capacity: Int, _ size: UnsafeMutablePointer<Int>?,
+        _ stored: UnsafeMutablePointer<llvs_version_id>?
+    ) throws {
         guard buffer != nil || capacity == 0 else { throw InputError.nullWithSize("buffer", capacity) }
         guard capacity >= 0 else { throw InputError.tooLarge("capacity", capacity, Int.max) }
         self.buffer = buffer
@@ -114,8 +125,10 @@ struct Target {
 }
 
 @_cdecl("llvs_store_read_value") @implementation
-public func llvs_store_read_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ buffer: UnsafeMutableRawPointer!, _ capacity: Int,
-                                  _ size: UnsafeMutablePointer<Int>!, _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_read_value(
+    _ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ buffer: UnsafeMutableRawPointer!, _ capacity: Int,
+    _ size: UnsafeMutablePointer<Int>!, _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!
+) -> llvs_status {
     size?.pointee = 0
     write(nil, to: stored_version)
     return entry(error) {

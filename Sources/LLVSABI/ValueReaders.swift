@@ -12,7 +12,8 @@ final class ValueReaderHandle: Handle, @unchecked Sendable {
 }
 
 @_cdecl("llvs_store_open_value") @implementation
-public func llvs_store_open_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ reader: HandleOut!, _ size: UnsafeMutablePointer<UInt64>!,
+public func llvs_store_open_value(
+    _ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ reader: HandleOut!, _ size: UnsafeMutablePointer<UInt64>!,
                                   _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
     reader?.pointee = nil
     size?.pointee = 0

@@ -20,11 +20,15 @@ public func llvs_store_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: ll
 /// Fetches a value. While it can be done quickly no references to the store are counted: all threads would write that count. Nothing that
 /// is called from there can let go of the store.
 @inline(__always)
-func fetch(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer?, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched {
+func fetch(_ id: llvs_bytes, at version: VersionID, from pointer: OpaquePointer?, into reserve: (Int) throws -> UnsafeMutableRawPointer?)
+    throws -> Store.Fetched
+{
     let quick = try pointer.flatMap { try fetchQuickly(id, at: version, from: $0, into: reserve) }
     if case .fetched(let fetched)? = quick { return fetched }
     let store = try LLVSABI.store(pointer)
-    if case .unfinished(let unfinished)? = quick { return try store.fetch(rawBytes(id, "id"), at: version, going: unfinished, into: reserve) }
+    if case .unfinished(let unfinished)? = quick {
+        return try store.fetch(rawBytes(id, "id"), at: version, going: unfinished, into: reserve)
+    }
     return try store.fetch(rawBytes(id, "id"), at: version, into: reserve)
 }
 
@@ -70,7 +74,10 @@ private func allocating(into out: UnsafeMutablePointer<llvs_buffer>, _ stored: U
 }
 
 @_cdecl("llvs_store_reference") @implementation
-public func llvs_store_reference(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_reference(
+    _ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ stored_version: UnsafeMutablePointer<llvs_version_id>!,
+    _ error: ErrorOut!
+) -> llvs_status {
     write(nil, to: stored_version)
     return entry(error) {
         let out = try required(stored_version, "stored_version")
@@ -80,7 +87,10 @@ public func llvs_store_reference(_ store: OpaquePointer!, _ id: llvs_bytes, _ at
 }
 
 @_cdecl("llvs_store_values") @implementation
-public func llvs_store_values(_ store: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ at: llvs_bytes, _ values: StructOut<llvs_value_list>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_values(
+    _ store: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ at: llvs_bytes, _ values: StructOut<llvs_value_list>!,
+    _ error: ErrorOut!
+) -> llvs_status {
     values?.pointee = nil
     return entry(error) {
         let out = try required(values, "values")
@@ -156,13 +166,17 @@ struct Page {
     /// The page; nil when it is empty.
     func batch(at version: VersionID, of store: Store, isSeparated: Bool = true) throws -> ValueBatch? {
         let batch = try store.batch(
-            at: version, in: range, after: after, before: before, isBackwards: isBackwards, limit: limit, byteLimit: byteLimit, withData: !withoutData, isSeparated: isSeparated)
+            at: version, in: range, after: after, before: before, isBackwards: isBackwards, limit: limit, byteLimit: byteLimit,
+            withData: !withoutData, isSeparated: isSeparated)
         return batch.count > 0 ? batch : nil
     }
 }
 
 @_cdecl("llvs_store_enumerate") @implementation
-public func llvs_store_enumerate(_ store: OpaquePointer!, _ at: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ values: StructOut<llvs_value_list>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_enumerate(
+    _ store: OpaquePointer!, _ at: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ values: StructOut<llvs_value_list>!,
+    _ error: ErrorOut!
+) -> llvs_status {
     values?.pointee = nil
     return entry(error) {
         let out = try required(values, "values")
@@ -172,7 +186,10 @@ public func llvs_store_enumerate(_ store: OpaquePointer!, _ at: llvs_bytes, _ ra
 }
 
 @_cdecl("llvs_store_count") @implementation
-public func llvs_store_count(_ store: OpaquePointer!, _ at: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ count: UnsafeMutablePointer<UInt64>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_count(
+    _ store: OpaquePointer!, _ at: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ count: UnsafeMutablePointer<UInt64>!,
+    _ error: ErrorOut!
+) -> llvs_status {
     count?.pointee = 0
     return entry(error) {
         let out = try required(count, "count")

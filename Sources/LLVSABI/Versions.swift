@@ -18,13 +18,16 @@ struct VersionSettings {
 }
 
 func versionOptions(_ input: UnsafePointer<llvs_version_options>?) throws -> VersionSettings {
-    guard let input = try optionalStruct(input, "llvs_version_options", earlierSizes: earlierSizesOfVersionOptions) else { return VersionSettings() }
+    guard let input = try optionalStruct(input, "llvs_version_options", earlierSizes: earlierSizesOfVersionOptions) else {
+        return VersionSettings()
+    }
     guard input.reserved == 0 else { throw InputError.reserved("llvs_version_options") }
     return VersionSettings(
         id: try optionalVersionID(input.id, "id"), branch: input.branch,
         metadata: try metadata(input.metadata, input.metadata_count, branch: input.branch),
         sources: try sources(input.sources, input.source_count, input.source_size),
-        timestamp: input.timestamp == 0 ? nil : input.timestamp - Version.secondsFrom1970To2001, expected: try optionalVersionID(input.expected, "expected"))
+        timestamp: input.timestamp == 0 ? nil : input.timestamp - Version.secondsFrom1970To2001,
+        expected: try optionalVersionID(input.expected, "expected"))
 }
 
 private func sources(_ start: UnsafePointer<llvs_value_source>?, _ count: Int, _ size: Int) throws -> [ValueSource] {
@@ -42,7 +45,9 @@ private func sources(_ start: UnsafePointer<llvs_value_source>?, _ count: Int, _
 private func source(_ input: llvs_value_source) throws -> ValueSource {
     let id = try valueID(input.id, "llvs_value_source.id")
     guard let read = input.read else { throw InputError.null("llvs_value_source.read") }
-    guard input.size <= UInt64(Limits.valueSize) else { throw InputError.tooLarge("llvs_value_source.size", Int(clamping: input.size), Limits.valueSize) }
+    guard input.size <= UInt64(Limits.valueSize) else {
+        throw InputError.tooLarge("llvs_value_source.size", Int(clamping: input.size), Limits.valueSize)
+    }
     return ValueSource(id: id, size: input.size == 0 ? nil : Int(input.size)) { buffer in
         try readHost("Reading the value of \"\(id)\"", keeping: [.io, .cancelled], read, input.payload, into: buffer)
     }
@@ -51,7 +56,8 @@ private func source(_ input: llvs_value_source) throws -> ValueSource {
 @_cdecl("llvs_store_make_version") @implementation
 public func llvs_store_make_version(
     _ store: OpaquePointer!, _ predecessor: llvs_bytes, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int,
-    _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!
+    _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!, _ version: StructOut<llvs_version_list>!,
+    _ error: ErrorOut!
 ) -> llvs_status {
     version?.pointee = nil
     let status = entry(error) {
@@ -59,7 +65,9 @@ public func llvs_store_make_version(
         let predecessor = try optionalVersionID(predecessor, "predecessor")
         let options = try versionOptions(options)
         let made = try withChanges(changes, change_count, change_size) {
-            try store.makeVersion(basedOn: predecessor, borrowing: $0, reading: options.sources, metadata: options.metadata, id: options.id, timestamp: options.timestamp)
+            try store.makeVersion(
+                basedOn: predecessor, borrowing: $0, reading: options.sources, metadata: options.metadata, id: options.id,
+                timestamp: options.timestamp)
         }
         write(made.id, to: id)
         if let version { version.pointee = try VersionList([made]).handedOut }

@@ -16,7 +16,9 @@ public final class CountingStorage: Storage, @unchecked Sendable {
     /// Bytes of records and blobs that were read so far.
     public var bytesRead: Int { lock.withLock { countedBytes } }
     /// Called with what each read of a record gives, and where in the record it begins, from now on.
-    public func meddleWithRecords(_ meddle: ((UInt64, UnsafeMutableRawBufferPointer) -> Void)?) { lock.withLock { meddlingRecords = meddle } }
+    public func meddleWithRecords(_ meddle: ((UInt64, UnsafeMutableRawBufferPointer) -> Void)?) {
+        lock.withLock { meddlingRecords = meddle }
+    }
     /// Called with what the next read of a segment gives, once.
     public func meddleOnce(_ meddle: @escaping (UnsafeMutableRawBufferPointer) -> Void) { lock.withLock { meddling = meddle } }
 
@@ -28,7 +30,9 @@ public final class CountingStorage: Storage, @unchecked Sendable {
     public func scanMark() -> [UInt8]? { base.scanMark() }
     public func resume(_ mark: [UInt8]) -> [UInt32]? { base.resume(mark) }
     public func forgetResumed() { base.forgetResumed() }
-    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { try base.compact(trigger, control) }
+    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
+        try base.compact(trigger, control)
+    }
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { base.currentPlace(place) }
     public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         let meddle = lock.withLock { () -> ((UInt64, UnsafeMutableRawBufferPointer) -> Void)? in

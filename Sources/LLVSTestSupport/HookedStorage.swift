@@ -34,7 +34,8 @@ public final class HookedStorage: Storage, @unchecked Sendable {
     }
     private func report(_ all: [[UInt8]], _ i: Int, _ found: (ScannedRecord) throws -> Void) throws {
         try all[i].withUnsafeBytes {
-            try found(ScannedRecord(place: RecordPlace(segment: HookedStorage.segment, offset: UInt64(i), length: UInt64($0.count)), prefix: $0))
+            try found(
+                ScannedRecord(place: RecordPlace(segment: HookedStorage.segment, offset: UInt64(i), length: UInt64($0.count)), prefix: $0))
         }
     }
     public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
@@ -47,7 +48,9 @@ public final class HookedStorage: Storage, @unchecked Sendable {
     }
     public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { try base.storeBlob(data) }
     public func hasBlob(_ id: BlobID) -> Bool { false }
-    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws { try base.readBlob(id, at: offset, into: buffer) }
+    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        try base.readBlob(id, at: offset, into: buffer)
+    }
     public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         try base.verify(control, found: found, damage: damage)
         for one in foundWhenVerifying { try damage(one) }

@@ -50,7 +50,9 @@ extension ConformanceSuite {
 
     /// Runs the checks whose names contain a text (empty: all), each on a subject of its own.
     /// - Parameter finished: hears of each as it comes to an end.
-    public static func check(only text: String = "", make: () throws -> Subject, finished: (CheckResult) -> Void = { _ in }) -> [CheckResult] {
+    public static func check(only text: String = "", make: () throws -> Subject, finished: (CheckResult) -> Void = { _ in })
+        -> [CheckResult]
+    {
         Checks.run(checks, only: text, make: make, finished: finished)
     }
 
@@ -70,7 +72,9 @@ enum Checks {
     struct Problem: Error { let message: String }
     struct Skip: Error { let reason: String }
 
-    static func run<Subject>(_ checks: [Check<Subject>], only text: String, make: () throws -> Subject, finished: (CheckResult) -> Void) -> [CheckResult] {
+    static func run<Subject>(_ checks: [Check<Subject>], only text: String, make: () throws -> Subject, finished: (CheckResult) -> Void)
+        -> [CheckResult]
+    {
         let wanted = Array(text.utf8)
         return checks.filter { contains(Array($0.name.utf8), wanted) }.map { check in
             let result = verdict(check, make)

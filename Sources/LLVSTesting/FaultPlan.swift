@@ -35,8 +35,10 @@ public struct FaultOperations: OptionSet, Hashable, Sendable {
     /// Every single one that is counted.
     static let known: [(FaultOperations, String)] = [
         (.append, "append"), (.sync, "sync"), (.scan, "scan"), (.read, "read"), (.cacheGet, "cache_get"), (.cachePut, "cache_put"),
-        (.cacheDelete, "cache_delete"), (.blobWrite, "blob_write"), (.blobRead, "blob_read"), (.openStorage, "open"), (.closeStorage, "close"),
-        (.list, "list"), (.fetchVersions, "fetch_versions"), (.fetchChanges, "fetch_changes"), (.send, "send"), (.snapshotList, "snapshot_list"),
+        (.cacheDelete, "cache_delete"), (.blobWrite, "blob_write"), (.blobRead, "blob_read"), (.openStorage, "open"),
+        (.closeStorage, "close"),
+        (.list, "list"), (.fetchVersions, "fetch_versions"), (.fetchChanges, "fetch_changes"), (.send, "send"),
+        (.snapshotList, "snapshot_list"),
         (.snapshotRead, "snapshot_read"), (.snapshotWrite, "snapshot_write"), (.snapshotDelete, "snapshot_delete"),
     ]
 }
@@ -76,7 +78,9 @@ public struct Fault: Sendable {
     /// Before the operation.
     public var delayMilliseconds: UInt32
 
-    public init(_ kind: FaultKind = .fail, on operations: FaultOperations = [], code: StoreError.Code? = nil, first: UInt64 = 1, count: UInt64? = nil,
+    public init(
+        _ kind: FaultKind = .fail, on operations: FaultOperations = [], code: StoreError.Code? = nil, first: UInt64 = 1,
+        count: UInt64? = nil,
                 probability: Double = 1, delayMilliseconds: UInt32 = 0) {
         self.kind = kind; self.operations = operations; self.code = code; self.first = first; self.count = count
         self.probability = probability; self.delayMilliseconds = delayMilliseconds
@@ -129,7 +133,11 @@ public final class FaultPlan: @unchecked Sendable {
         func spoil(_ bytes: [UInt8]) -> [UInt8] {
             var spoiled = bytes
             guard !spoiled.isEmpty else { return kind == .cut ? [] : [0x5A] }
-            if kind == .cut { spoiled.removeLast(spoiled.count - index(spoiled.count)) } else { spoiled[index(spoiled.count)] ^= UInt8(1) << UInt8(bits >> 60 & 7) }
+            if kind == .cut {
+                spoiled.removeLast(spoiled.count - index(spoiled.count))
+            } else {
+                spoiled[index(spoiled.count)] ^= UInt8(1) << UInt8(bits >> 60 & 7)
+            }
             return spoiled
         }
     }

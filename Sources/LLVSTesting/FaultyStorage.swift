@@ -76,7 +76,9 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     public func scanMark() -> [UInt8]? { base.scanMark() }
     public func resume(_ mark: [UInt8]) -> [UInt32]? { base.resume(mark) }
     public func forgetResumed() { base.forgetResumed() }
-    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { try base.compact(trigger, control) }
+    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
+        try base.compact(trigger, control)
+    }
     public func currentPlace(_ place: RecordPlace) -> RecordPlace { base.currentPlace(place) }
     public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { base.location(place) }
 
@@ -136,7 +138,9 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     }
     public func cacheGet(_ name: String) throws -> [UInt8]? { try looks() ? base.cacheGet(name) : nil }
     public func cacheOpen(_ name: String) throws -> CacheBytes? { try looks() ? base.cacheOpen(name) : nil }
-    public func cachePut(_ name: String, _ data: [UInt8]) throws { try plan.around(.cachePut, description) { try base.cachePut(name, data) } }
+    public func cachePut(_ name: String, _ data: [UInt8]) throws {
+        try plan.around(.cachePut, description) { try base.cachePut(name, data) }
+    }
     public func cacheDelete(_ name: String) throws { try plan.around(.cacheDelete, description) { try base.cacheDelete(name) } }
     public func cacheWriter(_ name: String?) throws -> any CacheWriter {
         // Maps that are too large for memory are made by way of such a writer, too: nobody asks for those by name.

@@ -37,7 +37,8 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
     public func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         try fetch(.fetchChanges, names) { try base.fetchChanges($0, control) }
     }
-    private func fetch(_ operation: FaultOperations, _ names: [String], _ body: ([String]) throws -> [FetchedFile]) throws -> [FetchedFile] {
+    private func fetch(_ operation: FaultOperations, _ names: [String], _ body: ([String]) throws -> [FetchedFile]) throws -> [FetchedFile]
+    {
         guard let met = try plan.begin(operation, description) else { return try body(names) }
         switch met.kind {
         // As a transport may: whoever asks asks again for the rest.
@@ -122,7 +123,9 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
         case .fail, .partial, .delay: throw met.error
         }
     }
-    public func deleteSnapshotFile(_ name: String) throws { try plan.around(.snapshotDelete, description) { try base.deleteSnapshotFile(name) } }
+    public func deleteSnapshotFile(_ name: String) throws {
+        try plan.around(.snapshotDelete, description) { try base.deleteSnapshotFile(name) }
+    }
     public func snapshotFileNames() throws -> [String] {
         guard let met = try plan.begin(.snapshotList, description) else { return try base.snapshotFileNames() }
         var names = try base.snapshotFileNames()

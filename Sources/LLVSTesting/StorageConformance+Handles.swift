@@ -84,13 +84,20 @@ extension StorageConformance {
             let data = bytes(seed: UInt64(count), count: count)
             let id = try data.withUnsafeBytes { try storage.storeBlob($0) }
             try expect(try storage.hasBlob(id), "a blob of \(count) bytes is not there")
-            for (offset, length) in [(0, count), (0, min(1, count)), (count / 2, count / 3), (max(0, count - 10), min(10, count)), (min(65_530, count), max(0, min(20, count - 65_530)))] {
+            for (offset, length) in [
+                (0, count), (0, min(1, count)), (count / 2, count / 3), (max(0, count - 10), min(10, count)),
+                (min(65_530, count), max(0, min(20, count - 65_530))),
+            ] {
                 var out = [UInt8](repeating: 0, count: length)
                 try out.withUnsafeMutableBytes { try storage.readBlob(id, at: UInt64(offset), into: $0) }
-                try expect(out == Array(data[offset..<offset + length]), "bytes \(offset) ..< \(offset + length) of a blob of \(count) are not read back")
+                try expect(
+                    out == Array(data[offset..<offset + length]),
+                    "bytes \(offset) ..< \(offset + length) of a blob of \(count) are not read back")
             }
             var over = [UInt8](repeating: 0, count: count + 1)
-            try expectError([.damaged, .invalidArgument], "reading beyond the end of a blob") { try over.withUnsafeMutableBytes { try storage.readBlob(id, at: 0, into: $0) } }
+            try expectError([.damaged, .invalidArgument], "reading beyond the end of a blob") {
+                try over.withUnsafeMutableBytes { try storage.readBlob(id, at: 0, into: $0) }
+            }
         }
         try expect(try !storage.hasBlob(BlobID(high: 1, low: 2)), "a blob that was never stored is there")
         try storage.sync()
@@ -154,7 +161,9 @@ extension StorageConformance {
         try append(storage, Array(records[0..<25]))
         for record in records[25...] { try append(storage, [record]) }
         var found: [(RecordPlace, [UInt8])] = [], damage: [StorageDamage] = []
-        try storage.verify(OperationControl(), found: { found.append(($0.place, Array($0.prefix))) }, damage: { if $0.lost != .unfinished { damage.append($0) } })
+        try storage.verify(
+            OperationControl(), found: { found.append(($0.place, Array($0.prefix))) },
+            damage: { if $0.lost != .unfinished { damage.append($0) } })
         try expect(damage.isEmpty, "a sound storage is reported as damaged: \(damage)")
         try expect(found.count == 50 || !subject.isOrderly, "\(found.count) records are reported for 50")
         try expect(Set(found.map(\.0)).count == 50, "\(Set(found.map(\.0)).count) places are reported for 50 records")
@@ -178,7 +187,9 @@ extension StorageConformance {
             if thread == 0 { try append(storage, [[UInt8(truncatingIfNeeded: turn)]]) }
             if thread == 1, turn % 20 == 0 { try storage.sync() }
             let offset = (turn * 331) % 60_000
-            guard try read(storage, place, offset, 500) == Array(record[offset..<offset + 500]) else { throw Checks.Problem(message: "wrong bytes") }
+            guard try read(storage, place, offset, 500) == Array(record[offset..<offset + 500]) else {
+                throw Checks.Problem(message: "wrong bytes")
+            }
         }
         try expect(failures.isEmpty, "threads met errors: \(failures.prefix(3))")
         try storage.close(discarding: false)
@@ -197,6 +208,8 @@ extension StorageConformance {
         try expectError([.closed], "cachePut") { try storage.cachePut("x", [1]) }
         try expectError([.closed], "cacheDelete") { try storage.cacheDelete("x") }
         try expectError([.closed], "verify") { try storage.verify(OperationControl(), found: { _ in }, damage: { _ in }) }
-        if storage.blobThreshold != nil { try expectError([.closed], "storeBlob") { _ = try [1, 2].withUnsafeBytes { try storage.storeBlob($0) } } }
+        if storage.blobThreshold != nil {
+            try expectError([.closed], "storeBlob") { _ = try [1, 2].withUnsafeBytes { try storage.storeBlob($0) } }
+        }
     }
 }

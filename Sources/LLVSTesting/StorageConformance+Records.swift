@@ -54,8 +54,12 @@ extension StorageConformance {
         let storage = try subject.open(false)
         let record = bytes(seed: 7, count: 300_000)
         let place = try append(storage, [bytes(seed: 6, count: 10), record, bytes(seed: 8, count: 10)])[1]
-        for (offset, count) in [(0, 0), (0, 1), (0, 300_000), (299_999, 1), (300_000, 0), (65_535, 2), (65_536, 65_536), (1, 299_998), (100_000, 150_000)] {
-            try expect(try read(storage, place, offset, count) == Array(record[offset..<offset + count]), "bytes \(offset) ..< \(offset + count) are not read back")
+        for (offset, count) in [
+            (0, 0), (0, 1), (0, 300_000), (299_999, 1), (300_000, 0), (65_535, 2), (65_536, 65_536), (1, 299_998), (100_000, 150_000),
+        ] {
+            try expect(
+                try read(storage, place, offset, count) == Array(record[offset..<offset + count]),
+                "bytes \(offset) ..< \(offset + count) are not read back")
         }
         try storage.close(discarding: false)
     }
@@ -64,7 +68,9 @@ extension StorageConformance {
         let storage = try subject.open(false)
         let place = try appendOne(storage, bytes(seed: 1, count: 100))
         for (offset, count) in [(0, 101), (100, 1), (101, 0), (Int.max, 1), (1, 100)] as [(Int, Int)] {
-            try expectError([.damaged, .invalidArgument], "reading \(min(count, 200)) bytes at \(offset) of a record of 100") { _ = try read(storage, place, offset, count) }
+            try expectError([.damaged, .invalidArgument], "reading \(min(count, 200)) bytes at \(offset) of a record of 100") {
+                _ = try read(storage, place, offset, count)
+            }
         }
         var unknown = place
         unknown.segment = 4_000_000
@@ -80,7 +86,9 @@ extension StorageConformance {
         let records: [[UInt8]] = [[], [0], [0xA7, 0x4C, 0x56, 0x46], [UInt8](repeating: 0, count: 5000), [], [0xFF]]
         let places = try append(storage, records)
         try expect(try append(storage, [[]]).first?.length == 0, "an empty record has a length")
-        for (record, place) in zip(records, places) { try expect(try read(storage, place) == record, "the record \(record.prefix(4)) is not read back") }
+        for (record, place) in zip(records, places) {
+            try expect(try read(storage, place) == record, "the record \(record.prefix(4)) is not read back")
+        }
         try storage.close(discarding: false)
         if subject.isPersistent {
             let again = try subject.open(false)
@@ -112,7 +120,9 @@ extension StorageConformance {
         let storage = try subject.open(false)
         let records = (0..<5000).map { bytes(seed: UInt64($0), count: $0 % 200) }
         let places = try append(storage, records)
-        for i in stride(from: 0, to: 5000, by: 97) { try expect(try read(storage, places[i]) == records[i], "record \(i) of 5,000 is not read back") }
+        for i in stride(from: 0, to: 5000, by: 97) {
+            try expect(try read(storage, places[i]) == records[i], "record \(i) of 5,000 is not read back")
+        }
         try storage.close(discarding: false)
         if subject.isPersistent {
             let again = try subject.open(false)
@@ -133,11 +143,17 @@ extension StorageConformance {
             var found: [(place: RecordPlace, prefix: [UInt8])] = []
             try again.scan { found.append(($0.place, Array($0.prefix))) }
             try expect(found.count == 3 || !subject.isOrderly, "\(found.count) records are found for 3")
-            guard let large = found.first(where: { $0.place.length > 1000 }) else { throw Checks.Problem(message: "the record of 5 MiB is not found again") }
+            guard let large = found.first(where: { $0.place.length > 1000 }) else {
+                throw Checks.Problem(message: "the record of 5 MiB is not found again")
+            }
             try expect(large.place.length == UInt64(record.count), "the record of 5 MiB is found with \(large.place.length) bytes")
-            try expect(large.prefix.count >= ScannedRecord.prefixSize && large.prefix.elementsEqual(record.prefix(large.prefix.count)), "its first bytes are not those stored, or too few")
+            try expect(
+                large.prefix.count >= ScannedRecord.prefixSize && large.prefix.elementsEqual(record.prefix(large.prefix.count)),
+                "its first bytes are not those stored, or too few")
             try expect(try read(again, large.place) == record, "it is not read back at the place found")
-            try expect(try read(again, large.place, 3_000_001, 70_000) == Array(record[3_000_001..<3_070_001]), "a range of it is not read back at the place found")
+            try expect(
+                try read(again, large.place, 3_000_001, 70_000) == Array(record[3_000_001..<3_070_001]),
+                "a range of it is not read back at the place found")
             try again.close(discarding: false)
         }
     }

@@ -18,7 +18,10 @@ extension StorageConformance {
         var last = try store.makeVersion(basedOn: nil, changes: [.insert(id, data: large)]).id
         var ids = [last]
         for turn in 0..<200 {
-            let changes: [Value.Change] = [.insert(try ValueID("n\(turn)"), data: bytes(seed: UInt64(turn), count: 100)), .update(try ValueID("same"), data: bytes(seed: UInt64(turn), count: 10))]
+            let changes: [Value.Change] = [
+                .insert(try ValueID("n\(turn)"), data: bytes(seed: UInt64(turn), count: 100)),
+                .update(try ValueID("same"), data: bytes(seed: UInt64(turn), count: 10)),
+            ]
             last = try store.makeVersion(basedOn: last, changes: changes).id
             ids.append(last)
         }
@@ -121,7 +124,9 @@ extension StorageConformance {
         try attempt(disturb, .mend)
         let later = try appendOne(storage, after)
         try storage.sync()
-        try expect(try read(storage, later) == after && read(storage, place) == before, "a record is not read back after a failure that was mended")
+        try expect(
+            try read(storage, later) == after && read(storage, place) == before, "a record is not read back after a failure that was mended"
+        )
         try storage.close(discarding: false)
         guard subject.isPersistent else { return }
         let again = try subject.open(false)
@@ -134,7 +139,8 @@ extension StorageConformance {
         let disturb = try disturbed(subject)
         try skip(unless: subject.isPersistent, "it is gone once it is closed")
         let storage = try subject.open(false)
-        let synced = (0..<5).map { bytes(seed: UInt64($0), count: 5000) }, others = (0..<5).map { bytes(seed: UInt64(50 + $0), count: 5000) }
+        let synced = (0..<5).map { bytes(seed: UInt64($0), count: 5000) },
+            others = (0..<5).map { bytes(seed: UInt64(50 + $0), count: 5000) }
         for record in synced { try append(storage, [record]) }
         try storage.sync()
         for record in others { try append(storage, [record]) }

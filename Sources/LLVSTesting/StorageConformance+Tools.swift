@@ -52,7 +52,9 @@ extension StorageConformance {
         var random = SeededRandom(seed: seed)
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             let raw = UnsafeMutableRawBufferPointer(buffer)
-            for at in stride(from: 0, to: count & ~7, by: 8) { raw.storeBytes(of: random.next().littleEndian, toByteOffset: at, as: UInt64.self) }
+            for at in stride(from: 0, to: count & ~7, by: 8) {
+                raw.storeBytes(of: random.next().littleEndian, toByteOffset: at, as: UInt64.self)
+            }
             var last = random.next()
             for at in count & ~7..<count {
                 raw[at] = UInt8(truncatingIfNeeded: last)

@@ -18,7 +18,9 @@ extension TransportConformance {
             try send(transport, batch)
             sent.formUnion(batch.map(\.name))
             let listed = try list(transport)
-            try expect(sent.subtracting(listed).isEmpty, "not listed: \(sent.subtracting(listed).sorted().prefix(3)), of \(sent.count) that were sent")
+            try expect(
+                sent.subtracting(listed).isEmpty,
+                "not listed: \(sent.subtracting(listed).sorted().prefix(3)), of \(sent.count) that were sent")
             try expect(listed.subtracting(sent).isEmpty, "listed, though nobody sent it: \(listed.subtracting(sent).sorted().prefix(3))")
         }
         transport.close()
@@ -46,11 +48,16 @@ extension TransportConformance {
 
     static func absence(_ subject: Subject) throws {
         let transport = try subject.open()
-        try expect(try versions(transport, ["NEVER"]) == [nil] && changes(transport, ["NEVER"]) == [nil], "in an empty place there is a file that nobody sent")
+        try expect(
+            try versions(transport, ["NEVER"]) == [nil] && changes(transport, ["NEVER"]) == [nil],
+            "in an empty place there is a file that nobody sent")
         let there = [files("A", seed: 1), files("B", seed: 2)]
         try send(transport, there)
         let names = ["C", "A", "AA", "B", "a1", "NEVER"]
-        for (kind, found, sent) in [("version", try versions(transport, names), there.map { Optional($0.version) }), ("changes", try changes(transport, names), try there.map { Optional(try $0.changes.bytes()) })] {
+        for (kind, found, sent) in [
+            ("version", try versions(transport, names), there.map { Optional($0.version) }),
+            ("changes", try changes(transport, names), try there.map { Optional(try $0.changes.bytes()) }),
+        ] {
             for i in [0, 2, 4, 5] { try expect(found[i] == nil, "the \(kind) file of \"\(names[i])\" is there, and nobody sent it") }
             try expect(found[1] == sent[0] && found[3] == sent[1], "beside absent ones, \(kind) files are not those that were sent")
         }
@@ -83,7 +90,10 @@ extension TransportConformance {
     static func oddBytes(_ subject: Subject) throws {
         let transport = try subject.open()
         let every = (0...255).map { UInt8($0) }
-        let odd: [[UInt8]] = [every, Array("[\r\n\r\n]".utf8), Array("[\u{0}]".utf8), Array("\u{FEFF}[]".utf8), [0xFF, 0xFE, 0x80], Array("[]   \n\n".utf8), [0x5B]]
+        let odd: [[UInt8]] = [
+            every, Array("[\r\n\r\n]".utf8), Array("[\u{0}]".utf8), Array("\u{FEFF}[]".utf8), [0xFF, 0xFE, 0x80], Array("[]   \n\n".utf8),
+            [0x5B],
+        ]
         let batch = odd.enumerated().map { ExchangeFiles(name: "ODD\($0)", version: $1, changes: $1) }
         try send(transport, batch)
         try compare(batch, in: transport, "sent as odd bytes")
@@ -102,15 +112,24 @@ extension TransportConformance {
     static func unusable(_ subject: Subject) throws {
         let transport = try subject.open()
         // What a transport takes for whole may depend on what is in the files of exchanges.
-        let whole = (0..<10).map { ExchangeFiles(name: "W\($0)", version: Array("{\"version\":{\"identifier\":\"W\($0)\"}}".utf8), changes: Array("[{\"remove\":\"x\"}]".utf8)) }
+        let whole = (0..<10).map {
+            ExchangeFiles(
+                name: "W\($0)", version: Array("{\"version\":{\"identifier\":\"W\($0)\"}}".utf8),
+                changes: Array("[{\"remove\":\"x\"}]".utf8))
+        }
         let names = whole.map(\.name)
         func called() throws -> [String] { try transport.unusable(among: names, OperationControl()) }
         try send(transport, whole)
         try expect(try called().isEmpty, "\(try called().prefix(3)) are called unusable, though their files are whole")
         // It may know, and need not, that two have been cut short.
-        let cut = [ExchangeFiles(name: "W3", version: whole[3].version, changes: Array("[{\"remove\"".utf8)), ExchangeFiles(name: "W7", version: Array("{\"vers".utf8), changes: try whole[7].changes.bytes())]
+        let cut = [
+            ExchangeFiles(name: "W3", version: whole[3].version, changes: Array("[{\"remove\"".utf8)),
+            ExchangeFiles(name: "W7", version: Array("{\"vers".utf8), changes: try whole[7].changes.bytes()),
+        ]
         try send(transport, cut)
-        try expect(try Set(called()).isSubset(of: cut.map(\.name)), "\(try called().prefix(3)) are called unusable, when only those of W3 and W7 were cut short")
+        try expect(
+            try Set(called()).isSubset(of: cut.map(\.name)),
+            "\(try called().prefix(3)) are called unusable, when only those of W3 and W7 were cut short")
         try send(transport, [whole[3], whole[7]])
         try expect(try called().isEmpty, "\(try called().prefix(3)) are called unusable after whole files took their place")
         transport.close()

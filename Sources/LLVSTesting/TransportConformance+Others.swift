@@ -57,7 +57,9 @@ extension TransportConformance {
         let both = [try subject.open(), try subject.open()]
         let file = { (thread: Int, turn: Int) in files("T\(thread)-\(turn)", seed: UInt64(thread * 1000 + turn)) }
         // Both send one of the same, as two devices that made the same merge do.
-        let failures = Parallel.run(threads: 2, times: 50) { thread, turn in try send(both[thread], [file(thread, turn), files("SAME\(turn)", seed: 9)]) }
+        let failures = Parallel.run(threads: 2, times: 50) { thread, turn in
+            try send(both[thread], [file(thread, turn), files("SAME\(turn)", seed: 9)])
+        }
         if let failure = failures.first { throw failure }
         let all = (0..<100).map { file($0 / 50, $0 % 50) } + (0..<50).map { files("SAME\($0)", seed: 9) }
         for transport in both {
@@ -76,7 +78,9 @@ extension TransportConformance {
             let listing = try transport.list(OperationControl())
             let names = Set(listing.versions.map(\.description))
             guard let mark = listing.mark else { continue }
-            if let before = seen[mark] { try expect(before == names, "a mark that stood for \(before.count) versions stands for \(names.count)") }
+            if let before = seen[mark] {
+                try expect(before == names, "a mark that stood for \(before.count) versions stands for \(names.count)")
+            }
             seen[mark] = names
         }
         transport.close()
@@ -93,7 +97,9 @@ extension TransportConformance {
         // Noticing it is allowed, and finishing is.
         func tolerating(_ what: String, _ body: () throws -> Void) throws {
             do { try body() } catch let error as StoreError {
-                try expect(error.code == .cancelled, "\(what) after it was cancelled fails with \(error.code.rawValue), which is not that it was: \(error)")
+                try expect(
+                    error.code == .cancelled,
+                    "\(what) after it was cancelled fails with \(error.code.rawValue), which is not that it was: \(error)")
             }
         }
         try tolerating("sending") { try transport.send(all, control) }
@@ -112,11 +118,17 @@ extension TransportConformance {
         let transport = try subject.open()
         let kept = files("KEPT", seed: 1)
         try send(transport, [kept])
-        do { try disturb(.fail) } catch let error as StoreError where error.code == .unsupported { throw Checks.Skip(reason: error.message) }
+        do { try disturb(.fail) } catch let error as StoreError where error.code == .unsupported {
+            throw Checks.Skip(reason: error.message)
+        }
         defer { try? disturb(.mend) }
         try expectError([], "listing a place that cannot be reached") { _ = try transport.list(OperationControl()) }
-        try expectError([], "fetching a version file from a place that cannot be reached") { _ = try transport.fetchVersions(["KEPT"], OperationControl()) }
-        try expectError([], "fetching a changes file from a place that cannot be reached") { _ = try transport.fetchChanges(["KEPT"], OperationControl()) }
+        try expectError([], "fetching a version file from a place that cannot be reached") {
+            _ = try transport.fetchVersions(["KEPT"], OperationControl())
+        }
+        try expectError([], "fetching a changes file from a place that cannot be reached") {
+            _ = try transport.fetchChanges(["KEPT"], OperationControl())
+        }
         try expectError([], "sending to a place that cannot be reached") { try send(transport, [files("LOST", seed: 2)]) }
         try disturb(.mend)
         try compare([kept], in: transport, "when it can be reached again")
@@ -137,14 +149,18 @@ extension TransportConformance {
         try transport.writeSnapshotFile("manifest.json", text(1, 300))
         try transport.writeSnapshotFile("chunk-000", large)
         try transport.writeSnapshotFile("llvs-1/manifest.json", text(2, 50))
-        try expect(try Set(transport.snapshotFileNames()) == ["manifest.json", "chunk-000", "llvs-1/manifest.json"], "3 snapshot files are listed as \(try transport.snapshotFileNames().sorted())")
+        try expect(
+            try Set(transport.snapshotFileNames()) == ["manifest.json", "chunk-000", "llvs-1/manifest.json"],
+            "3 snapshot files are listed as \(try transport.snapshotFileNames().sorted())")
         try expect(try transport.readSnapshotFile("chunk-000") == large, "a snapshot file of 3 MiB is not read back")
         try expect(try transport.readSnapshotFile("llvs-1/manifest.json") == text(2, 50), "a snapshot file in a folder is not read back")
         try transport.writeSnapshotFile("manifest.json", text(3, 20))
         try expect(try transport.readSnapshotFile("manifest.json") == text(3, 20), "a snapshot file is not replaced as a whole")
         try transport.deleteSnapshotFile("chunk-000")
         try transport.deleteSnapshotFile("chunk-000")
-        try expect(try transport.readSnapshotFile("chunk-000") == nil && Set(transport.snapshotFileNames()).count == 2, "a snapshot file is there after it was deleted")
+        try expect(
+            try transport.readSnapshotFile("chunk-000") == nil && Set(transport.snapshotFileNames()).count == 2,
+            "a snapshot file is there after it was deleted")
         transport.close()
     }
 
@@ -177,7 +193,9 @@ extension TransportConformance {
         let ours = try subject.open(), theirs = try subject.open()
         let lock = Lock()
         nonisolated(unsafe) var told = 0
-        guard let observation = try ours.observe({ lock.withLock { told += 1 } }) else { throw Checks.Problem(message: "it cannot be observed, though it is said to tell of news") }
+        guard let observation = try ours.observe({ lock.withLock { told += 1 } }) else {
+            throw Checks.Problem(message: "it cannot be observed, though it is said to tell of news")
+        }
         try send(theirs, [files("NEWS")])
         for _ in 0..<1000 where lock.withLock({ told }) == 0 { usleep(10_000) }
         try expect(lock.withLock { told } > 0, "what another transport sent is not told of within 10 s")
@@ -204,12 +222,18 @@ extension TransportConformance {
         func exchange(_ i: Int) throws {
             let exchange = Exchange(store: stores[i], transport: try subject.open())
             defer { exchange.close() }
-            for problem in try exchange.retrieve().problems + exchange.send().problems { throw Checks.Problem(message: "exchanging, there is a problem with \"\(problem.name)\": \(problem.error)") }
+            for problem in try exchange.retrieve().problems + exchange.send().problems {
+                throw Checks.Problem(message: "exchanging, there is a problem with \"\(problem.name)\": \(problem.error)")
+            }
         }
         for round in 0..<4 {
             for (i, store) in stores.enumerated() {
                 let base = try store.mostRecentHead()?.id
-                let changes: [Value.Change] = [.insert(try ValueID("\(i)/\(round)"), data: StorageConformance.bytes(seed: UInt64(round), count: round == 2 ? 2_000_000 : 300))]
+                let changes: [Value.Change] = [
+                    .insert(
+                        try ValueID("\(i)/\(round)"),
+                        data: StorageConformance.bytes(seed: UInt64(round), count: round == 2 ? 2_000_000 : 300))
+                ]
                 try store.makeVersion(basedOn: base, changes: changes)
                 try exchange(i)
             }
@@ -218,15 +242,21 @@ extension TransportConformance {
         let ids = try stores.map { try Set($0.allVersionIDs()) }
         try expect(ids[0] == ids[1], "after exchanging, one store has \(ids[0].count) versions and the other \(ids[1].count)")
         for id in ids[0] {
-            try expect(try stores[0].changes(madeIn: id) == stores[1].changes(madeIn: id), "a version changed on its way from one store to the other")
+            try expect(
+                try stores[0].changes(madeIn: id) == stores[1].changes(madeIn: id),
+                "a version changed on its way from one store to the other")
         }
     }
 
     static func storeSnapshot(_ subject: Subject) throws {
         try skip(unless: subject.hasSnapshots, "it carries no snapshots")
         let first = try store(), second = try store()
-        var last = try first.makeVersion(basedOn: nil, changes: [.insert(try ValueID("a"), data: StorageConformance.bytes(seed: 1, count: 2_000_000))]).id
-        for turn in 0..<20 { last = try first.makeVersion(basedOn: last, changes: [.insert(try ValueID("n\(turn)"), data: [UInt8(turn)])]).id }
+        var last = try first.makeVersion(
+            basedOn: nil, changes: [.insert(try ValueID("a"), data: StorageConformance.bytes(seed: 1, count: 2_000_000))]
+        ).id
+        for turn in 0..<20 {
+            last = try first.makeVersion(basedOn: last, changes: [.insert(try ValueID("n\(turn)"), data: [UInt8(turn)])]).id
+        }
         let transport = try subject.open()
         _ = try Snapshots(store: first, transport: transport).put()
         _ = try Snapshots(store: second, transport: transport).restore()

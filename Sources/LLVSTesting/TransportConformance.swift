@@ -17,7 +17,10 @@ public enum TransportConformance: ConformanceSuite {
         public var tells: Bool
         /// Makes the place unreachable, or reachable again; nil when nobody can.
         public var disturb: ((Disturbance) throws -> Void)?
-        public init(isShared: Bool = true, hasSnapshots: Bool = true, tells: Bool = false, disturb: ((Disturbance) throws -> Void)? = nil, open: @escaping () throws -> any ExchangeTransport) {
+        public init(
+            isShared: Bool = true, hasSnapshots: Bool = true, tells: Bool = false, disturb: ((Disturbance) throws -> Void)? = nil,
+            open: @escaping () throws -> any ExchangeTransport
+        ) {
             self.open = open; self.isShared = isShared; self.hasSnapshots = hasSnapshots; self.tells = tells; self.disturb = disturb
         }
     }
@@ -79,7 +82,8 @@ extension TransportConformance {
     static func send(_ transport: any ExchangeTransport, _ files: [ExchangeFiles]) throws { try transport.send(files, OperationControl()) }
 
     /// One file of each name; asks until all are answered.
-    static func fetch(_ names: [String], _ kind: String, _ body: ([String], OperationControl) throws -> [FetchedFile]) throws -> [[UInt8]?] {
+    static func fetch(_ names: [String], _ kind: String, _ body: ([String], OperationControl) throws -> [FetchedFile]) throws -> [[UInt8]?]
+    {
         var answers: [[UInt8]?] = []
         while answers.count < names.count {
             let asked = Array(names[answers.count...])
@@ -103,7 +107,10 @@ extension TransportConformance {
     /// Each of the files is there as it was sent.
     static func compare(_ files: [ExchangeFiles], in transport: any ExchangeTransport, _ when: String) throws {
         let names = files.map(\.name)
-        for (kind, found, sent) in [("version", try versions(transport, names), files.map(\.version)), ("changes", try changes(transport, names), try files.map { try $0.changes.bytes() })] {
+        for (kind, found, sent) in [
+            ("version", try versions(transport, names), files.map(\.version)),
+            ("changes", try changes(transport, names), try files.map { try $0.changes.bytes() }),
+        ] {
             for (name, (found, sent)) in zip(names, zip(found, sent)) {
                 guard let found else { throw Checks.Problem(message: "\(when), the \(kind) file of \"\(name)\" is missing") }
                 guard found != sent else { continue }

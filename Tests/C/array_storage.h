@@ -97,7 +97,8 @@ static inline size_t array_find_blob(array_storage *s, const llvs_bytes *name) {
 static inline llvs_status array_cache_get(void *payload, const llvs_bytes *name, llvs_reply *reply, llvs_error **error) {
     array_storage *s = payload;
     size_t i = array_find_blob(s, name);
-    return i < s->blob_count && s->blobs[i].data ? llvs_reply_set(reply, 0, llvs_bytes_make(s->blobs[i].data, s->blobs[i].size), error) : LLVS_OK;
+    return i < s->blob_count && s->blobs[i].data ? llvs_reply_set(reply, 0, llvs_bytes_make(s->blobs[i].data, s->blobs[i].size), error)
+                                                 : LLVS_OK;
 }
 static inline llvs_status array_cache_put(void *payload, const llvs_bytes *name, const llvs_bytes *data, llvs_error **error) {
     array_storage *s = payload;

@@ -63,12 +63,14 @@ static inline llvs_status area_list(void *payload, llvs_reply *reply, llvs_error
     llvs_status status = area_fails(payload, "list", error);
     return status == LLVS_OK ? area_list_folder(payload, "versions", reply, error) : status;
 }
-static inline llvs_status area_fetch(array_area *a, const char *folder, const llvs_bytes *names, size_t count, llvs_reply *reply, llvs_error **error) {
+static inline llvs_status area_fetch(array_area *a, const char *folder, const llvs_bytes *names, size_t count, llvs_reply *reply,
+                                     llvs_error **error) {
     size_t i;
     llvs_status status = LLVS_OK;
     for (i = 0; i < count && status == LLVS_OK; i++) {
         size_t at = area_find(a, folder, names[i].data, names[i].size);
-        if (at < a->count && a->files[at].data) status = llvs_reply_set(reply, i, llvs_bytes_make(a->files[at].data, a->files[at].size), error);
+        if (at < a->count && a->files[at].data)
+            status = llvs_reply_set(reply, i, llvs_bytes_make(a->files[at].data, a->files[at].size), error);
     }
     return status;
 }
@@ -80,7 +82,8 @@ static inline llvs_status area_fetch_changes(void *payload, const llvs_bytes *na
     llvs_status status = area_fails(payload, "fetch_changes", error);
     return status == LLVS_OK ? area_fetch(payload, "changes", names, count, reply, error) : status;
 }
-static inline llvs_status area_send(void *payload, const llvs_exchange_files *const *files, size_t count, llvs_reply *reply, llvs_error **error) {
+static inline llvs_status area_send(void *payload, const llvs_exchange_files *const *files, size_t count, llvs_reply *reply,
+                                    llvs_error **error) {
     array_area *a = payload;
     llvs_status status = area_fails(a, "send", error);
     size_t i;
@@ -101,7 +104,8 @@ static inline llvs_status area_unusable(void *payload, const llvs_bytes *names, 
     llvs_status status = area_fails(a, "unusable", error);
     a->looks++;
     for (i = 0; i < count && status == LLVS_OK; i++) {
-        size_t version = area_find(a, "versions", names[i].data, names[i].size), changes = area_find(a, "changes", names[i].data, names[i].size);
+        size_t version = area_find(a, "versions", names[i].data, names[i].size),
+               changes = area_find(a, "changes", names[i].data, names[i].size);
         if (version == a->count || a->files[version].size == 0 || changes == a->count || a->files[changes].size == 0)
             status = llvs_reply_add(reply, names[i], error);
     }

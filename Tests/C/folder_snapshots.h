@@ -9,7 +9,8 @@
 
 #include "llvs.h"
 
-static inline llvs_status open_folder(llvs_store *store, const char *folder, llvs_bool must_exist, llvs_exchange **exchange, llvs_error **error) {
+static inline llvs_status open_folder(llvs_store *store, const char *folder, llvs_bool must_exist, llvs_exchange **exchange,
+                                      llvs_error **error) {
     llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
     const char *from;
     char here[2048] = "", url[8192] = "file://", *to = url + 7;
@@ -20,7 +21,11 @@ static inline llvs_status open_folder(llvs_store *store, const char *folder, llv
     for (from = here; *from; from++) to += sprintf(to, "%%%02X", (unsigned char)*from);
     if (here[0]) *to++ = '/';
     for (from = folder; *from; from++) to += *from == '/' ? sprintf(to, "/") : sprintf(to, "%%%02X", (unsigned char)*from);
-    for (to = url; *to; to++) if (to[0] == '%' && to[1] == '2' && to[2] == 'F') { to[0] = '/'; memmove(to + 1, to + 3, strlen(to + 3) + 1); }
+    for (to = url; *to; to++)
+        if (to[0] == '%' && to[1] == '2' && to[2] == 'F') {
+            to[0] = '/';
+            memmove(to + 1, to + 3, strlen(to + 3) + 1);
+        }
     options.must_exist = must_exist;
     return llvs_exchange_open(store, llvs_str(url), &options, exchange, error);
 }

@@ -64,7 +64,8 @@ static uint32_t crc32c(const uint8_t *bytes, size_t size) {
 }
 static void put(uint8_t *at, uint64_t number, int size) { for (int i = 0; i < size; i++) at[i] = (uint8_t)(number >> 8 * i); }
 
-/* The first frame of a segment (docs/format.md), with every checksum right, and lies in it. `count` records, of which the table lists `listed`. */
+/* The first frame of a segment (docs/format.md), with every checksum right, and lies in it. `count` records, of which the table lists
+ * `listed`. */
 static void write_frame(const char *path, uint64_t body_size, uint32_t count, uint32_t listed, const uint64_t lengths[2]) {
     uint8_t bytes[48 + 4 + 24], id[16];
     int file = open(path, O_RDWR);
@@ -90,7 +91,8 @@ static void write_claims(const char *path) {
     assert_true(file >= 0);
     put(claim + 4, 0x16000000, 4);
     put(claim + 28, 1, 1);
-    for (int at = 64 + 52 + 12; at < 64 + 52 + 12 + 4800; at += sizeof claim) assert_int_equal(pwrite(file, claim, sizeof claim, at), sizeof claim);
+    for (int at = 64 + 52 + 12; at < 64 + 52 + 12 + 4800; at += sizeof claim)
+        assert_int_equal(pwrite(file, claim, sizeof claim, at), sizeof claim);
     close(file);
 }
 
@@ -164,14 +166,16 @@ static void read_everything(const char *directory) {
     }
     forget(error);
     error = NULL;
-    if (llvs_store_salvage(llvs_str(path), NULL, llvs_str(salvaged), NULL, NULL, &report, &error) == LLVS_OK) llvs_salvage_report_free(report);
+    if (llvs_store_salvage(llvs_str(path), NULL, llvs_str(salvaged), NULL, NULL, &report, &error) == LLVS_OK)
+        llvs_salvage_report_free(report);
     else forget(error);
     for (int by_snapshot = 0; by_snapshot < 2; by_snapshot++) {
         llvs_exchange *exchange;
         store = memory_store();
         error = NULL;
         if (llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error) == LLVS_OK) {
-            (void)(by_snapshot ? llvs_exchange_restore_snapshot(exchange, NULL, NULL, &error) : llvs_exchange_retrieve(exchange, NULL, NULL, &error));
+            (void)(by_snapshot ? llvs_exchange_restore_snapshot(exchange, NULL, NULL, &error)
+                               : llvs_exchange_retrieve(exchange, NULL, NULL, &error));
             llvs_exchange_free(exchange);
         }
         forget(error);
@@ -190,7 +194,9 @@ static void check(const char *directory, const char *what, const char *file) {
     assert_true(child >= 0);
     if (child == 0) read_everything(directory);
     assert_int_equal(waitpid(child, &status, 0), child);
-    if (status != 0) fail_msg("%s (%s): the process ended with %s %d", file, what, WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    if (status != 0)
+        fail_msg("%s (%s): the process ended with %s %d", file, what, WIFSIGNALED(status) ? "signal" : "status",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     snprintf(command, sizeof command, "rm -rf '%s/salvaged'", directory);
     assert_int_equal(system(command), 0);
 }
@@ -245,7 +251,9 @@ static void files_larger_than_memory(void **state) {
 }
 
 static void frames_that_claim_absurd_sizes(void **state) {
-    static const uint64_t sizes[] = {1u << 30, (uint64_t)ABSURD_MIB * (1 << 20) - 112, 0xFFFFFFFFu, (uint64_t)1 << 40, INT64_MAX, UINT64_MAX - 111, UINT64_MAX};
+    static const uint64_t sizes[] = {
+        1u << 30, (uint64_t)ABSURD_MIB * (1 << 20) - 112, 0xFFFFFFFFu, (uint64_t)1 << 40, INT64_MAX, UINT64_MAX - 111, UINT64_MAX
+    };
     static const uint32_t counts[] = {1, 2, 1 << 20, (1 << 20) + 1, 0x7FFFFFFF, 0xFFFFFFFFu};
     copy c = begin();
     (void)state;
@@ -271,6 +279,7 @@ static void frames_that_claim_absurd_sizes(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(little_memory_is_enough), cmocka_unit_test(frames_that_claim_absurd_sizes), cmocka_unit_test(files_larger_than_memory)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(little_memory_is_enough), cmocka_unit_test(frames_that_claim_absurd_sizes),
+                                        cmocka_unit_test(files_larger_than_memory) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Handles of two dozen kinds, all of one store, are freed in shuffled orders, by one thread and by two; and a process ends with all of them open. */
+/* Handles of two dozen kinds, all of one store, are freed in shuffled orders, by one thread and by two; and a process ends with all of them
+ * open. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "support.h"
 
@@ -39,11 +40,12 @@ static bunch *payload_of(bunch *b) {
 
 /* Releases and uses of each kind, under one type. A use after others were freed works, or says that something is closed. */
 #define RELEASE(type) static void release_##type(void *handle) { llvs_##type##_free(handle); }
-RELEASE(store) RELEASE(coordinator) RELEASE(exchange) RELEASE(snapshot) RELEASE(arbiter) RELEASE(transport) RELEASE(storage) RELEASE(version_list) RELEASE(value_list)
-RELEASE(value_block) RELEASE(change_cursor) RELEASE(change_list) RELEASE(history_cursor) RELEASE(value_reader) RELEASE(verify_report) RELEASE(exchange_result)
-RELEASE(cancel_token) RELEASE(observer) RELEASE(error)
+RELEASE(store)
+RELEASE(coordinator) RELEASE(exchange) RELEASE(snapshot) RELEASE(arbiter) RELEASE(transport) RELEASE(storage) RELEASE(version_list)
+    RELEASE(value_list) RELEASE(value_block) RELEASE(change_cursor) RELEASE(change_list) RELEASE(history_cursor) RELEASE(value_reader)
+        RELEASE(verify_report) RELEASE(exchange_result) RELEASE(cancel_token) RELEASE(observer) RELEASE(error)
 
-static llvs_status use_store(void *store) {
+            static llvs_status use_store(void *store) {
     llvs_change change = insert("used", "again");
     llvs_version_list *heads;
     llvs_status status = llvs_store_heads(store, NULL, &heads, NULL);
@@ -299,7 +301,8 @@ static void *exit_elsewhere(void *payload) {
     exit(0);
 }
 
-/* How the child ends: 0 by exit; 1 the same, and what runs then closes the store under the threads; 2 within a callback; 3 in another thread. */
+/* How the child ends: 0 by exit; 1 the same, and what runs then closes the store under the threads; 2 within a callback; 3 in another
+ * thread. */
 static void end_with_all_open(const char *path, const char *url, int how, int delay, acknowledged *shared) {
     bunch *b = calloc(1, sizeof *b);
     array_area *area = calloc(1, sizeof *area);
@@ -348,7 +351,9 @@ static void a_process_ends_with_handles_open_and_threads_at_work(void **state) {
         assert_true(child >= 0);
         if (child == 0) end_with_all_open(path, "memory:the-end", round % 4, 1 + round * 2, shared);
         assert_int_equal(waitpid(child, &status, 0), child);
-        if (status != 0) fail_msg("the child of round %d ended with %s %d", round, WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        if (status != 0)
+            fail_msg("the child of round %d ended with %s %d", round, WIFSIGNALED(status) ? "signal" : "status",
+                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         OK(llvs_store_open(llvs_str(path), NULL, &store, &error));
         count = shared->count;
         all += count;

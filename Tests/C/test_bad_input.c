@@ -116,13 +116,15 @@ static void unacceptable_version_ids(void **state) {
     (void)state;
     for (i = 0; i < sizeof invalid / sizeof *invalid; i++) {
         options.id = llvs_str(invalid[i]);
-        FAILS(LLVS_ERROR_INVALID_VERSION_ID, llvs_store_make_version(store, llvs_id(&base), &change, 1, sizeof change, &options, NULL, NULL, &error));
+        FAILS(LLVS_ERROR_INVALID_VERSION_ID,
+              llvs_store_make_version(store, llvs_id(&base), &change, 1, sizeof change, &options, NULL, NULL, &error));
         FAILS(LLVS_ERROR_INVALID_VERSION_ID, llvs_store_value(store, llvs_str("x"), options.id, &data, NULL, &error));
     }
     FAILS(LLVS_ERROR_INVALID_VERSION_ID, llvs_store_value(store, llvs_str("x"), LLVS_NONE, &data, NULL, &error));
     memset(longest, 'v', sizeof longest);
     options.id = llvs_bytes_make(longest, sizeof longest);
-    FAILS(LLVS_ERROR_INVALID_VERSION_ID, llvs_store_make_version(store, llvs_id(&base), &change, 1, sizeof change, &options, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_VERSION_ID,
+          llvs_store_make_version(store, llvs_id(&base), &change, 1, sizeof change, &options, NULL, NULL, &error));
 }
 
 static void impossible_sizes(void **state) {
@@ -239,10 +241,12 @@ static void struct_sizes(void **state) {
     assert_int_equal(newer.known.struct_size, 56);
     memset(&change, 0, sizeof change);
     change.known = insert("x", "1");
-    FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, sizeof(llvs_change) - 8, NULL, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_STRUCT_SIZE,
+          llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, sizeof(llvs_change) - 8, NULL, NULL, NULL, &error));
     FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, 0, NULL, NULL, NULL, &error));
     /* As it is, not as -1. */
-    FAILS_NAMING(LLVS_ERROR_STRUCT_SIZE, "18446744073709551615", llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, SIZE_MAX, NULL, NULL, NULL, &error));
+    FAILS_NAMING(LLVS_ERROR_STRUCT_SIZE, "18446744073709551615",
+                 llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, SIZE_MAX, NULL, NULL, NULL, &error));
     change.unknown = 1;
     FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, sizeof change, NULL, NULL, NULL, &error));
     change.unknown = 0;
@@ -300,7 +304,8 @@ static void unknown_constants_and_reserved_fields(void **state) {
     llvs_coordinator_free(coordinator);
     travel.durability = LLVS_DURABILITY_NORMAL;
     travel.report_unportable = 2;
-    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "report_unportable", llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "report_unportable",
+                 llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
     travel.report_unportable = 0;
     travel.must_exist = 2;
     FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "must_exist", llvs_exchange_open(store, llvs_str("memory:x"), &travel, &exchange, &error));
@@ -323,7 +328,8 @@ static void foreign_preserves(void **state) {
 
 static void unusable_places(void **state) {
     char *directory = new_directory();
-    char *file = join(directory, "file"), *inside = join(file, "store"), *missing = join(directory, "a/b/c"), *foreign = join(directory, "foreign");
+    char *file = join(directory, "file"), *inside = join(file, "store"), *missing = join(directory, "a/b/c"),
+         *foreign = join(directory, "foreign");
     char *note = join(foreign, "note.txt"), *newer = join(directory, "newer"), *marker = join(newer, "llvs-store");
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     llvs_store *opened = NULL;
@@ -424,7 +430,9 @@ static void a_full_disk(void **state) {
 }
 
 static void bad_urls(void **state) {
-    static const char *const invalid[] = { "", "folder", ":x", "file:folder", "file://host/folder", "file:///a%zz", "file:///a%0", "file:///a%00b", "memory:" };
+    static const char *const invalid[] = {
+        "", "folder", ":x", "file:folder", "file://host/folder", "file:///a%zz", "file:///a%0", "file:///a%00b", "memory:"
+    };
     llvs_exchange *exchange;
     size_t i;
     (void)state;
@@ -439,7 +447,8 @@ static void messages_hold_no_value_bytes(void **state) {
     llvs_error *error;
     (void)state;
     changes[0] = insert("twice", "SECRET"); changes[1] = insert("twice", "SECRET");
-    assert_int_equal(llvs_store_make_version(store, llvs_id(&base), changes, 2, sizeof changes[0], NULL, NULL, NULL, &error), LLVS_ERROR_DUPLICATE_ID);
+    assert_int_equal(llvs_store_make_version(store, llvs_id(&base), changes, 2, sizeof changes[0], NULL, NULL, NULL, &error),
+                     LLVS_ERROR_DUPLICATE_ID);
     assert_null(strstr(llvs_error_message(error), "SECRET"));
     assert_true(bytes_are(llvs_error_value_id(error), "twice"));
     llvs_error_free(error);
@@ -449,9 +458,20 @@ static void messages_hold_no_value_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(unknown_versions), TEST(the_error_says_which), TEST(duplicate_ids), TEST(unacceptable_value_ids), TEST(unacceptable_version_ids),
-        TEST(impossible_sizes), TEST(nulls), TEST(accessors_and_frees_take_null), TEST(struct_sizes),
-        TEST(unknown_constants_and_reserved_fields), TEST(foreign_preserves), TEST(unusable_places), TEST(a_full_disk), TEST(bad_urls),
+        TEST(unknown_versions),
+        TEST(the_error_says_which),
+        TEST(duplicate_ids),
+        TEST(unacceptable_value_ids),
+        TEST(unacceptable_version_ids),
+        TEST(impossible_sizes),
+        TEST(nulls),
+        TEST(accessors_and_frees_take_null),
+        TEST(struct_sizes),
+        TEST(unknown_constants_and_reserved_fields),
+        TEST(foreign_preserves),
+        TEST(unusable_places),
+        TEST(a_full_disk),
+        TEST(bad_urls),
         TEST(messages_hold_no_value_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,8 @@ WRAPPED(area_close, (void *p, llvs_error **e), (p, e))
 /* Codes that a table keeps; -1000 ends them. All that are not named become LLVS_ERROR_USER. */
 static const int storage_codes[] = { LLVS_ERROR_NO_SPACE, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_DAMAGED, LLVS_ERROR_READ_ONLY,
                                      LLVS_ERROR_NOT_FOUND, LLVS_ERROR_BUSY, LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_UNKNOWN_OUTCOME, -1000 };
-static const int transport_codes[] = { LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, -1000 };
+static const int transport_codes[] = { LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE,
+                                       LLVS_ERROR_IO,        LLVS_ERROR_CANCELLED,  -1000 };
 static const int read_codes[] = { LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, -1000 };
 static const int cancelled[] = { LLVS_ERROR_CANCELLED, -1000 };
 static const int no_codes[] = { -1000 };
@@ -50,11 +51,14 @@ static int is_among(const int *codes, llvs_status status) {
     for (; *codes != -1000; codes++) if (*codes == status) return 1;
     return 0;
 }
-static llvs_status expected_of(const int *codes) { return answer == LLVS_OK ? LLVS_OK : is_among(codes, answer) ? answer : LLVS_ERROR_USER; }
+static llvs_status expected_of(const int *codes) {
+    return answer == LLVS_OK ? LLVS_OK : is_among(codes, answer) ? answer : LLVS_ERROR_USER;
+}
 
 static void is(llvs_status expected, llvs_status got, llvs_error *error) {
     if (got != expected)
-        fail_msg("%s answered %d: expected %s, got %s (%s)", target, answer, llvs_status_name(expected), llvs_status_name(got), llvs_error_message(error));
+        fail_msg("%s answered %d: expected %s, got %s (%s)", target, answer, llvs_status_name(expected), llvs_status_name(got),
+                 llvs_error_message(error));
     assert_int_equal(llvs_error_code(error), expected);
     llvs_error_free(error);
 }
@@ -90,7 +94,8 @@ static llvs_transport_callbacks transport_callbacks(void) {
 #define WAS_ASKED() do { if (asked < 201) fail_msg("%s was asked %d times", target, asked); } while (0)
 
 static void storages(void **state) {
-    static const char *const names[] = { "array_append", "array_sync", "array_scan", "array_read", "array_close", "array_cache_put", "array_cache_get" };
+    static const char *const names[] = { "array_append", "array_sync",      "array_scan",     "array_read",
+                                         "array_close",  "array_cache_put", "array_cache_get" };
     size_t k;
     (void)state;
     for (k = 0; k < sizeof names / sizeof *names; k++) {
@@ -175,8 +180,8 @@ static void storages(void **state) {
 }
 
 static void transports(void **state) {
-    static const char *const names[] = { "area_list", "area_fetch_versions", "area_fetch_changes", "area_send", "area_unusable", "area_snapshot_list",
-                                         "area_snapshot_read", "area_snapshot_write", "area_close" };
+    static const char *const names[] = { "area_list",          "area_fetch_versions", "area_fetch_changes",  "area_send", "area_unusable",
+                                         "area_snapshot_list", "area_snapshot_read",  "area_snapshot_write", "area_close" };
     size_t k;
     (void)state;
     for (k = 0; k < sizeof names / sizeof *names; k++) {
@@ -256,7 +261,11 @@ static void sources(void **state) {
         pieces_left = 3;
         status = llvs_store_make_version(store, LLVS_NONE, NULL, 0, sizeof(llvs_change), &options, NULL, NULL, &error);
         /* Only LLVS_END ends a value. */
-        is(answer == LLVS_END ? LLVS_OK : answer == LLVS_OK ? LLVS_ERROR_INVALID_ARGUMENT : is_among(read_codes, answer) ? answer : LLVS_ERROR_USER, status, error);
+        is(answer == LLVS_END             ? LLVS_OK
+           : answer == LLVS_OK            ? LLVS_ERROR_INVALID_ARGUMENT
+           : is_among(read_codes, answer) ? answer
+                                          : LLVS_ERROR_USER,
+           status, error);
         OK(llvs_store_heads(store, NULL, &heads, &error));
         assert_int_equal(heads->count, answer == LLVS_END);
         llvs_version_list_free(heads);
@@ -298,7 +307,8 @@ static llvs_status take_piece(void *payload, const llvs_bytes *piece, llvs_error
     asked++;
     return answer;
 }
-static llvs_status send_large(void *payload, const llvs_bytes *name, const llvs_bytes *version, llvs_outgoing *changes, llvs_reply *reply, llvs_error **error) {
+static llvs_status send_large(void *payload, const llvs_bytes *name, const llvs_bytes *version, llvs_outgoing *changes, llvs_reply *reply,
+                              llvs_error **error) {
     (void)name; (void)version; (void)reply;
     if (strcmp(target, "send_large") == 0) { asked++; return answer; }
     return llvs_outgoing_write(changes, take_piece, payload, error);

@@ -1,4 +1,5 @@
-/* Each operation that tells how far it has come is cancelled at its first step, its second, and so on: nothing is half done, and then it works. */
+/* Each operation that tells how far it has come is cancelled at its first step, its second, and so on: nothing is half done, and then it
+ * works. */
 #include "support.h"
 #include <dirent.h>
 
@@ -6,14 +7,65 @@
 #include "folder_snapshots.h"
 
 enum { HEADS = 7, VERSIONS = HEADS + 1, LARGE = (1 << 20) + 5000, MANY = 3000 };
-enum kind { VERIFY, SALVAGE, COMPACT, SEND, RETRIEVE, LOOK_AGAIN, IMPORT, WRITE_SNAPSHOT, RESTORE_SNAPSHOT, PUT_SNAPSHOT, FETCH_SNAPSHOT, EXCHANGE, BOOTSTRAP, MERGE_HEADS, MERGE_COORDINATED,
-            OPEN, OPEN_DATABASE, OPEN_HOSTED, OPEN_COORDINATED, CHANGES, DIFFERENCES, CONFLICTS, EXPLAIN, OPEN_CONFLICTS, MERGE, MERGE_BY_HAND,
-            REVERT, CHERRY_PICK, KINDS };
-static const char *const names[KINDS] = {"verify", "salvage", "compact", "send", "retrieve", "verify what an exchange has", "import", "write a snapshot", "restore a snapshot", "put a snapshot",
-                                         "restore a snapshot of an exchange", "exchange", "bootstrap", "merge heads", "merge heads in a coordinator",
-                                         "open", "open a database", "open a storage of the host", "open a coordinator", "changes", "differences",
-                                         "conflicts", "explain", "open conflicts", "merge", "merge with an arbiter of the host", "revert",
-                                         "cherry-pick"};
+enum kind {
+    VERIFY,
+    SALVAGE,
+    COMPACT,
+    SEND,
+    RETRIEVE,
+    LOOK_AGAIN,
+    IMPORT,
+    WRITE_SNAPSHOT,
+    RESTORE_SNAPSHOT,
+    PUT_SNAPSHOT,
+    FETCH_SNAPSHOT,
+    EXCHANGE,
+    BOOTSTRAP,
+    MERGE_HEADS,
+    MERGE_COORDINATED,
+    OPEN,
+    OPEN_DATABASE,
+    OPEN_HOSTED,
+    OPEN_COORDINATED,
+    CHANGES,
+    DIFFERENCES,
+    CONFLICTS,
+    EXPLAIN,
+    OPEN_CONFLICTS,
+    MERGE,
+    MERGE_BY_HAND,
+    REVERT,
+    CHERRY_PICK,
+    KINDS
+};
+static const char *const names[KINDS] = { "verify",
+                                          "salvage",
+                                          "compact",
+                                          "send",
+                                          "retrieve",
+                                          "verify what an exchange has",
+                                          "import",
+                                          "write a snapshot",
+                                          "restore a snapshot",
+                                          "put a snapshot",
+                                          "restore a snapshot of an exchange",
+                                          "exchange",
+                                          "bootstrap",
+                                          "merge heads",
+                                          "merge heads in a coordinator",
+                                          "open",
+                                          "open a database",
+                                          "open a storage of the host",
+                                          "open a coordinator",
+                                          "changes",
+                                          "differences",
+                                          "conflicts",
+                                          "explain",
+                                          "open conflicts",
+                                          "merge",
+                                          "merge with an arbiter of the host",
+                                          "revert",
+                                          "cherry-pick" };
 
 /* What an operation works on: a store with everything, a place where it may be found, and a store that gets it. */
 typedef struct scene {
@@ -47,7 +99,8 @@ static llvs_store *open_at(const char *path) {
     return store;
 }
 
-/* A root and versions beside one another on it, each from a handle of its own, so that there is something to fold; one has a value in a file of its own. */
+/* A root and versions beside one another on it, each from a handle of its own, so that there is something to fold; one has a value in a
+ * file of its own. */
 static char *make_original(void) {
     char *path = new_directory(), name[16];
     char *large = malloc(LARGE);
@@ -122,7 +175,8 @@ static scene set(enum kind kind, const char *original) {
     s.store = open_at(s.full);
     OK(llvs_exchange_open(s.store, llvs_str(s.url), NULL, &s.sender, &error));
     if (kind == RETRIEVE || kind == LOOK_AGAIN || kind == EXCHANGE) OK(llvs_exchange_send(s.sender, NULL, NULL, &error));
-    if (kind == RESTORE_SNAPSHOT || kind == FETCH_SNAPSHOT || kind == BOOTSTRAP) OK(llvs_exchange_put_snapshot(s.sender, NULL, NULL, &error));
+    if (kind == RESTORE_SNAPSHOT || kind == FETCH_SNAPSHOT || kind == BOOTSTRAP)
+        OK(llvs_exchange_put_snapshot(s.sender, NULL, NULL, &error));
     if (kind == EXCHANGE || kind == BOOTSTRAP || kind == MERGE_COORDINATED) {
         llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
         if (kind == MERGE_COORDINATED) copy_directory(original, s.target);
@@ -272,7 +326,8 @@ static int check_store(const char *path) {
                 llvs_bytes data = values->items[v]->data;
                 if (i == 3 && v == 1) {
                     assert_int_equal(data.size, LARGE);
-                    for (size_t at = 0; at < LARGE; at++) if ((char)data.data[at] != (char)(at * at >> 7)) fail_msg("byte %zu is wrong", at);
+                    for (size_t at = 0; at < LARGE; at++)
+                        if ((char)data.data[at] != (char)(at * at >> 7)) fail_msg("byte %zu is wrong", at);
                 } else {
                     assert_true(bytes_are(data, "of its own"));
                 }
@@ -424,7 +479,9 @@ static void nothing_is_half_done(void **state) {
                 break;
             }
             /* Cancelled at the last step it may be done already. */
-            if (status != stopper.answer || stopper.calls != stop_at) fail_msg("%s, cancelled at step %d: %s (%s) after %d", names[kind], stop_at, llvs_status_name(status), llvs_error_message(error), stopper.calls);
+            if (status != stopper.answer || stopper.calls != stop_at)
+                fail_msg("%s, cancelled at step %d: %s (%s) after %d", names[kind], stop_at, llvs_status_name(status),
+                         llvs_error_message(error), stopper.calls);
             if (status == LLVS_ERROR_USER) assert_int_equal(llvs_error_user_code(error), 11);
             llvs_error_free(error);
             check_cancelled(&s);

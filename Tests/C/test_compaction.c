@@ -108,7 +108,8 @@ static void on_request_beside_another_process(void **state) {
     close(from_child[1]);
     close(to_child[0]);
     store = open_with(path, LLVS_COMPACTION_ON_REQUEST, 1e-9);
-    /* The first makes a file, the second deletes what it was made of, the third finds nothing; the other reads and commits between and beside. */
+    /* The first makes a file, the second deletes what it was made of, the third finds nothing; the other reads and commits between and
+     * beside. */
     for (i = 0; i < 3; i++) {
         assert_int_equal(read(from_child[0], &byte, 1), 1);
         rounds++;
@@ -124,7 +125,8 @@ static void on_request_beside_another_process(void **state) {
     rounds++;
     close(to_child[1]);
     assert_int_equal(waitpid(child, &outcome, 0), child);
-    if (!WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0) fail_msg("the child ended with %d (line modulo 250, plus 1: %d)", outcome, WEXITSTATUS(outcome));
+    if (!WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0)
+        fail_msg("the child ended with %d (line modulo 250, plus 1: %d)", outcome, WEXITSTATUS(outcome));
     close(from_child[0]);
     assert_int_equal(file_count(path), 2);
     OK(llvs_store_close(store, &error));
@@ -164,9 +166,11 @@ static llvs_status let_others_work(void *payload, const llvs_progress *progress,
     for (i = 0; i < 2; i++) {
         llvs_change change = insert("meanwhile", name_of(others->steps));
         llvs_version_id made;
-        if (llvs_store_value(stores[i], llvs_str(name_of(3)), llvs_id(&others->head), &data, NULL, NULL) != LLVS_OK || !data.data) return LLVS_ERROR_CANCELLED;
+        if (llvs_store_value(stores[i], llvs_str(name_of(3)), llvs_id(&others->head), &data, NULL, NULL) != LLVS_OK || !data.data)
+            return LLVS_ERROR_CANCELLED;
         llvs_buffer_dispose(&data);
-        if (llvs_store_make_version(stores[i], llvs_id(&others->head), &change, 1, sizeof change, NULL, &made, NULL, NULL) != LLVS_OK) return LLVS_ERROR_CANCELLED;
+        if (llvs_store_make_version(stores[i], llvs_id(&others->head), &change, 1, sizeof change, NULL, &made, NULL, NULL) != LLVS_OK)
+            return LLVS_ERROR_CANCELLED;
     }
     others->steps++;
     return LLVS_OK;
@@ -211,7 +215,8 @@ static void nobody_waits_for_it(void **state) {
     assert_true(others.steps > 2 * VALUES);
     close(to_child[1]);
     assert_int_equal(waitpid(child, &outcome, 0), child);
-    if (!WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0) fail_msg("the child ended with %d (line modulo 250, plus 1: %d)", outcome, WEXITSTATUS(outcome));
+    if (!WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0)
+        fail_msg("the child ended with %d (line modulo 250, plus 1: %d)", outcome, WEXITSTATUS(outcome));
     close(from_child[0]);
     OK(llvs_store_reload(others.another, NULL, &error));
     /* Two of this process and one of the other for each step, and the one by which the other said that it is there. */
@@ -334,7 +339,8 @@ static void segments_that_vanish_meanwhile_are_passed_over(void **state) {
     for (victim = 0; victim < SEGMENTS; victim++) {
         taker t = {0, 0, NULL, NULL};
         for (t.take_at = 1, t.calls = 1; t.calls >= t.take_at; t.take_at++) {
-            char *directory = new_directory(), *path = join(directory, "store"), *segments = join(path, "segments"), *from, *to = join(directory, "away");
+            char *directory = new_directory(), *path = join(directory, "store"), *segments = join(path, "segments"), *from,
+                 *to = join(directory, "away");
             char found[SEGMENTS][64];
             llvs_version_id head = save_often(path, SEGMENTS, LLVS_COMPACTION_ON_REQUEST);
             llvs_store *store = open_with(path, LLVS_COMPACTION_ON_REQUEST, 0);
@@ -452,9 +458,13 @@ static void verification_beside_a_compaction(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_request_beside_another_process), cmocka_unit_test(nobody_waits_for_it), cmocka_unit_test(by_itself_unless_told_not_to),
-        cmocka_unit_test(not_in_a_synced_folder_unless_told_to), cmocka_unit_test(progress_and_cancellation),
-        cmocka_unit_test(segments_that_vanish_meanwhile_are_passed_over), cmocka_unit_test(who_may_not_does_not),
+        cmocka_unit_test(on_request_beside_another_process),
+        cmocka_unit_test(nobody_waits_for_it),
+        cmocka_unit_test(by_itself_unless_told_not_to),
+        cmocka_unit_test(not_in_a_synced_folder_unless_told_to),
+        cmocka_unit_test(progress_and_cancellation),
+        cmocka_unit_test(segments_that_vanish_meanwhile_are_passed_over),
+        cmocka_unit_test(who_may_not_does_not),
         cmocka_unit_test(verification_beside_a_compaction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,7 +99,11 @@ static llvs_status place_append(void *payload, const llvs_bytes *records, size_t
     place *p = payload;
     llvs_status status;
     size_t i;
-    if (p->failing && is_defect("keeps what it refuses")) { (void)WITH(p, array_append(&p->array, records, count, numbers, error)); p->synced = p->array.count; return LLVS_ERROR_IO; }
+    if (p->failing && is_defect("keeps what it refuses")) {
+        (void)WITH(p, array_append(&p->array, records, count, numbers, error));
+        p->synced = p->array.count;
+        return LLVS_ERROR_IO;
+    }
     (void)WITH(p, array_append(&p->array, records, count, numbers, error));
     if (status != LLVS_OK) return status;
     if (is_defect("loses an append"))
@@ -120,7 +124,9 @@ static llvs_status place_scan(void *payload, uint64_t *mark, llvs_reply *reply, 
     if (is_defect("scans each record once")) p->cursor = *mark;
     if (is_defect("never ends a scan") && p->array.count && status == LLVS_OK) {
         *mark = before + 1;
-        status = llvs_reply_record(reply, 1000, p->array.records[0].size, llvs_bytes_make(p->array.records[0].data, p->array.records[0].size < 65536 ? p->array.records[0].size : 65536), error);
+        status = llvs_reply_record(
+            reply, 1000, p->array.records[0].size,
+            llvs_bytes_make(p->array.records[0].data, p->array.records[0].size < 65536 ? p->array.records[0].size : 65536), error);
     }
     return status;
 }
@@ -130,7 +136,8 @@ static llvs_status lying_scan(void *payload, uint64_t *mark, llvs_reply *reply, 
     llvs_status status = LLVS_OK;
     for (; *mark < p->array.count && status == LLVS_OK; ++*mark) {
         size_t size = p->array.records[*mark].size - 1;
-        status = llvs_reply_record(reply, *mark + 1000, size, llvs_bytes_make(p->array.records[*mark].data, size < 65536 ? size : 65536), error);
+        status =
+            llvs_reply_record(reply, *mark + 1000, size, llvs_bytes_make(p->array.records[*mark].data, size < 65536 ? size : 65536), error);
     }
     return status;
 }
@@ -322,7 +329,10 @@ static llvs_status spot_list(void *payload, llvs_reply *reply, llvs_error **erro
     pthread_mutex_lock(&s->mutex);
     for (i = 0; i < s->area.count && status == LLVS_OK; i++) {
         if (is_defect("lists one page only") && told == 1000) break;
-        if (strncmp(s->area.files[i].name, "versions/", 9) == 0) { told++; status = llvs_reply_add(reply, llvs_str(s->area.files[i].name + 9), error); }
+        if (strncmp(s->area.files[i].name, "versions/", 9) == 0) {
+            told++;
+            status = llvs_reply_add(reply, llvs_str(s->area.files[i].name + 9), error);
+        }
         if (is_defect("takes snapshots for versions") && strncmp(s->area.files[i].name, "snapshots/", 10) == 0)
             status = llvs_reply_add(reply, llvs_str(s->area.files[i].name + 10), error);
     }
@@ -359,7 +369,8 @@ static llvs_status spot_put(spot *s, const char *folder, llvs_bytes name, llvs_b
     size_t size = data.size;
     if (is_defect("keeps what was there first") && area_find(&s->area, folder, name.data, name.size) < s->area.count) return LLVS_OK;
     /* As one that opens files as text. */
-    if (is_defect("ends files at a NUL") && data.size && memchr(data.data, 0, data.size)) size = (size_t)((const uint8_t *)memchr(data.data, 0, data.size) - data.data);
+    if (is_defect("ends files at a NUL") && data.size && memchr(data.data, 0, data.size))
+        size = (size_t)((const uint8_t *)memchr(data.data, 0, data.size) - data.data);
     return WITH(s, area_put(&s->area, folder, name, llvs_bytes_make(data.data, size)));
 }
 static llvs_status spot_send(void *payload, const llvs_exchange_files *const *files, size_t count, llvs_reply *reply, llvs_error **error) {
@@ -386,11 +397,14 @@ static llvs_status spot_send(void *payload, const llvs_exchange_files *const *fi
 static llvs_status spot_unusable(void *payload, const llvs_bytes *names, size_t count, llvs_reply *reply, llvs_error **error) {
     size_t i;
     llvs_status status = LLVS_OK;
-    if (!is_defect("calls whole files unusable")) return WITH((spot *)payload, area_unusable(&((spot *)payload)->area, names, count, reply, error));
+    if (!is_defect("calls whole files unusable"))
+        return WITH((spot *)payload, area_unusable(&((spot *)payload)->area, names, count, reply, error));
     for (i = 0; i < count && status == LLVS_OK; i++) status = llvs_reply_add(reply, names[i], error);
     return status;
 }
-static llvs_status spot_snapshot_list(void *payload, llvs_reply *reply, llvs_error **error) { return area_snapshot_list(&((spot *)payload)->area, reply, error); }
+static llvs_status spot_snapshot_list(void *payload, llvs_reply *reply, llvs_error **error) {
+    return area_snapshot_list(&((spot *)payload)->area, reply, error);
+}
 static llvs_status spot_snapshot_read(void *payload, const llvs_bytes *name, llvs_reply *reply, llvs_error **error) {
     return area_snapshot_read(&((spot *)payload)->area, name, reply, error);
 }

@@ -131,7 +131,8 @@ static void hear(void *payload, const llvs_version_id *version) { *(llvs_version
 
 /* Each call that moves the current version tells where from and where to, and so do the observers. */
 static void what_moves_the_current_version_tells(void **state) {
-    char *directory = new_directory(), *folder = join(directory, "shared"), *a = join(directory, "a"), *b = join(directory, "b"), *c = join(directory, "c");
+    char *directory = new_directory(), *folder = join(directory, "shared"), *a = join(directory, "a"), *b = join(directory, "b"),
+         *c = join(directory, "c");
     char url[1100];
     llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
     llvs_coordinator *mine, *theirs, *third;

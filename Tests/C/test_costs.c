@@ -12,7 +12,8 @@
 /* ---- costs ---- */
 
 typedef enum column { ALLOCATIONS, OPENS, MAPPINGS, READS, BYTES_READ, WRITES, BYTES_WRITTEN, SYNCS, COLUMNS } column;
-static const char *const column_names[COLUMNS] = { "allocations", "opens", "mappings", "reads", "bytes-read", "writes", "bytes-written", "syncs" };
+static const char *const column_names[COLUMNS] = { "allocations", "opens",  "mappings",      "reads",
+                                                   "bytes-read",  "writes", "bytes-written", "syncs" };
 /* What may be more than the table says: a share of it, and so much for each operation. */
 static const double share_allowed[COLUMNS] = { 0.05, 0, 0, 0.05, 0.05, 0, 0.03, 0 };
 static const double more_allowed[COLUMNS] = { 0.3, 0.05, 0.05, 0.1, 64, 0.05, 8, 0.02 };
@@ -74,7 +75,9 @@ static void read_table(void) {
         double *c = row->costs;
         if (line[0] == '#' || line[0] == '\n') continue;
         assert_true(expected_count < ROWS_MAX);
-        assert_int_equal(sscanf(line, "%47s %lf %lf %lf %lf %lf %lf %lf %lf", row->name, &c[0], &c[1], &c[2], &c[3], &c[4], &c[5], &c[6], &c[7]), 1 + COLUMNS);
+        assert_int_equal(
+            sscanf(line, "%47s %lf %lf %lf %lf %lf %lf %lf %lf", row->name, &c[0], &c[1], &c[2], &c[3], &c[4], &c[5], &c[6], &c[7]),
+            1 + COLUMNS);
         expected_count++;
     }
     fclose(file);
@@ -119,8 +122,8 @@ static dataset make_data(size_t count) {
     assert_true(data.ids && data.values);
     for (i = 0; i < count; i++) {
         uint64_t a = draw(&state), b = draw(&state);
-        snprintf(data.ids[i], sizeof data.ids[i], "%08X-%04X-4%03X-A%03X-%012llX", (unsigned)(a >> 32), (unsigned)(a >> 16 & 0xFFFF), (unsigned)(a & 0xFFF),
-                 (unsigned)(b >> 52), (unsigned long long)(b & 0xFFFFFFFFFFFFu));
+        snprintf(data.ids[i], sizeof data.ids[i], "%08X-%04X-4%03X-A%03X-%012llX", (unsigned)(a >> 32), (unsigned)(a >> 16 & 0xFFFF),
+                 (unsigned)(a & 0xFFF), (unsigned)(b >> 52), (unsigned long long)(b & 0xFFFFFFFFFFFFu));
         for (at = 0; at < VALUE_SIZE; at++) data.values[i][at] = (uint8_t)draw(&state);
     }
     return data;
@@ -256,7 +259,8 @@ typedef struct subject {
     size_t count;
 } subject;
 
-static void measure_merges(llvs_store *store, const dataset *data, llvs_version_id base, const subject *subject, size_t changed, int is_same) {
+static void measure_merges(llvs_store *store, const dataset *data, llvs_version_id base, const subject *subject, size_t changed,
+                           int is_same) {
     enum { ROUNDS = 5 };
     double sum[COLUMNS] = { 0 }, after[COLUMNS];
     size_t round, i;
@@ -362,7 +366,8 @@ static void measure_history_and_large_values(void) {
     char *directory = new_directory(), *path = join(directory, "store");
     dataset data = make_data(1000);
     llvs_store *store = open_kind(path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
-    llvs_version_id base = load(store, &data), a = save_updates(store, &data, base, 0, BRANCH), b = save_updates(store, &data, base, BRANCH, BRANCH);
+    llvs_version_id base = load(store, &data), a = save_updates(store, &data, base, 0, BRANCH),
+                    b = save_updates(store, &data, base, BRANCH, BRANCH);
     uint8_t *large = malloc(LARGE);
     llvs_version_list *list;
     llvs_history_cursor *cursor;
@@ -574,7 +579,9 @@ static void measure_exchanges(void) {
 
 /* ---- what somebody else can make this side spend ---- */
 
-static llvs_version_id set(llvs_store *store, llvs_version_id at, const char *id, const char *data) { return save(store, &at, update(id, data)); }
+static llvs_version_id set(llvs_store *store, llvs_version_id at, const char *id, const char *data) {
+    return save(store, &at, update(id, data));
+}
 
 /* Two lines that are merged across each other at each step. */
 static llvs_version_id climb(llvs_store *store, llvs_version_id at, int rungs) {
@@ -705,7 +712,8 @@ static void measure_waiting(void) {
 /* A folder that is full of names which are none of ours. */
 static void measure_foreign_names(void) {
     enum { NAMES = 5000 };
-    char *directory = new_directory(), *folder = join(directory, "folder"), *url = malloc(strlen(folder) + 16), *name = malloc(strlen(folder) + 64);
+    char *directory = new_directory(), *folder = join(directory, "folder"), *url = malloc(strlen(folder) + 16),
+         *name = malloc(strlen(folder) + 64);
     llvs_store *store = memory_store();
     llvs_exchange *exchange;
     llvs_exchange_result *result;
@@ -736,7 +744,9 @@ static void measure_foreign_names(void) {
 
 static void measure_all(void) {
     /* Two sizes of a store show what grows with it. */
-    const subject subjects[] = { { LLVS_STORAGE_FILE, "file-1000", 1000 }, { LLVS_STORAGE_FILE, "file-20000", 20000 }, { LLVS_STORAGE_SQLITE, "sqlite-20000", 20000 } };
+    const subject subjects[] = { { LLVS_STORAGE_FILE, "file-1000", 1000 },
+                                 { LLVS_STORAGE_FILE, "file-20000", 20000 },
+                                 { LLVS_STORAGE_SQLITE, "sqlite-20000", 20000 } };
     size_t i;
     /* What is set up once in a process counts for nothing. */
     measure_saving_and_reading(&subjects[0]);
@@ -767,10 +777,12 @@ static void costs_are_at_most_those_of_the_table(void **state) {
         if (!row) fail_msg("the table has no row %s", measured[i].name);
         for (column = ALLOCATIONS_ARE_COUNTED ? 0 : 1; column < COLUMNS; column++)
             if (is_worse(measured[i].costs[column], row->costs[column], column)) {
-                print_error("%s: %s of one operation are %.2f, not %.2f\n", row->name, column_names[column], measured[i].costs[column], row->costs[column]);
+                print_error("%s: %s of one operation are %.2f, not %.2f\n", row->name, column_names[column], measured[i].costs[column],
+                            row->costs[column]);
                 worse++;
             } else if (is_worse(row->costs[column], measured[i].costs[column] * 1.2, column))
-                print_message("%s: %s of one operation are only %.2f, the table says %.2f\n", row->name, column_names[column], measured[i].costs[column], row->costs[column]);
+                print_message("%s: %s of one operation are only %.2f, the table says %.2f\n", row->name, column_names[column],
+                              measured[i].costs[column], row->costs[column]);
     }
     if (worse) fail_msg("%lu costs grew", (unsigned long)worse);
 }

@@ -199,7 +199,8 @@ static llvs_status take_piece(void *payload, const llvs_bytes *piece, llvs_error
     if (piece->size > file->place->largest) file->place->largest = piece->size;
     return LLVS_OK;
 }
-static llvs_status send_in_pieces(void *payload, const llvs_bytes *name, const llvs_bytes *version, llvs_outgoing *changes, llvs_reply *reply, llvs_error **error) {
+static llvs_status send_in_pieces(void *payload, const llvs_bytes *name, const llvs_bytes *version, llvs_outgoing *changes,
+                                  llvs_reply *reply, llvs_error **error) {
     piecewise *place = payload;
     growing file = { place, NULL, 0 };
     int time;
@@ -329,7 +330,8 @@ static void cancelling_at_each_progress_call(void **state) {
                 if (stop_at == 1) { /* how many calls there are */
                     place dry = new_place(kind);
                     llvs_exchange *count_here = direction == 0 ? exchange_with(one, &dry) : theirs;
-                    OK(direction == 0 ? llvs_exchange_send(count_here, &control, NULL, &error) : llvs_exchange_retrieve(count_here, &control, NULL, &error));
+                    OK(direction == 0 ? llvs_exchange_send(count_here, &control, NULL, &error)
+                                      : llvs_exchange_retrieve(count_here, &control, NULL, &error));
                     most = s.calls;
                     assert_true(most > 0);
                     if (direction == 0) llvs_exchange_free(count_here);
@@ -395,7 +397,8 @@ static void a_failing_transport_surfaces(void **state) {
     for (i = 0; i < 4; i++) {
         llvs_error *error;
         p.area->failing = callbacks[i];
-        assert_int_equal(i == 3 ? llvs_exchange_send(mine, NULL, NULL, &error) : llvs_exchange_retrieve(theirs, NULL, NULL, &error), LLVS_ERROR_USER);
+        assert_int_equal(i == 3 ? llvs_exchange_send(mine, NULL, NULL, &error) : llvs_exchange_retrieve(theirs, NULL, NULL, &error),
+                         LLVS_ERROR_USER);
         assert_true(llvs_error_user_code(error) == 7);
         assert_string_equal(llvs_error_message(error), "the line is dead");
         llvs_error_free(error);
@@ -579,7 +582,8 @@ static void change_a_byte(place *p, const llvs_version_id *id) {
     }
 }
 
-/* Retrieves, looking at all files: how many versions came, and the code of the only problem, which must be of that version; LLVS_OK: none. */
+/* Retrieves, looking at all files: how many versions came, and the code of the only problem, which must be of that version; LLVS_OK: none.
+ */
 static size_t verified(llvs_exchange *exchange, const llvs_version_id *bad, llvs_status *code) {
     llvs_exchange_result *result;
     size_t count;
@@ -813,7 +817,8 @@ static void imports_take_a_decoder(void **state) {
 }
 
 static void damaged_snapshots_leave_the_store_empty(void **state) {
-    char *directory = new_directory(), *chunk = join(directory, "snapshots/llvs-v1/chunk-000"), *manifest = join(directory, "snapshots/llvs-v1/manifest.json"), *nothing = join(directory, "nothing");
+    char *directory = new_directory(), *chunk = join(directory, "snapshots/llvs-v1/chunk-000"),
+         *manifest = join(directory, "snapshots/llvs-v1/manifest.json"), *nothing = join(directory, "nothing");
     llvs_store *one = memory_store(), *two = memory_store();
     FILE *file;
     int was;

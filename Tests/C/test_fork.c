@@ -1,4 +1,5 @@
-/* In a forked child every call but a free says so, and a free touches nothing. SQLite cannot be used there at all when it was in use at the fork. */
+/* In a forked child every call but a free says so, and a free touches nothing. SQLite cannot be used there at all when it was in use at the
+ * fork. */
 #include "support.h"
 
 #include <pthread.h>
@@ -54,7 +55,8 @@ static void the_child_is_told(void **state) {
         _exit(0);
     }
     assert_int_equal(waitpid(child, &outcome, 0), child);
-    if (!WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0) fail_msg("the child ended with %d (line modulo 250, plus 1: %d)", outcome, WEXITSTATUS(outcome));
+    if (!WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0)
+        fail_msg("the child ended with %d (line modulo 250, plus 1: %d)", outcome, WEXITSTATUS(outcome));
     /* The parent's handles never noticed. */
     value_is(store, &id, "x", "1");
     next = save(store, &id, update("x", "3"));
@@ -85,7 +87,8 @@ static int outcome_of(pid_t child) {
 
 /* SQLite takes no locks in a child of a process that had a database open, and what is saved there would be lost. */
 static void an_open_database_is_not_opened_in_the_child(void **state) {
-    char *directory = new_directory(), *path = join(directory, "store.db"), *other = join(directory, "other.db"), *files = join(directory, "files");
+    char *directory = new_directory(), *path = join(directory, "store.db"), *other = join(directory, "other.db"),
+         *files = join(directory, "files");
     llvs_store *store;
     llvs_version_id id, next;
     pid_t child;

@@ -108,7 +108,9 @@ static int commit(promises *p, llvs_store *store, const char *id, const char *pr
     llvs_change change = update(key, value);
     llvs_error *error = NULL;
     options.id = llvs_str(id);
-    if (!acknowledged(p, llvs_store_make_version(store, llvs_str(predecessor), &change, 1, sizeof change, &options, &made, NULL, &error), &error, id)) return 0;
+    if (!acknowledged(p, llvs_store_make_version(store, llvs_str(predecessor), &change, 1, sizeof change, &options, &made, NULL, &error),
+                      &error, id))
+        return 0;
     promise(p, made, key, value);
     return 1;
 }
@@ -166,7 +168,8 @@ static void work(promises *p, llvs_store *store, llvs_transport *transport) {
                 memcpy(merged.text, id.data, id.size);
                 /* What the merge shows is settled by now. */
                 error = NULL;
-                if (acknowledged(p, llvs_store_value(store, llvs_str("a"), llvs_id(&merged), &data, NULL, &error), &error, "reading") && data.data)
+                if (acknowledged(p, llvs_store_value(store, llvs_str("a"), llvs_id(&merged), &data, NULL, &error), &error, "reading") &&
+                    data.data)
                     promise(p, merged, "a", (const char *)data.data);
                 llvs_buffer_dispose(&data);
             }
@@ -192,7 +195,8 @@ static void holds(promises *p, llvs_store *store, const char *when) {
         llvs_status status = llvs_store_value(store, llvs_str(p->kept[i].key), llvs_id(&p->kept[i].id), &data, NULL, &error);
         if (status != LLVS_OK) fail_msg("%s: %s, version %s is lost: %s", now, when, p->kept[i].id.text, llvs_error_message(error));
         if (!data.data || strcmp((const char *)data.data, p->kept[i].value) != 0)
-            fail_msg("%s: %s, \"%s\" of version %s is %s, not %s", now, when, p->kept[i].key, p->kept[i].id.text, data.data ? (const char *)data.data : "not there", p->kept[i].value);
+            fail_msg("%s: %s, \"%s\" of version %s is %s, not %s", now, when, p->kept[i].key, p->kept[i].id.text,
+                     data.data ? (const char *)data.data : "not there", p->kept[i].value);
         llvs_buffer_dispose(&data);
     }
 }
@@ -239,7 +243,8 @@ static int run(int kind, llvs_fault *fault, uint64_t seed) {
         OK(llvs_faults_clear(w.faults, &error));
         /* The same handle goes on, and what was refused can be done again under its id. */
         holds(&p, store, "in the same handle");
-        if (!commit(&p, store, "first", "", "a", "1") || !commit(&p, store, "left", "first", "a", "2") || !commit(&p, store, "right", "first", "b", "3"))
+        if (!commit(&p, store, "first", "", "a", "1") || !commit(&p, store, "left", "first", "a", "2") ||
+            !commit(&p, store, "right", "first", "b", "3"))
             fail_msg("after %s, the store does not go on", now);
         exchange(&p, store, transport);
         OK(llvs_store_close(store, &error));
@@ -322,7 +327,8 @@ static void nothing_that_was_acknowledged_is_lost(void **state) {
 
 /* With many faults at once, by chance: kinds, operations and likelihoods by the seed. */
 static void run_by_chance(uint64_t seed) {
-    static const llvs_operations sets[] = { 0, LLVS_OPERATIONS_STORAGE, LLVS_OPERATIONS_TRANSPORT, LLVS_OPERATION_APPEND | LLVS_OPERATION_SYNC, LLVS_OPERATION_READ | LLVS_OPERATION_CACHE_GET };
+    static const llvs_operations sets[] = { 0, LLVS_OPERATIONS_STORAGE, LLVS_OPERATIONS_TRANSPORT,
+                                            LLVS_OPERATION_APPEND | LLVS_OPERATION_SYNC, LLVS_OPERATION_READ | LLVS_OPERATION_CACHE_GET };
     llvs_fault fault = LLVS_FAULT_INIT;
     uint64_t chance = seed * 6364136223846793005u + 1442695040888963407u;
     fault.operations = sets[(chance >> 33) % 5];

@@ -148,7 +148,8 @@ static void merging_by_the_host(void) {
     llvs_error *error;
     fill(store, &ours, &theirs);
     OK(llvs_arbiter_create(resolve, &round_number, NULL, NULL, &arbiter, &error));
-    if (llvs_store_merge(store, llvs_id(&ours), llvs_id(&theirs), arbiter, NULL, &merged, &error) == LLVS_OK) llvs_version_list_free(merged);
+    if (llvs_store_merge(store, llvs_id(&ours), llvs_id(&theirs), arbiter, NULL, &merged, &error) == LLVS_OK)
+        llvs_version_list_free(merged);
     else llvs_error_free(error);
     llvs_arbiter_free(arbiter);
     llvs_store_free(store);
@@ -275,9 +276,8 @@ int main(int argc, char **argv) {
         setenv("GLIBC_TUNABLES", tunables, 1);
         execv("/proc/self/exe", argv);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_grows_with_use), cmocka_unit_test(a_leak_would_be_noticed), cmocka_unit_test(mapped_memory_does_not_grow_either)
-    };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_grows_with_use), cmocka_unit_test(a_leak_would_be_noticed),
+                                        cmocka_unit_test(mapped_memory_does_not_grow_either) };
     return cmocka_run_group_tests(tests, begin, end);
 }
 

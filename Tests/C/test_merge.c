@@ -196,7 +196,8 @@ static void failing_arbiters_store_nothing(void **state) {
     (void)state;
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
         OK(llvs_arbiter_create(cases[i].resolve, NULL, NULL, NULL, &arbiter, &error));
-        FAILS_NAMING(cases[i].code, cases[i].names, llvs_store_merge(f.store, llvs_id(&f.left), llvs_id(&f.right), arbiter, NULL, &list, &error));
+        FAILS_NAMING(cases[i].code, cases[i].names,
+                     llvs_store_merge(f.store, llvs_id(&f.left), llvs_id(&f.right), arbiter, NULL, &list, &error));
         assert_null(list);
         assert_int_equal(version_count(f.store), 3);
         llvs_arbiter_free(arbiter);
@@ -271,7 +272,8 @@ static void heads_by_branch(void **state) {
     llvs_version_options draft = LLVS_VERSION_OPTIONS_INIT;
     llvs_merge_options options = LLVS_MERGE_OPTIONS_INIT;
     llvs_heads_options newest = LLVS_HEADS_OPTIONS_INIT;
-    llvs_version_id main_head = save(store, &root, insert("main", "1")), other = save(store, &root, insert("other", "1")), draft_head, merged_id;
+    llvs_version_id main_head = save(store, &root, insert("main", "1")), other = save(store, &root, insert("other", "1")), draft_head,
+                    merged_id;
     llvs_change change = insert("draft", "1");
     llvs_version_list *list;
     llvs_bytes name = llvs_str("draft");
@@ -400,7 +402,8 @@ static void folding_the_same_heads_at_once(void **state) {
 
 static void reverting_keeps_what_came_since(void **state) {
     llvs_store *store = memory_store();
-    llvs_version_id a = save(store, NULL, insert("x", "1")), b = save(store, &a, update("x", "2")), c = save(store, &b, insert("y", "3")), d;
+    llvs_version_id a = save(store, NULL, insert("x", "1")), b = save(store, &a, update("x", "2")), c = save(store, &b, insert("y", "3")),
+                    d;
     llvs_revert_result *result;
     llvs_change both[2];
     (void)state;
@@ -423,7 +426,8 @@ static void reverting_keeps_what_came_since(void **state) {
     llvs_revert_result_free(result);
     c = save(store, &b, update("y", "5"));
     OK(llvs_store_revert(store, llvs_id(&a), llvs_id(&c), NULL, &result, &error));
-    assert_true(result->version == NULL && result->undone_count == 0 && result->superseded_count == 2 && bytes_are(result->superseded[1], "y"));
+    assert_true(result->version == NULL && result->undone_count == 0 && result->superseded_count == 2 &&
+                bytes_are(result->superseded[1], "y"));
     llvs_revert_result_free(result);
     OK(llvs_store_revert(store, llvs_id(&a), llvs_id(&c), NULL, NULL, &error));
     llvs_revert_result_free(NULL);

@@ -38,10 +38,22 @@ static void freed(void *payload) { ((asked *)payload)->freed++; }
 
 static void urls_that_are_refused(void **state) {
     static const char *const urls[] = {
-        "https+webdav://ann:s3cret@example.org/", "https+webdav://ann@example.org/", "https+webdav:example.org", "https+webdav://", "https+webdav:///x",
-        "https+webdav://example.org:0/", "https+webdav://example.org:99999/", "https+webdav://example.org:x/", "https+webdav://exa mple.org/",
-        "https+webdav://example.org/?key=s3cret", "https+webdav://[::1/", "https+webdav://example.org/\r\nX: y", "http+webdav://example.org/",
-        "http+webdav://127.0.0.1.example.org/", "http+webdav://10.0.0.1/", "https+webdav://h\303\251.org/",
+        "https+webdav://ann:s3cret@example.org/",
+        "https+webdav://ann@example.org/",
+        "https+webdav:example.org",
+        "https+webdav://",
+        "https+webdav:///x",
+        "https+webdav://example.org:0/",
+        "https+webdav://example.org:99999/",
+        "https+webdav://example.org:x/",
+        "https+webdav://exa mple.org/",
+        "https+webdav://example.org/?key=s3cret",
+        "https+webdav://[::1/",
+        "https+webdav://example.org/\r\nX: y",
+        "http+webdav://example.org/",
+        "http+webdav://127.0.0.1.example.org/",
+        "http+webdav://10.0.0.1/",
+        "https+webdav://h\303\251.org/",
     };
     llvs_store *store = memory_store();
     llvs_exchange *exchange;

@@ -77,11 +77,14 @@ static int save_under(int kind, int in_pieces, size_t room, const char *path) {
     more.sources = &source;
     more.source_count = 1;
     more.source_size = sizeof source;
-    status = llvs_store_make_version(store, llvs_id(&first), in_pieces ? NULL : &change, !in_pieces, sizeof change, in_pieces ? &more : NULL, &second, NULL, NULL);
+    status = llvs_store_make_version(store, llvs_id(&first), in_pieces ? NULL : &change, !in_pieces, sizeof change,
+                                     in_pieces ? &more : NULL, &second, NULL, NULL);
     if (status != LLVS_OK && status != LLVS_ERROR_OUT_OF_MEMORY && !(kind == LLVS_STORAGE_HOST && status == LLVS_ERROR_NO_SPACE)) return 97;
     /* The store goes on, and has what it acknowledged. */
     change = insert("small", "2");
-    if (llvs_store_make_version(store, status == LLVS_OK ? llvs_id(&second) : llvs_id(&first), &change, 1, sizeof change, NULL, &third, NULL, NULL) != LLVS_OK) return 98;
+    if (llvs_store_make_version(store, status == LLVS_OK ? llvs_id(&second) : llvs_id(&first), &change, 1, sizeof change, NULL, &third,
+                                NULL, NULL) != LLVS_OK)
+        return 98;
     if (llvs_store_value(store, llvs_str("a"), llvs_id(&third), &data, NULL, NULL) != LLVS_OK || data.size != 1) return 99;
     llvs_buffer_dispose(&data);
     if (llvs_store_close(store, NULL) != LLVS_OK) return 100;
@@ -102,8 +105,10 @@ static void large_saves(void **state) {
                 assert_true(child >= 0);
                 if (child == 0) _exit(save_under(kinds[k], (int)in_pieces, room * MEBIBYTE, path));
                 assert_int_equal(waitpid(child, &status, 0), child);
-                if (WIFSIGNALED(status)) fail_msg("storage %d, in pieces %zu, %zu MiB: ended by signal %d", kinds[k], in_pieces, room, WTERMSIG(status));
-                if (WEXITSTATUS(status) > 1) fail_msg("storage %d, in pieces %zu, %zu MiB: %d", kinds[k], in_pieces, room, WEXITSTATUS(status));
+                if (WIFSIGNALED(status))
+                    fail_msg("storage %d, in pieces %zu, %zu MiB: ended by signal %d", kinds[k], in_pieces, room, WTERMSIG(status));
+                if (WEXITSTATUS(status) > 1)
+                    fail_msg("storage %d, in pieces %zu, %zu MiB: %d", kinds[k], in_pieces, room, WEXITSTATUS(status));
                 stored += WEXITSTATUS(status) == 0;
                 refused += WEXITSTATUS(status) == 1;
                 remove_directory(directory);

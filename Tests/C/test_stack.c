@@ -211,7 +211,9 @@ static void salvages(void) {
     options.storage = kind;
     targets.storage = kind == LLVS_STORAGE_HOST ? LLVS_STORAGE_FILE : kind;
     options.host_storage = hosted;
-    target = join(directory, kind == LLVS_STORAGE_FILE ? "salvaged" : kind == LLVS_STORAGE_SQLITE ? "salvaged.sqlite" : "salvaged-from-host");
+    target = join(directory, kind == LLVS_STORAGE_FILE     ? "salvaged"
+                             : kind == LLVS_STORAGE_SQLITE ? "salvaged.sqlite"
+                                                           : "salvaged-from-host");
     OK(llvs_store_salvage(llvs_str(path), &options, llvs_str(target), &targets, NULL, &report, &error));
     llvs_salvage_report_free(report);
     free(target);
@@ -283,9 +285,19 @@ static void closes(void) {
     llvs_store_free(other);
 }
 
-static const struct operation { const char *name; void (*run)(void); } operations[] = {
-    { "open", opens }, { "save", saves }, { "read", reads }, { "merge", merges }, { "nest", nests }, { "climb", climbs },
-    { "exchange", exchanges }, { "import", imports }, { "verify and compact", keeps_up }, { "coordinate", coordinates }, { "close", closes },
+static const struct operation { const char *name; void (*run)(void);
+} operations[] = {
+    { "open", opens },
+    { "save", saves },
+    { "read", reads },
+    { "merge", merges },
+    { "nest", nests },
+    { "climb", climbs },
+    { "exchange", exchanges },
+    { "import", imports },
+    { "verify and compact", keeps_up },
+    { "coordinate", coordinates },
+    { "close", closes },
     { "salvage", salvages },
 };
 

@@ -60,11 +60,13 @@ static void one_variable_is_enough_for_the_head(void **state) {
     /* Nothing is lost of it when a save fails. */
     before = head;
     change.id = llvs_str("");
-    FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_store_make_version(store, llvs_id(&head), &change, 1, sizeof change, NULL, &head, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_VALUE_ID,
+          llvs_store_make_version(store, llvs_id(&head), &change, 1, sizeof change, NULL, &head, NULL, &error));
     assert_memory_equal(&head, &before, sizeof head);
     /* An output that is nothing else is empty then. */
     before.size = 3;
-    FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_store_make_version(store, llvs_id(&head), &change, 1, sizeof change, NULL, &before, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_VALUE_ID,
+          llvs_store_make_version(store, llvs_id(&head), &change, 1, sizeof change, NULL, &before, NULL, &error));
     assert_memory_equal(&before, &unknown, sizeof before);
     /* The id that is asked for may come from there, too. */
     memcpy(before.text, "mine", before.size = 4);
@@ -249,7 +251,8 @@ static void stores_tell_of_what_comes_and_where_they_are(void **state) {
     llvs_observer_free(observer);
     known = heard;
     options.timestamp = 1e9;
-    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_make_version(store, llvs_id(&a), NULL, 0, sizeof(llvs_change), &options, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT,
+          llvs_store_make_version(store, llvs_id(&a), NULL, 0, sizeof(llvs_change), &options, NULL, NULL, &error));
     OK(llvs_store_make_version(store, LLVS_NONE, NULL, 0, sizeof(llvs_change), &options, NULL, &version, &error));
     assert_true(version->items[0]->timestamp == 1e9);
     llvs_version_list_free(version);
@@ -557,7 +560,8 @@ static void a_version_made_twice_is_one(void **state) {
     FAILS_NAMING(LLVS_ERROR_VERSION_MISMATCH, "my-version_1",
                  llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, &options, NULL, NULL, &error));
     options.id = llvs_str("MY-version_1");
-    FAILS(LLVS_ERROR_INVALID_VERSION_ID, llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, &options, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_VERSION_ID,
+          llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, &options, NULL, NULL, &error));
     llvs_store_free(store);
 }
 
@@ -606,7 +610,8 @@ static void values_come_in_pieces(void **state) {
         llvs_store *store;
         llvs_version_id id;
         llvs_change change = insert("plain", "hello");
-        pieces small = { 300, 7, 0, LLVS_OK, 0 }, large = { LARGE, 100000, 0, LLVS_OK, 0 }, told = { LARGE, 99999, 0, LLVS_OK, 0 }, failing = { LARGE, 100000, 0, LLVS_ERROR_USER, 0 };
+        pieces small = { 300, 7, 0, LLVS_OK, 0 }, large = { LARGE, 100000, 0, LLVS_OK, 0 }, told = { LARGE, 99999, 0, LLVS_OK, 0 },
+               failing = { LARGE, 100000, 0, LLVS_ERROR_USER, 0 };
         struct {
             llvs_value_source known;
             uint64_t more;
@@ -639,7 +644,8 @@ static void values_come_in_pieces(void **state) {
         {
             llvs_error *problem;
             failing.left = LARGE;
-            assert_int_equal(llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &problem), LLVS_ERROR_USER);
+            assert_int_equal(llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &problem),
+                             LLVS_ERROR_USER);
             assert_int_equal(llvs_error_user_code(problem), 77);
             llvs_error_free(problem);
         }
@@ -650,9 +656,11 @@ static void values_come_in_pieces(void **state) {
 
         /* What cannot be is told before anything is read. */
         failing.calls = 0;
-        FAILS(LLVS_ERROR_UNKNOWN_PREDECESSOR, llvs_store_make_version(store, llvs_str("nobody"), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        FAILS(LLVS_ERROR_UNKNOWN_PREDECESSOR,
+              llvs_store_make_version(store, llvs_str("nobody"), NULL, 0, sizeof change, &options, NULL, NULL, &error));
         change.id = llvs_str("small");
-        FAILS(LLVS_ERROR_DUPLICATE_ID, llvs_store_make_version(store, llvs_id(&id), &change, 1, sizeof change, &options, NULL, NULL, &error));
+        FAILS(LLVS_ERROR_DUPLICATE_ID,
+              llvs_store_make_version(store, llvs_id(&id), &change, 1, sizeof change, &options, NULL, NULL, &error));
         sources[0].more = 1;
         FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
         sources[0].more = 0;
@@ -665,9 +673,11 @@ static void values_come_in_pieces(void **state) {
         sources[0].known.size = UINT64_MAX;
         FAILS(LLVS_ERROR_TOO_LARGE, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
         sources[0].known.read = NULL;
-        FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        FAILS(LLVS_ERROR_INVALID_ARGUMENT,
+              llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
         options.sources = NULL;
-        FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
+        FAILS(LLVS_ERROR_INVALID_ARGUMENT,
+              llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
         assert_int_equal(failing.calls, 0);
 
         /* A caller who was compiled before there were sources. */

@@ -123,7 +123,8 @@ static void pages_come_as_blocks(void **state) {
 }
 
 /* Bytes that were there before are still there. */
-static void value_is_read(llvs_store *store, const llvs_version_id *at, const char *id, size_t capacity, size_t expected_size, const char *expected) {
+static void value_is_read(llvs_store *store, const llvs_version_id *at, const char *id, size_t capacity, size_t expected_size,
+                          const char *expected) {
     char buffer[16];
     size_t size = 99;
     llvs_version_id stored;

@@ -168,7 +168,8 @@ static llvs_arbiter_kind arbiter_kind(const char *name) {
     return strcmp(name, "ours") == 0 ? LLVS_ARBITER_OURS : LLVS_ARBITER_THEIRS;
 }
 
-static const char *fork_names[] = {"", "inserted", "twice_inserted", "updated", "twice_updated", "removed", "twice_removed", "removed_and_updated"};
+static const char *fork_names[] = { "",        "inserted",      "twice_inserted",     "updated", "twice_updated",
+                                    "removed", "twice_removed", "removed_and_updated" };
 
 /* The forks that are expected, line by line, for the arbiter that watches. */
 typedef struct expectation {
@@ -189,8 +190,9 @@ static llvs_status watch(void *payload, const llvs_merge *merge, llvs_resolution
     for (index = 0; index < merge->fork_count; index++) {
         const llvs_fork *fork = merge->forks[index];
         same_bytes(fork->id, unhex(expected->lines[index][0], 2));
-        snprintf(found, sizeof found, "%s %s %s %s %s", fork_names[fork->kind], sides[fork->side], fork->first.size ? (const char *)fork->first.data : "-",
-                 fork->second.size ? (const char *)fork->second.data : "-", fork->ancestor.size ? (const char *)fork->ancestor.data : "-");
+        snprintf(found, sizeof found, "%s %s %s %s %s", fork_names[fork->kind], sides[fork->side],
+                 fork->first.size ? (const char *)fork->first.data : "-", fork->second.size ? (const char *)fork->second.data : "-",
+                 fork->ancestor.size ? (const char *)fork->ancestor.data : "-");
         assert_string_equal(found, expected->lines[index][1]);
     }
     return LLVS_PASS;
@@ -226,7 +228,8 @@ static void check_merge(FILE *file, llvs_store *store) {
         } else {
             assert_true(expected.count < 64);
             snprintf(expected.lines[expected.count][0], sizeof expected.lines[0][0], "%s", word[1]);
-            snprintf(expected.lines[expected.count][1], sizeof expected.lines[0][1], "%s %s %s %s %s", word[2], word[3], word[4], word[5], word[6]);
+            snprintf(expected.lines[expected.count][1], sizeof expected.lines[0][1], "%s %s %s %s %s", word[2], word[3], word[4], word[5],
+                     word[6]);
             expected.count++;
         }
     }

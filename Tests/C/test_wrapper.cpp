@@ -14,7 +14,8 @@ static void stores() {
     options.branch = "draft";
     options.metadata["author"] = "\"ann\"";
     std::string bytes("\0binary\xFF", 8);
-    llvs::VersionID a = store.make_version("", {llvs::Change::insert("x", bytes), llvs::Change::insert("y/1", "1"), llvs::Change::insert("y/2", "")}, options);
+    llvs::VersionID a = store.make_version(
+        "", { llvs::Change::insert("x", bytes), llvs::Change::insert("y/1", "1"), llvs::Change::insert("y/2", "") }, options);
     llvs::VersionID b = store.make_version(a, {llvs::Change::update("x", "2"), llvs::Change::remove("y/1")});
     EXPECT(store.value("x", a)->data == bytes);
     EXPECT(store.value("x", b)->stored_version == b);
@@ -29,7 +30,8 @@ static void stores() {
     news.hiding = {a};
     EXPECT(store.history(news).size() == 1 && store.history(news)[0].id == b);
     auto changed = store.value_history("y/1");
-    EXPECT(changed.size() == 2 && changed[0].first.id == b && changed[0].second == LLVS_CHANGE_REMOVE && changed[1].second == LLVS_CHANGE_INSERT);
+    EXPECT(changed.size() == 2 && changed[0].first.id == b && changed[0].second == LLVS_CHANGE_REMOVE &&
+           changed[1].second == LLVS_CHANGE_INSERT);
     EXPECT(store.branches().empty() && store.path().empty() && store.differences(a, b, "y/").size() == 1);
     std::string backwards;
     store.for_each(a, [&](const llvs::Value &value) { backwards += value.id + ";"; }, "y/", true);
@@ -48,10 +50,15 @@ static void stores() {
     EXPECT(!reverted.version && reverted.undone.empty() && reverted.superseded == std::vector<std::string>{"x"});
     EXPECT(!store.revert(b, a).version);
     EXPECT(code_of([&] { store.value("x", "UNKNOWN"); }) == LLVS_ERROR_UNKNOWN_VERSION);
-    try { store.value("x", "UNKNOWN"); } catch (const llvs::Error &error) { EXPECT(error.version_id() == "UNKNOWN" && error.system_code() == 0); }
+    try {
+        store.value("x", "UNKNOWN");
+    } catch (const llvs::Error &error) { EXPECT(error.version_id() == "UNKNOWN" && error.system_code() == 0); }
     llvs_store_options reading = llvs::Store::options();
     reading.must_exist = 1;
-    try { llvs::Store("not/there", reading); EXPECT(false); } catch (const llvs::Error &error) { EXPECT(error.code() == LLVS_ERROR_NOT_FOUND && error.system_code() == ENOENT); }
+    try {
+        llvs::Store("not/there", reading);
+        EXPECT(false);
+    } catch (const llvs::Error &error) { EXPECT(error.code() == LLVS_ERROR_NOT_FOUND && error.system_code() == ENOENT); }
     llvs::Store moved = std::move(store);
     EXPECT(moved.heads().size() == 1);
     EXPECT(code_of([&] { store.heads(); }) == LLVS_ERROR_INVALID_ARGUMENT);
@@ -130,7 +137,8 @@ static void merging_by_rules() {
     llvs::VersionID ruled = store.make_version(merged.id, {llvs::Change::insert("__llvs_schema", rules)});
     llvs::Schema schema = store.schema(ruled, "{\"merge\":1,\"ids\":{\"n\":\"set\",\"t\":\"set\"}}");
     EXPECT(schema.changed && schema.data == "{\"ids\":{\"n\":\"counter\",\"t\":\"set\"},\"merge\":1}" && schema.stored_version == ruled);
-    llvs::VersionID left = store.make_version(ruled, {llvs::Change::update("n", "[1]")}), right = store.make_version(ruled, {llvs::Change::update("n", "[2]")});
+    llvs::VersionID left = store.make_version(ruled, { llvs::Change::update("n", "[1]") }),
+                    right = store.make_version(ruled, { llvs::Change::update("n", "[2]") });
     EXPECT(store.conflicts(left, right).records.at(0).kind == LLVS_CONFLICT_TYPE);
     llvs::Version picked = store.merge(left, right);
     llvs::Conflicts open = store.open_conflicts(picked.id), explained = store.explain(picked.id);
@@ -144,9 +152,11 @@ static void merging_by_rules() {
     });
     llvs::Store plain = llvs::Store::memory();
     llvs::VersionID start = plain.make_version("", {llvs::Change::insert("x", "0"), llvs::Change::insert("t", "0")});
-    llvs::VersionID first = plain.make_version(start, {llvs::Change::update("x", "1")}), second = plain.make_version(start, {llvs::Change::update("x", "2")});
+    llvs::VersionID first = plain.make_version(start, { llvs::Change::update("x", "1") }),
+                    second = plain.make_version(start, { llvs::Change::update("x", "2") });
     EXPECT(plain.value("x", plain.merge(first, second, joins).id)->data == "21");
-    first = plain.make_version(first, {llvs::Change::update("t", "1")}), second = plain.make_version(second, {llvs::Change::update("t", "2")});
+    first = plain.make_version(first, { llvs::Change::update("t", "1") }),
+    second = plain.make_version(second, { llvs::Change::update("t", "2") });
     int thrown = 0;
     try { plain.merge(first, second, joins); } catch (const Thrown &one) { thrown = one.number; }
     EXPECT(thrown == 7);
@@ -225,7 +235,8 @@ static void parts() {
 static void merges() {
     llvs::Store store = llvs::Store::memory();
     llvs::VersionID base = store.make_version("", {llvs::Change::insert("x", "0")});
-    llvs::VersionID left = store.make_version(base, {llvs::Change::update("x", "L")}), right = store.make_version(base, {llvs::Change::update("x", "R")});
+    llvs::VersionID left = store.make_version(base, {llvs::Change::update("x", "L")});
+    llvs::VersionID right = store.make_version(base, {llvs::Change::update("x", "R")});
     EXPECT(store.merge_bases(left, right).at(0).id == base);
     llvs::Arbiter thrower([](const llvs::Merge &) -> std::optional<std::vector<llvs::Change>> { throw Thrown{42}; });
     int number = 0;
@@ -240,8 +251,8 @@ static void merges() {
         for (std::size_t i = 0; i < merge.size(); i++) {
             const llvs_fork &fork = merge.fork(i);
             if (!fork.conflicting) continue;
-            changes.push_back(llvs::Change::update(llvs::detail::string(fork.id),
-                                                   merge.value(fork, LLVS_SIDE_FIRST).value_or("") + merge.value(fork, LLVS_SIDE_SECOND).value_or("")));
+            changes.push_back(llvs::Change::update(llvs::detail::string(fork.id), merge.value(fork, LLVS_SIDE_FIRST).value_or("") +
+                                                                                      merge.value(fork, LLVS_SIDE_SECOND).value_or("")));
         }
         return changes;
     }, &ours);
@@ -265,7 +276,8 @@ static void exchanges() {
     EXPECT(llvs::Exchange(two, "memory:wrapper", options).send().sent.empty());
     options.durability = 2;
     EXPECT(code_of([&] { llvs::Exchange(two, "memory:wrapper", options); }) == LLVS_ERROR_INVALID_ARGUMENT);
-    // A server: nothing is asked of it before it is exchanged with. Port 9 of this machine throws away what it gets, if anybody listens there.
+    // A server: nothing is asked of it before it is exchanged with. Port 9 of this machine throws away what it gets, if anybody listens
+    // there.
     llvs_exchange_options access = llvs::Exchange::options();
     access.user = llvs_str("ann");
     access.password = llvs_str("s3cret");

@@ -171,7 +171,8 @@ void transports() {
     llvs::HostTransport mine(post, "post"), theirs(post);
     llvs::Store one = llvs::Store::memory(), two = llvs::Store::memory();
     const std::string large(3000000, 'y');
-    llvs::VersionID small = one.make_version("", {llvs::Change::insert("x", "1")}), big = one.make_version(small, {llvs::Change::insert("y", large)});
+    llvs::VersionID small = one.make_version("", { llvs::Change::insert("x", "1") }),
+                    big = one.make_version(small, { llvs::Change::insert("y", large) });
     llvs::Exchange sending(one, mine), receiving(two, theirs);
 
     post->throwing = 5;
@@ -193,14 +194,17 @@ void transports() {
     EXPECT(receiving.snapshot()->id == put.id && receiving.snapshot()->format == put.format && put.created_at > 1e9);
     llvs::Store empty = llvs::Store::memory();
     llvs::Exchange restoring(empty, llvs::HostTransport(post));
-    EXPECT(code_of([&] { restoring.restore_snapshot(llvs::Control([](const llvs_progress &) { return false; })); }) == LLVS_ERROR_CANCELLED);
+    EXPECT(code_of([&] { restoring.restore_snapshot(llvs::Control([](const llvs_progress &) { return false; })); }) ==
+           LLVS_ERROR_CANCELLED);
     llvs::Snapshot restored = restoring.restore_snapshot();
     EXPECT(restored.id == put.id && restored.problems.empty() && empty.value("y", big)->data == large);
-    EXPECT(code_of([&] { llvs::Exchange(llvs::Store::memory(), "memory:nothing-there").restore_snapshot(); }) == LLVS_ERROR_SNAPSHOT_MISSING);
+    EXPECT(code_of([&] { llvs::Exchange(llvs::Store::memory(), "memory:nothing-there").restore_snapshot(); }) ==
+           LLVS_ERROR_SNAPSHOT_MISSING);
 
     post->changes[small] = "";
     post->unusables = {small};
-    EXPECT(llvs::Exchange(one, llvs::HostTransport(post)).send().sent == std::vector<llvs::VersionID>{small} && !post->changes[small].empty());
+    EXPECT(llvs::Exchange(one, llvs::HostTransport(post)).send().sent == std::vector<llvs::VersionID>{ small } &&
+           !post->changes[small].empty());
 
     std::atomic<int> heard{0};
     {
@@ -224,7 +228,8 @@ void transports() {
 void arbiters_of_many_threads() {
     llvs::Store store = llvs::Store::memory();
     llvs::VersionID base = store.make_version("", {llvs::Change::insert("x", "0")});
-    llvs::VersionID left = store.make_version(base, {llvs::Change::update("x", "L")}), right = store.make_version(base, {llvs::Change::update("x", "R")});
+    llvs::VersionID left = store.make_version(base, {llvs::Change::update("x", "L")});
+    llvs::VersionID right = store.make_version(base, {llvs::Change::update("x", "R")});
     std::atomic<int> next{0}, wrong{0};
     thread_local int mine = 0;
     llvs::Arbiter thrower([&](const llvs::Merge &) -> std::optional<std::vector<llvs::Change>> { throw Thrown{mine = ++next}; });
@@ -302,7 +307,9 @@ void verifying(const std::string &damaged) {
     llvs::CancelToken token;
     token.cancel();
     std::filesystem::remove_all("wrapper-salvaged");
-    EXPECT(code_of([&] { llvs::salvage(damaged, "wrapper-salvaged", llvs::Store::options(), llvs::Store::options(), llvs::Control(token)); }) == LLVS_ERROR_CANCELLED);
+    EXPECT(code_of([&] {
+               llvs::salvage(damaged, "wrapper-salvaged", llvs::Store::options(), llvs::Store::options(), llvs::Control(token));
+           }) == LLVS_ERROR_CANCELLED);
     std::filesystem::remove_all("wrapper-salvaged");
     EXPECT(!llvs::salvage(damaged, "wrapper-salvaged").damages.empty());
 }
@@ -387,7 +394,8 @@ void merging() {
     llvs::VersionID base = store.make_version("", {llvs::Change::insert("x", "0")});
     llvs::VersionOptions draft;
     draft.branch = "draft";
-    llvs::VersionID left = store.make_version(base, {llvs::Change::insert("l", "1")}), right = store.make_version(base, {llvs::Change::insert("r", "1")}, draft);
+    llvs::VersionID left = store.make_version(base, { llvs::Change::insert("l", "1") }),
+                    right = store.make_version(base, { llvs::Change::insert("r", "1") }, draft);
     llvs::MergeOptions options;
     options.metadata["why"] = "\"tests\"";
     EXPECT(!store.merge_heads(left, llvs::Arbiter::most_recent_change(), options)); // the other head is on a branch

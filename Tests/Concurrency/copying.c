@@ -62,7 +62,8 @@ static int copy_file(const char *root, const char *to, const char *path, int how
     char *from = path_of(root, path), *target = path_of(to, path), aside[1200];
     const char *name = strrchr(target, '/') + 1;
     struct stat here, there;
-    int copied = 0, is_needed = !(how & COPY_UNION) || stat(target, &there) != 0 || (stat(from, &here) == 0 && here.st_size > there.st_size);
+    int copied = 0,
+        is_needed = !(how & COPY_UNION) || stat(target, &there) != 0 || (stat(from, &here) == 0 && here.st_size > there.st_size);
     if (is_needed && how & COPY_IN_PLACE) {
         copied = copy_bytes(from, target);
     } else if (is_needed) {

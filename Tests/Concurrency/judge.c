@@ -58,7 +58,8 @@ static int has_predecessors(const llvs_version_info *version, const struct ledge
 static int prevails(const struct ledger_entry *entry, const uint32_t prevailing[KEYS]) {
     for (int key = 0; key < KEYS; key++) {
         if (prevailing[key] == stored_in(entry, key)) continue;
-        ledger_fail("at %s %s is what v%u stored, and should be what v%u stored", entry->id, key_name(key), prevailing[key], stored_in(entry, key));
+        ledger_fail("at %s %s is what v%u stored, and should be what v%u stored", entry->id, key_name(key), prevailing[key],
+                    stored_in(entry, key));
         return 0;
     }
     return 1;
@@ -71,8 +72,11 @@ static void check_stored(llvs_store *store, const struct ledger_entry *entry) {
         llvs_buffer data;
         llvs_error *error;
         if (entry->state[key] != number) continue;
-        if (!succeeded("reading what a version stored", llvs_store_value(store, llvs_str(key_name(key)), llvs_str(entry->id), &data, NULL, &error), &error)) return;
-        if (!bytes_are_stored(llvs_bytes_make(data.data, data.size), number, key)) ledger_fail("%s reads wrongly in %s", key_name(key), entry->id);
+        if (!succeeded("reading what a version stored",
+                       llvs_store_value(store, llvs_str(key_name(key)), llvs_str(entry->id), &data, NULL, &error), &error))
+            return;
+        if (!bytes_are_stored(llvs_bytes_make(data.data, data.size), number, key))
+            ledger_fail("%s reads wrongly in %s", key_name(key), entry->id);
         llvs_buffer_dispose(&data);
     }
 }
@@ -91,14 +95,16 @@ static void check_unacknowledged_merge(const llvs_version_info *version, const u
     ledger_fail("there is a version %.*s that nobody asked for", (int)version->id.size, (const char *)version->id.data);
 }
 
-static void check_version(llvs_store *store, const llvs_version_info *version, const struct merges *merges, uint8_t *is_found, enum strictness strictness) {
+static void check_version(llvs_store *store, const llvs_version_info *version, const struct merges *merges, uint8_t *is_found,
+                          enum strictness strictness) {
     uint32_t number = entry_of_id(version->id), prevailing[KEYS];
     int reads = strictness != JUDGE_HISTORY;
     if (reads && !read_prevailing(store, version->id, prevailing)) return;
     if (number) {
         const struct ledger_entry *entry = &ledger->entries[number];
         is_found[number] = 1;
-        if (entry->phase == PHASE_FREE || entry->is_merge || !has_predecessors(version, entry)) ledger_fail("%s is there, and is not what was asked for", entry->id);
+        if (entry->phase == PHASE_FREE || entry->is_merge || !has_predecessors(version, entry))
+            ledger_fail("%s is there, and is not what was asked for", entry->id);
         if (reads && prevails(entry, prevailing)) check_stored(store, entry);
         if (reads && number % 16 == 0) check_all_values(store, entry);
         return;
@@ -134,12 +140,14 @@ static void check_heads(llvs_store *store, struct names *all, struct names *pred
     size_t expected = 0;
     if (!succeeded("asking for the heads", llvs_store_heads(store, NULL, &heads, &error), &error)) return;
     if (predecessors->count) qsort(predecessors->ids, predecessors->count, ID_ROOM, by_name);
-    for (size_t i = 0; i < all->count; i++) expected += !predecessors->count || !bsearch(all->ids[i], predecessors->ids, predecessors->count, ID_ROOM, by_name);
+    for (size_t i = 0; i < all->count; i++)
+        expected += !predecessors->count || !bsearch(all->ids[i], predecessors->ids, predecessors->count, ID_ROOM, by_name);
     for (size_t i = 0; i < heads->count; i++) {
         llvs_bytes id = heads->items[i]->id;
         char name[ID_ROOM] = "";
         if (id.size < ID_ROOM) memcpy(name, id.data, id.size);
-        if (predecessors->count && bsearch(name, predecessors->ids, predecessors->count, ID_ROOM, by_name)) ledger_fail("%s is called a head, and has a successor", name);
+        if (predecessors->count && bsearch(name, predecessors->ids, predecessors->count, ID_ROOM, by_name))
+            ledger_fail("%s is called a head, and has a successor", name);
     }
     if (heads->count != expected) ledger_fail("there are %zu heads, and should be %zu", heads->count, expected);
     llvs_version_list_free(heads);
@@ -151,12 +159,16 @@ static void check_verification(llvs_store *store, enum strictness strictness) {
     const llvs_damage *damage;
     if (!succeeded("verifying", llvs_store_verify(store, NULL, &report, &error), &error)) return;
     for (size_t i = 0; (damage = report->damages[i]); i++) {
-        /* The record was copied, and the file with its large value was not there yet: the version waits, and a verification says for what. */
+        /* The record was copied, and the file with its large value was not there yet: the version waits, and a verification says for what.
+         */
         if (strictness == JUDGE_WHAT_IS_THERE && report->pending > 0 && strstr((const char *)damage->message.data, "/blobs/")) continue;
         break;
     }
-    if (damage) ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
-    if (strictness != JUDGE_WHAT_IS_THERE && report->pending > 0) ledger_fail("%llu versions wait for others", (unsigned long long)report->pending);
+    if (damage)
+        ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data,
+                    (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
+    if (strictness != JUDGE_WHAT_IS_THERE && report->pending > 0)
+        ledger_fail("%llu versions wait for others", (unsigned long long)report->pending);
     llvs_verify_report_free(report);
 }
 
@@ -182,7 +194,11 @@ static void go_on(const struct place *place) {
             change.kind = LLVS_CHANGE_INSERT;
             change.id = llvs_str(key_name(PRIVATE_KEYS));
             change.data = llvs_bytes_make(bytes, size);
-            if (succeeded("making a version in the end", llvs_store_make_version(worker.store, head->items[0]->id, &change, 1, sizeof change, &options, NULL, NULL, &error), &error)) ledger_acknowledge(entry);
+            if (succeeded(
+                    "making a version in the end",
+                    llvs_store_make_version(worker.store, head->items[0]->id, &change, 1, sizeof change, &options, NULL, NULL, &error),
+                    &error))
+                ledger_acknowledge(entry);
             free(bytes);
         }
         llvs_version_list_free(head);
@@ -201,7 +217,8 @@ void judge(const struct place *place, enum strictness strictness, uint32_t must)
     llvs_error *error;
     if (!is_found) broken("out of memory");
     if (!store || !succeeded("walking the history", llvs_store_history(store, NULL, NULL, &cursor, &error), &error)) goto done;
-    while (!ledger_has_failed() && succeeded("walking the history", llvs_history_cursor_next(cursor, 0, NULL, &page, &error), &error) && page) {
+    while (!ledger_has_failed() && succeeded("walking the history", llvs_history_cursor_next(cursor, 0, NULL, &page, &error), &error) &&
+           page) {
         for (size_t i = 0; i < page->count && !ledger_has_failed(); i++) {
             const llvs_version_info *version = page->items[i];
             add_name(&all, version->id);
@@ -214,7 +231,8 @@ void judge(const struct place *place, enum strictness strictness, uint32_t must)
     llvs_history_cursor_free(cursor);
     for (uint32_t i = 0; i < (strictness == JUDGE_WHAT_IS_THERE ? must : ledger->acknowledged) && !ledger_has_failed(); i++) {
         uint32_t number = ledger->order[i];
-        if (number && ledger_sees(place->world, &ledger->entries[number]) && !is_found[number]) ledger_fail("%s was acknowledged, and is lost", ledger->entries[number].id);
+        if (number && ledger_sees(place->world, &ledger->entries[number]) && !is_found[number])
+            ledger_fail("%s was acknowledged, and is lost", ledger->entries[number].id);
     }
     if (!ledger_has_failed()) check_heads(store, &all, &predecessors);
     if (!ledger_has_failed() && strictness != JUDGE_HISTORY) check_verification(store, strictness);
@@ -241,5 +259,7 @@ void judge_in_child(const struct place *place, enum strictness strictness, uint3
         _exit(0);
     }
     if (waitpid(child, &status, 0) != child) broken("cannot wait");
-    if (status != 0) ledger_fail("looking at the store afterwards ended with %s %d", WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    if (status != 0)
+        ledger_fail("looking at the store afterwards ended with %s %d", WIFSIGNALED(status) ? "signal" : "status",
+                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }

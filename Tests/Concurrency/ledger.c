@@ -47,7 +47,8 @@ int ledger_has_failed(void) { return __atomic_load_n(&ledger->has_failed, __ATOM
 void tally(enum tally what, long by) { __atomic_add_fetch(&ledger->tallies[what], by, __ATOMIC_RELAXED); }
 
 int ledger_sees(uint32_t world, const struct ledger_entry *entry) {
-    return entry->world == 0 || entry->world == world || entry->world == WORLD_ENDS + world || (ledger->is_united && entry->world < WORLD_ENDS);
+    return entry->world == 0 || entry->world == world || entry->world == WORLD_ENDS + world ||
+           (ledger->is_united && entry->world < WORLD_ENDS);
 }
 struct ledger_entry *ledger_ask(uint32_t base, uint32_t world) {
     uint32_t number = __atomic_fetch_add(&ledger->count, 1, __ATOMIC_SEQ_CST);
@@ -125,7 +126,8 @@ int bytes_are_stored(llvs_bytes bytes, uint32_t entry, int key) {
 
 /* ---- Merges ---- */
 
-const char *merged_state(const struct ledger_entry *a, const struct ledger_entry *b, const uint32_t prevailing[KEYS], uint32_t state[KEYS]) {
+const char *merged_state(const struct ledger_entry *a, const struct ledger_entry *b, const uint32_t prevailing[KEYS],
+                         uint32_t state[KEYS]) {
     static __thread char wrong[160];
     for (int key = 0; key < KEYS; key++) {
         uint32_t x = a->state[key], y = b->state[key];
@@ -138,7 +140,8 @@ const char *merged_state(const struct ledger_entry *a, const struct ledger_entry
             state[key] = found == from_x ? x : y;
             if (found == from_x || found == from_y) continue;
         }
-        snprintf(wrong, sizeof wrong, "%s is what v%u stored, and is that of v%u and v%u on the two sides", key_name(key), found, from_x, from_y);
+        snprintf(wrong, sizeof wrong, "%s is what v%u stored, and is that of v%u and v%u on the two sides", key_name(key), found, from_x,
+                 from_y);
         return wrong;
     }
     return NULL;

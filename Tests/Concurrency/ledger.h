@@ -28,7 +28,23 @@ struct ledger_entry {
     char id[ID_ROOM];         /* of a merge that is not acknowledged: empty */
     uint32_t state[KEYS];     /* for each value id the entry that changed it last; 0: nobody yet */
 };
-enum tally { COMMITS, READS, MERGES, RELOADS, OPENINGS, COMPACTIONS, FOLDED, DELETED, VERIFICATIONS, KILLS, COPIES, CONFLICTS, REFUSALS, JUDGED, TALLIES };
+enum tally {
+    COMMITS,
+    READS,
+    MERGES,
+    RELOADS,
+    OPENINGS,
+    COMPACTIONS,
+    FOLDED,
+    DELETED,
+    VERIFICATIONS,
+    KILLS,
+    COPIES,
+    CONFLICTS,
+    REFUSALS,
+    JUDGED,
+    TALLIES
+};
 struct ledger {
     uint32_t count;        /* entries taken, entry 0 included */
     uint32_t acknowledged; /* of `order` */

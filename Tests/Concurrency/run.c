@@ -37,7 +37,9 @@ static void run_process(const struct crew *crew, int number, long operations) {
     for (int h = 0; h < crew->handles; h++) {
         llvs_store *store = worker_open(&crew->place, 0);
         for (int t = 0; t < crew->threads; t++, count++) {
-            struct worker worker = {&crew->place, number + count, store, crew->threads == 1, crew->base, crew->seed * 1000003u + (uint64_t)(number + count), operations};
+            struct worker worker = { &crew->place,       number + count, store,
+                                     crew->threads == 1, crew->base,     crew->seed * 1000003u + (uint64_t)(number + count),
+                                     operations };
             workers[count] = worker;
         }
     }
@@ -69,7 +71,8 @@ void run_crew(const struct crew *crew, void (*meanwhile)(void *payload), void *p
     int step = crew->handles * crew->threads, running = crew->processes, next = crew->first_number + crew->processes * step, killed = 0;
     long all = crew->operations * step * crew->processes, began = ledger->operations;
     uint64_t random = crew->seed;
-    if (crew->processes > PROCESSES_MAX || step > THREADS_MAX || crew->first_number + crew_size(crew) > PRIVATE_KEYS) broken("too many workers");
+    if (crew->processes > PROCESSES_MAX || step > THREADS_MAX || crew->first_number + crew_size(crew) > PRIVATE_KEYS)
+        broken("too many workers");
     for (int i = 0; i < crew->processes; i++) processes[i] = start(crew, crew->first_number + i * step, crew->operations);
     while (running > 0) {
         int status;
@@ -86,7 +89,9 @@ void run_crew(const struct crew *crew, void (*meanwhile)(void *payload), void *p
         }
         for (int i = 0; i < crew->processes; i++) {
             if (!processes[i] || waitpid(processes[i], &status, WNOHANG) != processes[i]) continue;
-            if (status != 0) ledger_fail("a process ended with %s %d", WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+            if (status != 0)
+                ledger_fail("a process ended with %s %d", WIFSIGNALED(status) ? "signal" : "status",
+                            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
             processes[i] = 0;
             running--;
         }
@@ -114,8 +119,20 @@ static char *make_root(void) {
     return full;
 }
 
-static const char *const tally_names[TALLIES] = {"commits", "reads", "merges", "reloads", "handles opened again", "compactions", "segments folded", "of these deleted",
-                                                 "verifications", "processes killed", "files copied", "put aside by a conflict", "calls refused", "versions looked at afterwards"};
+static const char *const tally_names[TALLIES] = { "commits",
+                                                  "reads",
+                                                  "merges",
+                                                  "reloads",
+                                                  "handles opened again",
+                                                  "compactions",
+                                                  "segments folded",
+                                                  "of these deleted",
+                                                  "verifications",
+                                                  "processes killed",
+                                                  "files copied",
+                                                  "put aside by a conflict",
+                                                  "calls refused",
+                                                  "versions looked at afterwards" };
 
 int run_trials(const char *title, const struct trial *trials, int count, trial_fn run, int argc, char **argv) {
     const char *only = NULL;
@@ -145,8 +162,11 @@ int run_trials(const char *title, const struct trial *trials, int count, trial_f
             free(folder);
             if (ledger_has_failed()) failed++;
             else passed++;
-            printf("%s %-44s %5.1f s  %ld operations\n", ledger_has_failed() ? "FAILED" : "ok    ", trials[i].name, now() - began, ledger->operations);
-            if (ledger_has_failed()) printf("        %s\n        again: --only '%s' --seed %llu --scale %ld\n", ledger->failure, trials[i].name, (unsigned long long)seed, scale);
+            printf("%s %-44s %5.1f s  %ld operations\n", ledger_has_failed() ? "FAILED" : "ok    ", trials[i].name, now() - began,
+                   ledger->operations);
+            if (ledger_has_failed())
+                printf("        %s\n        again: --only '%s' --seed %llu --scale %ld\n", ledger->failure, trials[i].name,
+                       (unsigned long long)seed, scale);
             fflush(stdout);
             operations += ledger->operations;
             for (int t = 0; t < TALLIES; t++) sums[t] += ledger->tallies[t];

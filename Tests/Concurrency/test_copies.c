@@ -49,7 +49,9 @@ static void belongs_to_both(uint32_t acknowledged) {
     for (uint32_t i = 0; i < acknowledged; i++) ledger->entries[ledger->order[i]].world = 0;
 }
 /* A place for a crew to go on from. */
-static uint32_t some_base(uint32_t acknowledged, uint64_t *random) { return acknowledged ? ledger->order[random_below(random, acknowledged)] : 0; }
+static uint32_t some_base(uint32_t acknowledged, uint64_t *random) {
+    return acknowledged ? ledger->order[random_below(random, acknowledged)] : 0;
+}
 
 static void both_ways(const char *a, const char *b, int how, uint64_t *random) {
     tally(COPIES, copy_files(a, b, how | COPY_UNION, random));
@@ -75,7 +77,8 @@ static void copied_while_it_is_written(const char *folder, uint64_t seed, long s
 
 static void worked_on_in_both(const char *folder, uint64_t seed, long scale, int compaction, int how) {
     char *a = path_of(folder, "store"), *b = path_of(folder, "copy-0");
-    struct crew first = {{a, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, compaction, 1}, 3, 1, 1, 300 * scale, 1, 0, 0, seed}, second = first, other;
+    struct crew first = { { a, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, compaction, 1 }, 3, 1, 1, 300 * scale, 1, 0, 0, seed },
+                second = first, other;
     struct copier copier = {a, folder, seed, 3 * 300 * scale, 1, 0, COPY_CACHES, {0}};
     run_crew(&first, copy_meanwhile, &copier);
     if (copier.made == 0) ledger_fail("nothing was copied");

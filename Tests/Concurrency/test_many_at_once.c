@@ -59,7 +59,9 @@ static void made_at_once(const struct shape *shape, const char *folder, uint64_t
         char name[32];
         snprintf(name, sizeof name, "store-%ld", round);
         char *path = path_of(folder, name);
-        struct crew crew = {{path, shape->storage, shape->durability, KEEPS_SEGMENTS, 0}, shape->processes, 1, 1, 4, 0, 0, 0, seed + (uint64_t)round};
+        struct crew crew = {
+            { path, shape->storage, shape->durability, KEEPS_SEGMENTS, 0 }, shape->processes, 1, 1, 4, 0, 0, 0, seed + (uint64_t)round
+        };
         ledger_forget();
         run_crew(&crew, NULL, NULL);
         if (!ledger_has_failed()) judge_in_child(&crew.place, JUDGE_WHOLE, 0);
@@ -74,7 +76,15 @@ static void run(const struct trial *trial, const char *folder, uint64_t seed, lo
         return;
     }
     char *path = path_of(folder, "store"), *cache = path_of(folder, "store/cache");
-    struct crew crew = {{path, shape->storage, shape->durability, FOLDS_AND_DELETES, 0}, shape->processes, shape->handles, shape->threads, shape->operations * scale, shape->kills, 0, 0, seed};
+    struct crew crew = { { path, shape->storage, shape->durability, FOLDS_AND_DELETES, 0 },
+                         shape->processes,
+                         shape->handles,
+                         shape->threads,
+                         shape->operations * scale,
+                         shape->kills,
+                         0,
+                         0,
+                         seed };
     run_crew(&crew, NULL, NULL);
     if (!ledger_has_failed()) judge_in_child(&crew.place, JUDGE_WHOLE, 0);
     if (!ledger_has_failed() && shape->storage == LLVS_STORAGE_FILE) {

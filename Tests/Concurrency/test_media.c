@@ -49,7 +49,8 @@ static llvs_status make(struct site *site, uint32_t base, int key, uint32_t *mad
     options.id = llvs_str(entry->id);
     entry->state[key] = number;
     entry->phase = PHASE_ASKED;
-    status = llvs_store_make_version(site->store, base ? llvs_str(ledger->entries[base].id) : LLVS_NONE, &change, 1, sizeof change, &options, NULL, NULL, error);
+    status = llvs_store_make_version(site->store, base ? llvs_str(ledger->entries[base].id) : LLVS_NONE, &change, 1, sizeof change,
+                                     &options, NULL, NULL, error);
     free(bytes);
     if (status == LLVS_OK) {
         ledger_acknowledge(entry);
@@ -106,7 +107,8 @@ static llvs_status exchange(struct site *site, const char *folder, exchange_fn c
     status = llvs_exchange_open(site->store, llvs_str(url), NULL, &made, error);
     if (status != LLVS_OK) return status;
     status = call(made, NULL, &result, error);
-    if (status == LLVS_OK && result->problem_count > 0) ledger_fail("exchanging met a problem: %s", (const char *)result->problems[0]->message.data);
+    if (status == LLVS_OK && result->problem_count > 0)
+        ledger_fail("exchanging met a problem: %s", (const char *)result->problems[0]->message.data);
     llvs_exchange_result_free(result);
     llvs_exchange_free(made);
     return status;
@@ -227,7 +229,8 @@ static void prepare(struct site *site, const char *folder, uint64_t seed) {
     }
     site->store = worker_open(&site->place, 0);
     site->base = own.current;
-    for (int i = 0; i < BRANCHES && site->store; i++) succeeded("making a branch", make(site, own.current, i, &site->branches[i], &error), &error);
+    for (int i = 0; i < BRANCHES && site->store; i++)
+        succeeded("making a branch", make(site, own.current, i, &site->branches[i], &error), &error);
     site->base = site->branches[0];
     site->next_branch = 1;
     free(path);
@@ -277,7 +280,9 @@ static void full_once(const struct action *action, llvs_storage_kind storage, in
         ledger->operations++;
         if (status != LLVS_OK) {
             tally(REFUSALS, 1);
-            if (status != LLVS_ERROR_NO_SPACE || strlen(llvs_error_message(error)) == 0) ledger_fail("%s on a full disk (%d pages): %s: %s", action->name, pages, llvs_status_name(status), llvs_error_message(error));
+            if (status != LLVS_ERROR_NO_SPACE || strlen(llvs_error_message(error)) == 0)
+                ledger_fail("%s on a full disk (%d pages): %s: %s", action->name, pages, llvs_status_name(status),
+                            llvs_error_message(error));
             llvs_error_free(error);
         }
         if (status == LLVS_OK || action->act != restore) expect_all(&site);
@@ -324,13 +329,15 @@ static void refused(struct site *site, llvs_status expected, void (*relent)(stru
     options.storage = site->place.storage;
     status = llvs_store_open(llvs_str(site->place.path), &options, &site->store, &error);
     if (status != LLVS_OK) {
-        if (status != expected && status != LLVS_ERROR_READ_ONLY && status != LLVS_ERROR_PERMISSION) ledger_fail("opening gives %s: %s", llvs_status_name(status), llvs_error_message(error));
+        if (status != expected && status != LLVS_ERROR_READ_ONLY && status != LLVS_ERROR_PERMISSION)
+            ledger_fail("opening gives %s: %s", llvs_status_name(status), llvs_error_message(error));
         llvs_error_free(error);
         site->store = NULL;
     } else {
         expect_all(site);
         status = make(site, site->base, 0, &made, &error);
-        if (status != expected && status != LLVS_ERROR_READ_ONLY) ledger_fail("a commit gives %s: %s", llvs_status_name(status), llvs_error_message(error));
+        if (status != expected && status != LLVS_ERROR_READ_ONLY)
+            ledger_fail("a commit gives %s: %s", llvs_status_name(status), llvs_error_message(error));
         llvs_error_free(error);
         tally(REFUSALS, 1);
     }
@@ -349,7 +356,9 @@ static void refused(struct site *site, llvs_status expected, void (*relent)(stru
     ledger->operations += 4;
 }
 
-static void remount_writable(struct site *site) { if (mount(NULL, site->medium, NULL, MS_REMOUNT, "size=24m") != 0) broken("cannot remount %s", site->medium); }
+static void remount_writable(struct site *site) {
+    if (mount(NULL, site->medium, NULL, MS_REMOUNT, "size=24m") != 0) broken("cannot remount %s", site->medium);
+}
 
 static void read_only(const char *folder, llvs_storage_kind storage, uint64_t seed) {
     struct site site = make_site(folder, storage);
@@ -432,7 +441,8 @@ static void with_few_files(struct site *site, const struct action *action, int m
     raise_limit(next_descriptor() + (rlim_t)more);
     status = action->act(site, &error);
     if (status != LLVS_OK) {
-        if (status != LLVS_ERROR_TOO_MANY_FILES) ledger_fail("%s with %d files: %s: %s", action->name, more, llvs_status_name(status), llvs_error_message(error));
+        if (status != LLVS_ERROR_TOO_MANY_FILES)
+            ledger_fail("%s with %d files: %s: %s", action->name, more, llvs_status_name(status), llvs_error_message(error));
         llvs_error_free(error);
         tally(REFUSALS, 1);
     }
@@ -479,8 +489,9 @@ static void few_files(const char *folder, llvs_storage_kind storage, uint64_t se
 enum kind { FULL, READ_ONLY, NOT_PERMITTED, FEW_FILES };
 struct subject { enum kind kind; llvs_storage_kind storage; };
 static const struct subject subjects[] = {
-    {FULL, LLVS_STORAGE_FILE}, {FULL, LLVS_STORAGE_SQLITE}, {READ_ONLY, LLVS_STORAGE_FILE}, {READ_ONLY, LLVS_STORAGE_SQLITE},
-    {NOT_PERMITTED, LLVS_STORAGE_FILE}, {NOT_PERMITTED, LLVS_STORAGE_SQLITE}, {FEW_FILES, LLVS_STORAGE_FILE}, {FEW_FILES, LLVS_STORAGE_SQLITE},
+    { FULL, LLVS_STORAGE_FILE },        { FULL, LLVS_STORAGE_SQLITE },        { READ_ONLY, LLVS_STORAGE_FILE },
+    { READ_ONLY, LLVS_STORAGE_SQLITE }, { NOT_PERMITTED, LLVS_STORAGE_FILE }, { NOT_PERMITTED, LLVS_STORAGE_SQLITE },
+    { FEW_FILES, LLVS_STORAGE_FILE },   { FEW_FILES, LLVS_STORAGE_SQLITE },
 };
 static const struct trial trials[] = {
     {"file: the disk is full", &subjects[0]}, {"SQLite: the disk is full", &subjects[1]},

@@ -86,8 +86,8 @@ static void commit(struct worker *worker) {
     }
     __atomic_store_n(&entry->phase, PHASE_ASKED, __ATOMIC_SEQ_CST);
     options.id = llvs_str(entry->id);
-    status = llvs_store_make_version(worker->store, worker->current ? llvs_str(ledger->entries[worker->current].id) : LLVS_NONE, changes, count, sizeof changes[0],
-                                     &options, NULL, NULL, &error);
+    status = llvs_store_make_version(worker->store, worker->current ? llvs_str(ledger->entries[worker->current].id) : LLVS_NONE, changes,
+                                     count, sizeof changes[0], &options, NULL, NULL, &error);
     for (size_t i = 0; i < count; i++) free(bytes[i]);
     if (!succeeded("making a version", status, &error)) return;
     ledger_acknowledge(entry);
@@ -105,8 +105,12 @@ int read_prevailing(llvs_store *store, llvs_bytes version, uint32_t prevailing[K
     for (size_t i = 0; values && i < values->count; i++) {
         const llvs_value_info *value = values->items[i];
         int key = key_of_id(value->id);
-        if (key == KEYS) ledger_fail("at %.*s there is a value %.*s that nobody stored", (int)version.size, (const char *)version.data, (int)value->id.size, (const char *)value->id.data);
-        else if ((prevailing[key] = entry_of_id(value->stored_version)) == 0) ledger_fail("at %.*s the value %s is one of %.*s, which nobody made", (int)version.size, (const char *)version.data, key_name(key), (int)value->stored_version.size, (const char *)value->stored_version.data);
+        if (key == KEYS)
+            ledger_fail("at %.*s there is a value %.*s that nobody stored", (int)version.size, (const char *)version.data,
+                        (int)value->id.size, (const char *)value->id.data);
+        else if ((prevailing[key] = entry_of_id(value->stored_version)) == 0)
+            ledger_fail("at %.*s the value %s is one of %.*s, which nobody made", (int)version.size, (const char *)version.data,
+                        key_name(key), (int)value->stored_version.size, (const char *)value->stored_version.data);
     }
     llvs_value_list_free(values);
     return !ledger_has_failed();
@@ -127,7 +131,9 @@ static void merge(struct worker *worker, uint32_t other) {
     entry->predecessors[1] = other;
     entry->id[0] = 0;
     __atomic_store_n(&entry->phase, PHASE_ASKED, __ATOMIC_SEQ_CST);
-    if (!succeeded("merging", llvs_store_merge(worker->store, llvs_str(ours->id), llvs_str(theirs->id), NULL, NULL, &version, &error), &error)) return;
+    if (!succeeded("merging", llvs_store_merge(worker->store, llvs_str(ours->id), llvs_str(theirs->id), NULL, NULL, &version, &error),
+                   &error))
+        return;
     info = version->items[0];
     if (!info) {
         ledger_fail("a merge of %s and %s gives nothing", ours->id, theirs->id);
@@ -138,7 +144,8 @@ static void merge(struct worker *worker, uint32_t other) {
             /* One descends from the other. The entry stays one that was asked for: nothing came of it. */
             if (is_theirs) worker->current = other;
         } else if (info->id.size >= ID_ROOM || info->predecessor_count != 2) {
-            ledger_fail("the merge of %s and %s is a version %.*s with %u predecessors", ours->id, theirs->id, (int)info->id.size, (const char *)info->id.data, info->predecessor_count);
+            ledger_fail("the merge of %s and %s is a version %.*s with %u predecessors", ours->id, theirs->id, (int)info->id.size,
+                        (const char *)info->id.data, info->predecessor_count);
         } else if ((wrong = merged_state(ours, theirs, prevailing, entry->state))) {
             ledger_fail("in the merge %.*s of %s and %s %s", (int)info->id.size, (const char *)info->id.data, ours->id, theirs->id, wrong);
         } else {
@@ -164,12 +171,14 @@ static void merge_head(struct worker *worker) {
 /* ---- Reading ---- */
 
 static void wrong_value(const char *how, const struct ledger_entry *entry, int key, llvs_bytes stored_version, llvs_bytes data) {
-    ledger_fail("%s at %s: %s should be what v%u stored (0: nothing), and is %zu bytes of \"%.*s\"", how, entry->id, key_name(key), stored_in(entry, key), data.size,
-                (int)stored_version.size, stored_version.data ? (const char *)stored_version.data : "");
+    ledger_fail("%s at %s: %s should be what v%u stored (0: nothing), and is %zu bytes of \"%.*s\"", how, entry->id, key_name(key),
+                stored_in(entry, key), data.size, (int)stored_version.size, stored_version.data ? (const char *)stored_version.data : "");
 }
-static int check_value(const char *how, const struct ledger_entry *entry, int key, llvs_bytes stored_version, llvs_bytes data, int is_present) {
+static int check_value(const char *how, const struct ledger_entry *entry, int key, llvs_bytes stored_version, llvs_bytes data,
+                       int is_present) {
     uint32_t expected = stored_in(entry, key);
-    int is_right = !is_present ? expected == 0 : expected != 0 && entry_of_id(stored_version) == expected && bytes_are_stored(data, expected, key);
+    int is_right =
+        !is_present ? expected == 0 : expected != 0 && entry_of_id(stored_version) == expected && bytes_are_stored(data, expected, key);
     if (!is_right) wrong_value(how, entry, key, stored_version, data);
     return is_right;
 }
@@ -179,14 +188,17 @@ static void read_one(struct worker *worker, const struct ledger_entry *entry, in
     llvs_error *error;
     if (random_below(&worker->random, 2)) {
         llvs_buffer data;
-        if (!succeeded("reading a value", llvs_store_value(worker->store, llvs_str(key_name(key)), llvs_str(entry->id), &data, &stored, &error), &error)) return;
+        if (!succeeded("reading a value",
+                       llvs_store_value(worker->store, llvs_str(key_name(key)), llvs_str(entry->id), &data, &stored, &error), &error))
+            return;
         check_value("a read", entry, key, llvs_id(&stored), llvs_bytes_make(data.data, data.size), data.data != NULL);
         llvs_buffer_dispose(&data);
     } else {
         uint8_t small[200], *room = small;
         size_t size, capacity = sizeof small;
         for (;;) {
-            llvs_status status = llvs_store_read_value(worker->store, llvs_str(key_name(key)), llvs_str(entry->id), room, capacity, &size, &stored, &error);
+            llvs_status status =
+                llvs_store_read_value(worker->store, llvs_str(key_name(key)), llvs_str(entry->id), room, capacity, &size, &stored, &error);
             if (!succeeded("reading a value into memory", status, &error)) break;
             if (size == SIZE_MAX || size <= capacity) {
                 check_value("a read into memory", entry, key, llvs_id(&stored), llvs_bytes_make(room, size), size != SIZE_MAX);
@@ -246,7 +258,8 @@ int check_all_values(llvs_store *store, const struct ledger_entry *entry) {
         id += info->id_sizes[i] + 1;
         data += info->data_sizes[i];
     }
-    for (int key = 0; key < KEYS; key++) if (!is_seen[key] && !ledger_has_failed()) check_value("an enumeration", entry, key, LLVS_NONE, LLVS_NONE, 0);
+    for (int key = 0; key < KEYS; key++)
+        if (!is_seen[key] && !ledger_has_failed()) check_value("an enumeration", entry, key, LLVS_NONE, LLVS_NONE, 0);
     free(versions);
     llvs_value_block_free(block);
     return !ledger_has_failed();
@@ -270,7 +283,9 @@ static void read_differences(struct worker *worker, const struct ledger_entry *f
     llvs_error *error;
     uint32_t state[KEYS];
     for (int key = 0; key < KEYS; key++) state[key] = stored_in(from, key);
-    if (!succeeded("asking for differences", llvs_store_differences(worker->store, llvs_str(from->id), llvs_str(to->id), NULL, NULL, &cursor, &error), &error)) return;
+    if (!succeeded("asking for differences",
+                   llvs_store_differences(worker->store, llvs_str(from->id), llvs_str(to->id), NULL, NULL, &cursor, &error), &error))
+        return;
     while (succeeded("reading differences", llvs_change_cursor_next(cursor, 0, 0, &page, &error), &error) && page) {
         for (size_t i = 0; i < page->count; i++) {
             const llvs_change_info *change = page->items[i];
@@ -281,7 +296,10 @@ static void read_differences(struct worker *worker, const struct ledger_entry *f
         llvs_change_list_free(page);
     }
     llvs_change_cursor_free(cursor);
-    for (int key = 0; key < KEYS; key++) if (state[key] != stored_in(to, key)) ledger_fail("the differences from %s to %s lead to v%u for %s, which is v%u", from->id, to->id, state[key], key_name(key), stored_in(to, key));
+    for (int key = 0; key < KEYS; key++)
+        if (state[key] != stored_in(to, key))
+            ledger_fail("the differences from %s to %s lead to v%u for %s, which is v%u", from->id, to->id, state[key], key_name(key),
+                        stored_in(to, key));
 }
 
 static void read(struct worker *worker) {
@@ -312,12 +330,15 @@ static void reload(struct worker *worker, int walks) {
     if (!must) broken("out of memory");
     for (uint32_t i = 1; i < count; i++) {
         const struct ledger_entry *entry = &ledger->entries[i];
-        must[i] = __atomic_load_n(&entry->phase, __ATOMIC_SEQ_CST) == PHASE_ACKNOWLEDGED && !entry->is_merge && ledger_sees(worker->place->world, entry);
+        must[i] = __atomic_load_n(&entry->phase, __ATOMIC_SEQ_CST) == PHASE_ACKNOWLEDGED && !entry->is_merge &&
+                  ledger_sees(worker->place->world, entry);
         commits += must[i];
     }
     if (!succeeded("a reload", llvs_store_reload(worker->store, NULL, &error), &error)) goto done;
     if (!succeeded("asking for counts", llvs_store_statistics(worker->store, &statistics, &error), &error)) goto done;
-    if (statistics.versions < commits) ledger_fail("after a reload there are %llu versions, and %llu were acknowledged before", (unsigned long long)statistics.versions, (unsigned long long)commits);
+    if (statistics.versions < commits)
+        ledger_fail("after a reload there are %llu versions, and %llu were acknowledged before", (unsigned long long)statistics.versions,
+                    (unsigned long long)commits);
     if (statistics.damaged > 0) {
         pthread_mutex_lock(&warning_mutex);
         ledger_fail("%llu damaged places were met; the last warning: %s", (unsigned long long)statistics.damaged, last_warning);
@@ -333,7 +354,8 @@ static void reload(struct worker *worker, int walks) {
             llvs_version_list_free(page);
         }
         llvs_history_cursor_free(cursor);
-        for (uint32_t i = 1; i < count; i++) if (must[i]) ledger_fail("v%u was acknowledged before a reload, and is not in the history after it", i);
+        for (uint32_t i = 1; i < count; i++)
+            if (must[i]) ledger_fail("v%u was acknowledged before a reload, and is not in the history after it", i);
     }
     tally(RELOADS, 1);
 done:
@@ -342,7 +364,8 @@ done:
 
 static int is_missing_blob(const llvs_damage *damage) {
     static const char end[] = ".blob failed: No such file";
-    for (size_t i = 0; i + sizeof end - 1 <= damage->message.size; i++) if (memcmp((const char *)damage->message.data + i, end, sizeof end - 1) == 0) return 1;
+    for (size_t i = 0; i + sizeof end - 1 <= damage->message.size; i++)
+        if (memcmp((const char *)damage->message.data + i, end, sizeof end - 1) == 0) return 1;
     return 0;
 }
 
@@ -354,7 +377,8 @@ static void verify(struct worker *worker) {
     for (size_t i = 0; (damage = report->damages[i]); i++) {
         /* A copy of a store that was being written may lack a large value until the two are united: docs/operations.md. */
         if (worker->place->world && is_missing_blob(damage)) continue;
-        ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
+        ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data,
+                    (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
         break;
     }
     llvs_verify_report_free(report);

@@ -1,4 +1,5 @@
-/* A user of a store among many: commits, reads, merges, compacts, closes and opens again, and compares all that it is told with the ledger. */
+/* A user of a store among many: commits, reads, merges, compacts, closes and opens again, and compares all that it is told with the ledger.
+ */
 #ifndef CONCURRENCY_WORKER_H
 #define CONCURRENCY_WORKER_H
 
@@ -8,7 +9,11 @@ struct place {
     const char *path;
     llvs_storage_kind storage;
     llvs_durability durability;
-    enum { KEEPS_SEGMENTS, FOLDS, FOLDS_AND_DELETES } compaction; /* file storage: by itself and on request; what was folded is deleted at once */
+    enum {
+        KEEPS_SEGMENTS,
+        FOLDS,
+        FOLDS_AND_DELETES
+    } compaction; /* file storage: by itself and on request; what was folded is deleted at once */
     uint32_t world;
 };
 struct worker {

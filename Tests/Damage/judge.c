@@ -11,9 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const outcome_names[OUTCOMES] = {
-    "damages", "harmless", "told, nothing lost", "lost and told", "earlier states", "refused", "versions that could not be read", "of these named", "others that waited for them", "stores worked on",
-    "salvages", "versions salvaged as they were", "versions made", "versions rescued that could not be read", "folders sent to again"};
+const char *const outcome_names[OUTCOMES] = { "damages",
+                                              "harmless",
+                                              "told, nothing lost",
+                                              "lost and told",
+                                              "earlier states",
+                                              "refused",
+                                              "versions that could not be read",
+                                              "of these named",
+                                              "others that waited for them",
+                                              "stores worked on",
+                                              "salvages",
+                                              "versions salvaged as they were",
+                                              "versions made",
+                                              "versions rescued that could not be read",
+                                              "folders sent to again" };
 long *outcomes;
 void outcome(enum outcome which, long by) { __atomic_add_fetch(&outcomes[which], by, __ATOMIC_RELAXED); }
 
@@ -27,7 +39,9 @@ static int fails(const char *format, ...) {
     va_end(arguments);
     return 1;
 }
-static int says_damaged(llvs_status status) { return status == LLVS_ERROR_DAMAGED || status == LLVS_ERROR_IO || status == LLVS_ERROR_NOT_FOUND; }
+static int says_damaged(llvs_status status) {
+    return status == LLVS_ERROR_DAMAGED || status == LLVS_ERROR_IO || status == LLVS_ERROR_NOT_FOUND;
+}
 
 static llvs_status open_store(const char *path, llvs_storage_kind storage, int read_only, llvs_store **store, llvs_error **error) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
@@ -66,8 +80,10 @@ static int read_all(const struct truth *truth, llvs_store *store, char *there, s
             continue;
         }
         const llvs_version_info *version = list ? list->items[0] : NULL;
-        int same = version->predecessor_count == fact->predecessor_count && version->timestamp == fact->timestamp && metadata_digest(version) == fact->metadata;
-        for (uint32_t p = 0; same && p < fact->predecessor_count; p++) same = strcmp((const char *)version->predecessors[p].data, fact->predecessors[p]) == 0;
+        int same = version->predecessor_count == fact->predecessor_count && version->timestamp == fact->timestamp &&
+                   metadata_digest(version) == fact->metadata;
+        for (uint32_t p = 0; same && p < fact->predecessor_count; p++)
+            same = strcmp((const char *)version->predecessors[p].data, fact->predecessors[p]) == 0;
         llvs_version_list_free(list);
         if (!same) return fails("%s has other predecessors, another time or other metadata", fact->id);
         status = read_state(store, llvs_str(fact->id), &state, NULL, NULL, &error);
@@ -82,7 +98,8 @@ static int read_all(const struct truth *truth, llvs_store *store, char *there, s
     }
     status = llvs_store_statistics(store, &statistics, &error);
     if (status != LLVS_OK) return fails("statistics: %s", llvs_error_message(error));
-    if (statistics.versions < *count) return fails("%zu versions are there, and only %llu are counted", *count, (unsigned long long)statistics.versions);
+    if (statistics.versions < *count)
+        return fails("%zu versions are there, and only %llu are counted", *count, (unsigned long long)statistics.versions);
     return 0;
 }
 
@@ -103,7 +120,8 @@ static int check_heads(const struct truth *truth, llvs_store *store, const char 
         if (there[i] == MISSING) continue;
         for (uint32_t p = 0; p < truth->facts[i].predecessor_count; p++) {
             const struct fact *predecessor = truth_of(truth, llvs_str(truth->facts[i].predecessors[p]));
-            if (!predecessor || there[predecessor - truth->facts] == MISSING) fails("%s is there without its predecessor", truth->facts[i].id);
+            if (!predecessor || there[predecessor - truth->facts] == MISSING)
+                fails("%s is there without its predecessor", truth->facts[i].id);
             else built[predecessor - truth->facts] = 1;
         }
     }
@@ -116,7 +134,8 @@ static int check_heads(const struct truth *truth, llvs_store *store, const char 
             listed--;
             continue;
         }
-        if (!fact || there[fact - truth->facts] == MISSING || built[fact - truth->facts]) fails("%.*s is no head", (int)id.size, (const char *)id.data);
+        if (!fact || there[fact - truth->facts] == MISSING || built[fact - truth->facts])
+            fails("%.*s is no head", (int)id.size, (const char *)id.data);
     }
     /* What was added may build on some of them. */
     if (!text[0] && (added ? listed > expected : listed != expected)) fails("%zu heads instead of %zu", listed, expected);
@@ -182,7 +201,8 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
         if (!ancestors) continue;
         for (size_t d = 0; d < report->damage_count; d++) {
             const llvs_damage *damage = report->damages[d];
-            named = named || (damage->version.size == strlen(truth->facts[i].id) && memcmp(damage->version.data, truth->facts[i].id, damage->version.size) == 0);
+            named = named || (damage->version.size == strlen(truth->facts[i].id) &&
+                              memcmp(damage->version.data, truth->facts[i].id, damage->version.size) == 0);
         }
         if (!named && unnamed == 0 && !earlier) fails("%s is not in what was salvaged, and nothing tells of it", truth->facts[i].id);
         if (readable[i] == WHOLE && !named) fails("%s could be read, was not salvaged, and is not named", truth->facts[i].id);
@@ -195,8 +215,10 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
         outcome(MADE, 1);
         if (!original) fails("a version was made of one that there never was");
         else if (there[original - truth->facts] == WHOLE) fails("a version was made of one that is there");
-        else if (read_state(store, one->version, &state, note_value, (void *)truth, &error) != LLVS_OK) fails("reading a version that was made: %s", llvs_error_message(error));
-        else if (one->is_complete && state != original->state) fails("a version made of %s is said to be complete, and is not", original->id);
+        else if (read_state(store, one->version, &state, note_value, (void *)truth, &error) != LLVS_OK)
+            fails("reading a version that was made: %s", llvs_error_message(error));
+        else if (one->is_complete && state != original->state)
+            fails("a version made of %s is said to be complete, and is not", original->id);
     }
     if (!text[0] && llvs_store_verify(store, NULL, &verified, &error) != LLVS_OK) {
         fails("verifying what was salvaged: %s", llvs_error_message(error));
@@ -239,7 +261,8 @@ static int check_work(const struct subject *subject, const char *path, const cha
     change.data = llvs_str("later");
     options.id = llvs_str("ADDED");
     if (llvs_store_heads(store, NULL, &head, &error) != LLVS_OK) llvs_error_free(error), head = NULL;
-    llvs_status status = llvs_store_make_version(store, head && head->count > 0 ? head->items[0]->id : LLVS_NONE, &change, 1, sizeof change, &options, NULL, NULL, &error);
+    llvs_status status = llvs_store_make_version(store, head && head->count > 0 ? head->items[0]->id : LLVS_NONE, &change, 1, sizeof change,
+                                                 &options, NULL, NULL, &error);
     llvs_version_list_free(head);
     int added = status == LLVS_OK;
     if (!added) {
@@ -262,11 +285,13 @@ static int check_work(const struct subject *subject, const char *path, const cha
     }
     status = llvs_store_version(store, llvs_str("ADDED"), &version, &error);
     if (status != LLVS_OK || !version) fails("the version that was added is not there");
-    else if (llvs_store_value(store, llvs_str("added"), llvs_str("ADDED"), &value, NULL, &error) != LLVS_OK || value.size != 5) fails("the version that was added cannot be read");
+    else if (llvs_store_value(store, llvs_str("added"), llvs_str("ADDED"), &value, NULL, &error) != LLVS_OK || value.size != 5)
+        fails("the version that was added cannot be read");
     llvs_buffer_dispose(&value);
     llvs_version_list_free(version);
     read_all(truth, store, there, &count);
-    for (size_t i = 0; i < truth->count; i++) if (there[i] < before[i]) fails("%s was there before a version was added", truth->facts[i].id);
+    for (size_t i = 0; i < truth->count; i++)
+        if (there[i] < before[i]) fails("%s was there before a version was added", truth->facts[i].id);
     llvs_store_free(store);
     free(there);
     return text[0] != 0;
@@ -283,7 +308,9 @@ static int judge_store(const struct subject *subject, const char *folder, uint64
     llvs_status status = open_store(path, subject->storage, 1, &store, &error);
     if (status != LLVS_OK) {
         /* A file store opens, unless its marker says that it is of a newer format; a database is SQLite's to open. */
-        int may = status == LLVS_ERROR_NEWER_FORMAT || (subject->storage == LLVS_STORAGE_SQLITE && (status == LLVS_ERROR_DAMAGED || status == LLVS_ERROR_NOT_A_STORE || status == LLVS_ERROR_IO));
+        int may = status == LLVS_ERROR_NEWER_FORMAT ||
+                  (subject->storage == LLVS_STORAGE_SQLITE &&
+                   (status == LLVS_ERROR_DAMAGED || status == LLVS_ERROR_NOT_A_STORE || status == LLVS_ERROR_IO));
         if (!may) fails("opening: %s", llvs_error_message(error));
         llvs_error_free(error);
         outcome(REFUSED, 1);
@@ -319,7 +346,8 @@ static int judge_store(const struct subject *subject, const char *folder, uint64
         outcome(VERSIONS_LOST, 1);
         for (size_t d = 0; d < damages; d++) {
             const llvs_damage *damage = report->damages[d];
-            named = named || (damage->version.size == strlen(truth->facts[i].id) && memcmp(damage->version.data, truth->facts[i].id, damage->version.size) == 0);
+            named = named || (damage->version.size == strlen(truth->facts[i].id) &&
+                              memcmp(damage->version.data, truth->facts[i].id, damage->version.size) == 0);
         }
         if (named) outcome(VERSIONS_NAMED, 1);
     }
@@ -355,7 +383,8 @@ static llvs_exchange_result *exchanged(llvs_store *store, const char *folder, in
         fails("opening the exchange: %s", llvs_error_message(error));
         return NULL;
     }
-    if ((sends ? llvs_exchange_send : llvs_exchange_retrieve)(exchange, NULL, &result, &error) != LLVS_OK) fails("%s: %s", sends ? "sending" : "retrieving", llvs_error_message(error));
+    if ((sends ? llvs_exchange_send : llvs_exchange_retrieve)(exchange, NULL, &result, &error) != LLVS_OK)
+        fails("%s: %s", sends ? "sending" : "retrieving", llvs_error_message(error));
     llvs_exchange_free(exchange);
     return result;
 }
@@ -374,7 +403,8 @@ static long retrieve(const struct subject *subject, const char *folder) {
         size_t problems = result->problem_count, taken;
         taken = result->retrieved_count;
         if (!read_all(truth, store, there, &count) && !check_heads(truth, store, there, NULL)) {
-            for (size_t i = 0; i < truth->count; i++) if (there[i] == UNREADABLE) fails("%s was taken and cannot be read", truth->facts[i].id);
+            for (size_t i = 0; i < truth->count; i++)
+                if (there[i] == UNREADABLE) fails("%s was taken and cannot be read", truth->facts[i].id);
             if (taken != count) fails("%zu versions were taken, and %zu are there", taken, count);
             if (count < truth->count && problems == 0) fails("%zu of %zu versions came, and no problem was told", count, truth->count);
         }
@@ -416,15 +446,18 @@ static int judge_snapshot(const struct subject *subject, const char *folder) {
     must("a store", open_store("", LLVS_STORAGE_MEMORY, 0, &store, &error), error);
     llvs_status status = restore_snapshot_from(store, path, NULL, &error);
     if (status == LLVS_OK) {
-        if (!read_all(truth, store, there, &count) && count != truth->count) fails("a snapshot was restored, and %zu of %zu versions are there", count, truth->count);
+        if (!read_all(truth, store, there, &count) && count != truth->count)
+            fails("a snapshot was restored, and %zu of %zu versions are there", count, truth->count);
         for (size_t i = 0; i < truth->count; i++) if (there[i] != WHOLE) fails("%s was restored and cannot be read", truth->facts[i].id);
         check_heads(truth, store, there, NULL);
         outcome(HARMLESS, 1);
     } else {
-        if (status != LLVS_ERROR_SNAPSHOT_DAMAGED && status != LLVS_ERROR_SNAPSHOT_MISSING && status != LLVS_ERROR_FOREIGN_SNAPSHOT) fails("restoring: %s", llvs_error_message(error));
+        if (status != LLVS_ERROR_SNAPSHOT_DAMAGED && status != LLVS_ERROR_SNAPSHOT_MISSING && status != LLVS_ERROR_FOREIGN_SNAPSHOT)
+            fails("restoring: %s", llvs_error_message(error));
         llvs_error_free(error);
         must("statistics", llvs_store_statistics(store, &statistics, &error), error);
-        if (statistics.versions > 0) fails("a snapshot was refused, and %llu versions of it are there", (unsigned long long)statistics.versions);
+        if (statistics.versions > 0)
+            fails("a snapshot was refused, and %llu versions of it are there", (unsigned long long)statistics.versions);
         outcome(REFUSED, 1);
     }
     llvs_store_free(store);

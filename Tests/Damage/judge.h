@@ -28,7 +28,8 @@ void outcome(enum outcome outcome, long by);
 
 /*
  * Judges the subject as it lies in `folder`. `turn` chooses what is done besides reading: every few turns the store is worked
- * with, and salvaged. `earlier`: the log of a database was cut short, which may make it a whole one of an earlier time. 0, or 1 with what is wrong in `message`.
+ * with, and salvaged. `earlier`: the log of a database was cut short, which may make it a whole one of an earlier time. 0, or 1 with what
+ * is wrong in `message`.
  */
 int judge(const struct subject *subject, const char *folder, uint64_t turn, int earlier, char *message, size_t message_size);
 

@@ -59,7 +59,8 @@ llvs_status read_state(llvs_store *store, llvs_bytes version, uint64_t *digest, 
 
 uint64_t metadata_digest(const llvs_version_info *version) {
     uint64_t hash = 3;
-    for (size_t i = 0; i < version->metadata_count; i++) hash = digest_of(digest_of(hash, version->metadata[i].key), version->metadata[i].value);
+    for (size_t i = 0; i < version->metadata_count; i++)
+        hash = digest_of(digest_of(hash, version->metadata[i].key), version->metadata[i].value);
     return hash;
 }
 
@@ -75,7 +76,9 @@ static int by_value(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return x < y ? -1 : x > y;
 }
-int is_a_value(const struct truth *truth, uint64_t pair) { return bsearch(&pair, truth->values, truth->value_count, sizeof pair, by_value) != NULL; }
+int is_a_value(const struct truth *truth, uint64_t pair) {
+    return bsearch(&pair, truth->values, truth->value_count, sizeof pair, by_value) != NULL;
+}
 
 static int by_id(const void *a, const void *b) { return strcmp(((const struct fact *)a)->id, ((const struct fact *)b)->id); }
 const struct fact *truth_of(const struct truth *truth, llvs_bytes id) {
@@ -104,7 +107,8 @@ static void learn(struct truth *truth, llvs_store *store) {
             memset(fact, 0, sizeof *fact);
             snprintf(fact->id, NAME_SIZE, "%s", (const char *)version->id.data);
             fact->predecessor_count = version->predecessor_count;
-            for (uint32_t p = 0; p < version->predecessor_count; p++) snprintf(fact->predecessors[p], NAME_SIZE, "%s", (const char *)version->predecessors[p].data);
+            for (uint32_t p = 0; p < version->predecessor_count; p++)
+                snprintf(fact->predecessors[p], NAME_SIZE, "%s", (const char *)version->predecessors[p].data);
             fact->timestamp = version->timestamp;
             fact->metadata = metadata_digest(version);
             must("reading a version", read_state(store, version->id, &fact->state, add_value, truth, &error), error);
@@ -164,7 +168,10 @@ static void make(llvs_store *store, const char *id, const char *predecessor, con
         options.metadata = &author;
         options.metadata_count = 1;
     }
-    must("making a version", llvs_store_make_version(store, predecessor ? llvs_str(predecessor) : LLVS_NONE, changes, count, sizeof changes[0], &options, NULL, NULL, &error), error);
+    must("making a version",
+         llvs_store_make_version(store, predecessor ? llvs_str(predecessor) : LLVS_NONE, changes, count, sizeof changes[0], &options, NULL,
+                                 NULL, &error),
+         error);
     free(bytes);
 }
 static void merge(llvs_store *store, const char *ours, const char *theirs) {
@@ -275,7 +282,8 @@ static void make_database(const char *folder, int page_size) {
     char *path = path_of(folder, "store"), sql[64];
     sqlite3 *database;
     snprintf(sql, sizeof sql, "PRAGMA page_size=%d; VACUUM", page_size);
-    if (sqlite3_open(path, &database) != SQLITE_OK || sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK) broken("cannot make a database");
+    if (sqlite3_open(path, &database) != SQLITE_OK || sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK)
+        broken("cannot make a database");
     sqlite3_close(database);
     free(path);
 }

@@ -69,7 +69,8 @@ static uint64_t random_next(uint64_t *state) {
 /* ---- Which damages there are ---- */
 
 static int is_damaged(const struct subject *subject, const struct entry *entry) {
-    return !entry->is_folder && entry->size > 0 && (!subject->damaged || strstr(entry->path, subject->damaged)) && !strstr(entry->path, "-shm");
+    return !entry->is_folder && entry->size > 0 && (!subject->damaged || strstr(entry->path, subject->damaged)) &&
+           !strstr(entry->path, "-shm");
 }
 /* The n-th offset of a file that has its turn; -1 when there are no more. */
 static int64_t offset_at(const struct subject *subject, uint64_t size, uint64_t n) {
@@ -134,7 +135,9 @@ static void write_damaged(const char *path, const struct entry *entry, const str
 static void describe(const struct subject *subject, long number, char *text, size_t size) {
     struct damage damage;
     if (!damage_at(subject, number, &damage)) snprintf(text, size, "no damage");
-    else snprintf(text, size, "%s, %llu bytes of %s from %llu on %s", subject->name, (unsigned long long)damage.size, subject->tree.entries[damage.file].path, (unsigned long long)damage.offset, kind_names[damage.kind]);
+    else
+        snprintf(text, size, "%s, %llu bytes of %s from %llu on %s", subject->name, (unsigned long long)damage.size,
+                 subject->tree.entries[damage.file].path, (unsigned long long)damage.offset, kind_names[damage.kind]);
 }
 
 /* ---- Processes that judge ---- */
@@ -156,7 +159,8 @@ static void failed(const struct subject *subject, long number, const char *what)
     char text[1024];
     if (__atomic_fetch_add(&shared->failures, 1, __ATOMIC_RELAXED) >= FEW) return;
     describe(subject, number, text, sizeof text);
-    printf("FAILED %s: %s\n       again: --only '%s' --seed %llu%s --case %ld\n", text, what, subject->name, (unsigned long long)options.seed, options.minutes > 0 ? " --minutes 1" : "", number);
+    printf("FAILED %s: %s\n       again: --only '%s' --seed %llu%s --case %ld\n", text, what, subject->name,
+           (unsigned long long)options.seed, options.minutes > 0 ? " --minutes 1" : "", number);
     fflush(stdout);
 }
 static void work(const struct subject *subject, const char *root, int job, double end) {
@@ -215,7 +219,8 @@ static void judge_all(const struct subject *subject, const char *root, double en
                     continue;
                 }
                 number = shared->running[i].number;
-                snprintf(what, sizeof what, WIFSIGNALED(status) ? "ended by signal %d" : "ended with %d", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+                snprintf(what, sizeof what, WIFSIGNALED(status) ? "ended by signal %d" : "ended with %d",
+                         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
             } else {
                 continue;
             }
@@ -241,7 +246,10 @@ static void read_options(int argc, char **argv) {
         else if (value && strcmp(argv[i], "--jobs") == 0) options.jobs = atoi(value);
         else if (value && strcmp(argv[i], "--case") == 0) options.one = atol(value);
         else if (value && strcmp(argv[i], "--keep") == 0) options.keep = value;
-        else broken("usage: %s [--only <part of a name>] [--seed <number>] [--minutes <number>] [--jobs <number>] [--case <number> [--keep <new folder>]]", argv[0]);
+        else
+            broken("usage: %s [--only <part of a name>] [--seed <number>] [--minutes <number>] [--jobs <number>] [--case <number> [--keep "
+                   "<new folder>]]",
+                   argv[0]);
     }
     if (options.jobs < 1 || options.one >= 0) options.jobs = 1;
     if (options.jobs > JOBS) options.jobs = JOBS;
@@ -250,7 +258,9 @@ static void read_options(int argc, char **argv) {
 /* In a process of its own, which gives back all that it took. */
 static void run_subject(struct subject *subject, uint64_t seed, double seconds) {
     char root[256];
-    snprintf(root, sizeof root, "%s/llvs-damage-XXXXXX", getenv("LLVS_FAULTS_DIR") ? getenv("LLVS_FAULTS_DIR") : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ".");
+    const char *place = getenv("LLVS_FAULTS_DIR");
+    if (place == NULL) place = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ".";
+    snprintf(root, sizeof root, "%s/llvs-damage-XXXXXX", place);
     if (!mkdtemp(root)) broken("cannot make %s", root);
     subject_prepare(subject, root, seed);
     judge_all(subject, root, seconds > 0 ? now() + seconds : 0);
@@ -287,7 +297,8 @@ int main(int argc, char **argv) {
         passed += !bad;
         failures += bad;
         printf("%s %-24s %5.1f s", bad ? "FAILED" : "ok    ", subject->name, now() - began);
-        for (int o = 0; o < OUTCOMES; o++) if (outcomes[o] > before[o]) printf("%s %ld %s", o ? "," : " ", outcomes[o] - before[o], outcome_names[o]);
+        for (int o = 0; o < OUTCOMES; o++)
+            if (outcomes[o] > before[o]) printf("%s %ld %s", o ? "," : " ", outcomes[o] - before[o], outcome_names[o]);
         if (shared->failures > 0) printf(" (%ld FAILED)", shared->failures);
         printf("\n");
         fflush(stdout);

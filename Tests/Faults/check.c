@@ -117,7 +117,8 @@ static struct history read_history(const struct check *check, llvs_store *store)
             found = &history.versions[history.count++];
             copy_id(found->id, version->id);
             found->has_successor = 0;
-            for (int p = 0; p < 2; p++) copy_id(found->predecessors[p], p < (int)version->predecessor_count ? version->predecessors[p] : LLVS_NONE);
+            for (int p = 0; p < 2; p++)
+                copy_id(found->predecessors[p], p < (int)version->predecessor_count ? version->predecessors[p] : LLVS_NONE);
             if (is_sampled(history.count - 1, (size_t)book->count)) is_whole(check, store, version);
         }
         llvs_version_list_free(page);
@@ -170,8 +171,8 @@ static void check_verification(const struct check *check, llvs_store *store) {
     for (size_t i = 0; (damage = report->damages[i]) && is_expected(check, damage); i++) {}
     /* What was not synced may be lost in the middle of a file, and is reported as what it looks like. */
     if (damage && check->cut < 0) {
-        book_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data, (unsigned long long)damage->offset,
-                  (int)damage->message.size, (const char *)damage->message.data);
+        book_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data,
+                  (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
     }
     if (check->cut < 0 && report->pending > 0) book_fail("%llu versions wait for others", (unsigned long long)report->pending);
     llvs_verify_report_free(report);
@@ -193,7 +194,9 @@ static void go_on(const struct check *check) {
             struct asked copy = *asked;
             llvs_version_list *there = NULL;
             if (copy.predecessor[0]) {
-                if (!works("asking for a predecessor", llvs_store_version(client.store, llvs_str(copy.predecessor), &there, &error), &error)) return;
+                if (!works("asking for a predecessor", llvs_store_version(client.store, llvs_str(copy.predecessor), &there, &error),
+                           &error))
+                    return;
                 llvs_version_list_free(there);
                 if (!there) continue;
             }
@@ -207,7 +210,8 @@ static void go_on(const struct check *check) {
     if (!works("asking for a head", llvs_store_heads(client.store, NULL, &head, &error), &error)) return;
     if (head->count > 0) copy_id(newest, head->items[0]->id);
     llvs_version_list_free(head);
-    if (!newest[0] || book_find(llvs_str(newest))) client_make(&client, "went-on", newest[0] ? newest : NULL, put("w", 99, 10), no_change, no_change);
+    if (!newest[0] || book_find(llvs_str(newest)))
+        client_make(&client, "went-on", newest[0] ? newest : NULL, put("w", 99, 10), no_change, no_change);
     client_close(&client);
 }
 
@@ -237,7 +241,8 @@ static void check_contents(const struct check *check, const char *path) {
     if (!book->failure[0]) check_verification(check, store);
     works("asking for counts", llvs_store_statistics(store, &statistics, &error), &error);
     for (int i = 0; i < book->count; i++) if (book->asked[i].is_damaged) statistics.damaged = 0;
-    if (check->cut < 0 && statistics.damaged > 0) book_fail("%llu damaged places were met while opening", (unsigned long long)statistics.damaged);
+    if (check->cut < 0 && statistics.damaged > 0)
+        book_fail("%llu damaged places were met while opening", (unsigned long long)statistics.damaged);
     free(history.versions);
     works("closing the store afterwards", llvs_store_close(store, &error), &error);
     llvs_store_free(store);
@@ -267,7 +272,9 @@ static void check_folder(const struct check *check, const char *path) {
         free(read_history(check, other).versions);
         works("counting its versions", llvs_store_statistics(store, &ours, &error), &error);
         works("counting the others", llvs_store_statistics(other, &theirs, &error), &error);
-        if (round == 1 && theirs.versions < ours.versions) book_fail("after sending again the folder holds %llu versions of %llu", (unsigned long long)theirs.versions, (unsigned long long)ours.versions);
+        if (round == 1 && theirs.versions < ours.versions)
+            book_fail("after sending again the folder holds %llu versions of %llu", (unsigned long long)theirs.versions,
+                      (unsigned long long)ours.versions);
         llvs_exchange_result_free(result);
         llvs_exchange_free(exchange);
         llvs_store_free(other);
@@ -294,7 +301,8 @@ static void check_snapshot(const struct check *check) {
 
 static void check_it(void *payload) {
     const struct check *check = payload;
-    char *path = path_of(check->work->root, "store"), *versions = path_of(check->work->root, "folder/versions"), *snapshots = path_of(check->work->root, "folder/snapshots");
+    char *path = path_of(check->work->root, "store"), *versions = path_of(check->work->root, "folder/versions"),
+         *snapshots = path_of(check->work->root, "folder/snapshots");
     if (faults) faults->on = 0;
     /* What was acknowledged after the cut was not. */
     for (int i = 0; i < book->count; i++) if (!must_be_there(check, &book->asked[i])) book->asked[i].acknowledged = 0;
@@ -319,7 +327,9 @@ int check_store(const struct check *check) {
     if (faults) faults->on = 1;
     if (status != 0 && !book->failure[0]) {
         if (status == -1) book_fail("looking at the store afterwards does not come to an end");
-        else book_fail("looking at the store afterwards ended with %s %d", WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        else
+            book_fail("looking at the store afterwards ended with %s %d", WIFSIGNALED(status) ? "signal" : "status",
+                      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     }
     return book->failure[0] != 0;
 }

@@ -97,7 +97,8 @@ static void expect_all(struct client *client) {
         llvs_version_list *version;
         uint64_t digest = 0;
         if (!asked->acknowledged) continue;
-        if (!goes_on("asking for a version", status = llvs_store_version(client->store, llvs_str(asked->id), &version, &error), &error)) return;
+        if (!goes_on("asking for a version", status = llvs_store_version(client->store, llvs_str(asked->id), &version, &error), &error))
+            return;
         if (version && !is_sampled((size_t)i, (size_t)book->count)) {
             llvs_version_list_free(version);
             continue;
@@ -148,7 +149,8 @@ static llvs_status make(llvs_store *store, const struct asked *asked, llvs_error
         }
         changes[count++] = change;
     }
-    status = llvs_store_make_version(store, asked->predecessor[0] ? llvs_str(asked->predecessor) : LLVS_NONE, changes, count, sizeof changes[0], &options, NULL, NULL, error);
+    status = llvs_store_make_version(store, asked->predecessor[0] ? llvs_str(asked->predecessor) : LLVS_NONE, changes, count,
+                                     sizeof changes[0], &options, NULL, NULL, error);
     for (int i = 0; i < SPEC_CHANGES; i++) free(bytes[i]);
     return status;
 }
@@ -163,7 +165,8 @@ static void expect_absent(struct client *client, const struct asked *asked) {
     llvs_version_list_free(version);
 }
 
-void client_make(struct client *client, const char *id, const char *predecessor, struct change_spec a, struct change_spec b, struct change_spec c) {
+void client_make(struct client *client, const char *id, const char *predecessor, struct change_spec a, struct change_spec b,
+                 struct change_spec c) {
     struct change_spec changes[SPEC_CHANGES];
     struct state state = {0, {{"", 0, 0}}};
     llvs_bytes predecessors[1];
@@ -248,7 +251,9 @@ void client_merge(struct client *client, const char *ours, const char *theirs, c
     if (status != LLVS_OK) {
         client_met(client->work, "merging", status, error);
         book->repeated++;
-        if (!goes_on("merging again", status = llvs_store_merge(client->store, llvs_str(ours), llvs_str(theirs), NULL, NULL, &version, &error), &error)) return;
+        if (!goes_on("merging again",
+                     status = llvs_store_merge(client->store, llvs_str(ours), llvs_str(theirs), NULL, NULL, &version, &error), &error))
+            return;
     }
     take_id(asked, version);
     snprintf(into, ID_SIZE, "%s", asked->id);
@@ -289,7 +294,8 @@ static int has_problems(struct client *client, const llvs_exchange_result *resul
     const llvs_problem *problem = result ? result->problems[0] : NULL;
     if (!problem) return 0;
     if (!client->work->expects_faults || faults->fired == 0) {
-        book_fail("%s met a problem without a reason: %.*s: %.*s", doing, (int)problem->name.size, (const char *)problem->name.data, (int)problem->message.size, (const char *)problem->message.data);
+        book_fail("%s met a problem without a reason: %.*s: %.*s", doing, (int)problem->name.size, (const char *)problem->name.data,
+                  (int)problem->message.size, (const char *)problem->message.data);
     }
     return 1;
 }
@@ -312,7 +318,9 @@ static int exchanged(struct client *client, const char *folder, exchange_fn call
         status = call(exchange, NULL, &result, &error);
         if (goes_on(doing, status, &error)) acknowledge_ids(client, result);
         const llvs_problem *problem = result ? result->problems[0] : NULL;
-        if (problem) book_fail("with the cause gone, %s meets a problem still: %.*s", doing, (int)problem->message.size, (const char *)problem->message.data);
+        if (problem)
+            book_fail("with the cause gone, %s meets a problem still: %.*s", doing, (int)problem->message.size,
+                      (const char *)problem->message.data);
     }
     is_whole = status == LLVS_OK;
     llvs_exchange_result_free(result);
@@ -354,7 +362,8 @@ void client_restore_snapshot(struct client *client, const char *folder) {
         client_met(client->work, "restoring a snapshot", status, error);
         if (llvs_store_statistics(client->store, &statistics, NULL) != LLVS_OK) statistics.versions = UINT64_MAX;
         /* Some of it was added: an exchange brings the rest. */
-        if (statistics.versions <= 1) goes_on("restoring a snapshot", status = restore_snapshot_from(client->store, path, NULL, &error), &error);
+        if (statistics.versions <= 1)
+            goes_on("restoring a snapshot", status = restore_snapshot_from(client->store, path, NULL, &error), &error);
     }
     if (status == LLVS_OK) for (int i = 0; i < book->count; i++) acknowledge(client, &book->asked[i]);
     free(path);

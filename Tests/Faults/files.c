@@ -44,7 +44,8 @@ static void each(const char *path, void (*body)(const char *path, const char *na
     DIR *folder = opendir(path);
     struct dirent *entry;
     if (!folder) broken("cannot list %s", path);
-    while ((entry = readdir(folder))) if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) body(path, entry->d_name, payload);
+    while ((entry = readdir(folder)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) body(path, entry->d_name, payload);
     closedir(folder);
 }
 

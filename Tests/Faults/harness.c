@@ -30,7 +30,8 @@ static struct unit *units_of(const struct test *test, const struct options *opti
     *unit_count = 0;
     for (int w = 0; w < workload_count; w++) {
         for (int variant = 0; variant < 4; variant++) {
-            struct unit unit = {&workloads[w], variant & 1 ? LLVS_STORAGE_SQLITE : LLVS_STORAGE_FILE, variant & 2 ? LLVS_DURABILITY_NORMAL : LLVS_DURABILITY_FULL, ""};
+            struct unit unit = { &workloads[w], variant & 1 ? LLVS_STORAGE_SQLITE : LLVS_STORAGE_FILE,
+                                 variant & 2 ? LLVS_DURABILITY_NORMAL : LLVS_DURABILITY_FULL, "" };
             if (!(variant & 1 ? unit.workload->on_sqlite : unit.workload->on_file)) continue;
             make_name(&unit);
             if ((options->only && !strstr(unit.name, options->only)) || (test->wants && !test->wants(&unit))) continue;
@@ -81,7 +82,8 @@ static double now(void) {
 }
 
 /* One process of the test: takes units until there are none, or the time is over. */
-static void work(const struct test *test, const struct options *options, const struct unit *units, int unit_count, const char *root, int number, double end) {
+static void work(const struct test *test, const struct options *options, const struct unit *units, int unit_count, const char *root,
+                 int number, double end) {
     char name[32], note[256], message[2400];
     snprintf(name, sizeof name, "worker-%d", number);
     char *folder = path_of(root, name);
@@ -98,7 +100,8 @@ static void work(const struct test *test, const struct options *options, const s
         note[0] = message[0] = 0;
         int is_failure = test->run(unit, folder, seed, note, sizeof note, message, sizeof message);
         __atomic_add_fetch(is_failure ? &totals->failed : &totals->passed, 1, __ATOMIC_RELAXED);
-        printf("%s %-38s %5.1f s  %s%s%s\n", is_failure ? "FAILED" : "ok    ", unit->name, now() - began, note, is_failure ? "\n        " : "", message);
+        printf("%s %-38s %5.1f s  %s%s%s\n", is_failure ? "FAILED" : "ok    ", unit->name, now() - began, note,
+               is_failure ? "\n        " : "", message);
         if (is_failure) printf("        again: --only '%s' --seed %llu\n", unit->name, (unsigned long long)seed);
         fflush(stdout);
     }

@@ -44,7 +44,8 @@ struct test {
     const char *totals[TOTALS];
     int recording;
     int (*wants)(const struct unit *unit);
-    int (*run)(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message, size_t message_size);
+    int (*run)(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message,
+               size_t message_size);
 };
 int test_main(const struct test *test, int argc, char **argv);
 

@@ -185,7 +185,9 @@ void script_free(struct script *script) {
 /* ---- What is certain ---- */
 
 static int is_data(const struct step *step) { return step->kind == OP_WRITE || step->kind == OP_TRUNCATE; }
-static int is_naming(const struct step *step) { return step->kind == OP_CREATE || step->kind == OP_MKDIR || step->kind == OP_RENAME || step->kind == OP_LINK || step->kind == OP_UNLINK; }
+static int is_naming(const struct step *step) {
+    return step->kind == OP_CREATE || step->kind == OP_MKDIR || step->kind == OP_RENAME || step->kind == OP_LINK || step->kind == OP_UNLINK;
+}
 
 /* What a sync of `node`, or of all (NOBODY), makes certain of the steps before it. */
 static void settle(struct script *script, long before, int node, int is_failure) {
@@ -215,12 +217,16 @@ size_t script_cut(struct script *script, long cut, int lies) {
         const struct step *step = &script->steps[i];
         int lie;
         if (step->kind != OP_SYNC && step->kind != OP_SYNC_ALL) continue;
-        lie = step->kind == OP_SYNC_ALL ? LIES_OF_FILES | LIES_OF_FOLDERS : script->nodes[step->node].is_folder ? LIES_OF_FOLDERS : LIES_OF_FILES;
+        lie = step->kind == OP_SYNC_ALL             ? LIES_OF_FILES | LIES_OF_FOLDERS
+              : script->nodes[step->node].is_folder ? LIES_OF_FOLDERS
+                                                    : LIES_OF_FILES;
         if (!(lies & lie)) settle(script, i, step->kind == OP_SYNC_ALL ? NOBODY : step->node, step->failed);
     }
     for (long i = 0; i < cut; i++) {
         const struct step *step = &script->steps[i];
-        int is_certain = is_data(step) ? step->is_certain : step->kind == OP_RENAME || step->kind == OP_LINK ? step->is_certain && step->name_is_certain : step->is_certain;
+        int is_certain = is_data(step)                                      ? step->is_certain
+                         : step->kind == OP_RENAME || step->kind == OP_LINK ? step->is_certain && step->name_is_certain
+                                                                            : step->is_certain;
         if ((is_data(step) || is_naming(step)) && !is_certain) script->uncertain[script->uncertain_count++] = (size_t)i;
     }
     return script->uncertain_count;

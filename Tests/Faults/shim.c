@@ -43,7 +43,8 @@ static void *next(const char *name) {
     } while (0)
 
 const char *call_name(unsigned kind) {
-    static const char *const names[CALL_KINDS] = {"open", "create", "read", "write", "sync", "rename", "unlink", "truncate", "mkdir", "lock", "list", "look", "close", "map"};
+    static const char *const names[CALL_KINDS] = { "open",     "create", "read", "write", "sync", "rename", "unlink",
+                                                   "truncate", "mkdir",  "lock", "list",  "look", "close",  "map" };
     for (int i = 0; i < CALL_KINDS; i++) if (kind == 1u << i) return names[i];
     return "none";
 }
@@ -698,7 +699,8 @@ struct dirent *readdir(DIR *stream) {
     return entry;
 }
 
-static void *mapped(void *address, size_t size, int protection, int flags, int fd, off_t offset, void *(*real)(void *, size_t, int, int, int, off_t)) {
+static void *mapped(void *address, size_t size, int protection, int flags, int fd, off_t offset,
+                    void *(*real)(void *, size_t, int, int, int, off_t)) {
     struct call call = begin(is_watched_descriptor(fd), CALL_MAP, NULL, fd, 0);
     void *result;
     if (call.fails) {

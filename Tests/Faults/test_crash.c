@@ -59,7 +59,8 @@ static int look(struct trial *trial) {
     return check_store(&check);
 }
 
-static int test(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message, size_t message_size) {
+static int test(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message,
+                size_t message_size) {
     static struct book *prepared;
     struct trial trial = {unit, {NULL, unit->storage, unit->durability, 0}, path_of(folder, "base"), NULL};
     char *root = path_of(folder, "run");
@@ -87,13 +88,16 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
         if (killed < 0 || look(&trial) || !killed) break;
         kills++;
         calls = at;
-        if (!touched && faults->fired_kind == unit->workload->must_call) touched = strncmp(faults->fired_path, unit->workload->must_touch, strlen(unit->workload->must_touch)) == 0;
+        if (!touched && faults->fired_kind == unit->workload->must_call)
+            touched = strncmp(faults->fired_path, unit->workload->must_touch, strlen(unit->workload->must_touch)) == 0;
         unsigned kind = faults->fired_kind;
         for (int part = 0; part <= WRITE_PARTS && killed == 1; part++) {
             int is_after = part == WRITE_PARTS;
             if (is_after ? kind == CALL_LOCK : kind != CALL_WRITE) continue;
             /* Pages of a database are many, and a long history takes its time: of each write one place. */
-            if (!is_thorough && (unit->storage == LLVS_STORAGE_SQLITE || prepared->count > 500) && part != (at + (long)seed) % (WRITE_PARTS + 1)) continue;
+            if (!is_thorough && (unit->storage == LLVS_STORAGE_SQLITE || prepared->count > 500) &&
+                part != (at + (long)seed) % (WRITE_PARTS + 1))
+                continue;
             how = is_after ? "after" : "within";
             killed = run_until_killed(&trial, is_after ? FAULT_KILL_AFTER : FAULT_KILL_WITHIN, kinds, at, part);
             if (killed == 0) book_fail("the workload does not do the same again");
@@ -104,7 +108,9 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     if (!touched) book_fail("the workload never touched %s", unit->workload->must_touch);
     count(KILLS, kills);
     snprintf(note, note_size, "%ld calls, killed %ld times", calls, kills);
-    if (book->failure[0]) snprintf(message, message_size, "%s call %ld (%s of %s): %s", how, at, call_name(faults->fired_kind), faults->fired_path, book->failure);
+    if (book->failure[0])
+        snprintf(message, message_size, "%s call %ld (%s of %s): %s", how, at, call_name(faults->fired_kind), faults->fired_path,
+                 book->failure);
     free(trial.base);
     free(root);
     return book->failure[0] != 0;
@@ -112,10 +118,13 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
 
 /* A database does much the same at `normal`. */
 static int wants(const struct unit *unit) {
-    return is_thorough || unit->storage == LLVS_STORAGE_FILE || unit->durability == LLVS_DURABILITY_FULL || strcmp(unit->workload->name, "commit") == 0;
+    return is_thorough || unit->storage == LLVS_STORAGE_FILE || unit->durability == LLVS_DURABILITY_FULL ||
+           strcmp(unit->workload->name, "commit") == 0;
 }
 
 int main(int argc, char **argv) {
-    static const struct test crash = {"Killed at every call", {"processes killed", "acknowledged versions looked for", "stores looked at"}, 0, wants, test};
+    static const struct test crash = {
+        "Killed at every call", { "processes killed", "acknowledged versions looked for", "stores looked at" }, 0, wants, test
+    };
     return test_main(&crash, argc, argv);
 }

@@ -79,7 +79,9 @@ static long run_with(struct trial *trial, const struct kind *kind, long at) {
     status = run_in_child(run, trial, 120);
     faults_stop();
     if (status == -1) book_fail("the workload does not come to its end");
-    else if (status != 0) book_fail("the workload ended with %s %d", WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    else if (status != 0)
+        book_fail("the workload ended with %s %d", WIFSIGNALED(status) ? "signal" : "status",
+                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     return faults->fired;
 }
 
@@ -89,7 +91,8 @@ static void add_up(void) {
     count(REPEATED, book->repeated);
 }
 
-static int test(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message, size_t message_size) {
+static int test(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message,
+                size_t message_size) {
     static struct book *prepared;
     struct trial trial = {unit, {NULL, unit->storage, unit->durability, 0}, path_of(folder, "base"), NULL};
     struct check check = {&trial.work, -1, 1};
@@ -121,7 +124,9 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
             add_up();
             tried++;
             if (!book->failure[0]) check_store(&check), count(CHECKS, 1);
-            if (book->failure[0]) snprintf(message, message_size, "%s, %s from call %ld of %ld (%s of %s): %s", kind->name, kind->times == 1 ? "once" : "on", at, calls, call_name(faults->fired_kind), faults->fired_path, book->failure);
+            if (book->failure[0])
+                snprintf(message, message_size, "%s, %s from call %ld of %ld (%s of %s): %s", kind->name, kind->times == 1 ? "once" : "on",
+                         at, calls, call_name(faults->fired_kind), faults->fired_path, book->failure);
             /* All the time, from the first call on: once is enough. */
             if (kind->action == FAULT_SHORT && kind->times > 1) break;
         }
@@ -138,7 +143,11 @@ static int wants(const struct unit *unit) {
 }
 
 int main(int argc, char **argv) {
-    static const struct test errors = {
-        "Failing calls", {"faults injected", "errors told", "of these unknown outcomes", "calls repeated", "stores looked at"}, 0, wants, test};
+    static const struct test errors = { "Failing calls",
+                                        { "faults injected", "errors told", "of these unknown outcomes", "calls repeated",
+                                          "stores looked at" },
+                                        0,
+                                        wants,
+                                        test };
     return test_main(&errors, argc, argv);
 }

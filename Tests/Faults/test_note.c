@@ -2,8 +2,8 @@
  * Where a coordinator is, after its process was killed, or its note was damaged.
  *
  * A coordinator saves numbers, one after another, and moves back in time in between. Its process is killed at every call that changes
- * something, before, within and after it, and by others at any moment. At the next opening the current version is the one acknowledged last,
- * or the one that was being made current. Then the two slots of the note are cut off, mixed and overwritten.
+ * something, before, within and after it, and by others at any moment. At the next opening the current version is the one acknowledged
+ * last, or the one that was being made current. Then the two slots of the note are cut off, mixed and overwritten.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -52,7 +52,8 @@ static void fail(const char *format, long a, long b) {
 
 static int works(llvs_status status, llvs_error *error) {
     if (status == LLVS_OK) return 1;
-    if (!shared->failure[0]) snprintf(shared->failure, sizeof shared->failure, "%s: %s", llvs_status_name(status), llvs_error_message(error));
+    if (!shared->failure[0])
+        snprintf(shared->failure, sizeof shared->failure, "%s: %s", llvs_status_name(status), llvs_error_message(error));
     llvs_error_free(error);
     return 0;
 }
@@ -137,8 +138,10 @@ static void look(void *payload) {
     if (!coordinator) return;
     long number = number_of(coordinator);
     if (number != first && number != second) fail("it is at %ld, after %ld was acknowledged", number, first);
-    if (works(llvs_coordinator_missing_version(coordinator, &missing, &error), error) && missing.size) fail("a version is missing: %ld %ld", first, second);
-    if (save(coordinator, 1000, NULL) && number_of(coordinator) != 1000) fail("it does not go on from %ld, but is at %ld", number, number_of(coordinator));
+    if (works(llvs_coordinator_missing_version(coordinator, &missing, &error), error) && missing.size)
+        fail("a version is missing: %ld %ld", first, second);
+    if (save(coordinator, 1000, NULL) && number_of(coordinator) != 1000)
+        fail("it does not go on from %ld, but is at %ld", number, number_of(coordinator));
     close_it(coordinator);
     if (!(coordinator = open_it())) return;
     if (number_of(coordinator) != 1000) fail("after %ld it went on, and is at %ld when it is opened again", number, number_of(coordinator));
@@ -228,7 +231,8 @@ static void kill_at_any_moment(const char *base, const struct shared *prepared, 
 }
 
 /* The note after `PREPARED` saves, with bytes of it replaced; where the coordinator is then. */
-static int with_note(const char *base, const struct shared *prepared, const uint8_t *bytes, uint64_t size, long a, long b, const char *doing, long at) {
+static int with_note(const char *base, const struct shared *prepared, const uint8_t *bytes, uint64_t size, long a, long b,
+                     const char *doing, long at) {
     char *path;
     begin(base, prepared);
     path = path_of(root, place->note);
@@ -304,7 +308,8 @@ int main(int argc, char **argv) {
             make_folder(base);
             memset(shared, 0, sizeof *shared);
             root = base;
-            if (run_in_child(prepare, NULL, 120) != 0 || shared->failure[0] || shared->acknowledged != PREPARED) broken("cannot prepare: %s", shared->failure);
+            if (run_in_child(prepare, NULL, 120) != 0 || shared->failure[0] || shared->acknowledged != PREPARED)
+                broken("cannot prepare: %s", shared->failure);
             prepared = *shared;
             root = path_of(top, "run");
             kill_at_every_call(base, &prepared);

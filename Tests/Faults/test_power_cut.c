@@ -47,7 +47,8 @@ static void run(void *payload) {
 static void survive(void *payload) {
     struct trial *trial = payload;
     struct client client = client_open(&trial->work, "store", LLVS_DURABILITY_FULL);
-    client_make(&client, "survivor", NULL, put("s", 91, 100), put("v", 92, trial->unit->workload->has_large_values ? (1 << 20) + 5 : 10), no_change);
+    client_make(&client, "survivor", NULL, put("s", 91, 100), put("v", 92, trial->unit->workload->has_large_values ? (1 << 20) + 5 : 10),
+                no_change);
     client_close(&client);
 }
 
@@ -157,7 +158,12 @@ static int look_at_cut(struct plan *plan) {
         reset(plan);
         for (size_t i = 0; i < n; i++) {
             uint64_t die = random_below(random, 8);
-            script_set(plan->script, i, die < 4 ? FATE_ALL : die < 6 ? FATE_NONE : die < 7 ? FATE_LENGTH : FATE_SECTORS, random_next(random));
+            script_set(plan->script, i,
+                       die < 4   ? FATE_ALL
+                       : die < 6 ? FATE_NONE
+                       : die < 7 ? FATE_LENGTH
+                                 : FATE_SECTORS,
+                       random_next(random));
         }
         if (tried(plan)) return 1;
     }
@@ -187,7 +193,8 @@ static int look_at_recording(struct trial *trial, const struct tree *base, long 
         cuts++;
         if (look_at_cut(&plan)) {
             is_bad = 1;
-            snprintf(trial->what + strlen(trial->what), sizeof trial->what - strlen(trial->what), "cut after call %ld of %ld", cut, faults->op_count);
+            snprintf(trial->what + strlen(trial->what), sizeof trial->what - strlen(trial->what), "cut after call %ld of %ld", cut,
+                     faults->op_count);
         }
     }
     if (!lies) count(CUTS, cuts);
@@ -279,7 +286,8 @@ static int after_a_kill(struct trial *trial, long budget) {
 
 static int wants(const struct unit *unit) { return unit->workload->for_power_cuts; }
 
-static int test(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message, size_t message_size) {
+static int test(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message,
+                size_t message_size) {
     static struct book *prepared, *after;
     struct trial trial;
     long before = totals->count[OUTCOMES];
@@ -319,7 +327,11 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
 }
 
 int main(int argc, char **argv) {
-    static const struct test power_cut = {
-        "Power cut", {"outcomes looked at", "recordings", "cuts", "syncs failed", "kills before the cut", "versions made again"}, 1, wants, test};
+    static const struct test power_cut = { "Power cut",
+                                           { "outcomes looked at", "recordings", "cuts", "syncs failed", "kills before the cut",
+                                             "versions made again" },
+                                           1,
+                                           wants,
+                                           test };
     return test_main(&power_cut, argc, argv);
 }

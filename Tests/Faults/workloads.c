@@ -21,7 +21,8 @@ static void chain(struct client *client, const char *name, const char *predecess
     if (predecessor) snprintf(last, ID_SIZE, "%s", predecessor);
     for (int i = 1; i <= count; i++) {
         snprintf(id, ID_SIZE, "%s-%d", name, i);
-        client_make(client, id, i == 1 ? predecessor : last, put("k", (uint64_t)i * 7919 + (uint64_t)name[0], 40), i == 1 ? put(name, 5, 10) : no_change, no_change);
+        client_make(client, id, i == 1 ? predecessor : last, put("k", (uint64_t)i * 7919 + (uint64_t)name[0], 40),
+                    i == 1 ? put(name, 5, 10) : no_change, no_change);
         snprintf(last, ID_SIZE, "%s", id);
     }
 }
@@ -280,7 +281,8 @@ static void build_on_others(const struct work *work) {
 /* Theirs has large values outside of its records. */
 static void build_on_others_large(const struct work *work) {
     struct client theirs = client_open(work, "store", LLVS_DURABILITY_NORMAL);
-    client_make(&theirs, "theirs-1", "old-2", put("t", 75, work->storage == LLVS_STORAGE_FILE ? (1 << 20) + 9 : 66000), no_change, no_change);
+    client_make(&theirs, "theirs-1", "old-2", put("t", 75, work->storage == LLVS_STORAGE_FILE ? (1 << 20) + 9 : 66000), no_change,
+                no_change);
     struct client ours = client_open(work, "store", work->durability);
     client_make(&ours, "ours-1", "theirs-1", put("o", 76, 100), no_change, no_change);
     client_expect_all(&ours);

@@ -101,7 +101,12 @@ def snapshot(folder: Path, *, chunk_id: str | None = None, **claims: Any) -> Pat
     id = str(uuid.uuid4()).upper()
 
     def entry(name: str, *predecessors: str) -> bytes:
-        version = {"identifier": name, "timestamp": 7e8, "metadata": [], "predecessors": dict(zip(("idOfFirst", "idOfSecond"), predecessors))}
+        version = {
+            "identifier": name,
+            "timestamp": 7e8,
+            "metadata": [],
+            "predecessors": dict(zip(("idOfFirst", "idOfSecond"), predecessors)),
+        }
         if not predecessors:
             del version["predecessors"]
         file = json.dumps({"version": version}).encode()

@@ -292,7 +292,14 @@ def snapshot(folder: Path, *entries: tuple[str, Sequence[str], dict[str, bytes],
     place = folder / "snapshots" / "llvs-v1"
     place.mkdir(parents=True, exist_ok=True)
     (place / "chunk-000").write_bytes(chunk)
-    manifest = {"snapshotId": name, "format": "llvs-v1", "createdAt": 7e8, "latestVersionId": entries[-1][0], "versionCount": len(entries), "chunkCount": 1}
+    manifest = {
+        "snapshotId": name,
+        "format": "llvs-v1",
+        "createdAt": 7e8,
+        "latestVersionId": entries[-1][0],
+        "versionCount": len(entries),
+        "chunkCount": 1,
+    }
     manifest |= {"totalSize": len(chunk), "chunkDigests": [hashlib.sha256(chunk).hexdigest()]}
     (place / "manifest.json").write_text(json.dumps(manifest))
     return folder
@@ -305,7 +312,12 @@ WAITS = llvs.ErrorCode.MISSING_PREDECESSOR
 @pytest.mark.parametrize("id", ["0D857AF1-E80E-8964-ADA3-9A11E10F965E", "0d857af1-e80e-8964-ada3-9a11e10f965e", ROOT_ID])
 def test_a_snapshot_with_a_forged_version(folder: Path, id: str) -> None:
     """It costs that version and what builds on it, by name, and nothing else. Twins by case are restored."""
-    forged: list[Entry] = [("first", (), {"a": b"1"}, 1.0), (id, (), {"a": b"evil"}, 2.0), ("behind", (id,), {}, 3.0), ("far", ("first", "behind"), {}, 4.0)]
+    forged: list[Entry] = [
+        ("first", (), {"a": b"1"}, 1.0),
+        (id, (), {"a": b"evil"}, 2.0),
+        ("behind", (id,), {}, 3.0),
+        ("far", ("first", "behind"), {}, 4.0),
+    ]
     with llvs.Store(storage="memory") as store:
         restored = store.restore_snapshot(snapshot(folder, *forged, ("second", ("first",), {"b": b"1"}, 5.0)))
         assert restored is not None
@@ -326,7 +338,11 @@ def test_a_snapshot_with_a_forged_version_and_the_genuine_one(folder: Path, wher
     genuine: Entry = ("0D857AF1-E80E-8964-ADA3-9A11E10F965E", (), {}, 0.0)
     forged: Entry = (genuine[0], (), {"a": b"evil"}, 2.0)
     on_it: Entry = ("on-it", (genuine[0],), {"b": b"1"}, 3.0)
-    entries = {"before it": [forged, genuine, on_it], "behind it": [genuine, on_it, forged], "on both sides of it": [forged, genuine, forged, on_it]}
+    entries = {
+        "before it": [forged, genuine, on_it],
+        "behind it": [genuine, on_it, forged],
+        "on both sides of it": [forged, genuine, forged, on_it],
+    }
     with llvs.Store(storage="memory") as store:
         if where in entries:
             order = entries[where]
@@ -348,8 +364,12 @@ def test_a_snapshot_with_a_forged_version_and_the_genuine_one(folder: Path, wher
 def test_a_snapshot_with_a_merge_of_another_time(folder: Path) -> None:
     """The digest of merges as they were made before does not cover their time, which is looked at all the same."""
     a, b = "a", "b"
-    digest = hashlib.sha256(b"llvs merge 1\0" + b"\2" + b"".join(struct.pack("<H", 1) + id.encode() for id in (b, a)) + struct.pack("<II", 0, 0)).digest()
-    merge = str(uuid.UUID(bytes=digest[:6] + bytes([digest[6] & 15 | 128]) + digest[7:8] + bytes([digest[8] & 63 | 128]) + digest[9:16])).upper()
+    digest = hashlib.sha256(
+        b"llvs merge 1\0" + b"\2" + b"".join(struct.pack("<H", 1) + id.encode() for id in (b, a)) + struct.pack("<II", 0, 0)
+    ).digest()
+    merge = str(
+        uuid.UUID(bytes=digest[:6] + bytes([digest[6] & 15 | 128]) + digest[7:8] + bytes([digest[8] & 63 | 128]) + digest[9:16])
+    ).upper()
     entries: list[Entry] = [(a, (), {}, 1.0), (b, (), {}, 2.0), (merge, (b, a), {}, 5.0), ("behind", (merge,), {}, 6.0)]
     with llvs.Store(storage="memory") as store:
         restored = store.restore_snapshot(snapshot(folder / "forged", *entries))
@@ -385,7 +405,9 @@ def test_a_snapshot_needs_no_empty_root(folder: Path) -> None:
 
 @pytest.mark.parametrize("which", ["a head", "one that others build on"])
 def test_a_store_of_another_implementation(tmp_path: Path, which: str) -> None:
-    """Imported, a version under an id that is computed is taken only when it is what the id says; else it costs that and what builds on it."""
+    """Imported, a version under an id that is computed is taken only when it is what the id says; else it costs that and what builds on
+    it.
+    """
     source, forged = VECTORS / "interchange" / "store", tmp_path / "forged"
     with llvs.Store(storage="memory") as store:
         store.import_store(source)

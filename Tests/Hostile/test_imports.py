@@ -88,7 +88,11 @@ def test_the_copy_is_for_us_alone(tmp_path: Path, theirs: Path) -> None:
             assert not store.import_store(theirs, decode=decode).problems
     finally:
         os.umask(before)
-    assert seen and {mode for name, mode in seen if ".import-" in name} == {0o700} and {mode for name, mode in seen if ".import-" not in name} == {0o600}
+    assert (
+        seen
+        and {mode for name, mode in seen if ".import-" in name} == {0o700}
+        and {mode for name, mode in seen if ".import-" not in name} == {0o600}
+    )
     assert not list(tmp_path.glob("*.import-*"))
 
 
@@ -97,7 +101,10 @@ def test_the_copy_is_for_us_alone(tmp_path: Path, theirs: Path) -> None:
 def test_a_lease_is_not_waited_for(theirs: Path, file: str) -> None:
     place = theirs / "values" / file
     place.touch()
-    script = "import fcntl, os, signal, sys; signal.signal(signal.SIGIO, signal.SIG_IGN); f = os.open(sys.argv[1], os.O_RDWR); fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_WRLCK); print(flush=True); sys.stdin.read()"
+    script = (
+        "import fcntl, os, signal, sys; signal.signal(signal.SIGIO, signal.SIG_IGN); f = os.open(sys.argv[1], os.O_RDWR); fcntl.fcntl(f,"
+        " fcntl.F_SETLEASE, fcntl.F_WRLCK); print(flush=True); sys.stdin.read()"
+    )
     owner = subprocess.Popen([sys.executable, "-c", script, str(place)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert owner.stdin and owner.stdout
     owner.stdout.readline()
@@ -122,7 +129,10 @@ def test_claimed_sizes_cost_nothing(tmp_path: Path, theirs: Path) -> None:
     [
         "CREATE TABLE Zone (key TEXT NOT NULL, version TEXT NOT NULL, data BLOB)",
         "CREATE TABLE Zone (key TEXT NOT NULL, version TEXT NOT NULL, data BLOB); CREATE INDEX i ON Zone (key, version)",
-        "CREATE TABLE Zone (key TEXT NOT NULL, version TEXT NOT NULL, data BLOB); CREATE UNIQUE INDEX i ON Zone (key, version) WHERE version > '1'",
+        (
+            "CREATE TABLE Zone (key TEXT NOT NULL, version TEXT NOT NULL, data BLOB); CREATE UNIQUE INDEX i ON Zone (key, version) WHERE"
+            " version > '1'"
+        ),
         "CREATE TABLE Zone (key TEXT COLLATE NOCASE, version TEXT, data BLOB, PRIMARY KEY (key, version))",
         "CREATE TABLE Zone (key TEXT PRIMARY KEY, version TEXT NOT NULL, data BLOB)",
         "CREATE TABLE Zone (key TEXT, version TEXT, data BLOB, more BLOB, PRIMARY KEY (key, version))",
@@ -139,14 +149,19 @@ def test_other_tables_are_refused(theirs: Path, table: str) -> None:
 def test_computed_values_are_not_computed(theirs: Path) -> None:
     (theirs / "values" / "zone.sqlite").unlink()
     connection = sqlite3.connect(theirs / "values" / "zone.sqlite")
-    connection.executescript("CREATE TABLE Zone (key TEXT, version TEXT, data BLOB AS (zeroblob(900000000)) VIRTUAL, PRIMARY KEY (key, version))")
+    connection.executescript(
+        "CREATE TABLE Zone (key TEXT, version TEXT, data BLOB AS (zeroblob(900000000)) VIRTUAL, PRIMARY KEY (key, version))"
+    )
     connection.execute("INSERT INTO Zone (key, version) VALUES ('a', ?)", (VERSION,))
     connection.commit()
     connection.close()
     refuses(theirs, "without a table", llvs.ErrorCode.NOT_A_STORE)
 
 
-@pytest.mark.parametrize("table", [ZONE + " WITHOUT ROWID", "CREATE TABLE Zone (key TEXT, version TEXT, data BLOB); CREATE UNIQUE INDEX i ON Zone (version, key)"])
+@pytest.mark.parametrize(
+    "table",
+    [ZONE + " WITHOUT ROWID", "CREATE TABLE Zone (key TEXT, version TEXT, data BLOB); CREATE UNIQUE INDEX i ON Zone (version, key)"],
+)
 def test_other_ways_to_say_the_same(tmp_path: Path, theirs: Path, table: str) -> None:
     fill(theirs / "values", table, "a", b"1")
     imports(theirs, tmp_path / "store")

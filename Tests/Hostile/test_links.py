@@ -60,7 +60,9 @@ def test_linked_sub_folders_are_neither_read_nor_written(tmp_path: Path, private
         assert [version.id for version in store.history()] == [own.id]
     assert files(private) == before
     # What a peer has of it now: nothing of the other exchange.
-    assert not any(b"nobody" in data or b"secret" in data for path, data in files(shared).items() if not (shared / path.split("/")[0]).is_symlink())
+    assert not any(
+        b"nobody" in data or b"secret" in data for path, data in files(shared).items() if not (shared / path.split("/")[0]).is_symlink()
+    )
 
 
 def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
@@ -218,7 +220,10 @@ def test_pipes_hold_nobody_up(tmp_path: Path) -> None:
         store.make_version(None, insert={f"k{i}": b"v" for i in range(5_000)})
     pipes(
         *(shared / name for name in ("versions/A", "changes/A", "tmp/A", "snapshots/manifest.json", "snapshots/llvs-v1/manifest.json")),
-        *(path / name for name in ("llvs-store", "segments/" + "0" * 32 + ".seg", "segments/" + "1" * 32 + ".seg", "blobs/" + "0" * 32 + ".blob")),
+        *(
+            path / name
+            for name in ("llvs-store", "segments/" + "0" * 32 + ".seg", "segments/" + "1" * 32 + ".seg", "blobs/" + "0" * 32 + ".blob")
+        ),
         *(path / "cache" / file.name for file in list((path / "cache").iterdir()) + [Path("coordinator-x.note")]),
     )
 

@@ -47,7 +47,9 @@ def use(path: Path, **options: Any) -> dict[str, int]:
             head = store.make_version(head, insert={"a": str(i).encode()})
     found |= modes(path)
     names = " ".join(found)
-    assert all(part in names for part in (["segments", "blobs", ".cache", ".note", "llvs-store"] if kind == "file" else ["-wal", "-shm", ".note"])), names
+    assert all(
+        part in names for part in (["segments", "blobs", ".cache", ".note", "llvs-store"] if kind == "file" else ["-wal", "-shm", ".note"])
+    ), names
     return found
 
 

@@ -114,7 +114,9 @@ def test_a_manifest_of_millions_of_chunks(folder: Path, notes: llvs.Coordinator)
     (folder / HERE / "manifest.json").write_text(body)
     assert not notes.sync().before.problems
     assert bootstrapped(folder) == {"a": b"1"}
-    (folder / "snapshots" / "manifest.json").write_text(json.dumps({"snapshotId": "x", "format": "other", "createdAt": 1, "chunkDigests": [["any"], 1]}))
+    (folder / "snapshots" / "manifest.json").write_text(
+        json.dumps({"snapshotId": "x", "format": "other", "createdAt": 1, "chunkDigests": [["any"], 1]})
+    )
     assert not notes.sync().before.problems
     assert bootstrapped(folder) == {"a": b"1"}
 

@@ -41,7 +41,15 @@ def frame(id: bytes, offset: int, record: bytes) -> bytes:
 def record(id: str, *changes: tuple[bytes, bytes]) -> bytes:
     """A root that inserts values of at most 127 bytes."""
     table, bodies = inserts(id, list(changes))
-    header = bytes([len(id)]) + id.encode() + b"\0" + struct.pack("<d", 1.0) + varint(sum(len(value) for _, value in changes)) + varint(len(changes)) + b"\1\0\0\0"
+    header = (
+        bytes([len(id)])
+        + id.encode()
+        + b"\0"
+        + struct.pack("<d", 1.0)
+        + varint(sum(len(value) for _, value in changes))
+        + varint(len(changes))
+        + b"\1\0\0\0"
+    )
     start = struct.pack("<BBHIQQ", 1, 0, 0, len(header), len(table), len(bodies))
     return start + struct.pack("<I", reader.checksum(start, header)) + header + table + bodies
 

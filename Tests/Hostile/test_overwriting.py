@@ -111,14 +111,20 @@ def test_a_sent_file_is_overwritten(folder: Path, kind: str, is_open: bool) -> N
 
 
 def test_what_another_wrote_is_left_alone(folder: Path) -> None:
-    """The same version in other words stays as it is; so do two versions under one id of the caller's, of which nobody knows the right one."""
+    """The same version in other words stays as it is; so do two versions under one id of the caller's, of which nobody knows the right
+    one.
+    """
     with llvs.Store(storage="memory") as store:
         id = store.make_version(insert={"a": b"1"}).id
         store.make_version(insert={"b": b"1"}, id="note", root=True)
         send(store, folder)
         said = json.loads((folder / "versions" / id).read_bytes())
         del said["version"]["digest"]
-        publish(folder, id, (json.dumps(said, indent=1).encode(), json.dumps(json.loads((folder / "changes" / id).read_bytes()), indent=1).encode()))
+        publish(
+            folder,
+            id,
+            (json.dumps(said, indent=1).encode(), json.dumps(json.loads((folder / "changes" / id).read_bytes()), indent=1).encode()),
+        )
         publish(folder, "note", files_of("note", (), {"b": b"2"}))
         assert not send(store, folder).versions
         with llvs.Exchange(store, folder) as exchange:

@@ -1,4 +1,6 @@
-"""What a Python program hands in is taken once, exactly as it is: no object that tells two stories reads or writes memory that is not its own."""
+"""What a Python program hands in is taken once, exactly as it is: no object that tells two stories reads or writes memory that is not its
+own.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def lying_str(size: int, text: str) -> str:
 @pytest.mark.parametrize("size", LIES)
 def test_bytes_that_lie_about_their_size(store: llvs.Store, size: int) -> None:
     data = lying_bytes(size)
-    version = store.make_version(insert={"a": data, "b": bytearray(SECRET)}, changes=[llvs.Change.insert("c", data), llvs.Change(llvs.ChangeKind.INSERT, "d", data)])
+    version = store.make_version(
+        insert={"a": data, "b": bytearray(SECRET)}, changes=[llvs.Change.insert("c", data), llvs.Change(llvs.ChangeKind.INSERT, "d", data)]
+    )
     version = store.make_version(version, insert=[("e", data)], update={"f": iter([data, data])})
     assert dict(store.at(version)) == {**dict.fromkeys("abcde", SECRET), "f": SECRET * 2}
 
@@ -83,7 +87,9 @@ def test_text_that_lies_about_its_length(store: llvs.Store, size: int) -> None:
     def lie(text: str) -> str:
         return lying_str(size, text)
 
-    first = store.make_version(insert={lie("a"): b"1", lie("b"): b"2"}, metadata={lie("key"): lie("text")}, branch=lie("main"), id=lie("first"))
+    first = store.make_version(
+        insert={lie("a"): b"1", lie("b"): b"2"}, metadata={lie("key"): lie("text")}, branch=lie("main"), id=lie("first")
+    )
     assert (first.id, first.branch, first.metadata["key"]) == ("first", "main", "text")
     assert store.value(lie("a"), at=lie("first")) == llvs.Value("a", b"1", "first")
     assert [value and value.data for value in store.values([lie("a"), lie("b"), lie("c")], at=first)] == [b"1", b"2", None]
@@ -333,7 +339,11 @@ class LyingStorage(llvs.DictStorage):
         places = super().append(records)
         if self.what == "more places":
             return Places(len(places), [*places] * 100_000)
-        return [-1] if self.what == "place below zero" else [1 << 64] if self.what == "large place" else ["0"] if self.what == "text" else places
+        return (
+            [-1]
+            if self.what == "place below zero"
+            else [1 << 64] if self.what == "large place" else ["0"] if self.what == "text" else places
+        )
 
     def scan(self, mark: int, report: Any) -> Any:
         self.report = report
@@ -352,7 +362,18 @@ class LyingStorage(llvs.DictStorage):
 
 
 @pytest.mark.parametrize(
-    "what", ["more places", "place below zero", "large place", "text", "long record", "record of numbers", "size below zero", "mark below zero", "short read"]
+    "what",
+    [
+        "more places",
+        "place below zero",
+        "large place",
+        "text",
+        "long record",
+        "record of numbers",
+        "size below zero",
+        "mark below zero",
+        "short read",
+    ],
 )
 def test_a_storage_that_lies(what: str) -> None:
     storage = LyingStorage(what)
@@ -413,7 +434,12 @@ def test_a_path_that_lies(tmp_path: Path) -> None:
             return self.path
 
     inside = tmp_path / "store.llvs"
-    for path in (lying_bytes(1 << 40, os.fsencode(inside)), Place(lying_bytes(3, os.fsencode(inside))), lying_str(0, str(inside)), Place(lying_str(99, str(inside)))):
+    for path in (
+        lying_bytes(1 << 40, os.fsencode(inside)),
+        Place(lying_bytes(3, os.fsencode(inside))),
+        lying_str(0, str(inside)),
+        Place(lying_str(99, str(inside))),
+    ):
         with llvs.Store(path) as store:
             assert store.path == str(inside)
 

@@ -36,7 +36,9 @@ def moved_away(folder: Path) -> None:
 
 
 # Where large values that were acknowledged at `normal` are only moved away, closing tells of them.
-@pytest.mark.parametrize("change, durability", [(put_anew, "full"), (put_anew, "normal"), (replaced, "full"), (replaced, "normal"), (moved_away, "full")])
+@pytest.mark.parametrize(
+    "change, durability", [(put_anew, "full"), (put_anew, "normal"), (replaced, "full"), (replaced, "normal"), (moved_away, "full")]
+)
 @pytest.mark.parametrize("name", ["segments", "blobs"])
 def test_what_is_acknowledged_is_there(tmp_path: Path, name: str, change: Callable[[Path], None], durability: str) -> None:
     path = tmp_path / "store"
@@ -241,7 +243,9 @@ def test_a_linked_note_is_not_written(tmp_path: Path, kind: str) -> None:
     assert (tmp_path / "kept").read_bytes() == kept
 
 
-@pytest.mark.parametrize("file_mode, expected", [(0o600, 0o600), (0o644, 0o600), (0o640, 0o600), (0o660, 0o660), (0o664, 0o660), (0o666, 0o666)])
+@pytest.mark.parametrize(
+    "file_mode, expected", [(0o600, 0o600), (0o644, 0o600), (0o640, 0o600), (0o660, 0o660), (0o664, 0o660), (0o666, 0o666)]
+)
 def test_who_may_only_read_cannot_lock_the_note(tmp_path: Path, file_mode: int, expected: int) -> None:
     before = os.umask(0)
     try:

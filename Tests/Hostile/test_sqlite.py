@@ -89,9 +89,18 @@ def test_a_journal_that_comes_later_deletes_nothing(tmp_path: Path, database: Pa
         "ALTER TABLE records ADD COLUMN more GENERATED ALWAYS AS (zeroblob(1000000000)) VIRTUAL",
         "ALTER TABLE chunks RENAME TO pieces",
         "DROP TABLE caches",
-        "DROP TABLE records; CREATE VIEW records AS WITH RECURSIVE x(seq, length, checksum, first, data) AS (SELECT 1, 1, 1, 1, 1 UNION ALL SELECT seq + 1, 1, 1, 1, 1 FROM x) SELECT * FROM x",
-        "DROP TABLE records; CREATE TABLE records(seq INTEGER PRIMARY KEY, length INTEGER NOT NULL, checksum INTEGER NOT NULL, first INTEGER, data BLOB, CHECK (length < 5))",
-        "DROP TABLE records; CREATE TABLE records(seq INTEGER PRIMARY KEY, length INTEGER NOT NULL, checksum INTEGER NOT NULL DEFAULT (randomblob(9)), first INTEGER, data BLOB)",
+        (
+            "DROP TABLE records; CREATE VIEW records AS WITH RECURSIVE x(seq, length, checksum, first, data) AS (SELECT 1, 1, 1, 1, 1 UNION"
+            " ALL SELECT seq + 1, 1, 1, 1, 1 FROM x) SELECT * FROM x"
+        ),
+        (
+            "DROP TABLE records; CREATE TABLE records(seq INTEGER PRIMARY KEY, length INTEGER NOT NULL, checksum INTEGER NOT NULL, first"
+            " INTEGER, data BLOB, CHECK (length < 5))"
+        ),
+        (
+            "DROP TABLE records; CREATE TABLE records(seq INTEGER PRIMARY KEY, length INTEGER NOT NULL, checksum INTEGER NOT NULL DEFAULT"
+            " (randomblob(9)), first INTEGER, data BLOB)"
+        ),
         "DROP TABLE caches; CREATE TABLE caches(name TEXT PRIMARY KEY, checksum INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID",
         "CREATE VIRTUAL TABLE more USING fts5(x)",
         "PRAGMA application_id = 1",
@@ -124,13 +133,19 @@ def test_a_new_database_is_as_sqlite_makes_one(tmp_path: Path) -> None:
     assert here.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert here.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     schema = here.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall()
-    numbers = [here.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version", "encoding", "page_size", "page_count")]
+    numbers = [
+        here.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version", "encoding", "page_size", "page_count")
+    ]
     here.close()
     there = sqlite3.connect(tmp_path / "there.db")
     there.executescript(";".join(row[4] for row in schema if row[4]))
     there.executescript("PRAGMA application_id = 0x4C4C5653; PRAGMA user_version = 1")
-    assert there.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall() == sorted(schema, key=lambda row: (row[2] == "caches", row[3]))
-    assert numbers == [there.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version", "encoding", "page_size", "page_count")]
+    assert there.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall() == sorted(
+        schema, key=lambda row: (row[2] == "caches", row[3])
+    )
+    assert numbers == [
+        there.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version", "encoding", "page_size", "page_count")
+    ]
     there.close()
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".new"] == []
 

@@ -6,13 +6,17 @@ import LLVSTestSupport
     private func decode(_ text: String) -> [UInt8]? { Array(text.utf8).withUnsafeBytes(Base64.decode) }
 
     /// RFC 4648, section 10.
-    @Test(arguments: [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy")])
+    @Test(arguments: [
+        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
+    ])
     func vectorsOfTheStandard(_ plain: String, _ text: String) {
         #expect(String(decoding: Base64.encode(Array(plain.utf8)), as: UTF8.self) == text)
         #expect(decode(text) == Array(plain.utf8))
     }
 
-    @Test(arguments: ["Zg", "Zg=", "Z===", "====", "Zg==Zg==", "Zh==", "Zm9=", "Zm8-", "Zm8_", "Zm 8", "Zm8=\n", "Z=8=", "=Zm8", "Zm9vé", "Zg==="])
+    @Test(arguments: [
+        "Zg", "Zg=", "Z===", "====", "Zg==Zg==", "Zh==", "Zm9=", "Zm8-", "Zm8_", "Zm 8", "Zm8=\n", "Z=8=", "=Zm8", "Zm9vé", "Zg===",
+    ])
     func refusesWhatIsNot(_ text: String) { #expect(decode(text) == nil, "\(text)") }
 
     @Test func roundTripsAllLengths() {

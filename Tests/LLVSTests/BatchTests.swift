@@ -10,7 +10,9 @@ import Testing
     static func data(_ i: Int, _ round: Int = 0) -> [UInt8] {
         let size = [0, 1, 100, 100, 100, 300, 5_000, 9_000][i % 8]
         // Every other one can be deflated.
-        return i % 2 == 0 ? StorageConformance.bytes(seed: UInt64(i + round * 100_000), count: size) : (0..<size).map { UInt8(truncatingIfNeeded: ($0 / 50) ^ i ^ round) }
+        return i % 2 == 0
+            ? StorageConformance.bytes(seed: UInt64(i + round * 100_000), count: size)
+            : (0..<size).map { UInt8(truncatingIfNeeded: ($0 / 50) ^ i ^ round) }
     }
     static func name(_ i: Int) -> String { "value \(i * 7_919 % 100_003)" }
 
@@ -32,14 +34,21 @@ import Testing
         var head = try store.makeVersion(basedOn: nil, changes: (0..<count).map { .insert(try id(Self.name($0)), data: Self.data($0)) }).id
         for round in 1..<40 {
             let i = round * 37 % count
-            head = try store.makeVersion(basedOn: head, changes: [round % 5 == 0 ? .remove(try id(Self.name(i))) : .update(try id(Self.name(i)), data: Self.data(i, round))]).id
+            head = try store.makeVersion(
+                basedOn: head,
+                changes: [round % 5 == 0 ? .remove(try id(Self.name(i))) : .update(try id(Self.name(i)), data: Self.data(i, round))]
+            ).id
         }
         head = try store.makeVersion(basedOn: head, changes: [
             .insert(try id("value 5 large"), data: StorageConformance.bytes(seed: 1, count: 300_000)),
             .insert(try id("value 6 larger"), data: StorageConformance.bytes(seed: 2, count: 1_500_000)),
         ]).id
-        let one = try store.makeVersion(basedOn: head, changes: try (0..<30).map { .insert(try id("value 7 a \($0)"), data: Self.data($0, 50)) }).id
-        let other = try store.makeVersion(basedOn: head, changes: try (0..<30).map { .insert(try id("value 8 b \($0)"), data: Self.data($0, 60)) }).id
+        let one = try store.makeVersion(
+            basedOn: head, changes: try (0..<30).map { .insert(try id("value 7 a \($0)"), data: Self.data($0, 50)) }
+        ).id
+        let other = try store.makeVersion(
+            basedOn: head, changes: try (0..<30).map { .insert(try id("value 8 b \($0)"), data: Self.data($0, 60)) }
+        ).id
         return try store.merge(one, with: other, arbiter: BuiltInArbiter.mostRecentChange).id
     }
 
@@ -49,7 +58,9 @@ import Testing
         return try names.compactMap { try store.value(id($0), at: version) }.sorted { $0.id < $1.id }
     }
 
-    func values(_ batch: ValueBatch) throws -> [Value] { try (0..<batch.count).compactMap { try batch.value($0, id: ValueID(unchecked: batch.id($0))) } }
+    func values(_ batch: ValueBatch) throws -> [Value] {
+        try (0..<batch.count).compactMap { try batch.value($0, id: ValueID(unchecked: batch.id($0))) }
+    }
 
     @Test(arguments: 0..<3) func aBatchIsWhatItsValuesAre(kind: Int) throws {
         let count = 2_500
@@ -93,7 +104,8 @@ import Testing
             for limit in [1, 100, 5_000, 100_000, 3_000_000] {
                 var bytes = 0
                 let fitting = all[start...].prefix { value in defer { bytes += value.data.count }; return bytes < limit }
-                #expect(try values(store.batch(at: head, after: after, limit: .max, byteLimit: limit)) == Array(fitting), "\(start), \(limit)")
+                #expect(
+                    try values(store.batch(at: head, after: after, limit: .max, byteLimit: limit)) == Array(fitting), "\(start), \(limit)")
             }
         }
         try store.close()
@@ -101,7 +113,10 @@ import Testing
 
     @Test func bytesLieAsTheyWereAskedFor() throws {
         let (store, _) = try open(0)
-        let head = try store.makeVersion(basedOn: nil, changes: [.insert(try id("a"), data: [1, 2]), .insert(try id("b\0c"), data: []), .insert(try id("d"), data: [3])]).id
+        let head = try store.makeVersion(
+            basedOn: nil,
+            changes: [.insert(try id("a"), data: [1, 2]), .insert(try id("b\0c"), data: []), .insert(try id("d"), data: [3])]
+        ).id
         let apart = try store.batch(at: head, limit: 10), joined = try store.batch(at: head, limit: 10, isSeparated: false)
         #expect(Array(apart.ids) == Array("a\0b\0c\0d\0".utf8) && Array(apart.data) == [1, 2, 0, 0, 3, 0])
         #expect(Array(joined.ids) == Array(apart.ids) && Array(joined.data) == [1, 2, 3])
@@ -114,7 +129,10 @@ import Testing
         var heads: [VersionID] = []
         do {
             let (store, _) = try open(0)
-            heads.append(try store.makeVersion(basedOn: nil, changes: (0..<count).map { .insert(try id(Self.name($0)), data: ReadPathTests.data($0)) }).id)
+            heads.append(
+                try store.makeVersion(
+                    basedOn: nil, changes: (0..<count).map { .insert(try id(Self.name($0)), data: ReadPathTests.data($0)) }
+                ).id)
             try store.close()
         }
         let head = try #require(heads.last)
@@ -122,7 +140,9 @@ import Testing
         _ = try store.count(at: head)
         let before = storage.reads
         var read = 0, last: ValueID?
-        while case let page = try store.values(at: head, after: last, limit: 1_000), let end = page.last { (read, last) = (read + page.count, end.id) }
+        while case let page = try store.values(at: head, after: last, limit: 1_000), let end = page.last {
+            (read, last) = (read + page.count, end.id)
+        }
         #expect(read == count)
         // 20 pages of 110 KiB: one run each.
         #expect(storage.reads - before <= 2 * 20, "\(storage.reads - before) reads")

@@ -47,7 +47,9 @@ import Testing
         let cache: BlockCache
         init(budget: Int, blockSize: Int = 4_096) { cache = BlockCache(budget: budget, blockSize: blockSize, readers: lock) }
         func read(_ key: BlockKey) -> [UInt8]? { lock.withRead { cache.block(key).map { Array($0) } } }
-        func takeIn(_ key: BlockKey, _ bytes: [UInt8], room: Int? = nil) { bytes.withUnsafeBytes { cache.takeIn(key, $0, room: room ?? bytes.count) } }
+        func takeIn(_ key: BlockKey, _ bytes: [UInt8], room: Int? = nil) {
+            bytes.withUnsafeBytes { cache.takeIn(key, $0, room: room ?? bytes.count) }
+        }
     }
 
     @Test func blocksAreThereUntilTheyAreForgotten() {

@@ -16,7 +16,8 @@ import Testing
                 let new = forged.append(
                     id: id, timestamp: row.timestamp + (change && forgery == .timestamp ? 1 : 0), valueDataSize: row.valueDataSize,
                     first: change && forgery == .predecessor ? row.first - 1 : row.first, second: row.second,
-                    branch: change && forgery == .branch ? BranchName("draft") : history.branch(ordinal), place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount), traits: row.traits)
+                    branch: change && forgery == .branch ? BranchName("draft") : history.branch(ordinal), place: row.place,
+                    checksum: row.checksum, changeCount: Int(row.changeCount), traits: row.traits)
                 if change, forgery == .keys { forged.noteKeys(new, count: 1) { _ in 1 } }
                 forged.publish(new, place: row.place, checksum: row.checksum)
             }
@@ -30,7 +31,9 @@ import Testing
         try withTemporaryDirectory { directory in
             var store = try StoreOnDiskTests.open(kind, directory)
             var last = try store.makeVersion(basedOn: nil, changes: (0..<6_000).map { .insert(try id("v \($0)"), data: [1]) })
-            for i in 0..<1_500 { last = try store.makeVersion(basedOn: last.id, changes: [.update(id("v \(i)"), data: [UInt8(i & 0xFF), 2])]) }
+            for i in 0..<1_500 {
+                last = try store.makeVersion(basedOn: last.id, changes: [.update(id("v \(i)"), data: [UInt8(i & 0xFF), 2])])
+            }
             try store.close()
             store = try StoreOnDiskTests.open(kind, directory)
             #expect(store.cachedVersions == 1_501 && store.maps.checkpoint != nil)
@@ -54,13 +57,19 @@ import Testing
             default: break
             }
             let history = Self.forged(store.dag, forgery)
-            try store.cachePut(Store.historyName, HistoryIndex.encode(history, forgery == .hidden ? nil : store.maps.checkpoint, mark: try #require(store.storage.scanMark()), place: store.storage.currentPlace))
+            try store.cachePut(
+                Store.historyName,
+                HistoryIndex.encode(
+                    history, forgery == .hidden ? nil : store.maps.checkpoint, mark: try #require(store.storage.scanMark()),
+                    place: store.storage.currentPlace))
             try store.storage.close(discarding: false)
 
             store = try StoreOnDiskTests.open(kind, directory)
             #expect(store.cachedRows > 0)
             let damages = try store.verify().damages
-            #expect(damages.map(\.lost) == [.nothing] && damages[0].file.contains(forgery == .map || forgery == .patchedMap ? "map-" : "history"), "\(damages)")
+            #expect(
+                damages.map(\.lost) == [.nothing]
+                    && damages[0].file.contains(forgery == .map || forgery == .patchedMap ? "map-" : "history"), "\(damages)")
             try store.close()
 
             store = try StoreOnDiskTests.open(kind, directory)

@@ -21,7 +21,9 @@ import Testing
             let ids = try Self.ids(count, padding: padding)
             let (store, _, place) = try Self.make(MemoryStorage(), ids)
             var random = SeededRandom(seed: UInt64(count))
-            let orders = [Array(ids.indices), ids.indices.reversed(), ids.indices.shuffled(using: &random), ids.indices.filter { $0 % 97 < 3 }]
+            let orders = [
+                Array(ids.indices), ids.indices.reversed(), ids.indices.shuffled(using: &random), ids.indices.filter { $0 % 97 < 3 },
+            ]
             for isAnew in [false, true] {
                 let table = try ChangeTable(place, anew: isAnew, in: store.records)
                 for order in orders {
@@ -41,7 +43,8 @@ import Testing
         var random = SeededRandom(seed: 3)
         var found = 0, refused = 0
         for round in 0..<2_000 {
-            let i = Int.random(in: ids.indices, using: &random), bits = UInt8.random(in: 1...255, using: &random), at = Int.random(in: 0..<10, using: &random)
+            let i = Int.random(in: ids.indices, using: &random), bits = UInt8.random(in: 1...255, using: &random),
+                at = Int.random(in: 0..<10, using: &random)
             var left = round % 3 == 0 ? 1 : 3
             storage.meddleWithRecords { _, buffer in
                 // What a page begins with: a digit of its first id is another.
@@ -69,7 +72,9 @@ import Testing
     @Test func damagedPagesAreRefused() throws {
         let storage = CountingStorage(MemoryStorage()), ids = try Self.ids(1_000)
         let (store, _, place) = try Self.make(storage, ids)
-        storage.meddleWithRecords { offset, buffer in if offset > 0, buffer.count > RecordTable.firstIDSize { buffer[buffer.count - 3] ^= 1 } }
+        storage.meddleWithRecords { offset, buffer in
+            if offset > 0, buffer.count > RecordTable.firstIDSize { buffer[buffer.count - 3] ^= 1 }
+        }
         #expect(errorCode { _ = try ids[501].bytes.withUnsafeBytes { try store.records.findChange(place, $0) } } == .damaged)
         storage.meddleWithRecords(nil)
         #expect(try ids[501].bytes.withUnsafeBytes { try store.records.findChange(place, $0)?.kind } == .insert)

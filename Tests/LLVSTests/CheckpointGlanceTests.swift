@@ -39,13 +39,17 @@ import Testing
             let bytes = try Self.bytes(of: map), flat = try #require(try FlatMapTests.flatten(map))
             var changes: [[UInt8]: UInt32?] = [:]
             let known = Array(MapTests.contents(map).keys)
-            for key in known where Int.random(in: 0..<4, using: &random) == 0 { changes[key] = .some(Bool.random(using: &random) ? nil : 1_500) }
+            for key in known where Int.random(in: 0..<4, using: &random) == 0 {
+                changes[key] = .some(Bool.random(using: &random) ? nil : 1_500)
+            }
             for _ in 0..<20 { changes[makeKey(&random)] = .some(1_600) }
             let later = MapTests.apply(changes, to: map)
             let patch = try #require(MapPatch.encode(flat, to: later, limit: 10_000))
             for _ in 0..<60 {
                 let key = known.randomElement(using: &random) ?? []
-                for one in [key, Array(key.dropLast()), key + [0], makeKey(&random), Array(changes.keys.randomElement(using: &random) ?? [])] {
+                for one in [
+                    key, Array(key.dropLast()), key + [0], makeKey(&random), Array(changes.keys.randomElement(using: &random) ?? []),
+                ] {
                     #expect(Self.ask(bytes, nil, one) == Self.answer(map, one), "\(alphabet), \(size), \(one)")
                     #expect(Self.ask(bytes, patch, one) == Self.answer(later, one), "\(alphabet), \(size), \(one)")
                 }
@@ -72,7 +76,9 @@ import Testing
         let map = FlatMapTests.map(700, &random, alphabet: alphabet)
         guard let map, map.count >= 256 else { return }
         let whole = try Self.bytes(of: map)
-        let keys = Array(MapTests.contents(map).keys.sorted { $0.lexicographicallyPrecedes($1) }.enumerated().filter { $0.offset % 97 == 0 }.map(\.element))
+        let keys = Array(
+            MapTests.contents(map).keys.sorted { $0.lexicographicallyPrecedes($1) }.enumerated().filter { $0.offset % 97 == 0 }.map(
+                \.element))
         for at in stride(from: alphabet, to: whole.count, by: 5) {
             var bytes = whole
             bytes[at] = [0, 0xFF, whole[at] ^ 1, whole[at] ^ 0x80].filter { $0 != whole[at] }.randomElement(using: &random) ?? 1

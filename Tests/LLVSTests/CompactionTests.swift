@@ -18,7 +18,9 @@ import Testing
         return try FileStorage(path: path ?? self.path, options: options)
     }
 
-    func record(_ number: Int, _ count: Int = 40) -> [UInt8] { Array("V\(number) ".utf8) + StorageConformance.bytes(seed: UInt64(number), count: count) }
+    func record(_ number: Int, _ count: Int = 40) -> [UInt8] {
+        Array("V\(number) ".utf8) + StorageConformance.bytes(seed: UInt64(number), count: count)
+    }
 
     /// One segment for each record.
     @discardableResult func fill(_ numbers: Range<Int>, _ path: String? = nil, sealed: Bool = true, size: Int = 40) throws -> [[UInt8]] {
@@ -61,7 +63,9 @@ import Testing
         try storage.close(discarding: true)
         return records
     }
-    @discardableResult func compact(_ path: String? = nil, _ change: (inout FileStorage.Options) -> Void = { _ in }) throws -> CompactionReport {
+    @discardableResult func compact(_ path: String? = nil, _ change: (inout FileStorage.Options) -> Void = { _ in }) throws
+        -> CompactionReport
+    {
         let storage = try open(path, change)
         defer { try? storage.close(discarding: true) }
         _ = try StorageConformance.scan(storage)
@@ -331,7 +335,9 @@ import Testing
             var system = FileSystem()
             system.pwrite = { [self] (fd, bytes, offset) throws(Errno) in
                 do throws(Errno) { try step() } catch {
-                    if lock.withLock({ left == -1 }) { _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes[0..<bytes.count / 2]), at: offset) }
+                    if lock.withLock({ left == -1 }) {
+                        _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes[0..<bytes.count / 2]), at: offset)
+                    }
                     throw error
                 }
                 // In small pieces, so that there are many points to stop at.
@@ -396,7 +402,9 @@ import Testing
             nonisolated(unsafe) var count = 0
             let control = OperationControl(progress: { [calls] _ in lock.withLock { count += 1; return count != calls + 1 } })
             var isStopped = false
-            do { _ = try storage.compact(.request, control) } catch let error as StoreError where error.code == .cancelled { isStopped = true }
+            do { _ = try storage.compact(.request, control) } catch let error as StoreError where error.code == .cancelled {
+                isStopped = true
+            }
             try storage.close(discarding: true)
             #expect(try records(copied) == all)
             let isOver = lock.withLock { count <= calls }
@@ -423,7 +431,11 @@ import Testing
                 nonisolated(unsafe) var count = 0
                 let control = OperationControl(progress: { [step] _ in
                     guard lock.withLock({ count += 1; return count == step }) else { return true }
-                    if inPlace { #expect(truncate(file, 3_500) == 0) } else { #expect(throws: Never.self) { try write(Array(whole.prefix(3_500)), to: file) } }
+                    if inPlace {
+                        #expect(truncate(file, 3_500) == 0)
+                    } else {
+                        #expect(throws: Never.self) { try write(Array(whole.prefix(3_500)), to: file) }
+                    }
                     return true
                 })
                 let report = try storage.compact(.request, control)
@@ -509,7 +521,9 @@ import Testing
         let fine = Origin(id: id, length: 1_000, sealed: true, from: 64, size: 900, at: 100)
         #expect(Origin.encode([fine]).withUnsafeBytes { Origin.decode($0, available: 1_000) } == [fine])
         #expect(Origin.encode([fine]).withUnsafeBytes { Origin.decode($0, available: 999) } == nil)
-        for change in [{ $0.from = 0 }, { $0.from = 1_001 }, { $0.size = 937 }, { $0.size = .max }, { $0.at = .max }] as [(inout Origin) -> Void] {
+        for change in [{ $0.from = 0 }, { $0.from = 1_001 }, { $0.size = 937 }, { $0.size = .max }, { $0.at = .max }]
+            as [(inout Origin) -> Void]
+        {
             var wrong = fine
             change(&wrong)
             #expect(Origin.encode([wrong]).withUnsafeBytes { Origin.decode($0, available: 10_000) } == nil)

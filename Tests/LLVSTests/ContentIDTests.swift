@@ -12,14 +12,18 @@ import LLVSTesting
     private func isOwn(_ version: Version, _ store: Store) throws -> Bool {
         var digests: [UInt8] = []
         let changes = try store.changes(madeIn: version.id)
-        return changes.withBorrowed { version.contentID(RecordChanges($0), digests: &digests) == version.id } && version.id.hasContentForm && version.id.text == nil
+        return changes.withBorrowed { version.contentID(RecordChanges($0), digests: &digests) == version.id } && version.id.hasContentForm
+            && version.id.text == nil
     }
 
     @Test func formIsThatOfVersion8InAnyCase() throws {
         for (id, has) in [
-            ("0D857AF1-E80E-8964-ADA3-9A11E10F965E", true), ("0d857af1-e80e-8964-ada3-9a11e10f965e", true), ("0D857AF1-E80E-8964-aDA3-9A11E10F965E", true),
-            ("0D857AF1-E80E-4964-ADA3-9A11E10F965E", false), ("0D857AF1-E80E-8964-CDA3-9A11E10F965E", false), ("0D857AF1-E80E-8964-7DA3-9A11E10F965E", false),
-            ("0D857AF1-E80E-8964-bDA3-9A11E10F965E", true), ("0D857AF1-E80E-8964-9DA3-9A11E10F965", false), ("0D857AF1E80E8964ADA39A11E10F965E", false),
+            ("0D857AF1-E80E-8964-ADA3-9A11E10F965E", true), ("0d857af1-e80e-8964-ada3-9a11e10f965e", true),
+            ("0D857AF1-E80E-8964-aDA3-9A11E10F965E", true),
+            ("0D857AF1-E80E-4964-ADA3-9A11E10F965E", false), ("0D857AF1-E80E-8964-CDA3-9A11E10F965E", false),
+            ("0D857AF1-E80E-8964-7DA3-9A11E10F965E", false),
+            ("0D857AF1-E80E-8964-bDA3-9A11E10F965E", true), ("0D857AF1-E80E-8964-9DA3-9A11E10F965", false),
+            ("0D857AF1E80E8964ADA39A11E10F965E", false),
             ("0G857AF1-E80E-8964-ADA3-9A11E10F965E", false), ("note", false), ("00000000-0000-8000-8000-000000000000", true),
         ] { #expect(try VersionID(id).hasContentForm == has, "\(id)") }
     }
@@ -28,7 +32,8 @@ import LLVSTesting
     func allThatIsMadeHasOne(_ medium: String) throws {
         let temporary = TemporaryDirectory(), store = try open(medium, temporary.path + "/store")
         let root = try text(store, nil, "a", "1"), other = try text(store, root.id, "b", "2"), third = try text(store, root.id, "c", "3")
-        let large = try store.makeVersion(basedOn: root.id, changes: [.update(ValueID("large"), data: [UInt8](repeating: 7, count: 1 << 21)), .remove(ValueID("a"))])
+        let large = try store.makeVersion(
+            basedOn: root.id, changes: [.update(ValueID("large"), data: [UInt8](repeating: 7, count: 1 << 21)), .remove(ValueID("a"))])
         let merged = try store.merge(other.id, with: third.id, arbiter: BuiltInArbiter.mostRecentChange)
         let folded = try #require(try store.mergeHeads(into: merged.id, arbiter: BuiltInArbiter.mostRecentChange))
         let reverted = try #require(try store.revert(other.id, at: folded.id).version)
@@ -41,7 +46,9 @@ import LLVSTesting
             return count
         }
         let streamed = try store.makeVersion(basedOn: empty.id, borrowing: BorrowedChanges([]), reading: [source])
-        for version in [root, other, third, large, merged, folded, reverted, empty, streamed] { #expect(try isOwn(version, store), "\(version)") }
+        for version in [root, other, third, large, merged, folded, reverted, empty, streamed] {
+            #expect(try isOwn(version, store), "\(version)")
+        }
         let report = try store.verify()
         let count = UInt64(try store.history().count)
         #expect(report.isWhole && report.vouched == count && report.unvouched == 0, "\(report)")
@@ -62,15 +69,20 @@ import LLVSTesting
 
     @Test func timestampsNeverRepeat() throws {
         let times = GivenTimes()
-        #expect(times.next(5, behind: nil) == 5 && times.next(5, behind: nil) == Clock.after(5) && times.next(1, behind: nil) == Clock.after(Clock.after(5)))
+        #expect(
+            times.next(5, behind: nil) == 5 && times.next(5, behind: nil) == Clock.after(5)
+                && times.next(1, behind: nil) == Clock.after(Clock.after(5)))
         // What lies ahead of the clock moves only what is built on it.
         let far = times.next(10, behind: 1e9)
-        #expect(far == Clock.after(1e9) && times.next(11, behind: nil) == 11 && times.next(11, behind: 1e9) == Clock.after(far) && times.next(1e9, behind: nil) == 1e9)
+        #expect(
+            far == Clock.after(1e9) && times.next(11, behind: nil) == 11 && times.next(11, behind: 1e9) == Clock.after(far)
+                && times.next(1e9, behind: nil) == 1e9)
         var seen: Set<Double> = []
         var random = SeededRandom(seed: 7)
         let given = GivenTimes()
         for _ in 0..<20_000 {
-            let clock = Double(Int.random(in: 0..<40, using: &random)) * 1e-6, behind = Bool.random(using: &random) ? nil : Optional(Double(Int.random(in: 0..<60, using: &random)) * 1e-6)
+            let clock = Double(Int.random(in: 0..<40, using: &random)) * 1e-6,
+                behind = Bool.random(using: &random) ? nil : Optional(Double(Int.random(in: 0..<60, using: &random)) * 1e-6)
             let time = given.next(clock, behind: behind)
             #expect(seen.insert(time).inserted && time >= clock && behind.map { time > $0 } != false)
         }
@@ -82,7 +94,8 @@ import LLVSTesting
     }
 
     @Test func theSameMadeElsewhereIsOneVersion() throws {
-        let temporary = TemporaryDirectory(), one = try open("file", temporary.path + "/store"), root = try text(one, nil, "a", "1", timestamp: 50)
+        let temporary = TemporaryDirectory(), one = try open("file", temporary.path + "/store"),
+            root = try text(one, nil, "a", "1", timestamp: 50)
         let two = try open("file", temporary.path + "/store")
         let made = try text(one, root.id, "a", "2", timestamp: 60), again = try text(one, root.id, "a", "2", timestamp: 60)
         // Another process, which has not looked since.
@@ -121,7 +134,8 @@ import LLVSTesting
             #expect(try store.history().count == 2)
         }
         let fresh = try open("file", temporary.path + "/store")
-        let count = try fresh.history().count, report = try fresh.verify(), value = try fresh.value(ValueID("a"), at: fresh.headIDs()[0])?.data
+        let count = try fresh.history().count, report = try fresh.verify(),
+            value = try fresh.value(ValueID("a"), at: fresh.headIDs()[0])?.data
         #expect(count == 2 && report.damages.allSatisfy { $0.lost == .nothing } && value == [50], "\(report)")
     }
 
@@ -136,7 +150,9 @@ import LLVSTesting
         let own = try text(try open("memory", ""), nil, "b", "1", timestamp: 20)
         let made = try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("b"), data: [49])], id: own.id, timestamp: 20)
         #expect(made == own)
-        for id in ["0D857AF1-E80E-4964-ADA3-9A11E10F965E", "0D857AF1E80E8964ADA39A11E10F965E", "mine"] { try store.makeVersion(basedOn: root.id, changes: [], id: VersionID(id)) }
+        for id in ["0D857AF1-E80E-4964-ADA3-9A11E10F965E", "0D857AF1E80E8964ADA39A11E10F965E", "mine"] {
+            try store.makeVersion(basedOn: root.id, changes: [], id: VersionID(id))
+        }
     }
 
     // MARK: From elsewhere
@@ -149,7 +165,8 @@ import LLVSTesting
     }
 
     @Test func onlyWhatTheIDSaysIsTaken() throws {
-        let source = try open("memory", ""), root = try text(source, nil, "a", "1"), a = try text(source, root.id, "a", "2"), b = try text(source, root.id, "b", "2")
+        let source = try open("memory", ""), root = try text(source, nil, "a", "1"), a = try text(source, root.id, "a", "2"),
+            b = try text(source, root.id, "b", "2")
         let merged = try source.merge(a.id, with: b.id, arbiter: BuiltInArbiter.mostRecentChange)
         let honest = try [root, a, b, merged].map { try received($0, source) }
         func forgeries(_ one: Store.ReceivedVersion) throws -> [Store.ReceivedVersion] {
@@ -180,16 +197,22 @@ import LLVSTesting
     }
 
     @Test func forgeriesInACircleHoldNothingUp() throws {
-        let source = try open("memory", ""), u = try text(source, nil, "a", "1"), w = try text(source, u.id, "a", "2"), v = try text(source, w.id, "a", "3")
+        let source = try open("memory", ""), u = try text(source, nil, "a", "1"), w = try text(source, u.id, "a", "2"),
+            v = try text(source, w.id, "a", "3")
         var forged = try received(u, source)
         forged.version.predecessors = [v.id]
         let target = try open("memory", "")
-        #expect(codes(try target.add([try received(w, source), forged, try received(v, source), try received(u, source)])) == [nil, .contentMismatch, nil, nil])
+        #expect(
+            codes(try target.add([try received(w, source), forged, try received(v, source), try received(u, source)])) == [
+                nil, .contentMismatch, nil, nil,
+            ])
     }
 
     @Test func emptyRootIsWhatItIs() throws {
         let source = try open("memory", ""), made = try text(source, EmptyRoot.id, "a", "1"), made0 = try source.changes(madeIn: made.id)
-        for change in [{ $0.version.timestamp = 1 }, { $0.version.metadata["x"] = [1] }, { $0.changes = made0 }] as [(inout Store.ReceivedVersion) -> Void] {
+        for change in [{ $0.version.timestamp = 1 }, { $0.version.metadata["x"] = [1] }, { $0.changes = made0 }]
+            as [(inout Store.ReceivedVersion) -> Void]
+        {
             var forged = Store.ReceivedVersion(version: EmptyRoot.version, changes: [])
             change(&forged)
             let target = try open("memory", "")
@@ -202,7 +225,8 @@ import LLVSTesting
     }
 
     @Test func mergesAsTheyWereMadeBeforeAreTaken() throws {
-        let source = try open("memory", ""), root = try text(source, nil, "a", "1"), a = try text(source, root.id, "a", "2"), b = try text(source, root.id, "b", "2")
+        let source = try open("memory", ""), root = try text(source, nil, "a", "1"), a = try text(source, root.id, "a", "2"),
+            b = try text(source, root.id, "b", "2")
         let merged = try source.merge(a.id, with: b.id, arbiter: BuiltInArbiter.mostRecentChange)
         var old = try received(merged, source)
         var hasher = IdentityHasher(.oldMerge), digests: [UInt8] = []
@@ -258,20 +282,27 @@ import LLVSTesting
 
     private struct VectorFile: Decodable {
         struct Change: Decodable { var kind: String, id: String, data: String?, `repeat`: [Int]?, stored: String? }
-        struct Case: Decodable { var name: String, predecessors: [String], timestamp: String, metadata: [String: String], changes: [Change], id: String, oldMergeID: String? }
+        struct Case: Decodable {
+            var name: String, predecessors: [String], timestamp: String, metadata: [String: String], changes: [Change], id: String,
+                oldMergeID: String?
+        }
         var versions: [Case]
     }
 
     /// What Tests/Vectors/content_ids.py computes with nothing but hashlib.
     @Test func vectors() throws {
-        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Vectors/content-ids.json")
+        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(
+            "Vectors/content-ids.json")
         let cases = try JSONDecoder().decode(VectorFile.self, from: Data(contentsOf: path)).versions
         #expect(cases.count >= 20)
         for one in cases {
             let metadata = try Metadata(one.metadata.map { (key: Array($0.utf8), value: Array(try #require(Data(base64Encoded: $1)))) })
             let changes = try one.changes.map { change -> Value.Change in
                 let id = try ValueID(change.id)
-                let data = try change.repeat.map { [UInt8](repeating: UInt8($0[0]), count: $0[1]) } ?? change.data.map { Array(try #require(Data(base64Encoded: $0))) } ?? []
+                let data =
+                    try change.repeat.map { [UInt8](repeating: UInt8($0[0]), count: $0[1]) } ?? change.data.map {
+                        Array(try #require(Data(base64Encoded: $0)))
+                    } ?? []
                 switch change.kind {
                 case "insert": return .insert(id, data: data)
                 case "update": return .update(id, data: data)
@@ -281,7 +312,8 @@ import LLVSTesting
                 }
             }.sorted { $0.id < $1.id }
             var version = Version(
-                id: try VersionID(one.id), predecessors: try one.predecessors.map { try VersionID($0) }, timestamp: try #require(Double(one.timestamp)), valueDataSize: 0,
+                id: try VersionID(one.id), predecessors: try one.predecessors.map { try VersionID($0) },
+                timestamp: try #require(Double(one.timestamp)), valueDataSize: 0,
                 metadata: metadata)
             try changes.withBorrowed { borrowed in
                 var digests: [UInt8] = []

@@ -55,7 +55,9 @@ import Testing
             for other in stores.dropFirst() { try Self.exchange(stores[0], other) }
             var current = stores.map { _ in root.id }
             func merge(_ i: Int) throws {
-                if let merged = try stores[i].mergeHeads(into: current[i], arbiter: arbiters[i], metadata: metadata[i]) { current[i] = merged.id }
+                if let merged = try stores[i].mergeHeads(into: current[i], arbiter: arbiters[i], metadata: metadata[i]) {
+                    current[i] = merged.id
+                }
             }
             for step in 0..<Int.random(in: 4...30, using: &random) {
                 let i = Int.random(in: stores.indices, using: &random)

@@ -87,10 +87,14 @@ import Testing
     }
 
     /// What a manifest claims is somebody else's word.
-    @Test(arguments: ["18446744073709551615", "18446744073709551600", "1", "0"]) func aSnapshotOfAnyCountThatIsOldEnoughIsNoTrap(_ count: String) throws {
+    @Test(arguments: ["18446744073709551615", "18446744073709551600", "1", "0"]) func aSnapshotOfAnyCountThatIsOldEnoughIsNoTrap(
+        _ count: String
+    ) throws {
         let area = MemoryTransport(name: "callbacks \(VersionID.random())")
         let coordinator = try Self.automatic(area)
-        let manifest = "{\"snapshotId\":\"\(VersionID.random())\",\"format\":\"\(Snapshots.format)\",\"createdAt\":1,\"latestVersionId\":\"\",\"versionCount\":\(count),\"chunkCount\":0,\"totalSize\":0,\"chunkDigests\":[]}"
+        let manifest =
+            "{\"snapshotId\":\"\(VersionID.random())\",\"format\":\"\(Snapshots.format)\",\"createdAt\":1,"
+                + "\"latestVersionId\":\"\",\"versionCount\":\(count),\"chunkCount\":0,\"totalSize\":0,\"chunkDigests\":[]}"
         try area.writeSnapshotFile("llvs-v1/manifest.json", bytes(manifest))
         try coordinator.exchange()
         #expect(try area.readSnapshotFile("llvs-v1/manifest.json") != nil)

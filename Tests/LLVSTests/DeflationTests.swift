@@ -20,7 +20,8 @@ import Testing
             block.withUnsafeBytes { block in
                 for at in stride(from: 0, to: size, by: block.count) {
                     let part = min(block.count, size - at)
-                    UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[at..<at + part]).copyMemory(from: UnsafeRawBufferPointer(rebasing: block[..<part]))
+                    UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[at..<at + part]).copyMemory(
+                        from: UnsafeRawBufferPointer(rebasing: block[..<part]))
                 }
             }
             count = size

@@ -103,7 +103,8 @@ import Testing
     @Test func exchangesDoNotCountIt() throws {
         let area = "root \(VersionID.random())"
         let a = try memoryStore(), b = try memoryStore()
-        let one = Exchange(store: a, transport: MemoryTransport(name: area)), other = Exchange(store: b, transport: MemoryTransport(name: area))
+        let one = Exchange(store: a, transport: MemoryTransport(name: area)),
+            other = Exchange(store: b, transport: MemoryTransport(name: area))
         try checkIsReadable(a)
         #expect(try one.send().versions.isEmpty)
         let made = try a.set(["k": "1"], EmptyRoot.version)

@@ -120,7 +120,8 @@ import Testing
             let path = directory.path + "/note"
             func open(_ system: FileSystem = FileSystem()) throws -> NoteFile {
                 let cache = NoteCache(get: { bytes("earlier") })
-                return try #require(try NoteFile(Place(path), system, isReadOnly: false, storeOwner: { nil }, makeDirectory: {}, cache: cache))
+                return try #require(
+                    try NoteFile(Place(path), system, isReadOnly: false, storeOwner: { nil }, makeDirectory: {}, cache: cache))
             }
             #expect(try open().read() == bytes("earlier"))
             var note: NoteFile? = try open()
@@ -145,7 +146,8 @@ import Testing
             let path = directory.path + "/note"
             var file = [UInt8](repeating: 0, count: 672)
             for (slot, number, text) in [(0, 4, "newer"), (512, 3, "older")] {
-                let head = Array("LLVSnot\n".utf8) + [UInt8(number), 0, 0, 0, 0, 0, 0, 0, UInt8(text.utf8.count), 0, 0, 0] + Array(text.utf8)
+                let head =
+                    Array("LLVSnot\n".utf8) + [UInt8(number), 0, 0, 0, 0, 0, 0, 0, UInt8(text.utf8.count), 0, 0, 0] + Array(text.utf8)
                 file.replaceSubrange(slot..<slot + head.count, with: head)
                 let sum = file[slot..<slot + 156].withUnsafeBytes { Bytes.crc32c($0) }
                 for i in 0..<4 { file[slot + 156 + i] = UInt8(truncatingIfNeeded: sum >> (8 * UInt32(i))) }
@@ -167,13 +169,16 @@ import Testing
         nonisolated(unsafe) var seen: [VersionID] = []
         let observation = b.observe { seen.append($0) }
         let first = try b.sync()
-        #expect(first.before.move == first.move && first.move == .init(from: EmptyRoot.id, to: a.currentVersion) && seen == [a.currentVersion])
+        #expect(
+            first.before.move == first.move && first.move == .init(from: EmptyRoot.id, to: a.currentVersion) && seen == [a.currentVersion])
         observation.cancel()
         try a.save(CoordinatorTests.change("a", "2"))
         try a.sync()
         try b.save(CoordinatorTests.change("b", "2"))
         let second = try b.sync()
-        #expect(second.before.exchanges[0].retrieved.versions.count == 1 && second.after?.exchanges[0].sent.versions.count == 1 && second.move.isMove)
+        #expect(
+            second.before.exchanges[0].retrieved.versions.count == 1 && second.after?.exchanges[0].sent.versions.count == 1
+                && second.move.isMove)
         #expect(try a.sync().move.to == b.currentVersion)
         #expect(try CoordinatorTests.text(a, "b") == "2")
     }

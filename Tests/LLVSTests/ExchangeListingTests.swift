@@ -47,7 +47,8 @@ import Testing
         var times = [timeval(tv_sec: 1_000_000_000, tv_usec: 0), timeval(tv_sec: 1_000_000_000, tv_usec: 0)]
         var mark = first.mark
         let steps: [(String, (String) throws -> Void)] = [
-            ("a version", { _ in try temporary.write("versions/C", "{}") }), ("its changes", { _ in try temporary.write("changes/C", "[]") }),
+            ("a version", { _ in try temporary.write("versions/C", "{}") }),
+            ("its changes", { _ in try temporary.write("changes/C", "[]") }),
             ("one less", { _ in try FolderFiles.remove(temporary.path + "/versions/A") }),
             ("a replaced directory", { path in rename(path + "/versions", path + "/old"); mkdir(path + "/versions", 0o700) }),
         ]
@@ -62,7 +63,9 @@ import Testing
         listing.now = { 0 }
         try temporary.write("versions/D", "{}")
         #expect(try listing.read(versions, changes).mark == nil)
-        #expect(try listing.read(Folder(temporary.path + "/nowhere").folder("versions"), Folder(temporary.path + "/nowhere").folder("changes")).mark == nil)
+        #expect(
+            try listing.read(Folder(temporary.path + "/nowhere").folder("versions"), Folder(temporary.path + "/nowhere").folder("changes"))
+                .mark == nil)
     }
 
     @Test func aBatchIsSyncedAtOnce() throws {
@@ -97,10 +100,18 @@ import Testing
             listing.mark = marked.mark
             return listing
         }
-        func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] { marked.fetches += 1; return try marked.folder.fetchVersions(names, control) }
-        func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] { try marked.folder.fetchChanges(names, control) }
-        func send(_ files: [ExchangeFiles], _ control: OperationControl) throws { marked.sent += files.map(\.name); try marked.folder.send(files, control) }
-        func unusable(among names: [String], _ control: OperationControl) throws -> [String] { marked.looked.formUnion(names); return try marked.folder.unusable(among: names, control) }
+        func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+            marked.fetches += 1; return try marked.folder.fetchVersions(names, control)
+        }
+        func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+            try marked.folder.fetchChanges(names, control)
+        }
+        func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
+            marked.sent += files.map(\.name); try marked.folder.send(files, control)
+        }
+        func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
+            marked.looked.formUnion(names); return try marked.folder.unusable(among: names, control)
+        }
         func readSnapshotFile(_ name: String) throws -> [UInt8]? { nil }
         func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {}
         func deleteSnapshotFile(_ name: String) throws {}
@@ -120,7 +131,8 @@ import Testing
         try temporary.write("shared/changes/\(ids[3])", "[")
         for _ in 0..<2 { #expect(try exchange.retrieve().problems.map(\.name) == [ids[3].description]) }
         #expect(marked.fetches == 2)
-        try temporary.write("shared/changes/\(ids[3])", String(decoding: InterchangeEncoder.changes(other.changes(madeIn: ids[3])), as: UTF8.self))
+        try temporary.write(
+            "shared/changes/\(ids[3])", String(decoding: InterchangeEncoder.changes(other.changes(madeIn: ids[3])), as: UTF8.self))
         #expect(try exchange.retrieve().versions == [ids[3]])
         #expect(try exchange.retrieve().problems.isEmpty && marked.fetches == 3)
         // What is new here is sent; what is new there shows by its mark.

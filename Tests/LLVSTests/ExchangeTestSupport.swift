@@ -58,7 +58,9 @@ struct InterchangeVectors {
     var states: [String: [ValueID: String]] = [:]
 
     init() throws {
-        guard let bytes = try FolderFiles.read(InterchangeVectors.path + "/expected.json") else { throw StoreError(.notFound, "expected.json") }
+        guard let bytes = try FolderFiles.read(InterchangeVectors.path + "/expected.json") else {
+            throw StoreError(.notFound, "expected.json")
+        }
         func text(_ reader: inout JSONReader) throws -> String { String(decoding: try reader.string(), as: UTF8.self) }
         func list(_ reader: inout JSONReader) throws -> [String] {
             var list: [String] = []

@@ -68,7 +68,9 @@ import Testing
     @Test func twoStoresMeetThroughAnyTransport() throws {
         let temporary = TemporaryFolder()
         let ours = MemoryTransport(name: "\(VersionID.random())"), theirs = MemoryTransport(name: ours.name)
-        let pairs: [(any ExchangeTransport, any ExchangeTransport)] = [(ours, theirs), (try folder(temporary), try FolderTransport(path: temporary.path + "/shared/"))]
+        let pairs: [(any ExchangeTransport, any ExchangeTransport)] = [
+            (ours, theirs), (try folder(temporary), try FolderTransport(path: temporary.path + "/shared/")),
+        ]
         for (first, second) in pairs {
             let a = try Store.inMemory(), b = try Store.inMemory()
             var version = try a.makeVersion(basedOn: nil, changes: [insert("a", "1")])
@@ -89,7 +91,10 @@ import Testing
         let a = try Store.inMemory(), b = try Store.inMemory()
         var base: VersionID?
         for i in 0..<2_500 { base = try a.makeVersion(basedOn: base, changes: [insert("v\(i)", "x")]).id }
-        for i in 0..<3 { base = try a.makeVersion(basedOn: base, changes: [.insert(ValueID("big\(i)"), data: [UInt8](repeating: 7, count: 3_000_000))]).id }
+        for i in 0..<3 {
+            base = try a.makeVersion(basedOn: base, changes: [.insert(ValueID("big\(i)"), data: [UInt8](repeating: 7, count: 3_000_000))])
+                .id
+        }
         let name = "\(VersionID.random())", temporary = TemporaryFolder()
         let memory = MemoryTransport(name: name)
         #expect(try Exchange(store: a, transport: memory).send().versions.count == 2_503)
@@ -114,7 +119,9 @@ import Testing
                             _ = try exchange.store.makeVersion(basedOn: root.id, changes: [insert("\(i)/\(thread)/\(round)", "x")])
                             _ = try exchange.send()
                             // All that can be amiss is that a file is still on its way.
-                            for problem in try exchange.retrieve().problems { #expect([.missingVersion, .missingChanges].contains(problem.error.code), "\(problem.error)") }
+                            for problem in try exchange.retrieve().problems {
+                                #expect([.missingVersion, .missingChanges].contains(problem.error.code), "\(problem.error)")
+                            }
                         }
                     }
                 }
@@ -151,8 +158,11 @@ import Testing
     }
 
     @Test(arguments: [
-        ("versions", "", StoreError.Code.cutShort), ("versions", "{\"version\":{\"identifier\":\"", .cutShort), ("versions", "{\"version\":{\"identifier\":\"X\",\"timestamp\":1}}", .identifierMismatch),
-        ("versions", "\0\0\0\0", .invalidJSON), ("changes", "", .cutShort), ("changes", "[{\"insert\":{\"id\":\"a\",\"data\":\"", .cutShort), ("changes", "[{\"insert\":{\"id\":\"a\",\"data\":\"*\"}}]", .invalidBase64),
+        ("versions", "", StoreError.Code.cutShort), ("versions", "{\"version\":{\"identifier\":\"", .cutShort),
+        ("versions", "{\"version\":{\"identifier\":\"X\",\"timestamp\":1}}", .identifierMismatch),
+        ("versions", "\0\0\0\0", .invalidJSON), ("changes", "", .cutShort),
+        ("changes", "[{\"insert\":{\"id\":\"a\",\"data\":\"", .cutShort),
+        ("changes", "[{\"insert\":{\"id\":\"a\",\"data\":\"*\"}}]", .invalidBase64),
         ("changes", "[{\"insert\":{\"id\":\"\",\"data\":\"\"}}]", .invalidValueID), ("changes", "-", .missingChanges),
     ])
     func oneBadFileCostsItsVersionAndWhatDependsOnIt(_ directory: String, _ contents: String, _ expected: StoreError.Code) throws {
@@ -163,8 +173,13 @@ import Testing
         let result = try exchange.retrieve()
         #expect(Set(result.versions) == [spoiled.ids[0], spoiled.beside])
         let codes = Dictionary(uniqueKeysWithValues: result.problems.map { ($0.name, $0.error.code) })
-        #expect(codes == [bad.description: expected, spoiled.ids[2].description: .missingPredecessor, spoiled.ids[3].description: .missingPredecessor])
-        for problem in result.problems where problem.name == bad.description { #expect(contains(problem.error.message, bad.description), "\(problem.error)") }
+        #expect(
+            codes == [
+                bad.description: expected, spoiled.ids[2].description: .missingPredecessor, spoiled.ids[3].description: .missingPredecessor,
+            ])
+        for problem in result.problems where problem.name == bad.description {
+            #expect(contains(problem.error.message, bad.description), "\(problem.error)")
+        }
         // The store stays usable, and sending still works.
         let own = try store.makeVersion(basedOn: spoiled.beside, changes: [insert("own", "1")])
         #expect(try exchange.send().versions == [own.id])
@@ -181,7 +196,9 @@ import Testing
         let temporary = TemporaryFolder(), store = try Store.inMemory(), count = 1_200
         var metadata = Metadata()
         metadata["note"] = [UInt8](repeating: 1, count: metadataSize)
-        for i in 0..<count { _ = try store.makeVersion(basedOn: nil, changes: [insert("k", "\(i)")], metadata: i % 300 == 0 ? metadata : Metadata()) }
+        for i in 0..<count {
+            _ = try store.makeVersion(basedOn: nil, changes: [insert("k", "\(i)")], metadata: i % 300 == 0 ? metadata : Metadata())
+        }
         let ids = try store.allVersionIDs()
         let exchange = Exchange(store: store, transport: try folder(temporary))
         _ = try exchange.send()
@@ -223,7 +240,10 @@ import Testing
 
     @Test func foreignFilesAreLeftAlone() throws {
         let spoiled = try Spoiled(), id = spoiled.ids[1]
-        let expected = [".DS_Store", ".syncthing.\(id).tmp", ".\(id).icloud", "\(id).sync-conflict-20240101-120000-ABCDEFG", "\(id) (conflicted copy)", "\(id) (Ann's conflicted copy 2024-01-01)", "\(id) (2)", "desktop.ini"]
+        let expected = [
+            ".DS_Store", ".syncthing.\(id).tmp", ".\(id).icloud", "\(id).sync-conflict-20240101-120000-ABCDEFG", "\(id) (conflicted copy)",
+            "\(id) (Ann's conflicted copy 2024-01-01)", "\(id) (2)", "desktop.ini",
+        ]
         let reported = ["\(id).tmp", "notes é.txt", "a b", "\(id)~", "()"]
         for name in expected + reported { try spoiled.temporary.write("shared/versions/\(name)", "junk") }
         try spoiled.temporary.write("shared/changes/junk.txt", "junk")
@@ -239,7 +259,9 @@ import Testing
         let temporary = TemporaryFolder(), transport = try folder(temporary)
         for directory in ["versions", "changes"] { try FolderFiles.makeDirectory("\(transport.path)/\(directory)") }
         for (id, predecessor) in [("A", "B"), ("B", "C"), ("C", "A"), ("S", "S")] {
-            try temporary.write("shared/versions/\(id)", "{\"version\":{\"identifier\":\"\(id)\",\"timestamp\":1,\"predecessors\":{\"idOfFirst\":\"\(predecessor)\"}}}")
+            try temporary.write(
+                "shared/versions/\(id)",
+                "{\"version\":{\"identifier\":\"\(id)\",\"timestamp\":1,\"predecessors\":{\"idOfFirst\":\"\(predecessor)\"}}}")
             try temporary.write("shared/changes/\(id)", "[]")
         }
         let result = try Exchange(store: Store.inMemory(), transport: transport).retrieve()
@@ -264,7 +286,9 @@ import Testing
     }
 
     /// An empty one is replaced; what is in another is somebody's.
-    @Test(arguments: ["versions", "changes"], [true, false]) func aDirectoryInThePlaceOfAFileIsReplacedOrTold(_ folder: String, isEmpty: Bool) throws {
+    @Test(arguments: ["versions", "changes"], [true, false]) func aDirectoryInThePlaceOfAFileIsReplacedOrTold(
+        _ folder: String, isEmpty: Bool
+    ) throws {
         let spoiled = try Spoiled(), id = spoiled.ids[3], path = "\(spoiled.temporary.path)/shared/\(folder)/\(id)"
         try FolderFiles.remove(path)
         try FolderFiles.makeDirectory(path)
@@ -279,7 +303,9 @@ import Testing
             #expect(try exchange.retrieve(verifyKnown: true).problems.isEmpty)
             #expect(try exchange.send().versions.isEmpty)
         } else {
-            #expect(sent.versions == [spoiled.ids[1]] && sent.problems.map(\.name) == [id.description] && sent.problems.map(\.error.code) == [.foreignFile])
+            #expect(
+                sent.versions == [spoiled.ids[1]] && sent.problems.map(\.name) == [id.description]
+                    && sent.problems.map(\.error.code) == [.foreignFile])
             #expect(spoiled.temporary.read("shared/\(folder)/\(id)/letter") != nil)
         }
     }

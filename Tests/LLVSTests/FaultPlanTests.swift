@@ -52,7 +52,9 @@ import Testing
     }
 
     /// Nobody knows whether it is stored: made again, it must be the very same version, or there would be two of one id.
-    @Test(arguments: [FaultKind.loseAcknowledgement, .fail]) func aVersionWhoseAppendHadAnUnknownOutcomeIsMadeAgainAsTheSame(kind: FaultKind) throws {
+    @Test(arguments: [FaultKind.loseAcknowledgement, .fail]) func aVersionWhoseAppendHadAnUnknownOutcomeIsMadeAgainAsTheSame(
+        kind: FaultKind
+    ) throws {
         let plan = FaultPlan(), base = MemoryStorage()
         var options = Store.Options()
         options.storage = .custom(try FaultyStorage(base, plan: plan))

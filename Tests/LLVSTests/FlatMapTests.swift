@@ -65,7 +65,9 @@ import Testing
             }
             // Many at once, there and not, in a checkpoint, in one that was changed, and in memory.
             let asked: [[UInt8]] = keys.prefix(100).flatMap { key -> [[UInt8]] in [key, key + [0]] } + [[UInt8]()]
-            let change = ([0x62] as [UInt8]).withUnsafeBytes { try? MapNode.applying([MapChange(key: $0, entry: MapEntry(version: 5, size: 0, bodyOffset: 0))][...], to: root) }
+            let change = ([0x62] as [UInt8]).withUnsafeBytes {
+                try? MapNode.applying([MapChange(key: $0, entry: MapEntry(version: 5, size: 0, bodyOffset: 0))][...], to: root)
+            }
             for map in [root, change, node] {
                 guard let map else { continue }
                 var found: [UInt32?] = []
@@ -103,7 +105,9 @@ import Testing
                 later = MapTests.apply(changes, to: later)
                 let patch = try #require(MapPatch.encode(flat, to: later, limit: 10_000))
                 let patched = try MapPatch(patch, count: flat.count, versionLimit: 2_000)?.apply(to: flat)
-                #expect(MapNode.haveSameContents(patched, later) && MapTests.contents(patched) == MapTests.contents(later), "\(alphabet), \(seed), \(round)")
+                #expect(
+                    MapNode.haveSameContents(patched, later) && MapTests.contents(patched) == MapTests.contents(later),
+                    "\(alphabet), \(seed), \(round)")
                 #expect(MapPatch(patch, count: flat.count, versionLimit: 5) == nil)
                 // A map that goes on from the patched one differs from the checkpoint as one that came by itself does.
                 #expect(MapPatch.encode(flat, to: patched, limit: 10_000) == patch)
@@ -111,7 +115,11 @@ import Testing
                 for _ in 0..<60 {
                     var broken = patch
                     let at = Int.random(in: 0..<broken.count, using: &random)
-                    if Bool.random(using: &random) { broken.removeLast(broken.count - at) } else { broken[at] ^= UInt8.random(in: 1...255, using: &random) }
+                    if Bool.random(using: &random) {
+                        broken.removeLast(broken.count - at)
+                    } else {
+                        broken[at] ^= UInt8.random(in: 1...255, using: &random)
+                    }
                     _ = try MapPatch(broken, count: flat.count, versionLimit: 2_000)?.apply(to: flat).map { MapTests.contents($0) }
                 }
             }
@@ -124,7 +132,8 @@ import Testing
         let end = bytes.count - FlatMapFile.footerSize
         guard end >= 0 else { return }
         bytes.withUnsafeMutableBytes { b in
-            let nodes = b.loadUnaligned(fromByteOffset: end + 24, as: UInt64.self), count = b.loadUnaligned(fromByteOffset: end + 32, as: UInt64.self)
+            let nodes = b.loadUnaligned(fromByteOffset: end + 24, as: UInt64.self),
+                count = b.loadUnaligned(fromByteOffset: end + 32, as: UInt64.self)
             guard nodes <= UInt64(end), count <= UInt64(end) else { return }
             let size = Int(nodes + count * 16)
             guard size <= end else { return }

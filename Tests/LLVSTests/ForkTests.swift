@@ -19,7 +19,8 @@ import Testing
             #expect(merge.first == newer && merge.second == older)
             words = merge.fork(key).map { fork in
                 let ancestor = (try? fork.ancestor.flatMap { try store.value($0) }).map { String(decoding: $0.data, as: UTF8.self) }
-                return "\(fork.kind)" + (fork.side.map { "(\($0))" } ?? "") + (ancestor.map { " from \($0)" } ?? "") + (fork.isConflicting ? " !" : "")
+                return "\(fork.kind)" + (fork.side.map { "(\($0))" } ?? "") + (ancestor.map { " from \($0)" } ?? "")
+                    + (fork.isConflicting ? " !" : "")
             }
         }
         try store.merge(older.id, with: newer.id, arbiter: listener)
@@ -34,7 +35,8 @@ import Testing
 
     @Test(arguments: [
         (nil, "x", nil, "inserted(first)"), (nil, nil, "y", "inserted(second)"), (nil, "x", "y", "twiceInserted !"), (nil, "x", "x", nil),
-        ("o", "x", "=", "updated(first) from o"), ("o", "=", "y", "updated(second) from o"), ("o", "x", "y", "twiceUpdated from o !"), ("o", "x", "x", nil),
+            ("o", "x", "=", "updated(first) from o"), ("o", "=", "y", "updated(second) from o"), ("o", "x", "y", "twiceUpdated from o !"),
+            ("o", "x", "x", nil),
         ("o", nil, "=", "removed(first) from o"), ("o", "=", nil, "removed(second) from o"), ("o", nil, nil, "twiceRemoved from o"),
         ("o", nil, "y", "removedAndUpdated(first) from o !"), ("o", "x", nil, "removedAndUpdated(second) from o !"),
         // The same bytes stored again: no fork against the old ones, but a change against a removal.
@@ -51,16 +53,19 @@ import Testing
     /// the newer side from one that keeps the second's.
     @Test(arguments: [
         // Nobody changed anything: which of the two stays is the same question again.
-        ("a", "b", "=", "=", "twiceUpdated !"), ("a", nil, "=", "=", "removedAndUpdated(first) !"), (nil, "b", "=", "=", "removedAndUpdated(second) !"),
+            ("a", "b", "=", "=", "twiceUpdated !"), ("a", nil, "=", "=", "removedAndUpdated(first) !"),
+            (nil, "b", "=", "=", "removedAndUpdated(second) !"),
         // One side is one of the bases', the other none: it counts as unchanged.
         ("a", "b", "x", "=", "updated(first) from a"), ("a", "b", "=", "y", "updated(second) from b"),
         ("a", "b", nil, "=", "removed(first) from a"), ("a", "b", "=", nil, "removed(second) from b"),
         ("a", nil, "=", "y", "inserted(second)"), (nil, "b", "x", "=", "inserted(first)"),
         // Both are none of the bases'.
-        ("a", "b", "x", "y", "twiceUpdated !"), ("a", "b", nil, "y", "removedAndUpdated(first) !"), ("a", "b", "x", nil, "removedAndUpdated(second) !"),
+            ("a", "b", "x", "y", "twiceUpdated !"), ("a", "b", nil, "y", "removedAndUpdated(first) !"),
+            ("a", "b", "x", nil, "removedAndUpdated(second) !"),
         ("a", "b", nil, nil, nil), ("a", "b", "x", "x", nil),
         // Bases that hold the same bytes agree on those stored later.
-        ("a", "a", "x", "=", "updated(first) from a"), ("a", "a", "=", "=", nil), ("a", "a", "x", "y", "twiceUpdated from a !"), ("a", "a", nil, nil, "twiceRemoved from a"),
+            ("a", "a", "x", "=", "updated(first) from a"), ("a", "a", "=", "=", nil), ("a", "a", "x", "y", "twiceUpdated from a !"),
+            ("a", "a", nil, nil, "twiceRemoved from a"),
     ] as [(String?, String?, String?, String?, String?)])
     func twoAncestorsThatDisagree(_ one: String?, _ two: String?, _ first: String?, _ second: String?, _ expected: String?) throws {
         let store = try memoryStore()

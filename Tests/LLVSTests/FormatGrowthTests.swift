@@ -5,7 +5,9 @@ import Testing
 /// What newer versions of the library may write: what can be passed over is, the rest costs itself alone and is not lost.
 @Suite struct FormatGrowthTests {
     /// A record with flags, and with extensions behind its metadata.
-    static func extended(_ record: [UInt8], flags: UInt8 = 0, more: UInt16 = 0, format: UInt8 = 1, _ extensions: [(tag: UInt64, bytes: [UInt8])] = []) -> [UInt8] {
+    static func extended(
+        _ record: [UInt8], flags: UInt8 = 0, more: UInt16 = 0, format: UInt8 = 1, _ extensions: [(tag: UInt64, bytes: [UInt8])] = []
+    ) -> [UInt8] {
         let size = Int(record.withUnsafeBytes { FrameFormat.load($0, 4, UInt32.self) }), end = RecordHeader.preludeSize + size
         var area = ByteWriter()
         for (tag, bytes) in extensions { area.varint(tag); area.varint(UInt64(bytes.count)); area.raw(bytes) }
@@ -16,7 +18,11 @@ import Testing
         out.bytes[3] = UInt8(truncatingIfNeeded: more >> 8)
         out.patch(UInt32(size + area.bytes.count), at: 4)
         let header = end + area.bytes.count
-        out.patch(out.bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[28..<header]), from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[..<24]))) }, at: 24)
+        out.patch(
+            out.bytes.withUnsafeBytes {
+                Bytes.crc32c(
+                    UnsafeRawBufferPointer(rebasing: $0[28..<header]), from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[..<24])))
+            }, at: 24)
         return out.bytes
     }
 
@@ -42,7 +48,8 @@ import Testing
     static func raw(_ store: Store, _ id: VersionID) throws -> [UInt8] {
         let place = store.place(of: try store.requireOrdinal(id))
         return try [UInt8](unsafeUninitializedCapacity: Int(place.length)) { buffer, count in
-            try store.records.read(place, at: 0, into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<Int(place.length)]))
+            try store.records.read(
+                place, at: 0, into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<Int(place.length)]))
             count = Int(place.length)
         }
     }
@@ -95,7 +102,9 @@ import Testing
 
     enum Critical: String, CaseIterable { case flag, moreFlags, tag, format }
 
-    @Test(arguments: Place.allCases, Critical.allCases) func whatIsCriticalCostsItselfAloneAndIsNotLost(place: Place, critical: Critical) throws {
+    @Test(arguments: Place.allCases, Critical.allCases) func whatIsCriticalCostsItselfAloneAndIsNotLost(place: Place, critical: Critical)
+        throws
+    {
         try withTemporaryDirectory { directory in
             let host = StorageCallbackTests.Host(), a = try VersionID("a"), b = try VersionID("b"), c = try VersionID("c")
             let records = try Self.line { record in
@@ -114,7 +123,9 @@ import Testing
                 #expect(errorCode { _ = try store.value(id("k"), at: c) } == .unknownVersion)
                 let report = try store.verify()
                 #expect(report.pending == 1 && report.unfinished.isEmpty)
-                #expect(report.damages.map(\.version) == [b] && report.damages.allSatisfy { $0.lost == .version && $0.message.contains("newer version of the library") })
+                #expect(
+                    report.damages.map(\.version) == [b]
+                        && report.damages.allSatisfy { $0.lost == .version && $0.message.contains("newer version of the library") })
             }
             let store = try Self.store(place, directory, records, host)
             try check(store)
@@ -129,14 +140,16 @@ import Testing
             try check(again)
             try again.close()
             let report = try Salvage.run(path, options, into: directory + "/salvaged")
-            #expect(report.versions == 1 && report.damages.contains { $0.version == b && $0.message.contains("newer version of the library") })
+            #expect(
+                report.versions == 1 && report.damages.contains { $0.version == b && $0.message.contains("newer version of the library") })
             let salvaged = try Store(path: directory + "/salvaged")
             // The version made of c stands on a.
             let made = try #require(report.made.first)
             #expect(try report.made.count == 1 && !made.isComplete && salvaged.value(id("k"), at: made.version)?.data == bytes("1"))
             #expect(errorCode { _ = try salvaged.value(id("k"), at: b) } == .newerFormat)
             var found = 0
-            try salvaged.storage.verify(OperationControl(), found: { if $0.prefix.elementsEqual(records[1]) { found += 1 } }, damage: { _ in })
+            try salvaged.storage.verify(
+                OperationControl(), found: { if $0.prefix.elementsEqual(records[1]) { found += 1 } }, damage: { _ in })
             #expect(found == 1)
             // Who has the version gives it in a form that can be read.
             let other = try hookedStore(Self.line { $0 }).0, memory = MemoryTransport(name: directory)
@@ -149,7 +162,9 @@ import Testing
 
     @Test func extensionsAreInOrderAndInTheArea() throws {
         let record = try hostileRecord(plainVersion("v"), [.insert(id("k"), data: [1])])
-        for (extensions, isTaken) in [([(1, [])], true), ([(1, [1]), (3, [])], true), ([(3, []), (1, [])], false), ([(1, []), (1, [])], false)] as [([(UInt64, [UInt8])], Bool)] {
+        for (extensions, isTaken) in [
+            ([(1, [])], true), ([(1, [1]), (3, [])], true), ([(3, []), (1, [])], false), ([(1, []), (1, [])], false),
+        ] as [([(UInt64, [UInt8])], Bool)] {
             let (store, _) = try hookedStore([Self.extended(record, extensions)])
             #expect(try store.contains(VersionID("v")) == isTaken)
         }
@@ -171,7 +186,8 @@ import Testing
         for (bit, isTaken) in [(UInt8(0x40), true), (0x80, false)] {
             record[table + 10] = 1 | bit
             var writer = ByteWriter(bytes: record)
-            writer.patch(record.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[(table + 4)..<(table + size)])) }, at: table)
+            writer.patch(
+                record.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[(table + 4)..<(table + size)])) }, at: table)
             let (store, _) = try hookedStore([writer.bytes])
             #expect((try? store.value(id("k"), at: VersionID("v"))?.data) == (isTaken ? [1] : nil))
         }
@@ -202,7 +218,9 @@ import Testing
             frames += 1
         }
         func addUnknown() {
-            add(kind, StorageConformance.bytes(seed: UInt64(extra), count: 1_000_000 * (extra % 2) + 100), covering: 1_000_000 * (extra % 2) + 100, isDamaged: damaged == extra)
+            add(
+                kind, StorageConformance.bytes(seed: UInt64(extra), count: 1_000_000 * (extra % 2) + 100),
+                covering: 1_000_000 * (extra % 2) + 100, isDamaged: damaged == extra)
             extra += 1
         }
         for record in try line({ $0 }) {
@@ -247,7 +265,9 @@ import Testing
             let store = try StoreOnDiskTests.open(0, directory)
             #expect(try store.value(id("k"), at: VersionID("c"))?.data == bytes("2") && store.statistics().damaged == 4)
             let report = try store.verify()
-            #expect(report.versions == 3 && report.damages.count == 4 && report.damages.allSatisfy { $0.message.contains("newer version of the library") })
+            #expect(
+                report.versions == 3 && report.damages.count == 4
+                    && report.damages.allSatisfy { $0.message.contains("newer version of the library") })
             _ = try store.compact()
             try store.close()
             #expect(try readFile(path) == before)
@@ -269,8 +289,12 @@ import Testing
     // MARK: The marker
 
     @Test func theMarkerHasAGrammar() throws {
-        let whole = [("LLVS store\nformat 1\n", true), ("LLVS store\nformat 1\nmore\u{0}\n", true), ("LLVS store\nformat +1\n", false), ("LLVS store\nformat 01\n", false),
-                     ("LLVS store\r\nformat 1\r\n", false), ("LLVS store\nformat 1", false), ("LLVS store\nformat 0\n", false), ("LLVS store\nformat  1\n", false), ("", false)]
+        let whole = [
+            ("LLVS store\nformat 1\n", true), ("LLVS store\nformat 1\nmore\u{0}\n", true), ("LLVS store\nformat +1\n", false),
+            ("LLVS store\nformat 01\n", false),
+            ("LLVS store\r\nformat 1\r\n", false), ("LLVS store\nformat 1", false), ("LLVS store\nformat 0\n", false),
+            ("LLVS store\nformat  1\n", false), ("", false),
+        ]
         for (text, isWhole) in whole {
             try withTemporaryDirectory { directory in
                 let store = try StoreOnDiskTests.open(0, directory)

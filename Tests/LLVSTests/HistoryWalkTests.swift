@@ -9,7 +9,9 @@ import Testing
         func reachable(_ starts: [VersionID]) throws -> Set<VersionID> {
             var seen = Set(starts), stack = starts
             while let id = stack.popLast() {
-                for predecessor in try #require(try store.version(id)).predecessors where seen.insert(predecessor).inserted { stack.append(predecessor) }
+                for predecessor in try #require(try store.version(id)).predecessors where seen.insert(predecessor).inserted {
+                    stack.append(predecessor)
+                }
             }
             return seen
         }
@@ -43,7 +45,9 @@ import Testing
         try PastTests.fill(store, 260, seed: seed)
         let all = try store.allVersionIDs()
         for (i, id) in all.enumerated() where i % 9 == 4 {
-            try store.makeVersion(basedOn: id, changes: [.update(ValueID(PastTests.ids[i % 60]), data: [1])], metadata: Metadata([(bytes("__llvs_branch"), bytes(i % 2 == 0 ? "\"draft\"" : "\"other\""))]))
+            try store.makeVersion(
+                basedOn: id, changes: [.update(ValueID(PastTests.ids[i % 60]), data: [1])],
+                metadata: Metadata([(bytes("__llvs_branch"), bytes(i % 2 == 0 ? "\"draft\"" : "\"other\""))]))
         }
         var random = SeededRandom(seed: seed)
         for round in 0..<60 {
@@ -54,13 +58,18 @@ import Testing
                 store = try Store(path: directory.path + "/store", options: options)
             }
             let known = try store.allVersionIDs()
-            func some(_ most: Int) -> [VersionID] { (0..<Int.random(in: 0...most, using: &random)).compactMap { _ in known.randomElement(using: &random) } }
+            func some(_ most: Int) -> [VersionID] {
+                (0..<Int.random(in: 0...most, using: &random)).compactMap { _ in known.randomElement(using: &random) }
+            }
             var query = HistoryQuery(from: some(2), hiding: some(2))
             if round % 5 == 0 { query.branch = "draft" }
             switch round % 4 {
             case 1: query.value = try ValueID(PastTests.ids.randomElement(using: &random) ?? "")
             case 2: query.prefix = Array(["value 1", "many 10", "v", "none", "many 99"].randomElement(using: &random)?.utf8 ?? "".utf8)
-            case 3: (query.value, query.from, query.hiding) = (try ValueID(["many 7", "none", "value 3", "many 1099"].randomElement(using: &random) ?? ""), [], [])
+            case 3:
+                (query.value, query.from, query.hiding) = (
+                    try ValueID(["many 7", "none", "value 3", "many 1099"].randomElement(using: &random) ?? ""), [], []
+                )
             default: break
             }
             let expected = try Self.expected(store, query), page = Int.random(in: 1...40, using: &random)
@@ -82,8 +91,10 @@ import Testing
         let second = try #require(try store.merge(again.id, with: beside.id, arbiter: BuiltInArbiter.mostRecentChange))
         let walk = try Self.given(store, HistoryQuery(value: x))
         #expect(walk == [
-            .init(version: second.id, kind: .preserve), .init(version: again.id, kind: .insert), .init(version: merged.id, kind: .preserveRemoval),
-            .init(version: removed.id, kind: .remove), .init(version: updated.id, kind: .update), .init(version: inserted.id, kind: .insert),
+                .init(version: second.id, kind: .preserve), .init(version: again.id, kind: .insert),
+                .init(version: merged.id, kind: .preserveRemoval),
+                .init(version: removed.id, kind: .remove), .init(version: updated.id, kind: .update),
+                .init(version: inserted.id, kind: .insert),
         ])
         #expect(try store.versions(of: x).map(\.id) == [again.id, updated.id, inserted.id])
         let undone = try #require(try store.revert(again.id, at: second.id).version)
@@ -101,7 +112,9 @@ import Testing
         let all = try store.walk(), ofValue = try store.walk(HistoryQuery(value: ValueID("x")))
         #expect(try all.next(5).map(\.version) == made.suffix(5).reversed() && ofValue.next(5).map(\.version) == made.suffix(5).reversed())
         for i in 0..<20 { tip = try store.set(["x": "later \(i)"], tip) }
-        #expect(try all.next(.max).map(\.version) == made.prefix(15).reversed() && ofValue.next(.max).map(\.version) == made.prefix(15).reversed())
+        #expect(
+            try all.next(.max).map(\.version) == made.prefix(15).reversed()
+                && ofValue.next(.max).map(\.version) == made.prefix(15).reversed())
         #expect(try all.next(5).isEmpty && ofValue.next(5).isEmpty)
         try store.close()
         #expect(throws: StoreError.self) { try all.next(5) }

@@ -16,7 +16,9 @@ func hostileRecord(_ version: Version, _ changes: [Value.Change], summing: Bool 
     }
 }
 func plainVersion(_ id: String, _ predecessors: [String] = [], timestamp: Double = 1) throws -> Version {
-    Version(id: try VersionID(id), predecessors: try predecessors.map { try VersionID($0) }, timestamp: timestamp, valueDataSize: 0, metadata: Metadata())
+    Version(
+        id: try VersionID(id), predecessors: try predecessors.map { try VersionID($0) }, timestamp: timestamp, valueDataSize: 0,
+        metadata: Metadata())
 }
 func hookedStore(_ records: [[UInt8]] = [], durability: Durability = .normal) throws -> (Store, HookedStorage) {
     let storage = HookedStorage(records: records)
@@ -40,7 +42,8 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         let (store, _) = try hookedStore([
             try hostileRecord(plainVersion("many"), many),
             try hostileRecord(plainVersion("unsorted"), (0..<2_000).reversed().map { .insert(try id("k\($0)"), data: [1]) }),
-            try hostileRecord(plainVersion("across"), (0..<128).map { .insert(try id(String(UnicodeScalar(UInt8(33 + $0 % 64)))), data: [1]) }),
+            try hostileRecord(
+                plainVersion("across"), (0..<128).map { .insert(try id(String(UnicodeScalar(UInt8(33 + $0 % 64)))), data: [1]) }),
             try hostileRecord(plainVersion("invalid"), [.insert(ValueID(unchecked: [0xFF, 0xFE]), data: [1])]),
             try hostileRecord(plainVersion("good"), [.insert(try id("k"), data: [1])]),
         ])
@@ -68,8 +71,10 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
             page.patch(page.bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[4...])) }, at: 0)
             let version = try plainVersion("v")
             let header = RecordHeader(
-                id: version.id, predecessors: [], timestamp: 1, valueDataSize: UInt64(size), changeCount: 1, pageCount: 1, dependencies: [], blobs: [],
-                metadata: Metadata(), tableOffset: 100, tableSize: page.bytes.count, bodiesSize: stored + RecordTable.bodyHeaderSize, checksum: 0)
+                id: version.id, predecessors: [], timestamp: 1, valueDataSize: UInt64(size), changeCount: 1, pageCount: 1, dependencies: [],
+                blobs: [],
+                metadata: Metadata(), tableOffset: 100, tableSize: page.bytes.count, bodiesSize: stored + RecordTable.bodyHeaderSize,
+                checksum: 0)
             return try page.bytes.withUnsafeBytes { raw in
                 var needs: Int?
                 return try RecordTable.readPage(raw, number: 0, of: header, needs: &needs) { _ in }?.size
@@ -82,10 +87,15 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         let version = try VersionID("v"), stored = [UInt8](repeating: 7, count: 1_000)
         for (size, isTaken) in [(1_000, true), (1_032_000, true), (1_033_032, false), (Int(UInt32.max - 1), false)] {
             var body = ByteWriter()
-            body.integer(Array("k".utf8).withUnsafeBytes { k in stored.withUnsafeBytes { RecordTable.bodyChecksum(sizeField: 1_000, id: k, version: version, stored: $0) } })
+            body.integer(
+                Array("k".utf8).withUnsafeBytes { k in
+                    stored.withUnsafeBytes { RecordTable.bodyChecksum(sizeField: 1_000, id: k, version: version, stored: $0) }
+                })
             body.integer(UInt32(1_000))
             body.raw(stored)
-            let taken = Array("k".utf8).withUnsafeBytes { k in body.bytes.withUnsafeBytes { RecordTable.body($0, size: size, id: k, version: version) != nil } }
+            let taken = Array("k".utf8).withUnsafeBytes { k in
+                body.bytes.withUnsafeBytes { RecordTable.body($0, size: size, id: k, version: version) != nil }
+            }
             #expect(taken == isTaken, "\(size)")
         }
         for (size, isVoid) in [(Limits.valueSize, false), (Limits.valueSize + 1, true), (Int(MapEntry.unknownSize), false)] {
@@ -103,7 +113,8 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
 
     @Test func aRecordReadBackMustBeOfTheVersionAskedFor() throws {
         let a = try plainVersion("a"), b = try plainVersion("b", timestamp: 2), otherA = try plainVersion("a", timestamp: 3)
-        let (store, _) = try hookedStore(try [a, b, otherA].map { try hostileRecord($0, [.insert(try id("k"), data: Array($0.id.description.utf8))], summing: false) })
+        let (store, _) = try hookedStore(
+            try [a, b, otherA].map { try hostileRecord($0, [.insert(try id("k"), data: Array($0.id.description.utf8))], summing: false) })
         #expect(try store.version(a.id) == a && store.version(b.id) == b)
         let asked = try #require(store.dag.ordinal(of: a.id)), own = store.dag.rows[Int(asked)]
         let other = store.dag.rows[Int(try #require(store.dag.ordinal(of: b.id)))]
@@ -147,7 +158,11 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         #expect(errorCode { _ = try store.value(name, at: version) } == .damaged)
         #expect(errorCode { _ = try store.changes(madeIn: version) } == .damaged)
         #expect(errorCode {
-            _ = try name.bytes.withUnsafeBytes { try store.fetch($0, at: version) { _ in Issue.record("memory was asked for"); return nil } }
+                _ = try name.bytes.withUnsafeBytes {
+                    try store.fetch($0, at: version) { _ in
+                        Issue.record("memory was asked for"); return nil
+                    }
+                }
         } == .damaged)
         #expect(storage.bytesRead - read < size / 2, "\(storage.bytesRead - read) bytes were asked for")
         #expect(try !store.verify().isWhole)
@@ -200,7 +215,9 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         var record = Array(empty[..<(empty.count - 1)]) + body.bytes
         var writer = ByteWriter(bytes: record)
         writer.patch(UInt32(record.count - RecordHeader.preludeSize), at: 4)
-        let crc = writer.bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[28...]), from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[..<24]))) }
+        let crc = writer.bytes.withUnsafeBytes {
+            Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[28...]), from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[..<24])))
+        }
         writer.patch(crc, at: 24)
         record = writer.bytes
         let odd = record
@@ -236,7 +253,10 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
             for i in 0..<height {
                 let name = "\(side)\(i)"
                 let predecessors = i == 0 ? ["base"] : [before[0], before[1]]
-                versions.append(.init(version: try plainVersion(name, predecessors, timestamp: Double(i + 2)), changes: i == 0 ? [.update(try id("k"), data: Array(side.utf8))] : []))
+                versions.append(
+                    .init(
+                        version: try plainVersion(name, predecessors, timestamp: Double(i + 2)),
+                        changes: i == 0 ? [.update(try id("k"), data: Array(side.utf8))] : []))
                 before = [name, before[0]]
             }
         }
@@ -258,8 +278,11 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         expectEnd(within: 10) {
             #expect(errorCode { try store.makeVersion(basedOn: EmptyRoot.id, changes: [], id: EmptyRoot.id) } == .versionMismatch)
         }
-        #expect(errorCode { try store.makeVersion(basedOn: nil, changes: [.insert(id("k"), data: [])], id: EmptyRoot.id) } == .versionMismatch)
-        let forged = try store.add([.init(version: Version(id: EmptyRoot.id, predecessors: [], timestamp: 5, valueDataSize: 0, metadata: Metadata()), changes: [])])
+        #expect(
+            errorCode { try store.makeVersion(basedOn: nil, changes: [.insert(id("k"), data: [])], id: EmptyRoot.id) } == .versionMismatch)
+        let forged = try store.add([
+            .init(version: Version(id: EmptyRoot.id, predecessors: [], timestamp: 5, valueDataSize: 0, metadata: Metadata()), changes: [])
+        ])
         guard case .problem(let error) = forged[0] else { Issue.record("a forged empty root was taken"); return }
         #expect(error.code == .contentMismatch)
         #expect(try store.allVersionIDs().isEmpty)
@@ -269,7 +292,9 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
 
     @Test func aBatchMayNameAVersionTwice() throws {
         let store = try memoryStore()
-        func received(_ name: String, _ data: UInt8) throws -> Store.ReceivedVersion { .init(version: try plainVersion(name), changes: [.insert(try id("k"), data: [data])]) }
+        func received(_ name: String, _ data: UInt8) throws -> Store.ReceivedVersion {
+            .init(version: try plainVersion(name), changes: [.insert(try id("k"), data: [data])])
+        }
         let results = try store.add([received("a", 1), received("a", 1), received("a", 2), received("A", 1), received("b", 1)])
         let names = results.map { result -> String in
             switch result {
@@ -291,8 +316,12 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
             for part in folder.split(separator: "/") { made += "/" + part; mkdir(made, 0o700) }
             try temporary.write("\(folder)/\(name)", text)
         }
-        func node(_ key: String, _ children: String) throws { try write("maps/__llvs_values/\(key)/V", "1.json", "{\"children\":{\(children)}}") }
-        func names(_ key: String) -> String { "\"nodes\":[" + (0..<100).map { _ in "{\"key\":\"\(key)\",\"version\":\"V1\"}" }.joined(separator: ",") + "]" }
+        func node(_ key: String, _ children: String) throws {
+            try write("maps/__llvs_values/\(key)/V", "1.json", "{\"children\":{\(children)}}")
+        }
+        func names(_ key: String) -> String {
+            "\"nodes\":[" + (0..<100).map { _ in "{\"key\":\"\(key)\",\"version\":\"V1\"}" }.joined(separator: ",") + "]"
+        }
         mkdir(path + "/versions", 0o700)
         try temporary.write("versions/V1.json", "{\"identifier\":\"V1\",\"timestamp\":1}")
         try node("__/llvs_root", names("a"))
@@ -323,7 +352,9 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
     }
 
     @Test func pendingVersionsComeOnceAllIsHere() throws {
-        func record(_ name: String, _ predecessors: [String], _ changes: [Value.Change] = []) throws -> [UInt8] { try hostileRecord(plainVersion(name, predecessors), changes) }
+        func record(_ name: String, _ predecessors: [String], _ changes: [Value.Change] = []) throws -> [UInt8] {
+            try hostileRecord(plainVersion(name, predecessors), changes)
+        }
         let (store, storage) = try hookedStore([
             try record("x", ["y"]), try record("y", ["x"]),                                    // a circle
             try record("self", [], [.preserve(.init(id: id("k"), version: VersionID("self")))]),
@@ -359,12 +390,16 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
 
     @Test func timestampsAtTheirExtremes() throws {
         let store = try memoryStore()
-        for (i, time) in [Double.greatestFiniteMagnitude, -.greatestFiniteMagnitude, .leastNonzeroMagnitude, -0.0, 0, .leastNormalMagnitude].enumerated() {
+        for (i, time) in [
+            Double.greatestFiniteMagnitude, -.greatestFiniteMagnitude, .leastNonzeroMagnitude, -0.0, 0, .leastNormalMagnitude,
+        ].enumerated() {
             let version = Version(id: try VersionID("v\(i)"), predecessors: [], timestamp: time, valueDataSize: 0, metadata: Metadata())
             let file = InterchangeEncoder.version(version)
             let again = try InterchangeDecoder.version(file, name: version.id)
             #expect(again.timestamp.bitPattern == time.bitPattern)
-            guard case .added = try store.add([.init(version: version, changes: [.insert(try id("k"), data: [UInt8(i)])])])[0] else { Issue.record("\(time)"); continue }
+            guard case .added = try store.add([.init(version: version, changes: [.insert(try id("k"), data: [UInt8(i)])])])[0] else {
+                Issue.record("\(time)"); continue
+            }
             let next = try store.makeVersion(basedOn: version.id, changes: [])
             #expect(next.timestamp.isFinite && next.timestamp >= time)
         }
@@ -377,12 +412,18 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         let directory = TemporaryDirectory()
         let sizes = [0, 1, 255, 256, 257, 65_535, 65_536, 65_537, (1 << 20) - 1, 1 << 20, (1 << 20) + 1]
         var random = SeededRandom(seed: 7)
-        let noise = (0..<(1 << 20) + 1).map { _ in UInt8(truncatingIfNeeded: random.next() as UInt64) }, zeros = [UInt8](repeating: 0, count: noise.count)
+        let noise = (0..<(1 << 20) + 1).map { _ in UInt8(truncatingIfNeeded: random.next() as UInt64) },
+            zeros = [UInt8](repeating: 0, count: noise.count)
         try withExtendedLifetime(directory) {
             var version: VersionID?
             do {
                 let store = try Store(path: directory.path + "/s")
-                version = try store.makeVersion(basedOn: nil, changes: sizes.flatMap { [.insert(try id("n\($0)"), data: Array(noise[..<$0])), .insert(try id("z\($0)"), data: Array(zeros[..<$0]))] }).id
+                version = try store.makeVersion(
+                    basedOn: nil,
+                    changes: sizes.flatMap {
+                        [.insert(try id("n\($0)"), data: Array(noise[..<$0])), .insert(try id("z\($0)"), data: Array(zeros[..<$0]))]
+                    }
+                ).id
                 try store.close()
             }
             let store = try Store(path: directory.path + "/s")
@@ -409,7 +450,11 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
                 var text = Array(stem[..<shared]) + [UInt8(0x61 + Int.random(in: 0..<3, using: &random))]
                 if Bool.random(using: &random) { text += [UInt8](repeating: 0x62, count: 4_096 - text.count) }
                 let key = try ValueID(utf8: text)
-                if model[key] != nil, Int.random(in: 0..<3, using: &random) == 0 { changes[key] = .remove(key) } else { changes[key] = .insert(key, data: [round]) }
+                if model[key] != nil, Int.random(in: 0..<3, using: &random) == 0 {
+                    changes[key] = .remove(key)
+                } else {
+                    changes[key] = .insert(key, data: [round])
+                }
             }
             at = try store.makeVersion(basedOn: at, changes: Array(changes.values)).id
             for (key, change) in changes { model[key] = change.kind == .remove ? nil : round }
@@ -418,7 +463,8 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
             let all = try store.values(at: version, limit: .max)
             #expect(all.map(\.id) == model.keys.sorted())
             #expect(all.allSatisfy { model[$0.id] == $0.data.first })
-            let bound = Array(model.keys.randomElement(using: &random)?.bytes ?? []), other = Array(stem[..<Int.random(in: 0...512, using: &random)])
+            let bound = Array(model.keys.randomElement(using: &random)?.bytes ?? []),
+                other = Array(stem[..<Int.random(in: 0...512, using: &random)])
             for (low, high) in [(bound, other), (other, bound)] {
                 let expected = model.keys.filter { Bytes.compare($0.bytes, low) >= 0 && Bytes.compare($0.bytes, high) < 0 }.sorted()
                 #expect(try store.count(at: version, in: .range(from: low, to: high)) == expected.count)

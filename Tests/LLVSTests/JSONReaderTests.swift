@@ -17,8 +17,10 @@ import LLVSTestSupport
     func acceptsWhatTheStandardAllows(_ text: String) { #expect(accepts(Array(text.utf8)), "\(text)") }
 
     @Test(arguments: [
-        "", " ", "01", "+1", "1.", ".5", "1e", "1e+", "-", "[1,]", "[,1]", "[1 2]", "{\"a\":1,}", "{\"a\"}", "{a:1}", "{\"a\":}", "[", "{", "\"", "\"\\",
-        "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\u{1}\"", "tru", "nul", "NaN", "Infinity", "1 2", "]", "[}", "{]", "'a'", "[1]]", "\u{FEFF}1", "{\"a\":1 \"b\":2}", "{,}",
+        "", " ", "01", "+1", "1.", ".5", "1e", "1e+", "-", "[1,]", "[,1]", "[1 2]", "{\"a\":1,}", "{\"a\"}", "{a:1}", "{\"a\":}", "[", "{",
+        "\"", "\"\\",
+        "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\u{1}\"", "tru", "nul", "NaN", "Infinity", "1 2", "]", "[}", "{]", "'a'", "[1]]",
+        "\u{FEFF}1", "{\"a\":1 \"b\":2}", "{,}",
     ])
     func refusesAllElse(_ text: String) { #expect(!accepts(Array(text.utf8)), "\(text)") }
 
@@ -35,13 +37,16 @@ import LLVSTestSupport
     }
 
     @Test func truncationsAndChangedBytesNeverTrap() {
-        let whole = Array("{\"version\":{\"metadata\":[\"k\",{\"data\":\"IiI=\"}],\"timestamp\":1.5e3,\"x\":[true,null,\"\\u00e9\\\\\"]}}".utf8)
+        let whole = Array(
+            "{\"version\":{\"metadata\":[\"k\",{\"data\":\"IiI=\"}],\"timestamp\":1.5e3,\"x\":[true,null,\"\\u00e9\\\\\"]}}".utf8)
         #expect(accepts(whole))
         for end in 0..<whole.count { #expect(!accepts(Array(whole[..<end]))) }
         var random = SeededRandom(seed: 1)
         for _ in 0..<20_000 {
             var bytes = whole
-            for _ in 0..<Int(random.next() % 3 + 1) { bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next()) }
+            for _ in 0..<Int(random.next() % 3 + 1) {
+                bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next())
+            }
             _ = accepts(bytes)
         }
     }
@@ -50,8 +55,10 @@ import LLVSTestSupport
         func text(_ value: Double) -> [UInt8] { var out: [UInt8] = []; JSONNumber.append(value, to: &out); return out }
         func value(_ text: [UInt8]) -> Double? { text.withUnsafeBytes { JSONNumber.double($0) } }
         let table: [(Double, String)] = [
-            (0, "0"), (-0.0, "-0"), (1, "1"), (816913493.4794178, "816913493.4794178"), (1e16, "1e16"), (1e-5, "1e-5"), (Double.leastNonzeroMagnitude, "5e-324"),
-            (.greatestFiniteMagnitude, "1.7976931348623157e308"), (-0.1, "-0.1"), (9007199254740991, "9007199254740991"), (100, "100"), (0.3, "0.3"),
+            (0, "0"), (-0.0, "-0"), (1, "1"), (816913493.4794178, "816913493.4794178"), (1e16, "1e16"), (1e-5, "1e-5"),
+            (Double.leastNonzeroMagnitude, "5e-324"),
+            (.greatestFiniteMagnitude, "1.7976931348623157e308"), (-0.1, "-0.1"), (9007199254740991, "9007199254740991"), (100, "100"),
+            (0.3, "0.3"),
         ]
         for (number, expected) in table {
             #expect(String(decoding: text(number), as: UTF8.self) == expected)

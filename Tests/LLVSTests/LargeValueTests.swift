@@ -8,12 +8,17 @@ private final class Trickle: PieceReader, @unchecked Sendable {
     let bytes: [UInt8], step: Int
     var failure: (behind: Int, error: StoreError)?
     private(set) var position = 0
-    init(_ bytes: [UInt8], step: Int, failure: (behind: Int, error: StoreError)? = nil) { self.bytes = bytes; self.step = step; self.failure = failure }
+    init(_ bytes: [UInt8], step: Int, failure: (behind: Int, error: StoreError)? = nil) {
+        self.bytes = bytes; self.step = step; self.failure = failure
+    }
     var size: Int { bytes.count }
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         if let failure, position >= failure.behind { throw failure.error }
         let end = min(bytes.count, position + min(step, buffer.count))
-        bytes.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: buffer[..<(end - position)]).copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[position..<end])) }
+        bytes.withUnsafeBytes {
+            UnsafeMutableRawBufferPointer(rebasing: buffer[..<(end - position)]).copyMemory(
+                from: UnsafeRawBufferPointer(rebasing: $0[position..<end]))
+        }
         defer { position = end }
         return end - position
     }
@@ -42,14 +47,19 @@ private final class Trickle: PieceReader, @unchecked Sendable {
                 }
             }
         }
-        let whole = Array("  {\"version\" : {\"metadata\":[\"k\",{\"data\":\"IiI=\"}],\"timestamp\":-1.5e3,\"x\":[true,null,\"\\u00e9\\\\\\\"\",12, false]}} ".utf8)
+        let whole = Array(
+            "  {\"version\" : {\"metadata\":[\"k\",{\"data\":\"IiI=\"}],\"timestamp\":-1.5e3,\"x\":[true,null,\"\\u00e9\\\\\\\"\",12, "
+                + "false]}} "
+                .utf8)
         #expect(accepts(whole, nil))
         for step in [1, 2, 3, 5] { #expect(accepts(whole, step)) }
         for end in 0..<whole.count { #expect(accepts(Array(whole[..<end]), 2) == accepts(Array(whole[..<end]), nil), "cut at \(end)") }
         var random = SeededRandom(seed: 1)
         for _ in 0..<3_000 {
             var bytes = whole
-            for _ in 0..<Int(random.next() % 3 + 1) { bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next()) }
+            for _ in 0..<Int(random.next() % 3 + 1) {
+                bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next())
+            }
             #expect(accepts(bytes, 1) == accepts(bytes, nil), "\(String(decoding: bytes, as: UTF8.self))")
         }
     }
@@ -60,15 +70,19 @@ private final class Trickle: PieceReader, @unchecked Sendable {
             do { return .success(try InterchangeDecoder.changes(document, of: id)) } catch { return .failure(StoreError.of(error)) }
         }
         let text = """
-            [ {"insert":{"data":"/\\/+\\u002B/\\u002fAA","id":"slashes \\ud83d\\ude00"}}, {"update":{"id":"b","unknown":[1,{"x":"\\n"}],"data":""}},
-            {"remove":"c"},{"preserve":{"storedVersionId":"S","valueId":"d"}},{"preserveRemoval":"e"},{"insert":{"id":"f","data":"QUI="}},{"insert":{"id":"g","data":"QQ=="}},
+            [ {"insert":{"data":"/\\/+\\u002B/\\u002fAA","id":"slashes \\ud83d\\ude00"}},
+            {"update":{"id":"b","unknown":[1,{"x":"\\n"}],"data":""}},
+            {"remove":"c"},{"preserve":{"storedVersionId":"S","valueId":"d"}},{"preserveRemoval":"e"},
+            {"insert":{"id":"f","data":"QUI="}},{"insert":{"id":"g","data":"QQ=="}},
             {"insert":{"id":"h","data":"\(String(decoding: Base64.encode(random(1_000)), as: UTF8.self))"}} ]
             """
         let whole = Array(text.utf8), expected = try outcome(.bytes(whole)).get()
         #expect(expected.count == 8 && expected.first?.kind == .update)
         for step in LargeValueTests.steps { #expect(try outcome(.pieces(Trickle(whole, step: step))).get() == expected) }
         for end in 1..<whole.count where end < 600 || end % 16 == 0 {
-            guard case .failure(let error) = outcome(.pieces(Trickle(Array(whole[..<end]), step: 3))) else { Issue.record("cut at \(end)"); continue }
+            guard case .failure(let error) = outcome(.pieces(Trickle(Array(whole[..<end]), step: 3))) else {
+                Issue.record("cut at \(end)"); continue
+            }
             #expect(error.code == .cutShort, "cut at \(end): \(error.message)")
             guard case .failure(let same) = outcome(.bytes(Array(whole[..<end]))) else { Issue.record("cut at \(end)"); continue }
             #expect(same.code == .cutShort, "cut at \(end): \(same.message)")
@@ -170,7 +184,9 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         #expect(sent.versions.count == 2 && sent.problems.isEmpty)
         #expect(temporary.read("shared/changes/\(id)") == whole)
         let transport = try FolderTransport(path: temporary.path + "/shared")
-        guard case .pieces = try transport.fetchChanges([id.description], OperationControl()).first else { Issue.record("not in pieces"); return }
+        guard case .pieces = try transport.fetchChanges([id.description], OperationControl()).first else {
+            Issue.record("not in pieces"); return
+        }
         let second = try open(name.isEmpty ? "" : "b" + name), retrieved = try Exchange(store: second, transport: transport).retrieve()
         #expect(retrieved.versions.count == 2 && retrieved.problems.isEmpty)
         #expect(try store.hasSameVersions(as: second))
@@ -191,7 +207,10 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         let temporary = TemporaryFolder(), store = try Store.inMemory(), second = try Store.inMemory(), id = try filled(store)
         _ = try Exchange(store: store, transport: FolderTransport(path: temporary.path + "/shared")).send()
         let whole = temporary.read("shared/changes/\(id)") ?? []
-        for (bad, code) in [(Array(whole.dropLast(1_000_000)), StoreError.Code.cutShort), (whole.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "*") : $0 }, .invalidBase64)] {
+        for (bad, code) in [
+            (Array(whole.dropLast(1_000_000)), StoreError.Code.cutShort),
+            (whole.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "*") : $0 }, .invalidBase64),
+        ] {
             try temporary.write("shared/changes/\(id)", bad)
             let exchange = Exchange(store: second, transport: try FolderTransport(path: temporary.path + "/shared"))
             let result = try exchange.retrieve()

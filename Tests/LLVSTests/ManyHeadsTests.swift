@@ -50,7 +50,9 @@ import Testing
             var random = SeededRandom(seed: seed)
             let store = try memoryStore()
             var lines = try (0..<100).map { try store.set(["k": "\($0)"], nil) }
-            for i in 0..<200 { let at = lines.indices.randomElement(using: &random) ?? 0; lines[at] = try store.set(["k": "line \(i)"], lines[at]) }
+            for i in 0..<200 {
+                let at = lines.indices.randomElement(using: &random) ?? 0; lines[at] = try store.set(["k": "line \(i)"], lines[at])
+            }
             var heads: [UInt32] = []
             for i in 0..<20 {
                 var head = try store.set(["own": "\(i)"], lines.randomElement(using: &random))
@@ -63,7 +65,9 @@ import Testing
             store.lock.withRead {
                 var bases = FoldedBases(heads)
                 let found = bases.finish(in: store.dag)
-                for i in heads.indices { #expect(found[i] == store.dag.bestCommonAncestors(Array(heads[..<i]), [heads[i]]), "seed \(seed), head \(i)") }
+                for i in heads.indices {
+                    #expect(found[i] == store.dag.bestCommonAncestors(Array(heads[..<i]), [heads[i]]), "seed \(seed), head \(i)")
+                }
             }
         }
     }
@@ -84,8 +88,15 @@ import Testing
             // Those of equal states first, each group newest down.
             var groups: [(state: [String: [UInt8]], heads: [Version])] = []
             for head in heads {
-                let state = try Dictionary(uniqueKeysWithValues: one.references(at: head.id, limit: .max).map { ($0.id.description, try one.value($0.id, at: head.id)?.data ?? []) })
-                if let i = groups.firstIndex(where: { $0.state == state }) { groups[i].heads.append(head) } else { groups.append((state, [head])) }
+                let state = try Dictionary(
+                    uniqueKeysWithValues: one.references(at: head.id, limit: .max).map {
+                        ($0.id.description, try one.value($0.id, at: head.id)?.data ?? [])
+                    })
+                if let i = groups.firstIndex(where: { $0.state == state }) {
+                    groups[i].heads.append(head)
+                } else {
+                    groups.append((state, [head]))
+                }
             }
             // One state needs no merge.
             if groups.count == 1 {
@@ -93,9 +104,12 @@ import Testing
                 continue
             }
             func fold(_ versions: [Version]) throws -> Version {
-                try versions.dropFirst().reduce(versions[0]) { try other.merge($0.id, with: $1.id, arbiter: RecordedDifferenceTests.Wrapped(arbiter: arbiter)) }
+                try versions.dropFirst().reduce(versions[0]) {
+                    try other.merge($0.id, with: $1.id, arbiter: RecordedDifferenceTests.Wrapped(arbiter: arbiter))
+                }
             }
-            let result = try fold(groups.map { try fold($0.heads) }.sorted { ($0.timestamp, $0.id.description) > ($1.timestamp, $1.id.description) })
+            let result = try fold(
+                groups.map { try fold($0.heads) }.sorted { ($0.timestamp, $0.id.description) > ($1.timestamp, $1.id.description) })
             #expect(folded == result, "seed \(seed)")
             #expect(try one.headIDs() == [result.id])
             #expect(try one.state(result.id) == other.state(result.id))

@@ -16,7 +16,8 @@ import Testing
                 var changes: [[UInt8]: UInt32?] = [:]
                 for _ in 0..<Int.random(in: 0...3, using: &random) {
                     let known = MapTests.contents(node).keys.randomElement(using: &random)
-                    changes[Bool.random(using: &random) ? makeKey(&random) : known ?? makeKey(&random)] = .some(Bool.random(using: &random) ? nil : step)
+                    changes[Bool.random(using: &random) ? makeKey(&random) : known ?? makeKey(&random)] = .some(
+                        Bool.random(using: &random) ? nil : step)
                 }
                 let ordinal = 10 + step * 2
                 append(ordinal, changes, to: view, of: lines)
@@ -28,7 +29,9 @@ import Testing
                 guard let (ordinal, node) = versions.randomElement(using: &random) else { return }
                 let view = try #require(lines.view(ordinal))
                 let key = Bool.random(using: &random) ? makeKey(&random) : MapTests.contents(node).keys.randomElement(using: &random) ?? [0]
-                #expect(key.withUnsafeBytes { view.lookup($0)?.version } == key.withUnsafeBytes { node?.lookup($0)?.version }, "seed \(seed), version \(ordinal)")
+                #expect(
+                    key.withUnsafeBytes { view.lookup($0)?.version } == key.withUnsafeBytes { node?.lookup($0)?.version },
+                    "seed \(seed), version \(ordinal)")
                 if ordinal % 7 == 0 {
                     let (root, from) = try view.map()
                     #expect(MapTests.contents(root) == MapTests.contents(node), "seed \(seed), version \(ordinal)")
@@ -42,7 +45,9 @@ import Testing
 
     private func append(_ ordinal: UInt32, _ changes: [[UInt8]: UInt32?], to view: MapLines.View, of lines: MapLines) {
         var arena = KeyArena()
-        for (key, version) in changes { key.withUnsafeBytes { arena.append($0, version.map { MapEntry(version: $0, size: 0, bodyOffset: 0) }) } }
+        for (key, version) in changes {
+            key.withUnsafeBytes { arena.append($0, version.map { MapEntry(version: $0, size: 0, bodyOffset: 0) }) }
+        }
         arena.withChanges(isSorted: false) { lines.append(ordinal, Array($0), to: view) }
     }
 
@@ -90,8 +95,12 @@ import Testing
             let made = try store.set([key: "\(turn)"], base)
             var next = state
             next[key] = "\(turn)@\(made.id)"
-            if turn % 10 == 0, try store.state(made.id) != next { throw StoreError(.internal, "thread \(thread), turn \(turn): not what was saved") }
-            guard try store.recordedChanges(madeIn: made.id).first?.kind == (state[key] == nil ? .insert : .update) else { throw StoreError(.internal, "a label that is not true") }
+            if turn % 10 == 0, try store.state(made.id) != next {
+                throw StoreError(.internal, "thread \(thread), turn \(turn): not what was saved")
+            }
+            guard try store.recordedChanges(madeIn: made.id).first?.kind == (state[key] == nil ? .insert : .update) else {
+                throw StoreError(.internal, "a label that is not true")
+            }
             lock.withLock { heads[thread] = made; states[thread] = next }
         }
         #expect(errors.isEmpty, "\(errors)")
@@ -103,7 +112,9 @@ import Testing
         let budget = 16 << 20, cache = MapCache(budget: budget, readers: ReadWriteLock())
         func key(_ i: Int) -> [UInt8] { Array("\(i &* 0x9E37_79B9 % 1_000_000_007)".utf8) + [UInt8](repeating: 0x2D, count: 4_000) }
         func changed(_ i: Int, _ version: UInt32, _ node: MapNode?) -> MapNode? {
-            key(i).withUnsafeBytes { try? MapNode.applying([MapChange(key: $0, entry: MapEntry(version: version, size: 0, bodyOffset: 0))][...], to: node) }
+            key(i).withUnsafeBytes {
+                try? MapNode.applying([MapChange(key: $0, entry: MapEntry(version: version, size: 0, bodyOffset: 0))][...], to: node)
+            }
         }
         var node: MapNode?
         for i in 0..<600 { node = changed(i, 0, node) }

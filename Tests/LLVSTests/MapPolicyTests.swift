@@ -14,23 +14,31 @@ import Testing
     }
 
     @Test func aMapIsMadeForSavesWhenItPays() {
-        for (saves, changes) in [(0, nil), (1, nil), (63, nil), (64, 256), (65, nil), (128, 512), (1_000, nil), (1_024, 4_096)] as [(Int, Int?)] {
+        for (saves, changes) in [(0, nil), (1, nil), (63, nil), (64, 256), (65, nil), (128, 512), (1_000, nil), (1_024, 4_096)]
+            as [(Int, Int?)]
+        {
             #expect(MapPolicy.changesWorthAMap(saves: saves) == changes, "save \(saves)")
         }
     }
 
     @Test func aPersistedMapIsTakenWhenManyAsk() {
-        for (limit, may) in [(16, false), (64, false), (65, true), (128, true)] { #expect(MapPolicy.mayBePersisted(limit: limit) == may, "\(limit)") }
+        for (limit, may) in [(16, false), (64, false), (65, true), (128, true)] {
+            #expect(MapPolicy.mayBePersisted(limit: limit) == may, "\(limit)")
+        }
     }
 
     @Test func whatIsSavedIsADeltaAMapOrNothing() {
-        for (changes, kept) in [(0, .delta), (1, .delta), (256, .delta), (257, .map), (4_095, .map), (4_096, .nothing), (1_000_000, .nothing)] as [(Int, MapPolicy.Keeping)] {
+        for (changes, kept) in [
+            (0, .delta), (1, .delta), (256, .delta), (257, .map), (4_095, .map), (4_096, .nothing), (1_000_000, .nothing),
+        ] as [(Int, MapPolicy.Keeping)] {
             #expect(MapPolicy.keeping(changes: changes) == kept, "\(changes) changes")
         }
     }
 
     @Test func aLargePartOfAMapIsWrittenFlat() {
-        for (changes, values, flat) in [(4_095, 0, false), (4_096, 0, true), (4_096, 32_768, true), (4_096, 32_776, false), (1_000_000, 8_000_000, true)] {
+        for (changes, values, flat) in [
+            (4_095, 0, false), (4_096, 0, true), (4_096, 32_768, true), (4_096, 32_776, false), (1_000_000, 8_000_000, true),
+        ] {
             #expect(MapPolicy.isWrittenFlat(changes: changes, onto: values) == flat, "\(changes) onto \(values)")
         }
         for (versions, changes) in [(1, 1_024), (32_768, 1_024), (32_800, 1_025), (1_000_000, 31_250)] {
@@ -41,15 +49,20 @@ import Testing
     @Test func aMapOfManyNodesIsMadeFlatOnceThatIsPaidFor() {
         let budget = 1 << 20
         for (overlay, values, memory, isHeavy) in [
-            (1 << 20, 100, budget / 2, false), (1_023, 100, budget / 2 + 1, false), (1_024, 100, budget / 2 + 1, true), (1_024, 80_000, budget, false),
+            (1 << 20, 100, budget / 2, false), (1_023, 100, budget / 2 + 1, false), (1_024, 100, budget / 2 + 1, true),
+            (1_024, 80_000, budget, false),
             (10_000, 80_000, budget, true), (0, 80_000, budget / 3 * 4 + 1, true),
         ] {
-            #expect(MapPolicy.isHeavy(overlay: overlay, values: values, memory: memory, budget: budget) == isHeavy, "\(overlay) of \(values), \(memory) bytes")
+            #expect(
+                MapPolicy.isHeavy(overlay: overlay, values: values, memory: memory, budget: budget) == isHeavy,
+                "\(overlay) of \(values), \(memory) bytes")
         }
     }
 
     @Test func chainsOfDeltasTakeAShareOfTheBudget() {
-        for (budget, deltas, maps) in [(0, 32 << 10, 128 << 10), (4 << 20, 64 << 10, 512 << 10), (64 << 20, 1 << 20, 8 << 20), (1 << 30, 1 << 20, 128 << 20)] {
+        for (budget, deltas, maps) in [
+            (0, 32 << 10, 128 << 10), (4 << 20, 64 << 10, 512 << 10), (64 << 20, 1 << 20, 8 << 20), (1 << 30, 1 << 20, 128 << 20),
+        ] {
             #expect(MapPolicy.chainMemory(budget: budget) == (deltas, maps), "\(budget)")
         }
     }
@@ -63,7 +76,8 @@ import Testing
 
     @Test func cachesAreWrittenWhenThereIsMuchNew() {
         for (new, known, isOutdated, pays) in [
-            (999, 0, false, false), (1_000, 0, false, true), (1_000, 16_000, false, true), (1_000, 16_016, false, false), (0, 999, true, false), (0, 1_000, true, true),
+            (999, 0, false, false), (1_000, 0, false, true), (1_000, 16_000, false, true), (1_000, 16_016, false, false),
+            (0, 999, true, false), (0, 1_000, true, true),
             (1, 999, true, true), (0, 1_000_000, false, false),
         ] {
             #expect(MapPolicy.cachesPay(new: new, known: known, isOutdated: isOutdated) == pays, "\(new) beside \(known)")

@@ -7,7 +7,10 @@ import Testing
     static let alphabets: [(name: String, key: @Sendable (inout SeededRandom) -> [UInt8])] = [
         ("nested", { r in [UInt8](repeating: 0x61, count: Int.random(in: 1...300, using: &r)) }),
         ("few letters", { r in (0..<Int.random(in: 1...12, using: &r)).map { _ in UInt8.random(in: 0x61...0x63, using: &r) } }),
-        ("common prefix", { r in Array("Contact/".utf8) + (0..<Int.random(in: 1...4, using: &r)).map { _ in UInt8.random(in: 0x30...0x39, using: &r) } }),
+        (
+            "common prefix",
+            { r in Array("Contact/".utf8) + (0..<Int.random(in: 1...4, using: &r)).map { _ in UInt8.random(in: 0x30...0x39, using: &r) } }
+        ),
         ("wide", { r in (0..<Int.random(in: 1...3, using: &r)).map { _ in UInt8.random(in: 0...255, using: &r) } }),
         ("deep", { r in [UInt8](repeating: 0x7A, count: 600) + [UInt8.random(in: 0...255, using: &r)] }),
         ("long", { r in
@@ -71,7 +74,9 @@ import Testing
                 snapshots.append((node, model))
             }
             for _ in 0..<30 {
-                guard let (a, x) = snapshots.randomElement(using: &random), let (b, y) = snapshots.randomElement(using: &random) else { continue }
+                guard let (a, x) = snapshots.randomElement(using: &random), let (b, y) = snapshots.randomElement(using: &random) else {
+                    continue
+                }
                 var last: [UInt8]?
                 var seen: Set<[UInt8]> = []
                 MapNode.forEachDifference(a, b) { key, p, q in
@@ -88,7 +93,9 @@ import Testing
                     var met = 0
                     a?.forEach(from: l, to: h) { _, _ in met += 1; return true }
                     #expect(met == expected && (a?.count(from: l, to: h) ?? 0) == expected, "range: \(name) seed \(seed)")
-                    for (low, high) in [(l, h), (l, nil), (UnsafeRawBufferPointer(start: nil, count: 0), h)] as [(UnsafeRawBufferPointer, UnsafeRawBufferPointer?)] {
+                        for (low, high) in [(l, h), (l, nil), (UnsafeRawBufferPointer(start: nil, count: 0), h)]
+                            as [(UnsafeRawBufferPointer, UnsafeRawBufferPointer?)]
+                        {
                         var forwards: [[UInt8]] = [], backwards: [[UInt8]] = []
                         a?.forEach(from: low, to: high) { key, _ in forwards.append(Array(key)); return true }
                         a?.forEachBackwards(from: low, to: high) { key, entry in

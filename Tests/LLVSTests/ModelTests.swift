@@ -7,7 +7,10 @@ import Testing
         var random = SeededRandom(seed: 1)
         for i in 0..<200 {
             let id = i < 2 ? VersionID(high: i == 0 ? 0 : .max, low: i == 0 ? 0 : .max) : VersionID(high: random.next(), low: random.next())
-            func digits(_ number: UInt64, _ count: Int) -> String { String(String(number, radix: 16, uppercase: true).reversed() + "0000000000000000").prefix(count).reversed().map(String.init).joined() }
+            func digits(_ number: UInt64, _ count: Int) -> String {
+                String(String(number, radix: 16, uppercase: true).reversed() + "0000000000000000").prefix(count).reversed().map(String.init)
+                    .joined()
+            }
             let high = digits(id.high, 16), low = digits(id.low, 16)
             func part(_ text: String, _ from: Int, _ count: Int) -> String { String(text.dropFirst(from).prefix(count)) }
             let text = "\(part(high, 0, 8))-\(part(high, 8, 4))-\(part(high, 12, 4))-\(part(low, 0, 4))-\(part(low, 4, 12))"
@@ -32,7 +35,10 @@ import Testing
     }
 
     @Test func versionIDsKeepTheirText() throws {
-        for text in ["A", "a_b-9", "1C227BD7-33B2-4C90-B042-F1C952ED3183", "1c227bd7-33b2-4c90-b042-f1c952ed3183", String(repeating: "z", count: 128)] {
+        for text in [
+            "A", "a_b-9", "1C227BD7-33B2-4C90-B042-F1C952ED3183", "1c227bd7-33b2-4c90-b042-f1c952ed3183",
+            String(repeating: "z", count: 128),
+        ] {
             #expect(try VersionID(text).description == text)
         }
         for text in ["", "a/b", "é", "a b", "..", String(repeating: "z", count: 129), "a\u{0}"] {
@@ -40,7 +46,10 @@ import Testing
         }
     }
     @Test func versionIDsAreOrderedByBytes() throws {
-        let texts = ["-", "0", "1C227BD7-33B2-4C90-B042-F1C952ED3183", "1C227BD7-33B2-4C90-B042-F1C952ED3184", "1c227bd7-33b2-4c90-b042-f1c952ed3183", "A", "B", "_", "a"]
+        let texts = [
+            "-", "0", "1C227BD7-33B2-4C90-B042-F1C952ED3183", "1C227BD7-33B2-4C90-B042-F1C952ED3184",
+            "1c227bd7-33b2-4c90-b042-f1c952ed3183", "A", "B", "_", "a",
+        ]
         #expect(try texts.map { try VersionID($0) }.sorted().map(\.description) == texts)
         #expect(try VersionID(texts[2]).folded == VersionID(texts[4]).folded)
     }

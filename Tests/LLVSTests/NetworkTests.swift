@@ -19,19 +19,24 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "https", "https:", "https:/x", "https://", "https://:80", "ftp://x/", "https://a@b/", "https://a:b@c/", "https://x:/", "https://x:0/",
-        "https://x:65536/", "https://x:-1/", "https://[::1/", "https://x y/", "https://x/\u{0}", "https://x/\r\nA: b", "https://é/", "https://x\\y/",
+        "", "https", "https:", "https:/x", "https://", "https://:80", "ftp://x/", "https://a@b/", "https://a:b@c/", "https://x:/",
+        "https://x:0/",
+        "https://x:65536/", "https://x:-1/", "https://[::1/", "https://x y/", "https://x/\u{0}", "https://x/\r\nA: b", "https://é/",
+        "https://x\\y/",
     ])
     func whatIsNoAddress(text: String) { #expect(address(text) == nil) }
 
     @Test(arguments: [
-        ("http://localhost/", true), ("http://127.0.0.1/", true), ("http://127.255.0.9/", true), ("http://[::1]/", true), ("http://127.0.0.1.org/", false),
-        ("http://127.0.0/", false), ("http://127.0.0.256/", false), ("http://10.0.0.1/", false), ("http://localhost.org/", false), ("http://1127.0.0.1/", false),
+        ("http://localhost/", true), ("http://127.0.0.1/", true), ("http://127.255.0.9/", true), ("http://[::1]/", true),
+        ("http://127.0.0.1.org/", false),
+        ("http://127.0.0/", false), ("http://127.0.0.256/", false), ("http://10.0.0.1/", false), ("http://localhost.org/", false),
+        ("http://1127.0.0.1/", false),
     ])
     func loopback(text: String, isLoopback: Bool) { #expect(address(text)?.isLoopback == isLoopback) }
 
     @Test(arguments: [
-        ("https://x/a/b?c", "https://x/a/b"), ("//y:1/z", "https://y:1/z"), ("/z", "https://x/z"), ("z", "https://x/a/z"), ("?q", "https://x/a/b"),
+        ("https://x/a/b?c", "https://x/a/b"), ("//y:1/z", "https://y:1/z"), ("/z", "https://x/z"), ("z", "https://x/a/z"),
+        ("?q", "https://x/a/b"),
         ("http://x/a:b", "http://x/a:b"), ("mailto:x", nil), ("", "https://x/a/"),
     ])
     func redirections(location: String, to shown: String?) throws {
@@ -46,8 +51,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Tue, 29 Feb 2000 23:59:60 GMT", 951_868_800),
-        ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799), ("Sun, 06 Nov 1994 08:49:37 UTC", nil), ("Sunday, 06-Nov-94 08:49:37 GMT", nil), ("", nil),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+        ("Tue, 29 Feb 2000 23:59:60 GMT", 951_868_800),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799), ("Sun, 06 Nov 1994 08:49:37 UTC", nil), ("Sunday, 06-Nov-94 08:49:37 GMT", nil),
+        ("", nil),
         ("Sun, 06 Nov 1994 08:49 GMT", nil), ("Sun, 99 Nov 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 99999999999999999999 08:49:37 GMT", nil),
     ])
     func dates(text: String, seconds: Int64?) { #expect(HTTPDate.seconds(text) == seconds) }
@@ -59,15 +66,22 @@ import Testing
         func hex(_ bytes: [UInt8]) -> String { String(decoding: InterchangeEncoder.hex(bytes), as: UTF8.self) }
         let short = AWSSignature.hmac(Array("Jefe".utf8), Array("what do ya want for nothing?".utf8))
         #expect(hex(short) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
-        let long = AWSSignature.hmac([UInt8](repeating: 0xAA, count: 131), Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8))
+        let long = AWSSignature.hmac(
+            [UInt8](repeating: 0xAA, count: 131), Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8))
         #expect(hex(long) == "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
     }
 
     /// Amazon's own examples ("Signature Calculations for the Authorization Header").
     @Test(arguments: [
-        ("https://examplebucket.s3.amazonaws.com/test.txt", "bytes=0-9", "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"),
+        (
+            "https://examplebucket.s3.amazonaws.com/test.txt", "bytes=0-9",
+            "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
+        ),
         ("https://examplebucket.s3.amazonaws.com/?lifecycle", "", "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
-        ("https://examplebucket.s3.amazonaws.com/?max-keys=2&prefix=J", "", "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"),
+        (
+            "https://examplebucket.s3.amazonaws.com/?max-keys=2&prefix=J", "",
+            "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"
+        ),
     ])
     func signatures(url: String, range: String, signature: String) throws {
         var request = HTTPRequest(method: .get, address: try HTTPAddress(url), doing: "Reading")
@@ -79,7 +93,8 @@ import Testing
     }
 
     @Test func sharedCredentials() {
-        let file = "[default]\naws_access_key_id=a\r\naws_secret_access_key = b=c \n[x]\n aws_access_key_id =d\naws_session_token= e\n nonsense\n"
+        let file =
+            "[default]\naws_access_key_id=a\r\naws_secret_access_key = b=c \n[x]\n aws_access_key_id =d\naws_session_token= e\n nonsense\n"
         #expect(S3Place.credentials(in: file, profile: "default") == HTTPCredentials(user: "a", password: "b=c"))
         #expect(S3Place.credentials(in: file, profile: "x") == HTTPCredentials(user: "d", token: "e"))
         #expect(S3Place.credentials(in: file, profile: "y").isEmpty)

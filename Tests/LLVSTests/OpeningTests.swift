@@ -22,12 +22,16 @@ import Testing
     }
 
     /// From an index of the history, and from the records.
-    @Test(arguments: ["file", "sqlite", "file, without caches", "sqlite, without caches"]) func openingIsCancelledAnywhere(kind: String) throws {
+    @Test(arguments: ["file", "sqlite", "file, without caches", "sqlite, without caches"]) func openingIsCancelledAnywhere(kind: String)
+        throws
+    {
         let directory = TemporaryDirectory(), path = directory.path + "/store"
         do {
             let store = try Store(path: path, options: Self.options(kind))
             var last: VersionID?
-            for i in 0..<Self.versions { last = try store.makeVersion(basedOn: last, changes: [.insert(ValueID("v\(i % 20)"), data: [1])]).id }
+            for i in 0..<Self.versions {
+                last = try store.makeVersion(basedOn: last, changes: [.insert(ValueID("v\(i % 20)"), data: [1])]).id
+            }
             try store.close()
             if kind.hasSuffix("without caches") {
                 let storage = try Store.makeStorage(path, Self.options(kind))

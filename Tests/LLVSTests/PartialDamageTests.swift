@@ -4,7 +4,8 @@ import Testing
 
 /// Damage costs what it hits, whatever the size; and what records say of each other is looked at.
 @Suite struct PartialDamageTests {
-    static let value = StorageConformance.bytes(seed: 1, count: 100), other = StorageConformance.bytes(seed: 2, count: 100), large = StorageConformance.bytes(seed: 3, count: 150_000)
+    static let value = StorageConformance.bytes(seed: 1, count: 100), other = StorageConformance.bytes(seed: 2, count: 100),
+        large = StorageConformance.bytes(seed: 3, count: 150_000)
 
     enum Place: String, CaseIterable { case file, openFile, sqlite, host }
 
@@ -14,7 +15,10 @@ import Testing
         init(_ directory: String, _ place: Place) { self.directory = directory; self.place = place }
 
         func open() throws -> Store {
-            if place == .host { return try Store(storage: CallbackStorage(inspector: Store.versionNamed, functions: host.functions), options: Store.Options()) }
+            if place == .host {
+                return try Store(
+                    storage: CallbackStorage(inspector: Store.versionNamed, functions: host.functions), options: Store.Options())
+            }
             return try StoreOnDiskTests.open(place == .sqlite ? 1 : 0, directory, durability: place == .openFile ? .full : .normal)
         }
         /// As the storage leaves it; or as a process does that runs still, and syncs each version.
@@ -22,7 +26,11 @@ import Testing
         func flip(_ bytes: [UInt8]) throws {
             guard place == .host else { return try RepairTests.flip(bytes, in: directory) }
             for i in host.records.indices {
-                guard let at = (0...max(0, host.records[i].count - 16)).first(where: { host.records[i][$0..<min($0 + 16, host.records[i].count)].elementsEqual(bytes[..<16]) }) else { continue }
+                guard
+                    let at = (0...max(0, host.records[i].count - 16)).first(where: {
+                        host.records[i][$0..<min($0 + 16, host.records[i].count)].elementsEqual(bytes[..<16])
+                    })
+                else { continue }
                 host.records[i][at + 20] ^= 1
             }
         }
@@ -128,7 +136,9 @@ import Testing
         try withTemporaryDirectory { directory in
             let record = try hostileRecord(plainVersion("v"), (0..<200).map { .insert(try id("k\($0)"), data: [1]) })
             let header = try record.withUnsafeBytes { b -> RecordHeader in
-                guard case .whole(let header) = RecordHeader.read(b, recordLength: UInt64(b.count)) else { throw StoreError(.internal, "no header") }
+                guard case .whole(let header) = RecordHeader.read(b, recordLength: UInt64(b.count)) else {
+                    throw StoreError(.internal, "no header")
+                }
                 return header
             }
             var wrong = record
@@ -151,14 +161,16 @@ import Testing
             try store.close()
             let folder = directory + "/store/blobs/", names = try System.names(in: folder)
             let header = RandomName(hex: names[0].dropLast(5)), other = try readFile(folder + names[1])
-            let isX = try readFile(folder + names[0]).suffix(100).elementsEqual(x.suffix(100)), mine = isX ? x : y, name = isX ? "x" : "y", key = try id(name)
+            let isX = try readFile(folder + names[0]).suffix(100).elementsEqual(x.suffix(100)), mine = isX ? x : y, name = isX ? "x" : "y",
+                key = try id(name)
             #expect(try readFile(folder + names[0])[44..<60].elementsEqual(mine.withUnsafeBytes { SHA256.digest($0) }.prefix(16)))
             func write(_ blob: [UInt8], telling digest: Bool) throws {
                 var blob = blob
                 blob.withUnsafeMutableBytes { b in
                     header?.store(in: b, at: 16)
                     if !digest { for i in 44..<60 { b[i] = 0 } }
-                    b.storeBytes(of: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60])).littleEndian, toByteOffset: 60, as: UInt32.self)
+                    b.storeBytes(
+                        of: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60])).littleEndian, toByteOffset: 60, as: UInt32.self)
                 }
                 try writeFile(folder + names[0], blob)
             }
@@ -167,7 +179,9 @@ import Testing
             store = try StoreOnDiskTests.open(0, directory)
             #expect(errorCode { _ = try store.value(id(name), at: a) } == .damaged)
             var some = [UInt8](repeating: 0, count: 10)
-            #expect(errorCode { _ = try some.withUnsafeMutableBytes { try store.openValue(id(name), at: a)?.read(at: 0, into: $0) } } == .damaged)
+            #expect(
+                errorCode { _ = try some.withUnsafeMutableBytes { try store.openValue(id(name), at: a)?.read(at: 0, into: $0) } }
+                    == .damaged)
             #expect(try store.verify().damages.map(\.value) == [key])
             #expect(try Exchange(store: store, transport: memory).retrieve().repaired == [a])
             #expect(try store.value(id(name), at: a)?.data == mine && store.verify().isWhole)
@@ -215,7 +229,8 @@ import Testing
         ])
         #expect(errorCode { _ = try store.value(id("never"), at: VersionID("m")) } == .damaged)
         let report = try store.verify()
-        #expect(try Set(report.damages.map(\.version)) == [VersionID("m"), VersionID("n")] && report.damages.map(\.value).contains(id("never")))
+        #expect(
+            try Set(report.damages.map(\.version)) == [VersionID("m"), VersionID("n")] && report.damages.map(\.value).contains(id("never")))
         #expect(report.damages.count == 2 && report.damages.allSatisfy { $0.lost == .value && $0.message.contains("stored no such value") })
     }
 
@@ -234,7 +249,9 @@ import Testing
         ])
         #expect(try store.value(id("k"), at: VersionID("n"))?.data == [2])
         let report = try store.verify()
-        #expect(try report.damages.map(\.version) == [VersionID("n")] && report.damages[0].value == id("k") && report.damages[0].lost == .nothing)
+        #expect(
+            try report.damages.map(\.version) == [VersionID("n")] && report.damages[0].value == id("k")
+                && report.damages[0].lost == .nothing)
         #expect(report.damages[0].message.contains("not among its ancestors"))
     }
 
@@ -243,11 +260,14 @@ import Testing
         version.valueDataSize = 7
         right.valueDataSize = 3
         let (store, _) = try hookedStore([
-            hostileRecord(version, [.insert(id("k"), data: [1, 2, 3])], summing: false), hostileRecord(right, [.insert(id("k"), data: [1, 2, 3])], summing: false),
+            hostileRecord(version, [.insert(id("k"), data: [1, 2, 3])], summing: false),
+            hostileRecord(right, [.insert(id("k"), data: [1, 2, 3])], summing: false),
         ])
         let report = try store.verify()
         #expect(report.versions == 2 && report.values == 2)
-        #expect(report.damages.map(\.version) == [version.id] && report.damages[0].lost == .nothing && report.damages[0].message.contains("7 bytes"))
+        #expect(
+            report.damages.map(\.version) == [version.id] && report.damages[0].lost == .nothing
+                && report.damages[0].message.contains("7 bytes"))
         var empty = try plainVersion("empty")
         empty.valueDataSize = 1
         #expect(try hookedStore([hostileRecord(empty, [], summing: false)]).0.verify().damages.count == 1)
@@ -260,18 +280,21 @@ import Testing
         named.metadata["by"] = bytes("\"ann\"")
         grown.predecessors = [try VersionID("a")]
         let wrong = [
-            try hostileRecord(later, []), try hostileRecord(named, []), try hostileRecord(grown, []), try hostileRecord(root, [.insert(id("k"), data: [1])]),
+            try hostileRecord(later, []), try hostileRecord(named, []), try hostileRecord(grown, []),
+            try hostileRecord(root, [.insert(id("k"), data: [1])]),
             try hostileRecord(root, [.remove(id("k"))]),
         ]
         for record in wrong {
             try withTemporaryDirectory { directory in
-                let child = Version(id: try VersionID("child"), predecessors: [EmptyRoot.id], timestamp: 2, valueDataSize: 0, metadata: Metadata())
+                let child = Version(
+                    id: try VersionID("child"), predecessors: [EmptyRoot.id], timestamp: 2, valueDataSize: 0, metadata: Metadata())
                 let records = [try hostileRecord(plainVersion("a"), []), record, try hostileRecord(child, [.insert(id("l"), data: [2])])]
                 let host = StorageCallbackTests.Host()
                 var store = try FormatGrowthTests.store(place, directory, records, host)
                 #expect(try store.allVersionIDs() == [VersionID("a")] && store.statistics().pending == 1)
                 let report = try store.verify()
-                #expect(report.damages.count == 1 && report.damages[0].lost == .version && report.damages[0].message.contains("the empty root"))
+                #expect(
+                    report.damages.count == 1 && report.damages[0].lost == .version && report.damages[0].message.contains("the empty root"))
                 try store.close()
                 guard place == .file else { return }
                 // The right one lets in what builds on it.

@@ -136,7 +136,9 @@ import Testing
         // The hashes of the versions are known; so nothing but the version that is asked for is read.
         let index = try store.maps.pastIndex()
         let ordinal = try store.requireOrdinal(head.id), hash = try id("b").bytes.withUnsafeBytes { History.keyHash($0) }
-        guard case .version(let found) = index.nearest(hash, at: min(ordinal, index.end - 1), in: store.dag) else { Issue.record("nothing found"); return }
+        guard case .version(let found) = index.nearest(hash, at: min(ordinal, index.end - 1), in: store.dag) else {
+            Issue.record("nothing found"); return
+        }
         #expect(store.dag.rows[Int(found)].first == History.none)
     }
 }

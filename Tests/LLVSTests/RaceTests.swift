@@ -93,7 +93,11 @@ import Testing
         nonisolated(unsafe) var code: StoreError.Code?
         _ = try store.mergeHeads(into: heads[0].id, arbiter: Calling { merge, store in
             calls += 1
-            if calls == 2 { code = errorCode { _ = try store.makeVersion(basedOn: merge.first.id == heads[0].id ? merge.second.id : merge.first.id, changes: []) } }
+                if calls == 2 {
+                    code = errorCode {
+                        _ = try store.makeVersion(basedOn: merge.first.id == heads[0].id ? merge.second.id : merge.first.id, changes: [])
+                    }
+                }
         })
         #expect(code == .unknownPredecessor || code == nil)
         for id in try store.allVersionIDs() { _ = try store.values(at: id, limit: .max) }
@@ -110,7 +114,11 @@ import Testing
             guard turns == 1 else { return }
             codes.append(errorCode { _ = try store.value(id("k"), at: name) })
             codes.append(errorCode { _ = try store.makeVersion(basedOn: name, changes: []) })
-            if case .problem(let error) = try store.add([.init(version: plainVersion("child", ["slow"]), changes: [])])[0] { codes.append(error.code) } else { codes.append(nil) }
+            if case .problem(let error) = try store.add([.init(version: plainVersion("child", ["slow"]), changes: [])])[0] {
+                codes.append(error.code)
+            } else {
+                codes.append(nil)
+            }
             throw StoreError(.io, "The disk says no.")
         }
         #expect(errorCode { _ = try store.set(["k": "1"], base, id: name) } == .unknownOutcome)
@@ -175,7 +183,9 @@ import Testing
         for _ in 0..<10 {
             let (store, _) = try hookedStore(durability: .full)
             let chain = try (0..<10).map { i in
-                Store.ReceivedVersion(version: try plainVersion("c\(i)", i == 0 ? [] : ["c\(i - 1)"], timestamp: Double(i)), changes: [.insert(try id("k\(i)"), data: [UInt8(i)])])
+                Store.ReceivedVersion(
+                    version: try plainVersion("c\(i)", i == 0 ? [] : ["c\(i - 1)"], timestamp: Double(i)),
+                    changes: [.insert(try id("k\(i)"), data: [UInt8(i)])])
             }
             let errors = Parallel.run(threads: 6, times: 1) { thread, _ in
                 for from in stride(from: 0, to: 10, by: 1 + thread % 3) {

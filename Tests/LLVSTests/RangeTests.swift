@@ -15,13 +15,17 @@ import Testing
         for step in 0..<60 {
             let changed = Array(Set((0..<(step % 8 == 0 ? 300 : 3)).compactMap { _ in ids.randomElement(using: &random) }))
             let base = step % 11 == 0 ? versions.randomElement(using: &random) : versions.last
-            versions.append(try step % 5 == 2 ? store.set([:], base, remove: changed) : store.set(Dictionary(uniqueKeysWithValues: changed.map { ($0, "\(step)") }), base))
+            versions.append(
+                try step % 5 == 2
+                    ? store.set([:], base, remove: changed)
+                    : store.set(Dictionary(uniqueKeysWithValues: changed.map { ($0, "\(step)") }), base))
         }
         return (store, versions)
     }
     private static let ranges: [IDRange] = [
         .all, .prefix(bytes("group 1")), .prefix(bytes("group 12/")), .prefix(bytes("none")), .prefix(bytes("group 3/7")),
-        .range(from: bytes("group 10"), to: bytes("group 3")), .range(from: bytes("group 2/30"), to: nil), .range(from: nil, to: bytes("group 11/5")),
+        .range(from: bytes("group 10"), to: bytes("group 3")), .range(from: bytes("group 2/30"), to: nil),
+        .range(from: nil, to: bytes("group 11/5")),
         .range(from: bytes("z"), to: bytes("a")),
     ]
 
@@ -52,8 +56,10 @@ import Testing
                 guard forwards.count > 10 else { continue }
                 let after = forwards[3].id, before = forwards[forwards.count - 4].id
                 for isBackwards in [false, true] {
-                    let page = try store.batch(at: version.id, in: range, after: after, before: before, isBackwards: isBackwards, limit: .max, withData: false)
-                    let ids = (0..<page.count).map { ValueID(unchecked: page.id($0)) }, expected = forwards[4..<forwards.count - 4].map(\.id)
+                    let page = try store.batch(
+                        at: version.id, in: range, after: after, before: before, isBackwards: isBackwards, limit: .max, withData: false)
+                    let ids = (0..<page.count).map { ValueID(unchecked: page.id($0)) },
+                        expected = forwards[4..<forwards.count - 4].map(\.id)
                     #expect(ids == (isBackwards ? expected.reversed() : expected))
                 }
             }
@@ -71,7 +77,9 @@ import Testing
             let all = try store.differences(from: a, to: b)
             for range in Self.ranges {
                 let (low, high) = range.bounds
-                let expected = all.filter { change in Bytes.compare(change.id.bytes, low) >= 0 && (high.map { Bytes.compare(change.id.bytes, $0) < 0 } ?? true) }
+                let expected = all.filter { change in
+                    Bytes.compare(change.id.bytes, low) >= 0 && (high.map { Bytes.compare(change.id.bytes, $0) < 0 } ?? true)
+                }
                 if round % 3 == 0 { store.maps.cache.removeAll() }
                 #expect(try store.differences(from: a, to: b, in: range) == expected, "\(range) in round \(round)")
             }
@@ -83,7 +91,11 @@ import Testing
     @Test func differencesOfAPartCostWhatDiffersThere() throws {
         let store = try memoryStore()
         let first = try store.set(Dictionary(uniqueKeysWithValues: (0..<20_000).map { ("id \($0)", "1") }), nil)
-        let second = try store.set(Dictionary(uniqueKeysWithValues: (0..<20_000).filter { $0 / 1_000 != 7 && $0 / 1_000 % 2 == 1 }.map { ("id \($0)", "2") } + [("id 7123", "2")]), first)
+            let second = try store.set(
+                Dictionary(
+                    uniqueKeysWithValues: (0..<20_000).filter { $0 / 1_000 != 7 && $0 / 1_000 % 2 == 1 }.map { ("id \($0)", "2") } + [
+                        ("id 7123", "2")
+                    ]), first)
         for version in [first, second] { _ = try store.count(at: version.id) }
         var met: [[Store.ChangeSummary]] = []
         let all = try MapWork.counting { met.append(try store.differences(from: first.id, to: second.id)) }

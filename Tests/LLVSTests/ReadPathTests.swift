@@ -165,11 +165,14 @@ import Testing
             var random = SeededRandom(seed: UInt64(thread * 10_000 + turn))
             if thread == 0 {
                 guard turn % 5 == 0 else { return }
-                let next = try store.makeVersion(basedOn: heads.withLock { head }, changes: [.update(try id(Self.name(6_000 + turn)), data: Self.data(turn))])
+                let next = try store.makeVersion(
+                    basedOn: heads.withLock { head }, changes: [.update(try id(Self.name(6_000 + turn)), data: Self.data(turn))])
                 heads.withLock { head = next.id }
             } else if turn % 10 == 0 {
                 let at = heads.withLock { head }
-                if try store.value(id(Self.name(6_000)), at: at)?.data != Self.data(0), at != first { throw StoreError(.damaged, "a new value is not there") }
+                if try store.value(id(Self.name(6_000)), at: at)?.data != Self.data(0), at != first {
+                    throw StoreError(.damaged, "a new value is not there")
+                }
             } else {
                 let i = Int(random.next() % 6_000)
                 try check(store, first, i)
@@ -192,14 +195,21 @@ import Testing
     }
 
     @Test func mapsAreLetGoOfWhileTheyAreRead() throws {
-        let store = try { var options = Store.Options(); options.storage = .memory; options.memoryBudget = 1 << 20; return try Store(path: "", options: options) }()
+        let store = try {
+            var options = Store.Options(); options.storage = .memory; options.memoryBudget = 1 << 20;
+            return try Store(path: "", options: options)
+        }()
         var versions: [VersionID] = []
-        for i in 0..<400 { versions.append(try store.makeVersion(basedOn: versions.last, changes: [.insert(try id("k"), data: bytes("\(i)"))]).id) }
+        for i in 0..<400 {
+            versions.append(try store.makeVersion(basedOn: versions.last, changes: [.insert(try id("k"), data: bytes("\(i)"))]).id)
+        }
         let all = versions
         let errors = Parallel.run(threads: 6, times: 1_500) { thread, turn in
             var random = SeededRandom(seed: UInt64(thread * 10_000 + turn))
             let i = thread == 0 ? 399 : Int(random.next() % 400)
-            guard try store.value(id("k"), at: all[i])?.data == bytes("\(i)") else { throw StoreError(.damaged, "version \(i) has another value") }
+            guard try store.value(id("k"), at: all[i])?.data == bytes("\(i)") else {
+                throw StoreError(.damaged, "version \(i) has another value")
+            }
         }
         #expect(errors.isEmpty, "\(errors)")
         #expect(store.maps.cache.count < 400)

@@ -41,7 +41,8 @@ import Testing
             let key: [UInt8] = [1, 2, 3]
             nonisolated(unsafe) weak var node: MapNode?
             try key.withUnsafeBytes { key in
-                let map = try #require(try? MapNode.applying([MapChange(key: key, entry: MapEntry(version: 0, size: 0, bodyOffset: 0))][...], to: nil))
+                let map = try #require(
+                    try? MapNode.applying([MapChange(key: key, entry: MapEntry(version: 0, size: 0, bodyOffset: 0))][...], to: nil))
                 node = map
                 cache.store(7, map, changes: 1, on: MapCache.Slot())
             }

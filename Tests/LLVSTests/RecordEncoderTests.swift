@@ -16,21 +16,29 @@ import Testing
             case 2: return .preserve(Value.Reference(id: id, version: stored[Int(random.next() % 3)]))
             case 3: return .update(id, data: [])
             case 4: return .insert(id, data: (0..<Int(random.next() % 3_000)).map { _ in UInt8(truncatingIfNeeded: random.next()) })
-            case 5: return .insert(id, data: [UInt8](repeating: UInt8(truncatingIfNeeded: i), count: 2_000) + (0..<700).map { _ in UInt8(random.next() % 16) })
-            case 6: return .update(id, data: (0..<Int(70_000 + random.next() % 9_000)).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) & 0x3F })
+            case 5:
+                return .insert(
+                    id,
+                    data: [UInt8](repeating: UInt8(truncatingIfNeeded: i), count: 2_000) + (0..<700).map { _ in UInt8(random.next() % 16) })
+            case 6:
+                return .update(id, data: (0..<Int(70_000 + random.next() % 9_000)).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) & 0x3F })
             default: return .insert(id, data: (0..<Int(random.next() % 200)).map { _ in UInt8(truncatingIfNeeded: random.next()) })
             }
         }
     }
 
     /// The record, and its pieces as often as they are asked for.
-    private func encode(_ sizes: RecordEncoder.Sizes, _ changes: [Value.Change], blobThreshold: Int?) throws -> (bytes: [UInt8], pieces: Int, header: UInt32) {
+    private func encode(_ sizes: RecordEncoder.Sizes, _ changes: [Value.Change], blobThreshold: Int?) throws -> (
+        bytes: [UInt8], pieces: Int, header: UInt32
+    ) {
         var version = try plainVersion("version", ["before"])
         version.metadata = try Metadata([(bytes("key"), bytes("value"))])
         return try changes.withBorrowed { borrowed in
             let encoder = RecordEncoder(sizes)
             // Nothing of what an encoder made before may show.
-            try encoder.encode(plainVersion("other"), RecordChanges(Array(borrowed.prefix(3))), blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
+            try encoder.encode(plainVersion("other"), RecordChanges(Array(borrowed.prefix(3))), blobThreshold: nil) { _, _ in
+                BlobID(high: 0, low: 0)
+            }
             let changes = RecordChanges(borrowed)
             try encoder.encode(version, changes, blobThreshold: blobThreshold) { data, _ in BlobID(high: 7, low: UInt64(data.count)) }
             let record = encoder.pieces(changes)
@@ -68,14 +76,19 @@ import Testing
     @Test func piecesHaveTheirSize() throws {
         var sizes = RecordEncoder.Sizes()
         sizes.piece = 10_000; sizes.largeValue = 5_000; sizes.whole = 0; sizes.table = 0; sizes.deflated = 0
-        let changes: [Value.Change] = try (0..<2_000).map { .insert(try id("value \(10_000 + $0)"), data: [UInt8](repeating: 1, count: 100)) }
+        let changes: [Value.Change] = try (0..<2_000).map {
+            .insert(try id("value \(10_000 + $0)"), data: [UInt8](repeating: 1, count: 100))
+        }
         let made = try encode(sizes, changes, blobThreshold: nil)
         #expect(made.bytes.count > 200_000)
         #expect(made.pieces <= 2 + made.bytes.count / 8_000)
     }
 
     /// Whoever changes what is handed in while it is stored gets an error, or what was there at first; never a trap.
-    @Test(arguments: [(10, 100, 20, 100), (10, 100, 9, 100), (10, 100, 10, 70_000), (10, 70_000, 10, 100), (10, 2_000, 10, 0), (10, 0, 10, 2_000), (10, 2_000, 4_000, 1_000)])
+    @Test(arguments: [
+        (10, 100, 20, 100), (10, 100, 9, 100), (10, 100, 10, 70_000), (10, 70_000, 10, 100), (10, 2_000, 10, 0), (10, 0, 10, 2_000),
+        (10, 2_000, 4_000, 1_000),
+    ])
     func whatChangesMeanwhileIsRefused(id: Int, data: Int, laterID: Int, laterData: Int) throws {
         let memory = [UInt8](repeating: 0x61, count: 100_000)
         try withExtendedLifetime(memory) {
@@ -126,7 +139,9 @@ import Testing
     private func order(_ ids: [[UInt8]]) throws -> [[UInt8]] {
         try withExtendedLifetime(ids) {
             let none = UnsafeRawBufferPointer(start: nil, count: 0)
-            let changes = BorrowedChanges(count: ids.count, bytes: { BorrowedChange.Bytes(kind: .remove, id: ids[$0].withUnsafeBytes { $0 }, data: none) }, storedVersion: { _ in nil })
+            let changes = BorrowedChanges(
+                count: ids.count, bytes: { BorrowedChange.Bytes(kind: .remove, id: ids[$0].withUnsafeBytes { $0 }, data: none) },
+                storedVersion: { _ in nil })
             return try ChangeOrder(checking: changes).sorted.map { Array($0.id) }
         }
     }
@@ -140,7 +155,8 @@ import Testing
         for _ in 0..<3_000 {
             // Runs of equal bytes make large groups that share eight, and eight again.
             let run = [UInt8](repeating: letters[0], count: Int(random.next() % 4) * 7)
-            ids.insert(prefix + run + (0...Int(random.next() % UInt64(longest))).map { _ in letters[Int(random.next() % UInt64(letters.count))] })
+            ids.insert(
+                prefix + run + (0...Int(random.next() % UInt64(longest))).map { _ in letters[Int(random.next() % UInt64(letters.count))] })
         }
         let shuffled = ids.shuffled(using: &random)
         let sorted = shuffled.sorted { $0.lexicographicallyPrecedes($1) }
@@ -162,7 +178,8 @@ import Testing
         let store = try memoryStore()
         let a = try store.makeVersion(basedOn: nil, changes: [.update(id("m"), data: [1]), .insert(id("c"), data: [2]), .remove(id("z"))])
         #expect(try store.changes(madeIn: a.id).map { "\($0.kind) \($0.id)" } == ["insert c", "insert m"])
-        let b = try store.makeVersion(basedOn: a.id, changes: [.insert(id("m"), data: [3]), .remove(id("absent")), .update(id("a"), data: [4]), .remove(id("c"))])
+        let b = try store.makeVersion(
+            basedOn: a.id, changes: [.insert(id("m"), data: [3]), .remove(id("absent")), .update(id("a"), data: [4]), .remove(id("c"))])
         #expect(try store.changes(madeIn: b.id).map { "\($0.kind) \($0.id)" } == ["insert a", "remove c", "update m"])
     }
 }

@@ -37,14 +37,20 @@ import Testing
                     case 2: changes[id] = .remove(id)
                     case 3: changes[id] = .preserveRemoval(id)
                     default:
-                        guard let base, let stored = try store.versions(of: id).map(\.id).filter({ try $0 == base || store.isAncestor($0, of: base) }).randomElement(using: &random) else { continue }
+                        guard let base,
+                            let stored = try store.versions(of: id).map(\.id).filter({ try $0 == base || store.isAncestor($0, of: base) })
+                                .randomElement(using: &random)
+                        else { continue }
                         changes[id] = .preserve(.init(id: id, version: stored))
                     }
                 }
                 let before = try base.flatMap { try store.version($0)?.timestamp } ?? 1_000
                 let version = Version(
-                    id: .random(), predecessors: base.map { [$0] } ?? [], timestamp: before + Double(Int.random(in: -3...5, using: &random)), valueDataSize: 0, metadata: Metadata())
-                guard case .added = try store.add([.init(version: version, changes: Array(changes.values))])[0] else { throw StoreError(.internal, "refused") }
+                    id: .random(), predecessors: base.map { [$0] } ?? [],
+                    timestamp: before + Double(Int.random(in: -3...5, using: &random)), valueDataSize: 0, metadata: Metadata())
+                guard case .added = try store.add([.init(version: version, changes: Array(changes.values))])[0] else {
+                    throw StoreError(.internal, "refused")
+                }
                 made.append(version.id)
             case 6: if let base, let undone = try store.revert(pick(), at: base).version { made.append(undone.id) }
             default:
@@ -62,7 +68,9 @@ import Testing
             a[id] == b[id] ? nil : "\(b[id] == nil ? "remove" : a[id] == nil ? "insert" : "update") \(id) \(b[id].map { "\($0)" } ?? "-")"
         }
     }
-    static func told(_ changes: [Store.ChangeSummary]) -> [String] { changes.map { "\($0.kind) \($0.id) \($0.reference.map { "\($0.version)" } ?? "-")" } }
+    static func told(_ changes: [Store.ChangeSummary]) -> [String] {
+        changes.map { "\($0.kind) \($0.id) \($0.reference.map { "\($0.version)" } ?? "-")" }
+    }
 
     @Test func differencesAreThoseOfTheStates() throws {
         for seed in UInt64(0)..<24 {
@@ -111,16 +119,23 @@ import Testing
             let store = try memoryStore()
             let made = try Self.randomHistory(store, &random, versions: 40)
             for _ in 0..<60 {
-                let pair = try [made.randomElement(using: &random), made.randomElement(using: &random)].compactMap { try $0.flatMap { try store.findOrdinal($0) } }
+                let pair = try [made.randomElement(using: &random), made.randomElement(using: &random)].compactMap {
+                    try $0.flatMap { try store.findOrdinal($0) }
+                }
                 let arbiter = [BuiltInArbiter.mostRecentBranch, .mostRecentChange, .ours, .theirs][Int.random(in: 0..<4, using: &random)]
                 if Bool.random(using: &random) { store.maps.cache.removeAll() }
                 func prepared(_ arbiter: any MergeArbiter) throws -> String {
-                    switch try store.prepareMerge(pair[0], pair[1], arbiter: arbiter, metadata: Metadata([(bytes("a"), bytes("1"))]), relation: .any) {
+                    switch try store.prepareMerge(
+                        pair[0], pair[1], arbiter: arbiter, metadata: Metadata([(bytes("a"), bytes("1"))]), relation: .any)
+                    {
                     case .fastForward(let ordinal): return "\(ordinal)"
                     case .version(let version, let first, let second, let changes):
                         if version.metadata.isEmpty { settled += 1 }
                         return withExtendedLifetime(changes) {
-                            "\(version) \(first) \(second) " + changes.changes.map { "\($0.kind) \(ValueID(unchecked: $0.id)) \($0.storedVersion.map { "\($0)" } ?? "-")" }.joined(separator: ", ")
+                            "\(version) \(first) \(second) "
+                                + changes.changes.map {
+                                    "\($0.kind) \(ValueID(unchecked: $0.id)) \($0.storedVersion.map { "\($0)" } ?? "-")"
+                                }.joined(separator: ", ")
                         }
                     }
                 }
@@ -129,7 +144,9 @@ import Testing
                 #expect(bases == Self.bestCommonAncestors(pair[0], pair[1], store), "seed \(seed)")
                 if bases.count == 1, !pair.contains(bases[0]) {
                     let first = store.lock.withRead { store.dag.isNewer(pair[0], pair[1]) } ? 0 : 1
-                    if try store.changesOfSecond(pair[first], pair[1 - first], bases[0], arbiter, .first, MergedLine()) != nil { short += 1 }
+                    if try store.changesOfSecond(pair[first], pair[1 - first], bases[0], arbiter, .first, MergedLine()) != nil {
+                        short += 1
+                    }
                 }
             }
         }
@@ -172,12 +189,15 @@ import Testing
     @Test func aMergeOfLinesMakesNoMap() throws {
         let store = try memoryStore()
         let all = try store.set(Dictionary(uniqueKeysWithValues: (0..<5_000).map { ("k\($0)", "old") }), nil)
-        let left = try Self.line(store, all, (0..<100).map { "k\($0)" }, "left"), right = try Self.line(store, all, (50..<250).map { "k\($0)" }, "right")
+        let left = try Self.line(store, all, (0..<100).map { "k\($0)" }, "left"),
+            right = try Self.line(store, all, (50..<250).map { "k\($0)" }, "right")
         store.maps.cache.removeAll()
         let merged = try store.merge(left[99].id, with: right[199].id, arbiter: BuiltInArbiter.mostRecentChange)
         let next = try store.set(["k3": "next"], merged)
         #expect(store.maps.cache.count == 0)
-        #expect(try store.text("k3", next) == "next" && store.text("k4", next) == "left" && store.text("k60", next) == "right" && store.text("k300", next) == "old")
+        #expect(
+            try store.text("k3", next) == "next" && store.text("k4", next) == "left" && store.text("k60", next) == "right"
+                && store.text("k300", next) == "old")
     }
 
     @Test func aDifferenceFromThePastMakesNoMap() throws {
@@ -196,7 +216,8 @@ import Testing
     @Test func whatWasStoredAnewDiffersAlsoWithTheSameBytes() throws {
         let store = try memoryStore()
         let one = try store.set(["a": "1", "b": "2"], nil), other = try store.set(["a": "1", "c": "3"], nil)
-        #expect(try Self.told(store.differences(from: one.id, to: other.id)) == ["update a \(other.id)", "remove b -", "insert c \(other.id)"])
+        #expect(
+            try Self.told(store.differences(from: one.id, to: other.id)) == ["update a \(other.id)", "remove b -", "insert c \(other.id)"])
         let again = try store.set(["a": "1"], one)
         #expect(try Self.told(store.differences(from: one.id, to: again.id)) == ["update a \(again.id)"])
     }
@@ -233,13 +254,19 @@ import Testing
 @Suite struct ChangeListTests {
     private func change(_ key: String, _ ordinal: UInt32, _ arena: ByteArena) -> ChangeLists.Change {
         ChangeLists.Change(
-            kind: .update, key: key.utf8.withContiguousStorageIfAvailable { arena.copy(UnsafeRawBufferPointer($0)) } ?? UnsafeRawBufferPointer(start: nil, count: 0),
-            entry: MapEntry(version: ordinal, size: ordinal &* 3, bodyOffset: UInt64(ordinal) << 20), fingerprint: ordinal % 2 == 0 ? ordinal : nil)
+            kind: .update,
+            key: key.utf8.withContiguousStorageIfAvailable { arena.copy(UnsafeRawBufferPointer($0)) }
+                ?? UnsafeRawBufferPointer(start: nil, count: 0),
+            entry: MapEntry(version: ordinal, size: ordinal &* 3, bodyOffset: UInt64(ordinal) << 20),
+            fingerprint: ordinal % 2 == 0 ? ordinal : nil)
     }
     private func found(_ lists: ChangeLists, _ ordinal: UInt32) -> [String]? {
         var out: [String] = []
         return lists.forEach(ordinal) { change in
-            out.append("\(change.kind) \(ValueID(unchecked: change.key)) \(change.entry.map { "\($0.version) \($0.size) \($0.bodyOffset)" } ?? "-") \(change.fingerprint ?? 1)")
+            out.append(
+                "\(change.kind) \(ValueID(unchecked: change.key)) "
+                    + "\(change.entry.map { "\($0.version) \($0.size) \($0.bodyOffset)" } ?? "-") \(change.fingerprint ?? 1)"
+            )
         } ? out : nil
     }
 
@@ -248,9 +275,13 @@ import Testing
         var random = SeededRandom(seed: 4)
         var wanted: [UInt32: [String]] = [:]
         for ordinal in UInt32(0)..<5_000 {
-            let changes = (0..<Int.random(in: 0...12, using: &random)).map { i in change("key \(ordinal) \(i)" + String(repeating: "x", count: Int.random(in: 0..<60, using: &random)), ordinal, arena) }
+            let changes = (0..<Int.random(in: 0...12, using: &random)).map { i in
+                change("key \(ordinal) \(i)" + String(repeating: "x", count: Int.random(in: 0..<60, using: &random)), ordinal, arena)
+            }
             lists.insert(ordinal, changes)
-            wanted[ordinal] = changes.map { "update \(ValueID(unchecked: $0.key)) \(ordinal) \(ordinal &* 3) \(UInt64(ordinal) << 20) \($0.fingerprint ?? 1)" }
+            wanted[ordinal] = changes.map {
+                "update \(ValueID(unchecked: $0.key)) \(ordinal) \(ordinal &* 3) \(UInt64(ordinal) << 20) \($0.fingerprint ?? 1)"
+            }
             let earlier = UInt32.random(in: 0...ordinal, using: &random)
             if let kept = found(lists, earlier) { #expect(kept == wanted[earlier]) } else { #expect(ordinal - earlier > 100) }
             #expect(found(lists, ordinal) == wanted[ordinal])

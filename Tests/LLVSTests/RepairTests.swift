@@ -57,7 +57,8 @@ import Testing
 
     static func make(_ store: Store) throws -> [VersionID] {
         let first = try store.makeVersion(basedOn: nil, changes: [
-            .insert(id("small"), data: small), .insert(id("middle"), data: middle), .insert(id("large"), data: large), .insert(id("a value whose id is long"), data: other),
+                .insert(id("small"), data: small), .insert(id("middle"), data: middle), .insert(id("large"), data: large),
+                .insert(id("a value whose id is long"), data: other),
         ], metadata: Metadata([(bytes("by"), bytes("\"ann\""))]), id: VersionID("first"))
         // An id of the caller's: anybody can make another version of it.
         return [first.id, try store.makeVersion(basedOn: first.id, changes: [.insert(id("later"), data: other)]).id]
@@ -69,7 +70,9 @@ import Testing
             try expected.allSatisfy { name, data in
                 let key = try id(name)
                 let reader = try #require(try store.openValue(key, at: version))
-                let read = try [UInt8](unsafeUninitializedCapacity: reader.size) { buffer, count in count = try reader.read(at: 0, into: UnsafeMutableRawBufferPointer(buffer)) }
+                let read = try [UInt8](unsafeUninitializedCapacity: reader.size) { buffer, count in
+                    count = try reader.read(at: 0, into: UnsafeMutableRawBufferPointer(buffer))
+                }
                 return try store.value(key, at: version)?.data == data && read == data
             } && store.values(at: version, in: .all, after: nil, limit: 10).first { $0.id == (try id("middle")) }?.data == middle
         }
@@ -114,7 +117,10 @@ import Testing
                 #expect(try again.verify().damages.allSatisfy { $0.lost == .nothing })
                 try again.close()
             }
-            #expect(try Store.salvage(directory + (kind == 0 ? "/store" : "/store.sqlite"), kind, to: directory + "/salvaged") { try Self.isWhole($0, ids) })
+            #expect(
+                try Store.salvage(directory + (kind == 0 ? "/store" : "/store.sqlite"), kind, to: directory + "/salvaged") {
+                    try Self.isWhole($0, ids)
+                })
         }
     }
 
@@ -132,12 +138,19 @@ import Testing
             let report = try store.verify()
             #expect(report.damages.contains { $0.lost != .nothing && $0.version == ids[0] })
             // One line each, that names the value where one is lost.
-            let value: [Damage: String] = [.smallValue: "small", .valueInSealedRecord: "middle", .blobBody: "large", .blobHeader: "large", .blobGone: "large", .blobIsDirectory: "large"]
+            let value: [Damage: String] = [
+                .smallValue: "small", .valueInSealedRecord: "middle", .blobBody: "large", .blobHeader: "large", .blobGone: "large",
+                .blobIsDirectory: "large",
+            ]
             if isHere || damage.rawValue.hasPrefix("blob"), let name = value[damage] {
                 // A row of a database may hold bytes of several values.
-                #expect(try kind == 0 ? report.damages.map(\.value) == [id(name)] : report.damages.contains { try $0.value == id(name) }, "\(report.damages)")
+                #expect(
+                    try kind == 0 ? report.damages.map(\.value) == [id(name)] : report.damages.contains { try $0.value == id(name) },
+                    "\(report.damages)")
                 #expect(report.damages.allSatisfy { $0.lost == (isHere ? .value : .version) } && report.pending == (isHere ? 0 : 2))
-                if damage.rawValue.hasPrefix("blob") { #expect(try report.damages.map(\.file) == [damage == .blobGone ? report.damages[0].file : Self.blob(in: directory)]) }
+                if damage.rawValue.hasPrefix("blob") {
+                    #expect(try report.damages.map(\.file) == [damage == .blobGone ? report.damages[0].file : Self.blob(in: directory)])
+                }
             } else {
                 #expect(report.damages.map(\.lost) == [.version], "\(report.damages)")
             }
@@ -168,15 +181,19 @@ import Testing
     }
 
     /// What is whole stays, and what another made under the id is not taken for what was lost.
-    @Test(arguments: ["small", "middle", "large", "metadata", "removed"]) func aDamagedVersionIsNotRepairedWithAnother(_ what: String) throws {
+    @Test(arguments: ["small", "middle", "large", "metadata", "removed"]) func aDamagedVersionIsNotRepairedWithAnother(_ what: String)
+        throws
+    {
         try withTemporaryDirectory { directory in
             let hostile = try Store.inMemory(), place = MemoryTransport(name: directory)
             var store = try StoreOnDiskTests.open(0, directory)
             let first = try Self.make(store)[0]
             try store.close()
             var changes: [Value.Change] = [
-                .insert(try id("small"), data: what == "small" ? Self.noise(9, 100) : Self.small), .insert(try id("middle"), data: what == "middle" ? Self.noise(9, 200_000) : Self.middle),
-                .insert(try id("large"), data: what == "large" ? Self.noise(9, 2_000_000) : Self.large), .insert(try id("a value whose id is long"), data: Self.other),
+                .insert(try id("small"), data: what == "small" ? Self.noise(9, 100) : Self.small),
+                .insert(try id("middle"), data: what == "middle" ? Self.noise(9, 200_000) : Self.middle),
+                .insert(try id("large"), data: what == "large" ? Self.noise(9, 2_000_000) : Self.large),
+                .insert(try id("a value whose id is long"), data: Self.other),
             ]
             if what == "removed" { changes.removeLast() }
             store = try StoreOnDiskTests.open(0, directory)

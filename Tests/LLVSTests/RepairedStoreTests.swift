@@ -8,7 +8,9 @@ import Testing
     typealias Damage = RepairTests.Damage
 
     /// A closed store with damage, and a place that has all of it.
-    static func damaged(_ kind: Int, _ directory: String, _ damages: Damage..., more: Int = 0) throws -> (place: MemoryTransport, ids: [VersionID]) {
+    static func damaged(_ kind: Int, _ directory: String, _ damages: Damage..., more: Int = 0) throws -> (
+        place: MemoryTransport, ids: [VersionID]
+    ) {
         let place = MemoryTransport(name: directory), store = try StoreOnDiskTests.open(kind, directory)
         var ids = try RepairTests.make(store)
         for i in 0..<more { ids.append(try store.makeVersion(basedOn: ids.last, changes: [.insert(id("more \(i)"), data: [1])]).id) }
@@ -18,13 +20,19 @@ import Testing
         return (place, ids)
     }
 
-    static func repaired(_ store: Store, _ place: MemoryTransport) throws -> [VersionID] { try Exchange(store: store, transport: place).retrieve(verifyKnown: true).repaired }
+    static func repaired(_ store: Store, _ place: MemoryTransport) throws -> [VersionID] {
+        try Exchange(store: store, transport: place).retrieve(verifyKnown: true).repaired
+    }
 
     static func copy(_ from: String, _ to: String, replacing: Bool = true) throws {
         try? System.mkdir(to)
         for name in try System.names(in: from) {
             let (old, new) = (from + "/" + name, to + "/" + name)
-            if try System.status(old).isDirectory { try copy(old, new, replacing: replacing) } else if replacing || (try? System.status(new)) == nil { try writeFile(new, readFile(old)) }
+            if try System.status(old).isDirectory {
+                try copy(old, new, replacing: replacing)
+            } else if replacing || (try? System.status(new)) == nil {
+                try writeFile(new, readFile(old))
+            }
         }
     }
 
@@ -48,7 +56,9 @@ import Testing
             #expect(try RepairTests.isWhole(store, [ids[0], ids[1_000]]))
             try store.close()
             if kind == 0, what != "renewed" {
-                if what == "lost" { for name in try System.names(in: directory + "/store/cache") { try System.unlink(directory + "/store/cache/" + name) } }
+                if what == "lost" {
+                    for name in try System.names(in: directory + "/store/cache") { try System.unlink(directory + "/store/cache/" + name) }
+                }
                 else { try Self.copy(directory + "/cache before", directory + "/store/cache") }
             }
             if what != "renewed" { try Self.expectWhole(kind, directory, ids) }
@@ -63,7 +73,10 @@ import Testing
 
     @Test(arguments: [0, 1]) func manyRepairAtOnceWhileOthersCompact(kind: Int) throws {
         try withTemporaryDirectory { directory in
-            let (place, ids) = kind == 0 ? try Self.damaged(kind, directory, .valueInSealedRecord, .blobBody) : try Self.damaged(kind, directory, .valueInSealedRecord)
+            let (place, ids) =
+                kind == 0
+                ? try Self.damaged(kind, directory, .valueInSealedRecord, .blobBody)
+                : try Self.damaged(kind, directory, .valueInSealedRecord)
             let stores = try (0..<4).map { _ in try StoreOnDiskTests.open(kind, directory) }
             let failures = Parallel.run(threads: 4, times: 6) { thread, turn in
                 if thread == 3 || turn % 3 == 2 { _ = try stores[thread].compact() } else { _ = try Self.repaired(stores[thread], place) }
@@ -120,7 +133,9 @@ import Testing
             #expect(try Self.repaired(store, place) == [ids[0]])
             try store.close()
             #expect(throws: StoreError.self) { _ = try RepairTests.isWhole(open, ids) }
-            for (from, to) in [("b", "a"), ("a", "b")] { try Self.copy(directory + "/\(from)/store", directory + "/\(to)/store", replacing: false) }
+            for (from, to) in [("b", "a"), ("a", "b")] {
+                try Self.copy(directory + "/\(from)/store", directory + "/\(to)/store", replacing: false)
+            }
             // Also in a handle that was open.
             try open.reloadHistory()
             #expect(try RepairTests.isWhole(open, ids))
@@ -140,10 +155,14 @@ import Testing
             let store = try StoreOnDiskTests.open(0, directory), beside = try StoreOnDiskTests.open(0, directory, readOnly: true)
             let reader = try #require(try beside.openValue(id("large"), at: ids[0]))
             var half = [UInt8](repeating: 0, count: 1_000_000)
-            #expect(try half.withUnsafeMutableBytes { try reader.read(at: 0, into: $0) } == half.count && half[...] == RepairTests.large[..<1_000_000])
+            #expect(
+                try half.withUnsafeMutableBytes { try reader.read(at: 0, into: $0) } == half.count
+                    && half[...] == RepairTests.large[..<1_000_000])
             #expect(throws: StoreError.self) { try half.withUnsafeMutableBytes { try reader.read(at: 1_000_000, into: $0) } }
             #expect(try Self.repaired(store, place) == [ids[0]])
-            #expect(try half.withUnsafeMutableBytes { try reader.read(at: 1_000_000, into: $0) } == half.count && half[...] == RepairTests.large[1_000_000...])
+            #expect(
+                try half.withUnsafeMutableBytes { try reader.read(at: 1_000_000, into: $0) } == half.count
+                    && half[...] == RepairTests.large[1_000_000...])
             try beside.close()
             try store.close()
             try Self.expectWhole(0, directory, ids)
@@ -162,13 +181,16 @@ import Testing
             // Of a record whose first bytes are lost nobody knows that it was here.
             guard try store.contains(ids[0]) else { return try store.close() }
             let hostile = try Store.inMemory(), place = MemoryTransport(name: directory + "hostile")
-            var changes: [Value.Change] = [.insert(try id("small"), data: what == "longer" ? RepairTests.noise(9, 101) : RepairTests.small), .insert(try id("middle"), data: RepairTests.middle),
+            var changes: [Value.Change] = [
+                .insert(try id("small"), data: what == "longer" ? RepairTests.noise(9, 101) : RepairTests.small),
+                .insert(try id("middle"), data: RepairTests.middle),
                 .insert(try id("large"), data: RepairTests.large), .insert(try id("a value whose id is long"), data: RepairTests.other)]
             if what == "more" { changes.append(.insert(try id("more"), data: [])) }
             _ = try hostile.add([.init(version: version, changes: changes)])
             _ = try Exchange(store: hostile, transport: place).send()
             let result = try Exchange(store: store, transport: place).retrieve(verifyKnown: true)
-            #expect(result.repaired.isEmpty && result.versions.isEmpty && result.problems.map(\.error.code) == [.versionMismatch], "\(result)")
+            #expect(
+                result.repaired.isEmpty && result.versions.isEmpty && result.problems.map(\.error.code) == [.versionMismatch], "\(result)")
             try store.close()
         }
     }
@@ -183,13 +205,15 @@ import Testing
             try RepairTests.flip(bytes("\"ann\""), in: directory + "/store/segments", at: 1)
             store = try StoreOnDiskTests.open(0, directory)
             #expect(throws: StoreError.self) { try store.version(ids[0]) }
-            let changes: [Value.Change] = [.insert(try id("small"), data: RepairTests.small), .insert(try id("middle"), data: RepairTests.middle),
+            let changes: [Value.Change] = [
+                .insert(try id("small"), data: RepairTests.small), .insert(try id("middle"), data: RepairTests.middle),
                 .insert(try id("large"), data: RepairTests.large), .insert(try id("a value whose id is long"), data: RepairTests.other)]
             var others = [version, version]
             others[0].timestamp += 1
             others[1].metadata = try Metadata([(bytes("by"), bytes("\"ann\"")), (Metadata.branchKey, bytes("\"main\""))])
             for other in others {
-                let hostile = try Store.inMemory(), theirs = MemoryTransport(name: directory + " \(other.metadata.entries.count) \(other.timestamp)")
+                let hostile = try Store.inMemory(),
+                    theirs = MemoryTransport(name: directory + " \(other.metadata.entries.count) \(other.timestamp)")
                 _ = try hostile.add([.init(version: other, changes: changes)])
                 _ = try Exchange(store: hostile, transport: theirs).send()
                 let result = try Exchange(store: store, transport: theirs).retrieve()
@@ -225,7 +249,10 @@ import Testing
             let exchange = Exchange(store: store, transport: place)
             let result = try exchange.retrieve()
             #expect(result.versions == [next] && result.repaired.isEmpty)
-            #expect(result.problems.map(\.name) == [ids[0].description] && result.problems.allSatisfy { $0.error.code == .damaged && $0.error.message.contains("Move it away") }, "\(result.problems)")
+            #expect(
+                result.problems.map(\.name) == [ids[0].description]
+                    && result.problems.allSatisfy { $0.error.code == .damaged && $0.error.message.contains("Move it away") },
+                "\(result.problems)")
             #expect(try readFile(path + "/note") == [1])
             try System.unlink(path + "/note")
             #expect(try exchange.retrieve().repaired == [ids[0]])

@@ -25,7 +25,8 @@ import Testing
         var options = Store.Options(), targetOptions = Store.Options()
         options.storage = StoreOnDiskTests.kinds[kind].storage
         targetOptions.storage = StoreOnDiskTests.kinds[target].storage
-        let path = directory + "/salvaged", report = try Salvage.run(directory + (kind == 0 ? "/store" : "/store.sqlite"), options, into: path, targetOptions)
+        let path = directory + "/salvaged",
+            report = try Salvage.run(directory + (kind == 0 ? "/store" : "/store.sqlite"), options, into: path, targetOptions)
         #expect(try System.names(in: directory).filter { $0.contains(".salvage-") } == [])
         let store = try Store(path: path, options: targetOptions)
         #expect(try store.verify().isWhole)
@@ -38,7 +39,9 @@ import Testing
             options.storage = StoreOnDiskTests.kinds[kind].storage
             try System.mkdir(directory + "/other")
             try writeFile(directory + "/other/letter", bytes("Dear all"))
-            for (path, expected) in [("/none", StoreError.Code.notFound), ("/other", .notAStore), ("/other/letter", kind == 0 ? .notADirectory : nil)] {
+            for (path, expected) in [
+                ("/none", StoreError.Code.notFound), ("/other", .notAStore), ("/other/letter", kind == 0 ? .notADirectory : nil),
+            ] {
                 guard let expected else { continue }
                 #expect(code { _ = try Salvage.run(directory + path, options, into: directory + "/salvaged") } == expected)
                 #expect(try System.names(in: directory) == ["other"])
@@ -56,7 +59,10 @@ import Testing
             var options = Store.Options()
             options.storage = StoreOnDiskTests.kinds[kind].storage
             let path = directory + (kind == 0 ? "/store" : "/store.sqlite")
-            let inside = kind == 0 ? ["/store", "/store/", "/store/new", "/store/segments/a/b", "/link/store/../store/new"] : ["/store.sqlite", "/link/store.sqlite"]
+            let inside =
+                kind == 0
+                ? ["/store", "/store/", "/store/new", "/store/segments/a/b", "/link/store/../store/new"]
+                : ["/store.sqlite", "/link/store.sqlite"]
             for target in inside {
                 #expect(code { _ = try Salvage.run(path, options, into: directory + target) } == .invalidArgument, "\(target)")
             }
@@ -72,7 +78,9 @@ import Testing
             let a = try store.set(["kept": "1", "overwritten": "1", "lost": "1"], nil)
             let b = try store.set(["overwritten": "DAMAGE", "lost": "1"], a)
             let c = try store.set(["overwritten": "3"], b)
-            let d = try store.makeVersion(basedOn: c.id, changes: [.update(id("new"), data: bytes("4"))], metadata: Metadata([(Metadata.branchKey, bytes("\"draft\""))]))
+            let d = try store.makeVersion(
+                basedOn: c.id, changes: [.update(id("new"), data: bytes("4"))],
+                metadata: Metadata([(Metadata.branchKey, bytes("\"draft\""))]))
             try store.close()
             try Self.flip("DAMAGE", in: Self.file(kind, directory))
             let (report, salvaged) = try Self.salvage(kind, directory, target: target)
@@ -88,7 +96,12 @@ import Testing
             // What waits appears when another replica brings what is lost.
             let other = try Store.inMemory(), memory = MemoryTransport(name: "\(VersionID.random())")
             let x = try other.add([
-                .init(version: a, changes: [.insert(id("kept"), data: bytes("1")), .insert(id("lost"), data: bytes("1")), .insert(id("overwritten"), data: bytes("1"))]),
+                .init(
+                    version: a,
+                    changes: [
+                        .insert(id("kept"), data: bytes("1")), .insert(id("lost"), data: bytes("1")),
+                        .insert(id("overwritten"), data: bytes("1")),
+                    ]),
                 .init(version: b, changes: [.update(id("lost"), data: bytes("1")), .update(id("overwritten"), data: bytes("DAMAGE"))]),
             ])
             #expect(x.count == 2)
@@ -103,7 +116,8 @@ import Testing
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(kind, directory)
             let a = try store.set(["x": "1", "y": "1"], nil)
-            let b = try store.makeVersion(basedOn: a.id, changes: [.update(id("x"), data: bytes("2"))], metadata: Metadata([(bytes("key"), bytes("DAMAGE"))]))
+            let b = try store.makeVersion(
+                basedOn: a.id, changes: [.update(id("x"), data: bytes("2"))], metadata: Metadata([(bytes("key"), bytes("DAMAGE"))]))
             let c = try store.set(["z": "3"], b)
             try store.close()
             try Self.flip("DAMAGE", in: Self.file(kind, directory))
@@ -113,9 +127,11 @@ import Testing
             let made = try #require(report.made.first)
             // What b changed is not known, nor what it was based on: on what was stored before it, most likely.
             #expect(made.original == c.id && !made.isComplete)
-            #expect(try salvaged.contents(made.version) == ["x": "1", "y": "1", "z": "3"] && salvaged.contents(a.id) == ["x": "1", "y": "1"])
+            #expect(
+                try salvaged.contents(made.version) == ["x": "1", "y": "1", "z": "3"] && salvaged.contents(a.id) == ["x": "1", "y": "1"])
             #expect(try salvaged.version(made.version)?.predecessors == [a.id])
-            #expect(report.damages.contains { $0.version == c.id && $0.lost == .nothing && $0.message.contains("stands on version \(a.id)") })
+            #expect(
+                report.damages.contains { $0.version == c.id && $0.lost == .nothing && $0.message.contains("stands on version \(a.id)") })
             try salvaged.close()
         }
     }
@@ -124,7 +140,8 @@ import Testing
     @Test(arguments: [0, 1]) func whatStandsOnNothingIsToldOf(kind: Int) throws {
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(kind, directory)
-            let a = try store.makeVersion(basedOn: nil, changes: [.insert(id("x"), data: bytes("1"))], metadata: Metadata([(bytes("key"), bytes("DAMAGE"))]))
+            let a = try store.makeVersion(
+                basedOn: nil, changes: [.insert(id("x"), data: bytes("1"))], metadata: Metadata([(bytes("key"), bytes("DAMAGE"))]))
             let b = try store.set(["z": "3"], a)
             try store.close()
             try Self.flip("DAMAGE", in: Self.file(kind, directory))
@@ -149,8 +166,11 @@ import Testing
             try writeFile(directory + "/store.sqlite", file)
             #expect(errorCode { _ = try StoreOnDiskTests.open(1, directory) } == .notAStore)
             let (report, salvaged) = try Self.salvage(1, directory)
-            #expect(report.versions == 51 && report.waiting == 0 && report.made.isEmpty && !report.damages.isEmpty && report.damages.allSatisfy { $0.lost == .unfinished })
-            #expect(try salvaged.value(id("large"), at: version.id)?.data == large && salvaged.value(id("k"), at: version.id)?.data == state)
+            #expect(
+                report.versions == 51 && report.waiting == 0 && report.made.isEmpty && !report.damages.isEmpty
+                    && report.damages.allSatisfy { $0.lost == .unfinished })
+            #expect(
+                try salvaged.value(id("large"), at: version.id)?.data == large && salvaged.value(id("k"), at: version.id)?.data == state)
             try salvaged.close()
         }
     }
@@ -192,7 +212,9 @@ import Testing
         record[0] = 2
         // The checksum of the header covers the format.
         let size = 28 + Int(record[4]) + Int(record[5]) << 8
-        let crc = record.withUnsafeBytes { b in Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[28..<size]), from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<24]))) }
+        let crc = record.withUnsafeBytes { b in
+            Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[28..<size]), from: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<24])))
+        }
         for i in 0..<4 { record[24 + i] = UInt8(truncatingIfNeeded: crc >> (8 * UInt32(i))) }
         let (store, _) = try hookedStore([record, try hostileRecord(plainVersion("good"), [.insert(try id("k"), data: [1])])])
         #expect(try store.value(id("k"), at: VersionID("good"))?.data == [1])
@@ -245,7 +267,11 @@ import Testing
         for i in 0..<1_200 { last = try source.set(["k": "\(i)"], last) }
         _ = try Snapshots(store: source, transport: memory).put()
         let target = try Store.inMemory()
-        #expect(errorCode { _ = try Snapshots(store: target, transport: memory).restore(OperationControl(progress: { $0.stage != .adding || $0.completed <= 1_000 })) } == .cancelled)
+        #expect(
+            errorCode {
+                _ = try Snapshots(store: target, transport: memory).restore(
+                    OperationControl(progress: { $0.stage != .adding || $0.completed <= 1_000 }))
+            } == .cancelled)
         let kept = try target.statistics().versions
         #expect(kept > 1 && kept < 1_200)
         _ = try Snapshots(store: target, transport: memory).restore()
@@ -288,7 +314,8 @@ import Testing
             let store = try StoreOnDiskTests.open(0, directory)
             _ = try store.makeVersion(basedOn: nil, changes: [.insert(id("large"), data: [UInt8](repeating: 1, count: 2 << 20))])
             try store.close()
-            let blobs = directory + "/store/blobs/", old = blobs + "000102030405060708090a0b0c0d0e0f.new", new = blobs + "100102030405060708090a0b0c0d0e0f.new"
+            let blobs = directory + "/store/blobs/", old = blobs + "000102030405060708090a0b0c0d0e0f.new",
+                new = blobs + "100102030405060708090a0b0c0d0e0f.new"
             let held = blobs + "200102030405060708090a0b0c0d0e0f.new", foreign = blobs + "notes.new"
             for path in [old, new, held, foreign] { try writeFile(path, [1, 2, 3]) }
             for path in [old, held, foreign] {
@@ -314,11 +341,14 @@ import Testing
             _ = try Exchange(store: source, transport: folder).send()
             let path = "\(directory)/shared/changes/\(a.id)"
             var file = try readFile(path)
-            let at = try #require(file.firstIndex(of: UInt8(ascii: "G")) ?? file.indices.last { file[$0] == UInt8(ascii: "=") }.map { $0 - 2 })
+            let at = try #require(
+                file.firstIndex(of: UInt8(ascii: "G")) ?? file.indices.last { file[$0] == UInt8(ascii: "=") }.map { $0 - 2 })
             file[at] = file[at] == UInt8(ascii: "H") ? UInt8(ascii: "I") : UInt8(ascii: "H")
             try writeFile(path, file)
             let target = try Store.inMemory(), result = try Exchange(store: target, transport: folder).retrieve()
-            #expect(result.versions.isEmpty && result.problems.map(\.name) == [a.id.description] && result.problems.map(\.error.code) == [.damaged])
+            #expect(
+                result.versions.isEmpty && result.problems.map(\.name) == [a.id.description]
+                    && result.problems.map(\.error.code) == [.damaged])
             // Whoever finds it so and has the version writes it anew.
             let again = Exchange(store: source, transport: folder)
             #expect(try again.retrieve(verifyKnown: true).problems.count == 1)
@@ -330,7 +360,9 @@ import Testing
 
 extension Store {
     fileprivate func contents(_ version: VersionID) throws -> [String: String] {
-        Dictionary(uniqueKeysWithValues: try values(at: version, limit: .max).map { ($0.id.description, String(decoding: $0.data, as: UTF8.self)) })
+        Dictionary(
+            uniqueKeysWithValues: try values(at: version, limit: .max).map { ($0.id.description, String(decoding: $0.data, as: UTF8.self)) }
+        )
     }
 }
 

@@ -30,7 +30,9 @@ import Testing
         #expect(copy.suffix(100) == [UInt8](repeating: 0, count: 100)[...])
         try storage.close(discarding: false)
         let sealed = try files.contents(files.segmentPaths[0])
-        #expect(sealed.count % 4096 != 0 && sealed.count < copy.count && sealed.dropLast(FrameFormat.sealSize).elementsEqual(copy.prefix(sealed.count - FrameFormat.sealSize)))
+        #expect(
+            sealed.count % 4096 != 0 && sealed.count < copy.count
+                && sealed.dropLast(FrameFormat.sealSize).elementsEqual(copy.prefix(sealed.count - FrameFormat.sealSize)))
         #expect(try StorageConformance.scan(files.open()) == all)
         try files.write(copy, to: files.segmentPaths[0])
         #expect(try StorageConformance.scan(files.open()) == all)
@@ -48,7 +50,9 @@ import Testing
         let now = try System.status(files.segmentPaths[0])
         var old = now
         old.modified &-= 3_000_000_000
-        #expect(!Segment.isTelling(now, readTo: now.size - 1) && Segment.isTelling(now, readTo: now.size) && Segment.isTelling(old, readTo: now.size - 1))
+        #expect(
+            !Segment.isTelling(now, readTo: now.size - 1) && Segment.isTelling(now, readTo: now.size)
+                && Segment.isTelling(old, readTo: now.size - 1))
         old.modified = now.modified &+ 3_600_000_000_000
         #expect(!Segment.isTelling(old, readTo: now.size - 1))
     }
@@ -74,7 +78,10 @@ import Testing
         let storage = try files.open {
             $0.system.pwrite = { (fd, bytes, offset) throws(Errno) in
                 // Half of the zeros find a place.
-                if isFull, bytes.count > 4_000 { _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes.prefix(bytes.count / 2)), at: offset); throw Errno(ENOSPC) }
+                if isFull, bytes.count > 4_000 {
+                    _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes.prefix(bytes.count / 2)), at: offset);
+                    throw Errno(ENOSPC)
+                }
                 return try System.pwrite(fd, bytes, at: offset)
             }
         }
@@ -116,7 +123,8 @@ import Testing
         #expect(files.segmentPaths.count == 2)
         try storage.close(discarding: false)
         let reader = try files.open()
-        #expect(Set(try StorageConformance.scan(reader)) == Set(["A", "B", "D"].map { record($0) } + (written == .max ? [record("C")] : [])))
+        #expect(
+            Set(try StorageConformance.scan(reader)) == Set(["A", "B", "D"].map { record($0) } + (written == .max ? [record("C")] : [])))
         #expect(reader.damages.isEmpty)
     }
 

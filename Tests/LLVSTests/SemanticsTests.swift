@@ -87,7 +87,9 @@ import Testing
     @Test func aVersionMadeHereLetsInThoseThatWaitForIt() throws {
         for folds in [false, true] {
             try withTemporaryDirectory { directory in
-                func segments() throws -> Set<String> { Set(try System.names(in: directory + "/store/segments").filter { $0.hasSuffix(".seg") }) }
+                func segments() throws -> Set<String> {
+                    Set(try System.names(in: directory + "/store/segments").filter { $0.hasSuffix(".seg") })
+                }
                 let x = try StoreOnDiskTests.open(0, directory)
                 let root = try x.set(["k": "0"], nil)
                 let a = try x.set(["a": "1"], root), b = try x.set(["b": "1"], root)
@@ -128,7 +130,8 @@ import Testing
         let store = try memoryStore()
         let root = try store.set(["k": "0"], nil)
         let heads = try (1...3).map { try store.set(["k": "\($0)"], root) }
-        let merged = try #require(try store.mergeHeads(into: heads[0].id, arbiter: Meddling(oldest: heads[0].id, others: [heads[1].id, heads[2].id])))
+        let merged = try #require(
+            try store.mergeHeads(into: heads[0].id, arbiter: Meddling(oldest: heads[0].id, others: [heads[1].id, heads[2].id])))
         #expect(try store.headIDs() == [merged.id])
         #expect(try store.allVersionIDs().count == 6)
         for predecessor in merged.predecessors { #expect(try store.successors(of: predecessor).map(\.id) == [merged.id]) }
@@ -158,7 +161,11 @@ import Testing
         for calls in 0..<3 {
             nonisolated(unsafe) var left = calls
             let control = OperationControl(progress: { _ in left -= 1; return left >= 0 })
-            #expect(code { try store.mergeHeads(into: root.id, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, metadata: Metadata(), control) } == .cancelled)
+            #expect(
+                code {
+                    try store.mergeHeads(
+                        into: root.id, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, metadata: Metadata(), control)
+                } == .cancelled)
             #expect(try store.heads().count == 4 && store.allVersionIDs().count == 5)
         }
         #expect(try store.mergeHeads(into: root.id, arbiter: BuiltInArbiter.mostRecentChange) != nil)

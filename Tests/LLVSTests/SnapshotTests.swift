@@ -31,7 +31,9 @@ import LLVSTestSupport
             for source in [try exampleStore(), try largeStore()] {
                 let put = try Snapshots(store: source, transport: transport).put()
                 #expect(try Snapshots(store: source, transport: transport).manifest() == put)
-                #expect(try put.versionCount == UInt64(source.allVersionIDs().count) && put.latestVersionID == source.mostRecentHead()?.id.description)
+                #expect(
+                    try put.versionCount == UInt64(source.allVersionIDs().count)
+                        && put.latestVersionID == source.mostRecentHead()?.id.description)
                 #expect(try transport.snapshotFileNames().count == Int(put.chunkCount) + 1)
                 for name in try transport.snapshotFileNames() { #expect(try (transport.readSnapshotFile(name)?.count ?? 0) <= 5_000_000) }
                 let target = try Store.inMemory()
@@ -63,7 +65,8 @@ import LLVSTestSupport
     }
 
     @Test func damagedOrIncompleteOnesAreRefusedWhole() throws {
-        let source = try largeStore(), memory = MemoryTransport(name: "\(VersionID.random())"), other = MemoryTransport(name: "\(VersionID.random())")
+        let source = try largeStore(), memory = MemoryTransport(name: "\(VersionID.random())"),
+            other = MemoryTransport(name: "\(VersionID.random())")
         let put = try Snapshots(store: source, transport: memory).put()
         _ = try Snapshots(store: source, transport: other).put()
         #expect(put.chunkCount >= 3)
@@ -91,7 +94,12 @@ import LLVSTestSupport
         try refuses("llvs-v1/manifest.json", nil, .snapshotMissing)
         try refuses("llvs-v1/manifest.json", [])
         try refuses("llvs-v1/manifest.json", Array("{}".utf8))
-        for spoil in [{ $0.versionCount += 1 }, { $0.totalSize -= 1 }, { $0.chunkCount += 1 }, { $0.chunkCount -= 1; $0.chunkDigests.removeLast() }, { $0.snapshotID = "X" }, { $0.snapshotID = "\(VersionID.random())" }] as [(inout SnapshotManifest) -> Void] {
+        for spoil in [
+            { $0.versionCount += 1 }, { $0.totalSize -= 1 }, { $0.chunkCount += 1 },
+            {
+                $0.chunkCount -= 1; $0.chunkDigests.removeLast()
+            }, { $0.snapshotID = "X" }, { $0.snapshotID = "\(VersionID.random())" },
+        ] as [(inout SnapshotManifest) -> Void] {
             var manifest = put
             spoil(&manifest)
             try refuses("llvs-v1/manifest.json", manifest.encoded())
@@ -121,15 +129,23 @@ import LLVSTestSupport
             return memory
         }
         func integer<T: FixedWidthInteger>(_ value: T) -> [UInt8] { withUnsafeBytes(of: value.littleEndian) { Array($0) } }
-        func entry(_ json: String, _ count: UInt32 = 0, _ changes: [UInt8] = []) -> [UInt8] { integer(UInt64(json.utf8.count)) + Array(json.utf8) + integer(count) + changes }
-        let a = #"{"version":{"identifier":"A","timestamp":1}}"#, b = #"{"version":{"identifier":"B","timestamp":1,"predecessors":{"idOfFirst":"A"}}}"#
+        func entry(_ json: String, _ count: UInt32 = 0, _ changes: [UInt8] = []) -> [UInt8] {
+            integer(UInt64(json.utf8.count)) + Array(json.utf8) + integer(count) + changes
+        }
+        let a = #"{"version":{"identifier":"A","timestamp":1}}"#,
+            b = #"{"version":{"identifier":"B","timestamp":1,"predecessors":{"idOfFirst":"A"}}}"#
         let remove: [UInt8] = [3] + integer(UInt32(1)) + [0x61]
         let bad: [(String, [UInt8], UInt64)] = [
-            ("empty", [], 1), ("a huge version file", integer(UInt64.max), 1), ("cut", Array(entry(a).dropLast()), 1), ("a trailing byte", entry(a) + [0], 1), ("fewer versions", entry(a), 2), ("no JSON", entry("{"), 1),
+            ("empty", [], 1), ("a huge version file", integer(UInt64.max), 1), ("cut", Array(entry(a).dropLast()), 1),
+            ("a trailing byte", entry(a) + [0], 1), ("fewer versions", entry(a), 2), ("no JSON", entry("{"), 1),
             ("a predecessor that comes later", entry(b) + entry(a), 2), ("one version twice", entry(a) + entry(a), 2),
-            ("many changes", entry(a, .max), 1), ("an unknown kind", entry(a, 1, [9] + integer(UInt32(1)) + [0x61]), 1), ("a huge id", entry(a, 1, [3] + integer(UInt32.max)), 1), ("an empty id", entry(a, 1, [3] + integer(UInt32(0))), 1),
-            ("an id twice", entry(a, 2, remove + remove), 1), ("a huge value", entry(a, 1, [1] + integer(UInt32(1)) + [0x61] + integer(UInt64(1 << 40))), 1), ("a value that is cut", entry(a, 1, [1] + integer(UInt32(1)) + [0x61] + integer(UInt64(1 << 30))), 1),
-            ("a preserve of nothing", entry(a, 1, [4] + integer(UInt32(1)) + [0x61, 1, 0x42]), 1), ("a preserve of no id", entry(a, 1, [4] + integer(UInt32(1)) + [0x61, 1, 0x2F]), 1),
+            ("many changes", entry(a, .max), 1), ("an unknown kind", entry(a, 1, [9] + integer(UInt32(1)) + [0x61]), 1),
+            ("a huge id", entry(a, 1, [3] + integer(UInt32.max)), 1), ("an empty id", entry(a, 1, [3] + integer(UInt32(0))), 1),
+            ("an id twice", entry(a, 2, remove + remove), 1),
+            ("a huge value", entry(a, 1, [1] + integer(UInt32(1)) + [0x61] + integer(UInt64(1 << 40))), 1),
+            ("a value that is cut", entry(a, 1, [1] + integer(UInt32(1)) + [0x61] + integer(UInt64(1 << 30))), 1),
+            ("a preserve of nothing", entry(a, 1, [4] + integer(UInt32(1)) + [0x61, 1, 0x42]), 1),
+            ("a preserve of no id", entry(a, 1, [4] + integer(UInt32(1)) + [0x61, 1, 0x2F]), 1),
         ]
         for (what, payload, versions) in bad {
             let target = try Store.inMemory(), transport = try snapshot(payload, versions: versions)
@@ -143,7 +159,10 @@ import LLVSTestSupport
 
     @Test func foreignSnapshotsStay() throws {
         let memory = MemoryTransport(name: "\(VersionID.random())"), source = try exampleStore()
-        let foreign = Array(#"{"snapshotId":"X","format":"fileStorage-v1","createdAt":1,"latestVersionId":"Y","versionCount":1,"chunkCount":1,"totalSize":9}"#.utf8)
+        let foreign = Array(
+            #"{"snapshotId":"X","format":"fileStorage-v1","createdAt":1,"latestVersionId":"Y","versionCount":1,"chunkCount":1,"#
+                + #""totalSize":9}"#
+                .utf8)
         try memory.writeSnapshotFile("manifest.json", foreign)
         try memory.writeSnapshotFile("chunk-000", [1])
         let snapshots = Snapshots(store: source, transport: memory)
@@ -182,14 +201,19 @@ import LLVSTestSupport
     @Test func cancelledAnywhere() throws {
         let source = try largeStore(), memory = MemoryTransport(name: "\(VersionID.random())")
         for stop in 0..<100 {
-            let calls = Counter(), stopped = code { _ = try Snapshots(store: source, transport: memory).put(OperationControl(progress: { _ in calls.next() != stop })) }
+            let calls = Counter(),
+                stopped = code {
+                    _ = try Snapshots(store: source, transport: memory).put(OperationControl(progress: { _ in calls.next() != stop }))
+                }
             if stopped == nil { break }
             #expect(stopped == .cancelled)
             #expect(try Snapshots(store: source, transport: memory).manifest() == nil)
         }
         for stop in 0..<100 {
             let target = try Store.inMemory(), calls = Counter()
-            let stopped = code { _ = try Snapshots(store: target, transport: memory).restore(OperationControl(progress: { _ in calls.next() != stop })) }
+            let stopped = code {
+                _ = try Snapshots(store: target, transport: memory).restore(OperationControl(progress: { _ in calls.next() != stop }))
+            }
             for id in try target.allVersionIDs() { #expect(try target.changes(madeIn: id) == source.changes(madeIn: id)) }
             if stopped == nil { #expect(try target.hasSameVersions(as: source)); return }
             #expect(stopped == .cancelled)

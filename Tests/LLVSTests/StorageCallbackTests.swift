@@ -32,13 +32,17 @@ import Testing
                     lock.lock()
                     defer { lock.unlock() }
                     let from = Int(mark), to = min(records.count, from.addingReportingOverflow(page).overflow ? Int.max : from + page)
-                    return ((from..<to).map { CallbackStorage.Listed(place: UInt64($0) * 3 + 7, size: UInt64(records[$0].count)) }, UInt64(to))
+                    return (
+                        (from..<to).map { CallbackStorage.Listed(place: UInt64($0) * 3 + 7, size: UInt64(records[$0].count)) }, UInt64(to)
+                    )
                 },
                 read: { [self] place, offset, buffer in
                     lock.lock()
                     defer { lock.unlock() }
                     guard place >= 7, (place - 7) % 3 == 0, Int((place - 7) / 3) < records.count else { return 0 }
-                    if let unreadable, unreadable.record == Int((place - 7) / 3), offset &+ UInt64(buffer.count) > unreadable.from { throw unreadable.error }
+                    if let unreadable, unreadable.record == Int((place - 7) / 3), offset &+ UInt64(buffer.count) > unreadable.from {
+                        throw unreadable.error
+                    }
                     let record = records[Int((place - 7) / 3)]
                     let part = record.dropFirst(Int(offset)).prefix(buffer.count)
                     buffer.copyBytes(from: part)
@@ -76,14 +80,21 @@ import Testing
     }
 
     /// A record that the host cannot read is told of, and the rest is verified all the same.
-    @Test(arguments: [StoreError.Code.damaged, .io, .notFound, .permission], [0 as UInt64, 150_000]) func aVerificationGoesOnBehindWhatTheHostCannotRead(_ code: StoreError.Code, _ from: UInt64) throws {
+    @Test(arguments: [StoreError.Code.damaged, .io, .notFound, .permission], [0 as UInt64, 150_000])
+    func aVerificationGoesOnBehindWhatTheHostCannotRead(_ code: StoreError.Code, _ from: UInt64) throws {
         let host = Host()
         var store = try Store(storage: CallbackStorage(functions: host.functions), options: Store.Options())
-        let first = try store.makeVersion(basedOn: nil, changes: [.insert(id("a"), data: StorageConformance.bytes(seed: 1, count: 60_000)), .insert(id("b"), data: StorageConformance.bytes(seed: 2, count: 300_000))])
+        let first = try store.makeVersion(
+            basedOn: nil,
+            changes: [
+                .insert(id("a"), data: StorageConformance.bytes(seed: 1, count: 60_000)),
+                .insert(id("b"), data: StorageConformance.bytes(seed: 2, count: 300_000)),
+            ])
         _ = try store.makeVersion(basedOn: first.id, changes: [.insert(id("c"), data: [1])])
         host.unreadable = (0, from, StoreError(code, "The host's disk says no."))
         let open = try store.verify()
-        #expect(open.versions == (from == 0 ? 1 : 2) && !open.damages.isEmpty && open.damages.allSatisfy { $0.version == first.id }, "\(open)")
+        #expect(
+            open.versions == (from == 0 ? 1 : 2) && !open.damages.isEmpty && open.damages.allSatisfy { $0.version == first.id }, "\(open)")
         // What is read at once is all or nothing: of the first block not even the header can be read.
         #expect(try open.damages.map(\.value) == [from == 0 ? nil : id("b")])
         host.unreadable = nil
@@ -109,7 +120,9 @@ import Testing
             switch turn % 4 {
             case 0: bytes.removeLast(min(bytes.count, Int.random(in: 1...5, using: &random)))
             case 1: bytes.append(0)
-            default: bytes[turn < 200 ? (turn / 4) % bytes.count : Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            default:
+                bytes[turn < 200 ? (turn / 4) % bytes.count : Int.random(in: 0..<bytes.count, using: &random)] ^=
+                    1 << UInt8.random(in: 0..<8, using: &random)
             }
             host.records[which] = bytes
             let reader = CallbackStorage(inspector: StorageFileTests.inspector, functions: host.functions)

@@ -20,7 +20,9 @@ import Testing
         return try FileStorage(path: path, options: options)
     }
 
-    func record(_ name: String, _ count: Int = 30) -> [UInt8] { Array(name.utf8) + [0x20] + StorageConformance.bytes(seed: UInt64(count), count: count) }
+    func record(_ name: String, _ count: Int = 30) -> [UInt8] {
+        Array(name.utf8) + [0x20] + StorageConformance.bytes(seed: UInt64(count), count: count)
+    }
 
     var segmentPaths: [String] { ((try? System.names(in: path + "/segments")) ?? []).sorted().map { path + "/segments/" + $0 } }
 
@@ -173,7 +175,9 @@ import Testing
             #expect(try StorageConformance.scan(reader) == ["A", "C", "D"].map { record($0) }, "offset \(offset)")
             #expect(reader.damages.count == 1, "offset \(offset)")
             // With the record's length or the id itself damaged, it cannot be told.
-            if offset != 65, !(48..<60).contains(offset) { #expect(reader.damages.first?.version?.description.count == 1, "offset \(offset)") }
+            if offset != 65, !(48..<60).contains(offset) {
+                #expect(reader.damages.first?.version?.description.count == 1, "offset \(offset)")
+            }
             _ = try StorageConformance.scan(reader)
             #expect(reader.damages.count == 1)
             var met: [StorageDamage] = [], found = 0
@@ -237,7 +241,8 @@ import Testing
         for _ in 0..<200 {
             var changed = bytes
             for _ in 0..<Int.random(in: 1...4, using: &random) {
-                let at = Int.random(in: 0..<changed.count, using: &random), count = min(changed.count - at, Int.random(in: 1...300, using: &random))
+                let at = Int.random(in: 0..<changed.count, using: &random),
+                    count = min(changed.count - at, Int.random(in: 1...300, using: &random))
                 switch Int.random(in: 0..<4, using: &random) {
                 case 0: changed.replaceSubrange(at..<at + count, with: StorageConformance.bytes(seed: random.next(), count: count))
                 case 1: changed.removeSubrange(at..<at + count)
@@ -516,7 +521,9 @@ import Testing
         let reader = try open()
         var count: [[UInt8]: Int] = [:]
         for record in try StorageConformance.scan(reader) { count[record, default: 0] += 1 }
-        #expect(count[record("A")] == 1 && count[record("C")] == 1 && (count[record("B")] ?? 0) >= 2 && (count[record("B2", 400_000)] ?? 0) >= 2)
+        #expect(
+            count[record("A")] == 1 && count[record("C")] == 1 && (count[record("B")] ?? 0) >= 2 && (count[record("B2", 400_000)] ?? 0) >= 2
+        )
         #expect(reader.damages.isEmpty)
     }
 
@@ -575,7 +582,11 @@ import Testing
         for file in segmentPaths {
             let bytes = try contents(file)
             let id = try #require(RandomName(hex: file.dropLast(4).suffix(32)))
-            bytes.withUnsafeBytes { #expect(FrameFormat.isSeal(UnsafeRawBufferPointer(rebasing: $0[(bytes.count - 64)...]), id: id, offset: UInt64(bytes.count - 64))) }
+            bytes.withUnsafeBytes {
+                #expect(
+                    FrameFormat.isSeal(
+                        UnsafeRawBufferPointer(rebasing: $0[(bytes.count - 64)...]), id: id, offset: UInt64(bytes.count - 64)))
+            }
         }
         #expect(try StorageConformance.scan(open()).count == 31)
     }

@@ -47,7 +47,8 @@ import Testing
         let name = RandomName(high: 0x0001_0203_0405_0607, low: 0xF8F9_FAFB_FCFD_FEFF)
         #expect(name.hex == "0001020304050607f8f9fafbfcfdfeff")
         #expect(RandomName(hex: name.hex) == name)
-        for wrong in ["", "0", "0001020304050607F8F9FAFBFCFDFEFF", "0001020304050607f8f9fafbfcfdfeff0", "0001020304050607f8f9fafbfcfdfe g"] {
+        for wrong in ["", "0", "0001020304050607F8F9FAFBFCFDFEFF", "0001020304050607f8f9fafbfcfdfeff0", "0001020304050607f8f9fafbfcfdfe g"]
+        {
             #expect(RandomName(hex: wrong) == nil)
         }
     }

@@ -15,7 +15,9 @@ import Testing
         return try SQLiteStorage(path: path, options: options)
     }
 
-    func record(_ name: String, _ count: Int = 30) -> [UInt8] { Array(name.utf8) + [0x20] + StorageConformance.bytes(seed: UInt64(count), count: count) }
+    func record(_ name: String, _ count: Int = 30) -> [UInt8] {
+        Array(name.utf8) + [0x20] + StorageConformance.bytes(seed: UInt64(count), count: count)
+    }
 
     func code(_ body: () throws -> Void) -> StoreError.Code? {
         do { try body() } catch { return (error as? StoreError)?.code }

@@ -37,7 +37,8 @@ import Testing
         for i in first..<first + count {
             let store = try open(compaction, grace: grace)
             let head = try store.mostRecentHead()
-            let changes: [Value.Change] = [.insert(try id("value \(i)"), data: bytes("data \(i)"))] + (i % 10 == 9 ? [.remove(try id("value \(i - 5)"))] : [])
+            let changes: [Value.Change] =
+                [.insert(try id("value \(i)"), data: bytes("data \(i)"))] + (i % 10 == 9 ? [.remove(try id("value \(i - 5)"))] : [])
             _ = try store.makeVersion(basedOn: head?.id, changes: changes)
             try store.close()
         }
@@ -103,7 +104,9 @@ import Testing
         do {
             let store = try open()
             var head = try store.mostRecentHead()?.id
-            for i in 0..<1_000 { head = try store.makeVersion(basedOn: head, changes: [.insert(id("second \(i)"), data: bytes("\(i)"))]).id }
+            for i in 0..<1_000 {
+                head = try store.makeVersion(basedOn: head, changes: [.insert(id("second \(i)"), data: bytes("\(i)"))]).id
+            }
             try store.close()
         }
         try openAndSave(10, from: 20)
@@ -171,7 +174,9 @@ import Testing
         let wrong = Parallel.run(threads: 3, times: 15) { thread, turn in
             if thread == 0 { try store.compact() } else {
                 let version = try store.makeVersion(basedOn: base, changes: [.insert(ValueID("\(thread) \(turn)"), data: [UInt8(turn)])])
-                if try store.value(ValueID("value 3"), at: version.id)?.data != bytes("data 3") { throw StoreError(.damaged, "other bytes") }
+                if try store.value(ValueID("value 3"), at: version.id)?.data != bytes("data 3") {
+                    throw StoreError(.damaged, "other bytes")
+                }
             }
         }
         #expect(wrong.isEmpty)
@@ -184,7 +189,12 @@ import Testing
     @Test func aProgressCallbackDoesNotWaitForItsOwnCompaction() throws {
         try openAndSave(6)
         let store = try open()
-        #expect { try store.compact(OperationControl(progress: { _ in try store.compact(); return true })) } throws: { ($0 as? StoreError)?.code == .busy }
+        #expect {
+            try store.compact(
+                OperationControl(progress: { _ in
+                    try store.compact(); return true
+                }))
+        } throws: { ($0 as? StoreError)?.code == .busy }
         _ = try? store.compact(OperationControl(progress: { _ in try store.close(); return true }))
         #expect(try contents(open()).count == 7)
     }

@@ -15,7 +15,9 @@ import Testing
                     var status = stat()
                     guard stat("\(from)/\(name)", &status) == 0 else { continue }
                     if status.st_mode & S_IFMT == S_IFDIR { try copy("\(from)/\(name)", "\(to)/\(name)") }
-                    else if let bytes = try FolderFiles.read("\(from)/\(name)") { try FolderFiles.writeNew("\(to)/\(name)", OutgoingFile(bytes)) }
+                    else if let bytes = try FolderFiles.read("\(from)/\(name)") {
+                        try FolderFiles.writeNew("\(to)/\(name)", OutgoingFile(bytes))
+                    }
                 }
             }
         }
@@ -49,7 +51,9 @@ import Testing
                 guard case .preserve(let reference) = change, let first else { return true }
                 return try retrieved.reference(reference.id, at: first) != reference
             }
-            #expect(try imported.changes(madeIn: id).filter { $0.kind != .preserveRemoval } == effective.filter { $0.kind != .preserveRemoval }, "\(id)")
+            #expect(
+                try imported.changes(madeIn: id).filter { $0.kind != .preserveRemoval } == effective.filter { $0.kind != .preserveRemoval },
+                "\(id)")
         }
     }
 

@@ -142,15 +142,20 @@ import Testing
         for wrong in [1_000.5, 1_000, -5, .nan, .infinity, -.infinity] {
             #expect(code { try store.makeVersion(basedOn: next.id, changes: [], timestamp: wrong) } == .invalidArgument, "\(wrong)")
         }
-        for wrong in [Double.nan, .infinity] { #expect(code { try store.makeVersion(basedOn: nil, changes: [], timestamp: wrong) } == .invalidArgument) }
+        for wrong in [Double.nan, .infinity] {
+            #expect(code { try store.makeVersion(basedOn: nil, changes: [], timestamp: wrong) } == .invalidArgument)
+        }
         #expect(try store.makeVersion(basedOn: nil, changes: [], timestamp: -1e9).timestamp == -1e9)
         #expect(try store.makeVersion(basedOn: next.id, changes: []).timestamp > 700_000_000)
         // Under an id of its own the same again is the same.
         let mine = try VersionID("mine")
         let made = try store.makeVersion(basedOn: root.id, changes: [], id: mine, timestamp: 2_000)
-        #expect(try store.makeVersion(basedOn: root.id, changes: [], id: mine, timestamp: 2_000) == made && store.makeVersion(basedOn: root.id, changes: [], id: mine) == made)
+        #expect(
+            try store.makeVersion(basedOn: root.id, changes: [], id: mine, timestamp: 2_000) == made
+                && store.makeVersion(basedOn: root.id, changes: [], id: mine) == made)
         #expect(code { try store.makeVersion(basedOn: root.id, changes: [], id: mine, timestamp: 2_001) } == .versionMismatch)
         let source = ValueSource(id: try id("y"), size: nil) { _ in 0 }
-        #expect(try store.makeVersion(basedOn: root.id, borrowing: BorrowedChanges([]), reading: [source], timestamp: 3_000).timestamp == 3_000)
+        #expect(
+            try store.makeVersion(basedOn: root.id, borrowing: BorrowedChanges([]), reading: [source], timestamp: 3_000).timestamp == 3_000)
     }
 }

@@ -27,7 +27,9 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
 @Suite struct StoreOnDiskTests {
     static let kinds: [(name: String, storage: Store.StorageChoice)] = [("file", .file), ("sqlite", .sqlite)]
 
-    static func open(_ kind: Int, _ directory: String, durability: Durability = .normal, budget: Int = 64 << 20, readOnly: Bool = false) throws -> Store {
+    static func open(_ kind: Int, _ directory: String, durability: Durability = .normal, budget: Int = 64 << 20, readOnly: Bool = false)
+        throws -> Store
+    {
         var options = Store.Options()
         options.storage = kinds[kind].storage
         options.durability = durability
@@ -44,7 +46,9 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             for i in 0..<1_500 { last = try store.makeVersion(basedOn: last?.id, changes: [.insert(id("v \(i)"), data: [1])]) }
             try store.cachePut("mine", [1])
             for name in try System.names(in: directory) { TemporaryDirectory.remove(directory + "/" + name) }
-            let error = #expect(throws: StoreError.self) { try store.makeVersion(basedOn: last?.id, changes: [.insert(id("large"), data: [UInt8](repeating: 7, count: 2_000_000))]) }
+            let error = #expect(throws: StoreError.self) {
+                try store.makeVersion(basedOn: last?.id, changes: [.insert(id("large"), data: [UInt8](repeating: 7, count: 2_000_000))])
+            }
             #expect(error?.code == .notFound)
             #expect(throws: StoreError.self) { try store.cachePut("mine", [2]) }
             #expect(throws: StoreError.self) { try store.reloadHistory() }
@@ -60,10 +64,14 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             do {
                 let store = try Self.open(kind, directory, durability: .full)
                 a = try store.makeVersion(basedOn: nil, changes: [
-                    .insert(id("large"), data: large), .insert(id("text"), data: text), .insert(id("empty"), data: []), .insert(id("e\u{301}"), data: [1]), .insert(id("\u{E9}"), data: [2]),
+                        .insert(id("large"), data: large), .insert(id("text"), data: text), .insert(id("empty"), data: []),
+                        .insert(id("e\u{301}"), data: [1]), .insert(id("\u{E9}"), data: [2]),
                 ])
-                b = try store.makeVersion(basedOn: a?.id, changes: [.remove(id("text")), .update(id("empty"), data: [3])], metadata: Metadata([(bytes("by"), bytes("\"ann\""))]))
-                let c = try store.makeVersion(basedOn: a?.id, changes: (0..<5_000).map { .insert(try id("many \($0)"), data: bytes("\($0)")) })
+                b = try store.makeVersion(
+                    basedOn: a?.id, changes: [.remove(id("text")), .update(id("empty"), data: [3])],
+                    metadata: Metadata([(bytes("by"), bytes("\"ann\""))]))
+                let c = try store.makeVersion(
+                    basedOn: a?.id, changes: (0..<5_000).map { .insert(try id("many \($0)"), data: bytes("\($0)")) })
                 m = try store.merge(try #require(b).id, with: c.id, arbiter: BuiltInArbiter.mostRecentBranch)
                 try store.close()
             }
@@ -97,7 +105,8 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             #expect(try y.text("k", a) == "1")
             let b = try y.set(["k": "2"], a), c = try x.set(["l": "3"], a)
             #expect(try x.reloadHistory() == 1 && y.reloadHistory() == 1)
-            let p = try x.merge(b.id, with: c.id, arbiter: BuiltInArbiter.ours), q = try y.merge(b.id, with: c.id, arbiter: BuiltInArbiter.ours)
+            let p = try x.merge(b.id, with: c.id, arbiter: BuiltInArbiter.ours),
+                q = try y.merge(b.id, with: c.id, arbiter: BuiltInArbiter.ours)
             #expect(p == q)
             try x.close()
             try y.close()
@@ -201,7 +210,9 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
                 do {
                     let store = try Self.open(0, directory)
                     for (id, state) in states where try store.contains(id) {
-                        do { #expect(try store.state(id) == state, "byte \(offset)") } catch let error as StoreError { #expect(error.code == .damaged, "byte \(offset): \(error)") }
+                        do { #expect(try store.state(id) == state, "byte \(offset)") } catch let error as StoreError {
+                            #expect(error.code == .damaged, "byte \(offset): \(error)")
+                        }
                     }
                     let lost = try states.keys.filter { try !store.contains($0) }
                     let report = try store.verify()
@@ -292,7 +303,8 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             let states = try Self.fill(directory)
             let store = try StoreOnDiskTests.open(0, directory)
             let mark = try #require(store.storage.scanMark())
-            let index = try #require(HistoryIndex.encode(store.dag, nil, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
+            let index = try #require(
+                HistoryIndex.encode(store.dag, nil, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
             try store.storage.cachePut("history", index)
             try store.close()
             try Self.check(directory, states, fromCache: false)
@@ -335,7 +347,9 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             try Self.check(directory, states, fromCache: true, kind: 1)
             let again = try StoreOnDiskTests.open(1, directory)
             let mark = try #require(again.storage.scanMark())
-            try again.storage.cachePut("history", HistoryIndex.encode(again.dag, nil, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
+            try again.storage.cachePut(
+                "history",
+                HistoryIndex.encode(again.dag, nil, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
             try again.close()
             try Self.check(directory, states, fromCache: false, kind: 1)
         }

@@ -10,13 +10,19 @@ func memoryStore() throws -> Store {
     return try Store(path: "", options: options)
 }
 extension Store {
-    func text(_ key: String, _ version: Version) throws -> String? { try value(ValueID(key), at: version.id).map { String(decoding: $0.data, as: UTF8.self) } }
+    func text(_ key: String, _ version: Version) throws -> String? {
+        try value(ValueID(key), at: version.id).map { String(decoding: $0.data, as: UTF8.self) }
+    }
     func set(_ pairs: [String: String], _ base: Version?, remove: [String] = [], id: VersionID? = nil) throws -> Version {
         try makeVersion(
-            basedOn: base?.id, changes: pairs.map { .insert(try ValueID($0.key), data: bytes($0.value)) } + remove.map { .remove(try ValueID($0)) }, id: id)
+            basedOn: base?.id,
+            changes: pairs.map { .insert(try ValueID($0.key), data: bytes($0.value)) } + remove.map { .remove(try ValueID($0)) }, id: id)
     }
     func state(_ version: VersionID) throws -> [String: String] {
-        Dictionary(uniqueKeysWithValues: try values(at: version, limit: .max).map { ($0.id.description, "\(String(decoding: $0.data, as: UTF8.self))@\($0.storedVersion)") })
+        Dictionary(
+            uniqueKeysWithValues: try values(at: version, limit: .max).map {
+                ($0.id.description, "\(String(decoding: $0.data, as: UTF8.self))@\($0.storedVersion)")
+            })
     }
 }
 
@@ -45,7 +51,8 @@ extension Store {
         #expect(code { _ = try store.makeVersion(basedOn: .random(), changes: []) } == .unknownPredecessor)
         #expect(code { _ = try store.value(id("x"), at: .random()) } == .unknownVersion)
         #expect(code { _ = try store.makeVersion(basedOn: a.id, changes: [.insert(id("x"), data: []), .remove(id("x"))]) } == .duplicateID)
-        #expect(code { _ = try store.makeVersion(basedOn: a.id, changes: [.preserve(.init(id: id("q"), version: a.id))]) } == .invalidReference)
+        #expect(
+            code { _ = try store.makeVersion(basedOn: a.id, changes: [.preserve(.init(id: id("q"), version: a.id))]) } == .invalidReference)
         #expect(code { _ = try store.set(["x": "2"], a, id: a.id) } == .versionMismatch)
         let named = try store.set(["x": "2"], a, id: VersionID("mine"))
         #expect(try store.set(["x": "2"], a, id: VersionID("mine")) == named)
@@ -63,13 +70,15 @@ extension Store {
             let a = try store.makeVersion(basedOn: nil, changes: [.insert(id("x"), data: data), .insert(id("y"), data: [1])])
             let b = try store.makeVersion(basedOn: a.id, changes: [.update(id("x"), data: [2]), .remove(id("y"))])
             let back = try #require(try store.revert(b.id, at: b.id).version)
-            let given = try store.makeVersion(basedOn: b.id, changes: [.preserve(.init(id: id("x"), version: a.id)), .preserve(.init(id: id("y"), version: a.id))])
+            let given = try store.makeVersion(
+                basedOn: b.id, changes: [.preserve(.init(id: id("x"), version: a.id)), .preserve(.init(id: id("y"), version: a.id))])
             for version in [back, given] {
                 #expect(try store.changes(madeIn: version.id) == [.update(id("x"), data: data), .insert(id("y"), data: [1])])
                 #expect(try store.value(id("x"), at: version.id) == Value(id: id("x"), data: data, storedVersion: version.id))
                 #expect(version.valueDataSize == UInt64(size + 1))
             }
-            let gone = try store.makeVersion(basedOn: given.id, changes: [.preserveRemoval(id("x")), .preserve(.init(id: id("y"), version: given.id))])
+            let gone = try store.makeVersion(
+                basedOn: given.id, changes: [.preserveRemoval(id("x")), .preserve(.init(id: id("y"), version: given.id))])
             #expect(try store.changes(madeIn: gone.id) == [.remove(id("x"))])
             let root = try store.makeVersion(basedOn: nil, changes: [.preserve(.init(id: id("x"), version: a.id))])
             #expect(try store.changes(madeIn: root.id) == [.insert(id("x"), data: data)])
@@ -80,7 +89,10 @@ extension Store {
     /// What ends another implementation's process, or it cannot name, is not made here.
     @Test func metadataThatOthersCannotReadIsNotMade() throws {
         let store = try memoryStore(), base = try store.set(["x": "1"], nil), other = try store.set(["x": "2"], nil)
-        for pairs in [[(Metadata.branchKey, Array("draft".utf8))], [(Metadata.branchKey, Array("[\"draft\"]".utf8))], [(Metadata.branchKey, [])], [([], [1])]] as [[(key: [UInt8], value: [UInt8])]] {
+        for pairs in [
+            [(Metadata.branchKey, Array("draft".utf8))], [(Metadata.branchKey, Array("[\"draft\"]".utf8))], [(Metadata.branchKey, [])],
+            [([], [1])],
+        ] as [[(key: [UInt8], value: [UInt8])]] {
             let metadata = try Metadata(pairs)
             for make in [
                 { _ = try store.makeVersion(basedOn: base.id, changes: [], metadata: metadata) },
@@ -114,9 +126,16 @@ extension Store {
         let m = try store.merge(a.id, with: b.id, arbiter: Recorder { merge in
             forks = merge.forks.map { "\($0.id) \($0.fork.kind) \($0.fork.side.map { "\($0)" } ?? "-")" }
         })
-        #expect(forks == ["both twiceUpdated -", "fight removedAndUpdated second", "gone twiceRemoved -", "mine updated second", "new a inserted second", "new b inserted first", "theirs updated first"])
+        #expect(
+            forks == [
+                "both twiceUpdated -", "fight removedAndUpdated second", "gone twiceRemoved -", "mine updated second",
+                "new a inserted second", "new b inserted first", "theirs updated first",
+            ])
         #expect(m.predecessors == [b.id, a.id])
-        #expect(try store.state(m.id).mapValues { String($0.prefix(1)) } == ["same": "0", "mine": "a", "theirs": "b", "both": "b", "new a": "a", "new b": "b", "fight": "b", "equal": "e"])
+        #expect(
+            try store.state(m.id).mapValues { String($0.prefix(1)) } == [
+                "same": "0", "mine": "a", "theirs": "b", "both": "b", "new a": "a", "new b": "b", "fight": "b", "equal": "e",
+            ])
         #expect(try store.value(id("equal"), at: m.id)?.storedVersion == b.id)
         #expect(try store.merge(b.id, with: a.id, arbiter: BuiltInArbiter.mostRecentChange) == m)
         #expect(try store.merge(m.id, with: a.id, arbiter: BuiltInArbiter.ours) == m)
@@ -146,7 +165,9 @@ extension Store {
         // An arbiter that fails on the way leaves nothing behind.
         let before = try store.allVersionIDs().count
         for i in 0..<3 { _ = try store.set(["k": "again \(i)"], merged) }
-        struct Failing: MergeArbiter { func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] { if merge.first.predecessors.count > 1 { throw StoreError(.user, "no") }
+        struct Failing: MergeArbiter {
+            func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
+                if merge.first.predecessors.count > 1 { throw StoreError(.user, "no") }
             return [.update(try ValueID("k"), data: [7])] } }
         #expect(throws: StoreError.self) { try store.mergeHeads(into: merged.id, arbiter: Failing()) }
         #expect(try store.allVersionIDs().count == before + 3)
@@ -155,7 +176,8 @@ extension Store {
         struct Reading: MergeArbiter {
             func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
                 try merge.forks.filter(\.fork.isConflicting).map { id, fork in
-                    let x = try store.value(id, at: merge.first.id)?.data ?? [], y = try fork.second.flatMap { try store.value($0) }?.data ?? []
+                    let x = try store.value(id, at: merge.first.id)?.data ?? [],
+                        y = try fork.second.flatMap { try store.value($0) }?.data ?? []
                     return .update(id, data: x + y)
                 }
             }
@@ -214,7 +236,9 @@ extension Store {
             guard let x = versions.randomElement(using: &random), let y = versions.randomElement(using: &random) else { continue }
             var state = states[x.id] ?? [:]
             for change in try store.differences(from: x.id, to: y.id) {
-                state[change.id.description] = try change.reference.flatMap { try store.value($0) }.map { String(decoding: $0.data, as: UTF8.self) }
+                state[change.id.description] = try change.reference.flatMap { try store.value($0) }.map {
+                    String(decoding: $0.data, as: UTF8.self)
+                }
             }
             #expect(state == states[y.id], "seed \(seed)")
         }

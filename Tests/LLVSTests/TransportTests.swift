@@ -58,8 +58,13 @@ import Testing
             try temporary.write("elsewhere", "{}")
             symlink(temporary.path + "/elsewhere", temporary.path + "/versions/SECRET")
             let fetched = try transport.fetchVersions(["A", "PIPE", "DIRECTORY", "LINK", "SECRET"], OperationControl())
-            guard case .data = fetched[0], case .unreadable = fetched[1], case .unreadable = fetched[2], case .unreadable = fetched[3], case .unreadable = fetched[4] else { Issue.record("\(fetched)"); return }
-            #expect(try transport.unusable(among: ["A", "PIPE", "DIRECTORY", "LINK", "SECRET", "B"], OperationControl()) == ["PIPE", "DIRECTORY", "LINK", "SECRET", "B"])
+            guard case .data = fetched[0], case .unreadable = fetched[1], case .unreadable = fetched[2], case .unreadable = fetched[3],
+                case .unreadable = fetched[4]
+            else { Issue.record("\(fetched)"); return }
+            #expect(
+                try transport.unusable(among: ["A", "PIPE", "DIRECTORY", "LINK", "SECRET", "B"], OperationControl()) == [
+                    "PIPE", "DIRECTORY", "LINK", "SECRET", "B",
+                ])
             // Another type of thing of that name does not keep the rest from coming over, nor from being mended.
             try transport.send([files("PIPE")], OperationControl())
             #expect(try transport.unusable(among: ["A", "PIPE"], OperationControl()) == [])
@@ -102,7 +107,8 @@ import Testing
     /// Of large files only the end is looked at.
     @Test func largeFilesAreWholeWhenTheyEndAsTheyMust() throws {
         let temporary = TemporaryFolder(), transport = try folder(temporary.path), store = try Store.inMemory()
-        let version = try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("k"), data: [UInt8](repeating: 1, count: 2 * WholeFile.readSize))])
+        let version = try store.makeVersion(
+            basedOn: nil, changes: [.insert(ValueID("k"), data: [UInt8](repeating: 1, count: 2 * WholeFile.readSize))])
         let exchange = Exchange(store: store, transport: transport), file = "changes/\(version.id)"
         _ = try exchange.send()
         guard let whole = temporary.read(file) else { throw StoreError(.notFound, file) }

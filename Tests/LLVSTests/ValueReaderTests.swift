@@ -30,7 +30,8 @@ import Testing
 
     private func part(_ reader: ValueReader, _ offset: Int, _ count: Int) throws -> [UInt8] {
         try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            filled = try reader.read(at: offset, into: UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: buffer[..<count])))
+            filled = try reader.read(
+                at: offset, into: UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: buffer[..<count])))
         }
     }
 
@@ -42,7 +43,8 @@ import Testing
         // Preserved where the map says nothing of its size. Only merges record that here; from elsewhere it is carried.
         let ids = try values.map { try ValueID("\($0.count)") }
         let removed = try store.makeVersion(basedOn: made.id, changes: ids.map { .remove($0) })
-        let preserving = Version(id: .random(), predecessors: [removed.id], timestamp: removed.timestamp + 1, valueDataSize: 0, metadata: Metadata())
+        let preserving = Version(
+            id: .random(), predecessors: [removed.id], timestamp: removed.timestamp + 1, valueDataSize: 0, metadata: Metadata())
         _ = try store.add([.init(version: preserving, changes: ids.map { .preserve(.init(id: $0, version: made.id)) })])
         for version in [made.id, preserving.id] {
             for value in values {
@@ -56,7 +58,9 @@ import Testing
                 for _ in 0..<12 {
                     let offset = Int(random.next() % UInt64(value.count + 1)), limit: UInt64 = random.next() % 4 == 0 ? 500_000 : 70_000
                     let count = Int(random.next() % limit)
-                    #expect(try part(reader, offset, count) == Array(value[offset..<min(value.count, offset + count)]), "\(count) at \(offset) of \(value.count)")
+                    #expect(
+                        try part(reader, offset, count) == Array(value[offset..<min(value.count, offset + count)]),
+                        "\(count) at \(offset) of \(value.count)")
                 }
                 // Forwards in steps that do not fit the blocks, then backwards.
                 let steps = Array(stride(from: 0, to: value.count, by: 150_001))
@@ -130,7 +134,9 @@ import Testing
         let id = Array("v".utf8)
         var target = [UInt8](repeating: 0, count: value.count)
         let fetched = code {
-            _ = try id.withUnsafeBytes { id in try target.withUnsafeMutableBytes { to in _ = try store.fetch(id, at: made.id) { _ in to.baseAddress } } }
+            _ = try id.withUnsafeBytes { id in
+                try target.withUnsafeMutableBytes { to in _ = try store.fetch(id, at: made.id) { _ in to.baseAddress } }
+            }
         }
         #expect(fetched == .damaged)
         // It comes right again, and goes wrong when it has been found whole.
@@ -145,7 +151,9 @@ import Testing
         reader = try #require(try store.openValue(ValueID("v"), at: made.id))
         _ = try part(reader, 0, 65_536)
         let before = storage.bytesRead
-        for at in stride(from: 65_536, to: value.count, by: 65_536) { #expect(try part(reader, at, 65_536) == Array(value[at..<min(value.count, at + 65_536)])) }
+        for at in stride(from: 65_536, to: value.count, by: 65_536) {
+            #expect(try part(reader, at, 65_536) == Array(value[at..<min(value.count, at + 65_536)]))
+        }
         #expect(storage.bytesRead - before <= value.count)
         try store.close()
     }
@@ -157,15 +165,20 @@ import Testing
         options.compactionGrace = 0
         let small = random(200_000), large = random(2 << 20)
         let writer = try Store(path: path, options: options)
-        let made = try writer.makeVersion(basedOn: nil, changes: [.insert(ValueID("small"), data: small), .insert(ValueID("large"), data: large)])
+        let made = try writer.makeVersion(
+            basedOn: nil, changes: [.insert(ValueID("small"), data: small), .insert(ValueID("large"), data: large)])
         try writer.close()
         let reading = try Store(path: path, options: options)
-        let unread = try #require(try reading.openValue(ValueID("small"), at: made.id)), opened = try #require(try reading.openValue(ValueID("large"), at: made.id))
+        let unread = try #require(try reading.openValue(ValueID("small"), at: made.id)),
+            opened = try #require(try reading.openValue(ValueID("large"), at: made.id))
         #expect(try part(opened, 0, 100) == Array(large[..<100]))
         var head = made
         for i in 0..<5 {
             let other = try Store(path: path, options: options)
-            head = try other.makeVersion(basedOn: head.id, changes: [.update(ValueID("small"), data: random(1_000, UInt64(i + 2))), .remove(ValueID("large"))].prefix(i == 0 ? 2 : 1).map { $0 })
+            head = try other.makeVersion(
+                basedOn: head.id,
+                changes: [.update(ValueID("small"), data: random(1_000, UInt64(i + 2))), .remove(ValueID("large"))].prefix(i == 0 ? 2 : 1)
+                    .map { $0 })
             for _ in 0..<2 { _ = try other.compact() }
             try other.close()
             #expect(try part(opened, i * 300_000, 100_000) == Array(large[i * 300_000..<i * 300_000 + 100_000]))
@@ -182,7 +195,9 @@ import Testing
             let reader = try #require(try store.openValue(ValueID("v"), at: made.id))
             let errors = Parallel.run(threads: 4, times: 6) { thread, turn in
                 let offset = (thread * 1_234_567 + turn * 456_789) % value.count
-                if try part(reader, offset, 90_000) != Array(value[offset..<min(value.count, offset + 90_000)]) { throw StoreError(.internal, "wrong bytes at \(offset)") }
+                if try part(reader, offset, 90_000) != Array(value[offset..<min(value.count, offset + 90_000)]) {
+                    throw StoreError(.internal, "wrong bytes at \(offset)")
+                }
             }
             #expect(errors.isEmpty, "\(errors)")
             try store.close()

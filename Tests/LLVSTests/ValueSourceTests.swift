@@ -19,7 +19,10 @@ import LLVSTestSupport
         return ValueSource(id: try ValueID(id), size: told) { buffer in
             if let failing, at >= failing { throw StoreError(.user, "The source broke.") }
             let end = min(data.count, at + min(step, buffer.count))
-            data.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: buffer[..<(end - at)]).copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[at..<end])) }
+            data.withUnsafeBytes {
+                UnsafeMutableRawBufferPointer(rebasing: buffer[..<(end - at)]).copyMemory(
+                    from: UnsafeRawBufferPointer(rebasing: $0[at..<end]))
+            }
             defer { at = end }
             return end - at
         }
@@ -43,7 +46,9 @@ import LLVSTestSupport
         let folder = TemporaryFolder(), sizes = [0, 1, 65_536, ValueSourceTests.threshold, ValueSourceTests.threshold + 1, 1_500_000]
         var store = try open(folder, name)
         let first = try store.makeVersion(basedOn: nil, changes: [insert("plain", "x"), insert("2", "old")])
-        let sources = try sizes.enumerated().map { try source("\($0)", bytes($1), told: isTold && $1 > 0 ? $1 : nil, step: $0 == 4 ? 999_999 : 77_777) }
+        let sources = try sizes.enumerated().map {
+            try source("\($0)", bytes($1), told: isTold && $1 > 0 ? $1 : nil, step: $0 == 4 ? 999_999 : 77_777)
+        }
         let changes: [Value.Change] = [try update("plain", "y")]
         let made = try changes.withBorrowed { try store.makeVersion(basedOn: first.id, borrowing: $0, reading: sources) }
         #expect(made.valueDataSize == UInt64(sizes.reduce(1, +)))
@@ -55,7 +60,8 @@ import LLVSTestSupport
         let kinds = try store.recordedChanges(madeIn: made.id).map(\.kind)
         #expect(kinds == [.insert, .insert, .update, .insert, .insert, .insert, .update])
         let plain = try Store.inMemory()
-        _ = try plain.makeVersion(basedOn: nil, changes: [insert("plain", "x"), insert("2", "old")], id: first.id, timestamp: first.timestamp)
+        _ = try plain.makeVersion(
+            basedOn: nil, changes: [insert("plain", "x"), insert("2", "old")], id: first.id, timestamp: first.timestamp)
         let changed = try sizes.enumerated().map { Value.Change.update(try ValueID("\($0)"), data: bytes($1)) } + changes
         _ = try plain.makeVersion(basedOn: first.id, changes: changed, id: made.id, timestamp: made.timestamp)
         #expect(try plain.changes(madeIn: made.id) == store.changes(madeIn: made.id))
@@ -85,16 +91,22 @@ import LLVSTestSupport
         #expect(try attempt([unread], on: VersionID("unknown")) == .unknownPredecessor)
         #expect(try blobs(folder) == 0)
         #expect(try store.allVersionIDs().isEmpty)
-        #expect(try store.makeVersion(basedOn: nil, borrowing: BorrowedChanges([]), reading: [source("a", large)]).valueDataSize == 2_500_000)
+        #expect(
+            try store.makeVersion(basedOn: nil, borrowing: BorrowedChanges([]), reading: [source("a", large)]).valueDataSize == 2_500_000)
         #expect(try blobs(folder) == 1)
         try store.close()
     }
 
     @Test func theSameVersionAgainKeepsOneBlob() throws {
         let folder = TemporaryFolder(), store = try open(folder, "a.llvs"), large = bytes(1_200_000), id = try VersionID("same")
-        for _ in 0..<2 { #expect(try store.makeVersion(basedOn: nil, borrowing: BorrowedChanges([]), reading: [source("a", large)], id: id).id == id) }
+        for _ in 0..<2 {
+            #expect(try store.makeVersion(basedOn: nil, borrowing: BorrowedChanges([]), reading: [source("a", large)], id: id).id == id)
+        }
         #expect(try blobs(folder) == 1)
-        #expect(code { _ = try store.makeVersion(basedOn: nil, borrowing: BorrowedChanges([]), reading: [source("a", bytes(1_200_000, 2))], id: id) } == .versionMismatch)
+        #expect(
+            code {
+                _ = try store.makeVersion(basedOn: nil, borrowing: BorrowedChanges([]), reading: [source("a", bytes(1_200_000, 2))], id: id)
+            } == .versionMismatch)
         #expect(try blobs(folder) == 1)
         #expect(try store.value(ValueID("a"), at: id)?.data == large)
         try store.close()
@@ -106,7 +118,10 @@ import LLVSTestSupport
         var at = 0
         let copy = ValueSource(id: try ValueID("b")) { buffer in
             let data = try store.value(ValueID("a"), at: first.id)?.data ?? [], count = min(buffer.count, data.count - at)
-            data.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]).copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[at..<at + count])) }
+            data.withUnsafeBytes {
+                UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]).copyMemory(
+                    from: UnsafeRawBufferPointer(rebasing: $0[at..<at + count]))
+            }
             at += count
             return count
         }
@@ -140,7 +155,8 @@ import LLVSTestSupport
     @Test func aBlobThatIsDamagedHoldsUpNoVersions() throws {
         let folder = TemporaryFolder()
         var store = try open(folder, "a.llvs")
-        let first = try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("a"), data: bytes(1_200_000)), .insert(ValueID("b"), data: [1])])
+        let first = try store.makeVersion(
+            basedOn: nil, changes: [.insert(ValueID("a"), data: bytes(1_200_000)), .insert(ValueID("b"), data: [1])])
         let second = try store.makeVersion(basedOn: first.id, changes: [.insert(ValueID("c"), data: [2])])
         try store.close()
         let blob = try "a.llvs/blobs/" + #require(folder.names("a.llvs/blobs").first)
@@ -153,7 +169,9 @@ import LLVSTestSupport
         var times = [timespec(tv_sec: time(nil) - 100, tv_nsec: 0), timespec(tv_sec: time(nil) - 100, tv_nsec: 0)]
         #expect(utimensat(AT_FDCWD, folder.path + "/" + blob, &times, 0) == 0)
         store = try open(folder, "a.llvs")
-        #expect(try store.headIDs() == [second.id] && store.value(ValueID("b"), at: second.id)?.data == [1] && store.value(ValueID("c"), at: second.id)?.data == [2])
+        #expect(
+            try store.headIDs() == [second.id] && store.value(ValueID("b"), at: second.id)?.data == [1]
+                && store.value(ValueID("c"), at: second.id)?.data == [2])
         #expect(code { _ = try store.value(ValueID("a"), at: second.id) } == .damaged)
         #expect(try store.verify().isWhole == false)
         try store.close()
@@ -165,15 +183,22 @@ import LLVSTestSupport
         for isReceived in [false, true] {
             var failures = 0
             for writes in stride(from: 0, to: 45, by: 3) {
-                let folder = TemporaryFolder(), faults = Faults(), store = try open(folder, "a.llvs") { $0.system = faults.system; $0.durability = .normal }
+                let folder = TemporaryFolder(), faults = Faults(),
+                    store = try open(folder, "a.llvs") {
+                        $0.system = faults.system; $0.durability = .normal
+                    }
                 let changes: [Value.Change] = try [.insert(ValueID("a"), data: large), .insert(ValueID("b"), data: other)]
                 faults.writesLeft = writes
                 let failure = code {
                     if isReceived {
-                        let version = Version(id: try VersionID("v"), predecessors: [], timestamp: 1, valueDataSize: 0, metadata: Metadata())
+                        let version = Version(
+                            id: try VersionID("v"), predecessors: [], timestamp: 1, valueDataSize: 0, metadata: Metadata())
                         _ = try store.add([Store.ReceivedVersion(version: version, changes: changes)])
                     } else {
-                        _ = try changes.withBorrowed { try store.makeVersion(basedOn: nil, borrowing: $0, reading: [source("c", large), source("d", large, told: large.count)]) }
+                        _ = try changes.withBorrowed {
+                            try store.makeVersion(
+                                basedOn: nil, borrowing: $0, reading: [source("c", large), source("d", large, told: large.count)])
+                        }
                     }
                 }
                 faults.writesLeft = .max
@@ -198,7 +223,10 @@ import LLVSTestSupport
         let folder = TemporaryFolder(), faults = Faults(), large = bytes(1_200_000)
         let store = try open(folder, "a.llvs") { $0.system = faults.system }
         faults.syncsLeft = 1  // the blob's own
-        #expect(code { _ = try store.makeVersion(basedOn: nil, borrowing: BorrowedChanges([]), reading: [source("a", large, told: large.count)]) } == .unknownOutcome)
+        #expect(
+            code {
+                _ = try store.makeVersion(basedOn: nil, borrowing: BorrowedChanges([]), reading: [source("a", large, told: large.count)])
+            } == .unknownOutcome)
         #expect(try blobs(folder) == 1)
         faults.syncsLeft = .max
         try store.close()
@@ -210,7 +238,9 @@ import LLVSTestSupport
 
     @Test func aCoordinatorSavesThem() throws {
         let folder = TemporaryFolder(), coordinator = try StoreCoordinator(path: folder.path + "/a.llvs")
-        let large = bytes(1_200_000), made = try coordinator.save(borrowing: BorrowedChanges([]), reading: [source("a", large)], metadata: Metadata(), branch: nil).version
+        let large = bytes(1_200_000),
+            made = try coordinator.save(borrowing: BorrowedChanges([]), reading: [source("a", large)], metadata: Metadata(), branch: nil)
+                .version
         #expect(made?.id == coordinator.currentVersion)
         #expect(try coordinator.store.value(ValueID("a"), at: coordinator.currentVersion)?.data == large)
         try coordinator.close()

@@ -8,7 +8,8 @@ import Testing
     @Test("of random histories") func random() throws { try run("random") }
 
     private func run(_ name: String) throws {
-        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Vectors")
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(
+            "Vectors")
         let file = try JSONDecoder().decode(VectorFile.self, from: Data(contentsOf: folder.appendingPathComponent("\(name).json")))
         #expect(file.format == 1 && file.vectors.count >= 10)
         for vector in file.vectors { try check(vector) }
@@ -57,16 +58,20 @@ import Testing
             #expect(asked.bases.map(\.id.description) == merge.bases, "\(name)")
             #expect(asked.ours.id.description == merge.ours && asked.theirs.id.description == merge.theirs, "\(name)")
             let found = asked.forks.map { id, fork in
-                [hex(id.bytes), snakeCase("\(fork.kind)"), fork.side.map { "\($0)" } ?? ""] + [fork.first, fork.second, fork.ancestor].map { $0?.version.description ?? "" }
+                [hex(id.bytes), snakeCase("\(fork.kind)"), fork.side.map { "\($0)" } ?? ""]
+                    + [fork.first, fork.second, fork.ancestor].map { $0?.version.description ?? "" }
             }
-            #expect(found == merge.forks.map { [$0.id, $0.kind, $0.side ?? "", $0.first ?? "", $0.second ?? "", $0.ancestor ?? ""] }, "\(name)")
+            #expect(
+                found == merge.forks.map { [$0.id, $0.kind, $0.side ?? "", $0.first ?? "", $0.second ?? "", $0.ancestor ?? ""] }, "\(name)")
         }
     }
 
     private func check(_ store: Store, _ version: String, _ values: [VectorFile.StoredValue], _ name: String) throws {
         let at = try VersionID(version)
         let found = try store.values(at: at, in: .all, after: nil, limit: .max)
-        #expect(found.map { [hex($0.id.bytes), $0.storedVersion.description, hex($0.data)] } == values.map { [$0.id, $0.version, $0.data] }, "\(name): state at \(version)")
+        #expect(
+            found.map { [hex($0.id.bytes), $0.storedVersion.description, hex($0.data)] } == values.map { [$0.id, $0.version, $0.data] },
+            "\(name): state at \(version)")
         #expect(try store.count(at: at) == values.count, "\(name)")
     }
 
@@ -165,7 +170,8 @@ extension VectorFile.RecordedVersion {
         let recorded = try changes.map { try $0.change() }
         let size = changes.reduce(UInt64(0)) { $0 + UInt64(($1.data?.count ?? 0) / 2) }
         let version = try Version(
-            id: VersionID(id), predecessors: predecessors.map { try VersionID($0) }, timestamp: Double(bitPattern: bits), valueDataSize: size,
+            id: VersionID(id), predecessors: predecessors.map { try VersionID($0) }, timestamp: Double(bitPattern: bits),
+            valueDataSize: size,
             metadata: Metadata(metadata.map { (unhex($0.key), unhex($0.value)) }))
         return Store.ReceivedVersion(version: version, changes: recorded)
     }

@@ -18,9 +18,13 @@ import Testing
                 }
             }
             let name = Array(entry.name.utf8), checksum = entry.data.withUnsafeBytes { llvs_shim_crc32($0.baseAddress, $0.count) }
-            let common = integer(UInt16(20)) + integer(UInt16(0)) + integer(UInt16(entry.isDeflated ? 8 : 0)) + integer(UInt32(0)) + integer(checksum)
+            let common =
+                integer(UInt16(20)) + integer(UInt16(0)) + integer(UInt16(entry.isDeflated ? 8 : 0)) + integer(UInt32(0))
+                + integer(checksum)
                 + integer(UInt32(body.count)) + integer(UInt32(entry.data.count)) + integer(UInt16(name.count)) + integer(UInt16(0))
-            directory += integer(UInt32(0x0201_4B50)) + integer(UInt16(20)) + common + integer(UInt16(0)) + integer(UInt16(0)) + integer(UInt16(0)) + integer(UInt32(0))
+            directory +=
+                integer(UInt32(0x0201_4B50)) + integer(UInt16(20)) + common + integer(UInt16(0)) + integer(UInt16(0)) + integer(UInt16(0))
+                + integer(UInt32(0))
                 + integer(UInt32(file.count)) + name
             file += integer(UInt32(0x0403_4B50)) + common + name + body
         }
@@ -35,7 +39,9 @@ import Testing
         do {
             let archive = try ZipArchive(OpenFile(temporary.path + "/zip", O_RDONLY), size: UInt64(bytes.count), source: "a test")
             var contents: [String: [UInt8]?] = [:]
-            for name in archive.entries.keys { contents[String(decoding: name, as: UTF8.self)] = .some(try? archive.read(name, atMost: 1 << 20)) }
+            for name in archive.entries.keys {
+                contents[String(decoding: name, as: UTF8.self)] = .some(try? archive.read(name, atMost: 1 << 20))
+            }
             return contents
         } catch let error as StoreError {
             #expect([.snapshotDamaged, .foreignSnapshot].contains(error.code))
@@ -46,7 +52,8 @@ import Testing
     private let text = Array("once and again, and once and again and once more".utf8)
 
     @Test func noByteCanBeWrongUnnoticed() throws {
-        let temporary = TemporaryFolder(), whole = ZipArchiveTests.zip([("a/stored", text, false), ("b", text + text, true), ("empty", [], false)])
+        let temporary = TemporaryFolder(),
+            whole = ZipArchiveTests.zip([("a/stored", text, false), ("b", text + text, true), ("empty", [], false)])
         let expected: [String: [UInt8]?] = ["a/stored": text, "b": text + text, "empty": []]
         #expect(try read(whole, temporary) == expected)
         for i in whole.indices {
@@ -82,13 +89,18 @@ import Testing
         #expect(try with { $0.replaceSubrange(second + 42..<second + 46, with: [0xFE, 0xFF, 0xFF, 0xFF]) } == nil)
         #expect(try with { $0.replaceSubrange(second + 42..<second + 46, with: [0xFF, 0xFF, 0xFF, 0xFF]) } == nil)
         #expect(try with { $0.replaceSubrange(directory + 20..<directory + 24, with: [0xFE, 0xFF, 0xFF, 0xFF]) } == nil)
-        #expect(try with { $0.replaceSubrange(directory + 24..<directory + 28, with: [0xFE, 0xFF, 0xFF, 0x7F]) } == ["a": nil, "b": text] as [String: [UInt8]?])
+        #expect(
+            try with { $0.replaceSubrange(directory + 24..<directory + 28, with: [0xFE, 0xFF, 0xFF, 0x7F]) } == ["a": nil, "b": text]
+                as [String: [UInt8]?])
         // Encrypted; by an unknown method.
         #expect(try with { $0[directory + 8] = 1 } == ["a": nil, "b": text] as [String: [UInt8]?])
         #expect(try with { $0[directory + 10] = 12 } == ["a": nil, "b": text] as [String: [UInt8]?])
         // More entries than are there, or than there is room for.
         for count in [3, 0xFFFE, 0xFFFF] as [UInt16] {
-            #expect(try with { $0.replaceSubrange($0.count - 14..<$0.count - 10, with: ZipArchiveTests.integer(count) + ZipArchiveTests.integer(count)) } == nil)
+            #expect(
+                try with {
+                    $0.replaceSubrange($0.count - 14..<$0.count - 10, with: ZipArchiveTests.integer(count) + ZipArchiveTests.integer(count))
+                } == nil)
         }
     }
 }

@@ -87,7 +87,9 @@ class TestBrokenAnswers:
         assert ids(second) == ids(store)
 
     def test_a_page_in_the_place_of_a_file(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
-        filled.fault = on("GET", "/versions/", times=1)(lambda handler: handler.answer(200, b"<html>please sign in</html>", Content_Type="text/html"))
+        filled.fault = on("GET", "/versions/", times=1)(
+            lambda handler: handler.answer(200, b"<html>please sign in</html>", Content_Type="text/html")
+        )
         second = new_store()
         assert {problem.code for problem in retrieve(second, filled).problems} >= {llvs.ErrorCode.INVALID_JSON}
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
@@ -185,7 +187,10 @@ class TestLists:
         ],
     )
     def test_entities_are_not_expanded(self, filled: DavServer, new_store: Any, type: bytes) -> None:
-        self.answer(filled, type + b"<D:multistatus xmlns:D='DAV:'><D:response><D:href>/dav/notes/versions/&c;</D:href></D:response></D:multistatus>")
+        self.answer(
+            filled,
+            type + b"<D:multistatus xmlns:D='DAV:'><D:response><D:href>/dav/notes/versions/&c;</D:href></D:response></D:multistatus>",
+        )
         with pytest.raises(llvs.TransportError, match="document type"):
             retrieve(new_store(), filled)
 
@@ -208,7 +213,11 @@ class TestLists:
     @pytest.mark.parametrize("order", [1, -1])
     def test_ways_to_write_a_list(self, filled: DavServer, new_store: Any, store: llvs.Store, href: str, order: int) -> None:
         def response(id: str) -> str:
-            text = href.format(id, first=f"{ord(id[0]):x};", rest=id[1:]) if id else href.split("{")[0].rstrip("&#x") + ("]]>" if "CDATA" in href else "")
+            text = (
+                href.format(id, first=f"{ord(id[0]):x};", rest=id[1:])
+                if id
+                else href.split("{")[0].rstrip("&#x") + ("]]>" if "CDATA" in href else "")
+            )
             return (
                 f"<response><href>{text}</href><propstat><prop><resourcetype/></prop><status>HTTP/1.1 200 OK</status></propstat>"
                 "<propstat><prop><getcontentlength/></prop><status>HTTP/1.1 404 Not Found</status></propstat></response>"
@@ -337,7 +346,9 @@ class TestRedirects:
         with DavServer() as other:
             other.files, other.folders = filled.files, filled.folders
             target = f"http://127.0.0.1:{other.server_port}"
-            filled.fault = on("")(lambda handler: handler.answer(307, Location=target + handler.path) if handler.body() is not None else None)
+            filled.fault = on("")(
+                lambda handler: handler.answer(307, Location=target + handler.path) if handler.body() is not None else None
+            )
             second = new_store()
             for access in ({"user": "ann", "password": "s3cret"}, {"token": "t0ken"}):
                 retrieve(second, filled, **access)
@@ -412,7 +423,9 @@ class TestPlaces:
             way.retrieve()
 
     def test_an_unknown_host(self, new_store: Any) -> None:
-        with llvs.Exchange(new_store(), "https+webdav://no-such-host.invalid/notes/") as way, pytest.raises(llvs.TransportError, match="no-such-host"):
+        with llvs.Exchange(new_store(), "https+webdav://no-such-host.invalid/notes/") as way, pytest.raises(
+            llvs.TransportError, match="no-such-host"
+        ):
             way.retrieve()
 
     def test_what_is_no_web_server(self, new_store: Any) -> None:
@@ -429,7 +442,9 @@ class TestPlaces:
                     connection.close()
 
             threading.Thread(target=serve, daemon=True).start()
-            with llvs.Exchange(new_store(), f"http+webdav://127.0.0.1:{listener.getsockname()[1]}/") as way, pytest.raises(llvs.TransportError):
+            with llvs.Exchange(new_store(), f"http+webdav://127.0.0.1:{listener.getsockname()[1]}/") as way, pytest.raises(
+                llvs.TransportError
+            ):
                 way.retrieve()
 
     @pytest.mark.parametrize("broken", ["empty", "another"])
@@ -452,7 +467,9 @@ class TestPlaces:
                     except llvs.UnsupportedError as error: print(error)
         """
         environment = dict(os.environ, LD_LIBRARY_PATH=str(place.parent), PYTHONPATH=str(Path(llvs.__file__).parents[1]))
-        run = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(tmp_path), server.url], env=environment, capture_output=True, text=True)
+        run = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(script), str(tmp_path), server.url], env=environment, capture_output=True, text=True
+        )
         assert "Install it" in run.stdout and library.split(".")[0] in run.stdout, run
 
 

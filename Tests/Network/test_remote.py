@@ -109,11 +109,18 @@ def test_nothing_tells_a_secret(store: llvs.Store, server: DavServer) -> None:
             way.send()
             told.append(repr(way) + str(way.restoration_state))
             for status in (401, 403, 500, 302):
-                server.fault = on("")(lambda handler, status=status: handler.answer(status, b"ann s3cret-pass", Location="//ann:s3cret-pass@x/"))
+                server.fault = on("")(
+                    lambda handler, status=status: handler.answer(status, b"ann s3cret-pass", Location="//ann:s3cret-pass@x/")
+                )
                 with pytest.raises(llvs.Error) as raised:
                     way.retrieve()
                 told.append(str(raised.value))
-        for url in ("https+webdav://ann:s3cret-pass@host/", "x+y://ann:s3cret-pass@host/", "ann:s3cret-pass@host", "https+webdav://host/?k=s3cret-pass"):
+        for url in (
+            "https+webdav://ann:s3cret-pass@host/",
+            "x+y://ann:s3cret-pass@host/",
+            "ann:s3cret-pass@host",
+            "https+webdav://host/?k=s3cret-pass",
+        ):
             with pytest.raises(llvs.Error) as raised:
                 llvs.Exchange(store, url)
             told.append(str(raised.value) if "://" in url else "")

@@ -131,7 +131,9 @@ def test_wrong_keys(bucket: S3Server, store: llvs.Store, change: dict[str, str],
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.delenv(name, raising=False)
-    with llvs.Exchange(store, place(bucket, **change)) as way, pytest.raises(llvs.PermissionDeniedError, match="refuses the keys") as raised:
+    with llvs.Exchange(store, place(bucket, **change)) as way, pytest.raises(
+        llvs.PermissionDeniedError, match="refuses the keys"
+    ) as raised:
         way.send()
     assert SECRET not in str(raised.value) and "wrong" not in str(raised.value)
 
@@ -145,7 +147,8 @@ def test_keys_of_the_environment(bucket: S3Server, store: llvs.Store, monkeypatc
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name)
     (tmp_path / "credentials").write_text(
-        f"# ours\n[default]\naws_access_key_id = x\n aws_secret_access_key=y\n\n[work]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n"
+        f"# ours\n[default]\naws_access_key_id = x\n aws_secret_access_key=y\n\n[work]\naws_access_key_id = {KEY}\naws_secret_access_key ="
+        f" {SECRET}\n"
     )
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     monkeypatch.setenv("AWS_PROFILE", "work")
@@ -179,7 +182,8 @@ def test_what_is_no_list(bucket: S3Server, store: llvs.Store, answer: bytes) -> 
 @pytest.mark.parametrize(
     "url",
     [
-        "s3:", "s3://", "s3://x/", f"s3://{BUCKET}:80/", f"s3://a:b@{BUCKET}/", f"s3://{BUCKET}/?endpoint=http://example.org/", f"s3://{BUCKET}/?key=s3cret",
+        "s3:", "s3://", "s3://x/", f"s3://{BUCKET}:80/", f"s3://a:b@{BUCKET}/", f"s3://{BUCKET}/?endpoint=http://example.org/",
+        f"s3://{BUCKET}/?key=s3cret",
         f"s3://{BUCKET}/?endpoint=ftp://x/", f"s3://{BUCKET}/?region=a/b", f"s3://{BUCKET}/?addressing=both", f"s3://{BUCKET}/%zz",
     ],
 )  # fmt: skip

@@ -590,7 +590,9 @@ def read_store(directory: Path) -> Store:
     # Here are those whose predecessors and dependencies are here, again and again.
     left = found
     while True:
-        ready = [id for id, version in left.items() if all(other in store.versions for other in version.predecessors + version.dependencies)]
+        ready = [
+            id for id, version in left.items() if all(other in store.versions for other in version.predecessors + version.dependencies)
+        ]
         if not ready:
             break
         for id in ready:

@@ -72,7 +72,10 @@ def changes(value, of, where):
         elif kind in ("remove", "preserveRemoval"):
             need(isinstance(what, str), f"{where}: {kind}")
         elif kind == "preserve":
-            need(isinstance(what, dict) and isinstance(what.get("valueId"), str) and isinstance(what.get("storedVersionId"), str), f"{where}: preserve")
+            need(
+                isinstance(what, dict) and isinstance(what.get("valueId"), str) and isinstance(what.get("storedVersionId"), str),
+                f"{where}: preserve",
+            )
         else:
             raise Refused(f"{where}: unknown change {kind!r}")
         need(merge or kind not in ("preserve", "preserveRemoval"), f"{where}: {kind} in a version with fewer than two predecessors")

@@ -34,7 +34,11 @@ V = llvs.Version("1", (), 0.0, 0)
         (lambda s, v: s.make_version(v, insert={"x" * 4097: b""}), "INVALID_VALUE_ID", "4097"),
         (lambda s, v: s.make_version(v, insert={"é" * 2049: b""}), "INVALID_VALUE_ID", "4098"),
         (lambda s, v: s.make_version(v, insert={"\ud800": b""}), "INVALID_UTF8", ""),
-        (lambda s, v: s.make_version(v, changes=[llvs.Change.preserve(llvs.Reference("a", "nope"))]), "INVALID_REFERENCE|UNKNOWN_VERSION", "nope"),
+        (
+            lambda s, v: s.make_version(v, changes=[llvs.Change.preserve(llvs.Reference("a", "nope"))]),
+            "INVALID_REFERENCE|UNKNOWN_VERSION",
+            "nope",
+        ),
         (lambda s, v: s.make_version(v, changes=[llvs.Change.preserve(llvs.Reference("b", v.id))]), "INVALID_REFERENCE", "b"),
         (lambda s, v: s.make_version(v, metadata={"": 1}), "INVALID_METADATA", ""),
         (lambda s, v: s.make_version(v, metadata={"k" * 4097: 1}), "INVALID_METADATA", ""),
@@ -89,7 +93,9 @@ def test_arguments_of_a_wrong_type(memory: llvs.Store, argument: Any) -> None:
         lambda: memory.value(argument, at=root),
         lambda: memory.merge(root, argument),
         lambda: memory.make_version(insert={argument: b""}) if not isinstance(argument, list) else memory.value(argument, at=root),
-        lambda: memory.make_version(remove=argument) if argument is not None and not isinstance(argument, list) else memory.version(argument),
+        lambda: (
+            memory.make_version(remove=argument) if argument is not None and not isinstance(argument, list) else memory.version(argument)
+        ),
         lambda: memory.make_version(changes=[argument]),
     ):
         with pytest.raises(TypeError):
@@ -123,7 +129,12 @@ def test_errors_survive_pickling() -> None:
 
     error = llvs.UnknownVersionError("no such", version_id="x")
     again = pickle.loads(pickle.dumps(error))
-    assert (type(again), str(again), again.code, again.version_id) == (llvs.UnknownVersionError, "no such", llvs.ErrorCode.UNKNOWN_VERSION, "x")
+    assert (type(again), str(again), again.code, again.version_id) == (
+        llvs.UnknownVersionError,
+        "no such",
+        llvs.ErrorCode.UNKNOWN_VERSION,
+        "x",
+    )
     denied = pickle.loads(pickle.dumps(llvs.NotFoundError("gone", path="/x")))
     assert (str(denied), denied.filename) == ("gone", "/x")
 
@@ -173,7 +184,16 @@ def test_a_directory_that_cannot_be_made() -> None:
         llvs.Store("/proc/no-such-place/store")
 
 
-@pytest.mark.parametrize("options", [{"storage": "cloud"}, {"durability": "some"}, {"storage": "memory", "compaction": "never"}, {"storage": "file"}, {"storage": "sqlite"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"storage": "cloud"},
+        {"durability": "some"},
+        {"storage": "memory", "compaction": "never"},
+        {"storage": "file"},
+        {"storage": "sqlite"},
+    ],
+)
 def test_bad_options(options: dict[str, Any]) -> None:
     with pytest.raises(llvs.InvalidArgumentError):
         llvs.Store(**options)
@@ -212,7 +232,10 @@ def test_sizes_that_cannot_be(pointer: int, memory: llvs.Store) -> None:
         (None, 5, "INVALID_ARGUMENT"),
         (None, ctypes.c_size_t(-1).value, "INVALID_ARGUMENT|TOO_LARGE"),
     ):
-        for first, second in ((_abi.BytesArgument(data, size), _abi.BytesArgument(b"root", 4)), (_abi.BytesArgument(b"a", 1), _abi.BytesArgument(data, size))):
+        for first, second in (
+            (_abi.BytesArgument(data, size), _abi.BytesArgument(b"root", 4)),
+            (_abi.BytesArgument(b"a", 1), _abi.BytesArgument(data, size)),
+        ):
             error = ctypes.c_void_p()
             with pytest.raises(llvs.Error) as caught:
                 raw(pointer, first, second, ctypes.byref(out), ctypes.byref(ids), ctypes.byref(error))
@@ -221,7 +244,9 @@ def test_sizes_that_cannot_be(pointer: int, memory: llvs.Store) -> None:
     change.id.data, change.id.size = ctypes.cast(text, ctypes.c_void_p), 3
     for size in (ctypes.c_size_t(-1).value, (1 << 30) + 1):
         change.data.data, change.data.size = ctypes.cast(text, ctypes.c_void_p), size
-        assert status("llvs_store_make_version", pointer, b"", ctypes.byref(change), 1, 56, None, None, None).code == llvs.ErrorCode.TOO_LARGE
+        assert (
+            status("llvs_store_make_version", pointer, b"", ctypes.byref(change), 1, 56, None, None, None).code == llvs.ErrorCode.TOO_LARGE
+        )
     change.data.size = 3
     for count in (ctypes.c_size_t(-1).value, 1 << 60):
         assert status("llvs_store_make_version", pointer, b"", ctypes.byref(change), count, 56, None, None, None).code in (
@@ -257,7 +282,10 @@ def test_struct_sizes(pointer: int) -> None:
     for size in (0, 3, 8, ctypes.sizeof(_structs.llvs_store_options) - 1, 1 << 31):
         options = (ctypes.c_char * 4096)()
         ctypes.c_uint32.from_buffer(options).value = size
-        assert status("llvs_store_open", b"x", ctypes.byref(options), ctypes.byref(out)).code in (llvs.ErrorCode.STRUCT_SIZE, llvs.ErrorCode.TOO_LARGE), size
+        assert status("llvs_store_open", b"x", ctypes.byref(options), ctypes.byref(out)).code in (
+            llvs.ErrorCode.STRUCT_SIZE,
+            llvs.ErrorCode.TOO_LARGE,
+        ), size
     longer = (ctypes.c_char * 4096)()
     made = _structs.llvs_store_options.from_buffer(longer)
     made.struct_size, made.storage = 200, 2
@@ -276,14 +304,19 @@ def test_unknown_constants(pointer: int) -> None:
     out = ctypes.c_void_p()
     assert status("llvs_arbiter_builtin", 77, ctypes.byref(out)).code == llvs.ErrorCode.INVALID_ARGUMENT
     change = _structs.llvs_change(kind=9)
-    assert status("llvs_store_make_version", pointer, b"", ctypes.byref(change), 1, 56, None, None, None).code == llvs.ErrorCode.INVALID_ARGUMENT
+    assert (
+        status("llvs_store_make_version", pointer, b"", ctypes.byref(change), 1, 56, None, None, None).code
+        == llvs.ErrorCode.INVALID_ARGUMENT
+    )
 
 
 def test_accessors_take_null() -> None:
     for name, (result, parameters) in _abi.PROTOTYPES.items():
         if result is _parameters.STATUS and name != "llvs_error_code" or not parameters or parameters[0].ctype is not ctypes.c_void_p:
             continue
-        arguments = [None if parameter.ctype is ctypes.c_void_p else b"" if parameter is _parameters.BYTES else 0 for parameter in parameters]
+        arguments = [
+            None if parameter.ctype is ctypes.c_void_p else b"" if parameter is _parameters.BYTES else 0 for parameter in parameters
+        ]
         found = getattr(lib, name)(*arguments)
         if isinstance(found, ctypes.Structure):
             assert found.size == 0

@@ -128,7 +128,12 @@ def test_progress_and_cancellation(tmp_path: Path) -> None:
 
 def test_who_may_not_does_not(tmp_path: Path) -> None:
     save_often(tmp_path / "store", 2)
-    for options in ({"compaction": "never"}, {"compaction_grace": -1}, {"compaction_grace": float("nan")}, {"compaction_grace": float("inf")}):
+    for options in (
+        {"compaction": "never"},
+        {"compaction_grace": -1},
+        {"compaction_grace": float("nan")},
+        {"compaction_grace": float("inf")},
+    ):
         with pytest.raises(llvs.InvalidArgumentError):
             llvs.Store(tmp_path / "store", **options)  # type: ignore[arg-type]
     with llvs.Store(tmp_path / "store", read_only=True) as store, pytest.raises(llvs.PermissionDeniedError):

@@ -40,7 +40,9 @@ class Fork:
         self.older, self.newer = self.make(self.base, older), self.make(self.base, newer)
 
     def make(self, at: Optional[llvs.Version], values: dict[str, Any]) -> llvs.Version:
-        update = {id: value if isinstance(value, bytes) else json.dumps(value).encode() for id, value in values.items() if value is not None}
+        update = {
+            id: value if isinstance(value, bytes) else json.dumps(value).encode() for id, value in values.items() if value is not None
+        }
         return self.store.make_version(at, update=update, remove=[id for id, value in values.items() if value is None])
 
     def value(self, id: str, at: llvs.AnyVersion) -> Any:

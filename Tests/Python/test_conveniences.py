@@ -85,9 +85,18 @@ def test_what_begins_with_a_scheme_is_a_url(place: str) -> None:
 @pytest.mark.parametrize(
     "place, path",
     [
-        ("x", "/here/x"), ("/x y/é%", "/x%20y/%C3%A9%25"), ("c:x", "/here/c%3Ax"), ("./memory:x", "/here/memory%3Ax"), ("1a:x", "/here/1a%3Ax"),
-        ("a/b:c", "/here/a/b%3Ac"), ("é:x", "/here/%C3%A9%3Ax"), (":x", "/here/%3Ax"), ("../x", "/x"),
-        (Path("memory:x"), "/here/memory%3Ax"), (Path("#?"), "/here/%23%3F"), (Path("\udcff"), "/here/%FF"),
+        ("x", "/here/x"),
+        ("/x y/é%", "/x%20y/%C3%A9%25"),
+        ("c:x", "/here/c%3Ax"),
+        ("./memory:x", "/here/memory%3Ax"),
+        ("1a:x", "/here/1a%3Ax"),
+        ("a/b:c", "/here/a/b%3Ac"),
+        ("é:x", "/here/%C3%A9%3Ax"),
+        (":x", "/here/%3Ax"),
+        ("../x", "/x"),
+        (Path("memory:x"), "/here/memory%3Ax"),
+        (Path("#?"), "/here/%23%3F"),
+        (Path("\udcff"), "/here/%FF"),
     ],
 )
 def test_all_else_is_a_path(place: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +106,12 @@ def test_all_else_is_a_path(place: Any, path: str, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(
     "make",
-    [lambda path: "shared folder", lambda path: Path("shared folder"), lambda path: path / "shared folder", lambda path: str(path / "shared folder")],
+    [
+        lambda path: "shared folder",
+        lambda path: Path("shared folder"),
+        lambda path: path / "shared folder",
+        lambda path: str(path / "shared folder"),
+    ],
 )
 def test_exchanges_take_paths(make: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -122,7 +136,11 @@ WRONG: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda store: store.make_version(update=[("note/1", None)]), TypeError, "the value of 'note/1' is bytes.* not NoneType"),
     (lambda store: store.make_version(update={"note/1": {"a": 1}}), TypeError, "the value of 'note/1' is bytes.* not dict"),
     (lambda store: store.make_version(update={"note/1": object()}), TypeError, "the value of 'note/1' is bytes.* not object"),
-    (lambda store: store.make_version(changes=[llvs.Change(llvs.ChangeKind.UPDATE, "note/1", "x")]), TypeError, "the value of 'note/1' is bytes.* not str"),
+    (
+        lambda store: store.make_version(changes=[llvs.Change(llvs.ChangeKind.UPDATE, "note/1", "x")]),
+        TypeError,
+        "the value of 'note/1' is bytes.* not str",
+    ),
     (lambda store: llvs.Change.update("note/1", "x"), TypeError, "the value of 'note/1' is bytes.* not str"),
     (lambda store: llvs.Change.insert("note/1", None), TypeError, "the value of 'note/1' is bytes.* not NoneType"),
     (lambda store: store.make_version(update="k"), TypeError, "update takes ids with their bytes, .* not str"),
@@ -145,7 +163,9 @@ WRONG: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize("call, kind, message", WRONG, ids=[message for _, _, message in WRONG])
-def test_wrong_arguments_say_what_is_wanted(memory: llvs.Store, call: Callable[[llvs.Store], Any], kind: type[Exception], message: str) -> None:
+def test_wrong_arguments_say_what_is_wanted(
+    memory: llvs.Store, call: Callable[[llvs.Store], Any], kind: type[Exception], message: str
+) -> None:
     with pytest.raises(kind, match=message):
         call(memory)
     assert memory.heads == ()
@@ -153,7 +173,18 @@ def test_wrong_arguments_say_what_is_wanted(memory: llvs.Store, call: Callable[[
 
 @pytest.mark.parametrize(
     "level, number",
-    [(logging.DEBUG, 4), (logging.INFO, 3), (logging.WARNING, 2), (logging.ERROR, 1), (logging.CRITICAL, 1), (15, 3), (25, 2), ("info", 3), ("INFO", 3), (llvs.LogLevel.ERROR, 1)],
+    [
+        (logging.DEBUG, 4),
+        (logging.INFO, 3),
+        (logging.WARNING, 2),
+        (logging.ERROR, 1),
+        (logging.CRITICAL, 1),
+        (15, 3),
+        (25, 2),
+        ("info", 3),
+        ("INFO", 3),
+        (llvs.LogLevel.ERROR, 1),
+    ],
 )
 def test_levels_of_logging(level: Any, number: int) -> None:
     assert llvs.log._number(level) == number

@@ -192,7 +192,9 @@ def test_a_round_is_one_call(tmp_path: Path) -> None:
         first = one.save(insert={"a": b"1"}, expected=root, timestamp=1_700_000_000.5)
         assert first is not None and first.timestamp == 1_700_000_000.5
         done = one.sync()
-        assert done.before.sent == (first.id,) and done.after is None and not done.moved and done.from_version == done.to_version == first.id
+        assert (
+            done.before.sent == (first.id,) and done.after is None and not done.moved and done.from_version == done.to_version == first.id
+        )
         done = two.sync()
         assert done.moved and (done.from_version, done.to_version) == (root, first.id) and done.before.retrieved == (first.id,)
         one.save(update={"a": b"2"})

@@ -41,7 +41,8 @@ VECTORS = [
     ('{"l":[1,2]}', '{"l":[7,2]}', '{"l":[9,2]}', "auto", '{"l":[7,2]}', ["pick"]),
     ('{"l":["a"]}', '{"l":["a","b","c"]}', '{"l":["a","b","d"]}', "auto", '{"l":["a","b","d","c"]}', []),
     (
-        '[{"id":1,"t":"a"},{"id":2,"t":"b"}]', '[{"id":2,"t":"b"},{"id":1,"t":"A"}]', '[{"id":1,"t":"a"},{"id":2,"t":"B"},{"id":3}]', "auto",
+        '[{"id":1,"t":"a"},{"id":2,"t":"b"}]', '[{"id":2,"t":"b"},{"id":1,"t":"A"}]', '[{"id":1,"t":"a"},{"id":2,"t":"B"},{"id":3}]',
+        "auto",
         '[{"id":2,"t":"B"},{"id":3},{"id":1,"t":"A"}]', [],
     ),
     ("The cat sat.", "The cat sat down.", "A cat sat.", "text", "A cat sat down.", []),
@@ -56,7 +57,8 @@ VECTORS = [
     ('{"p":[1,2,3]}', '{"p":[2,1,3]}', '{"p":[1,3,2]}', "auto", '{"p":[1,3,2]}', []),
     ('{"p":[1,2]}', '{"p":[7,8]}', '{"p":[1,9]}', "auto", '{"p":[7,8]}', ["pick"]),
     ('{"t":["a"]}', '{"t":["b","a"]}', '{"t":["c"]}', {"/t": "set"}, '{"t":["b","c"]}', []),
-    (None, '{"title":"A","author":"A"}', '{"title":"B","author":"B","sub":"B"}', "auto", '{"author":"A","sub":"B","title":"A"}', ["pick", "pick"]),
+    (None, '{"title":"A","author":"A"}', '{"title":"B","author":"B","sub":"B"}', "auto", '{"author":"A","sub":"B","title":"A"}',
+     ["pick", "pick"]),
     (None, '{"k":1,"a":1}', '{"k":2,"b":2}', {"": {"identity": ["/k"]}}, '{"k":1,"a":1}', ["pick"]),
     ('{"n":"x"}', '{"n":5}', '{"n":6}', {"/n": "counter"}, '{"n":5}', ["type"]),
     ('{"s":3}', '{"s":1}', '{"s":0}', {"/s": {"as": "counter", "min": 0}}, '{"s":-2}', ["bound"]),
@@ -93,8 +95,10 @@ def test_vectors_are_those_of_the_model() -> None:
 
 
 ABSENCE = [  # o, x, y, result, record; p is the base, a and b are changed, - is absent
-    ("-", "a", "-", "a", None), ("-", "-", "b", "b", None), ("-", "a", "a", "a", None), ("-", "a", "b", "pick", "pick"), ("p", "-", "-", "-", None),
-    ("p", "-", "p", "-", None), ("p", "p", "-", "-", None), ("p", "a", "p", "a", None), ("p", "p", "b", "b", None), ("p", "-", "b", "b", "delete-edit"),
+    ("-", "a", "-", "a", None), ("-", "-", "b", "b", None), ("-", "a", "a", "a", None), ("-", "a", "b", "pick", "pick"),
+    ("p", "-", "-", "-", None),
+    ("p", "-", "p", "-", None), ("p", "p", "-", "-", None), ("p", "a", "p", "a", None), ("p", "p", "b", "b", None),
+    ("p", "-", "b", "b", "delete-edit"),
     ("p", "a", "-", "a", "delete-edit"), ("p", "a", "a", "a", None), ("p", "a", "b", "pick", "pick"),
 ]  # fmt: skip
 
@@ -144,7 +148,8 @@ def test_absence_of_counters(o: str, x: str, y: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['{"a":1,"a":2}', '["\\ud800"]', "\ufeff{}", "1", '"s"', "{", "[1,]", "[01]", "[1.]", "[+1]", "[.5]", "[NaN]", '["\t"]', "{} {}", "", "nul", "[" * 129 + "]" * 129,
+    ['{"a":1,"a":2}', '["\\ud800"]', "\ufeff{}", "1", '"s"', "{", "[1,]", "[01]", "[1.]", "[+1]", "[.5]", "[NaN]", '["\t"]', "{} {}", "",
+     "nul", "[" * 129 + "]" * 129,
      "[1e10000]", "[1E-10000]", "[" + "1" * 401 + "]", '["\\x"]', "{a:1}", "[1 2]", "\xa0[]", "[0.1e10001]"],
 )  # fmt: skip
 def test_not_mergeable(text: str) -> None:
@@ -155,7 +160,14 @@ def test_not_mergeable(text: str) -> None:
 
 def test_mergeable() -> None:
     """What is, at the limits, and what json makes of it."""
-    for text in ["[" * 128 + "]" * 128, "[1e9999]", "[" + "1" * 400 + "]", '["\\ud83d\\ude00"]', '{"a":{},"b":[],"c":[true,false,null,-0,1.5e+3]}', " [ 1 , 2 ] "]:
+    for text in [
+        "[" * 128 + "]" * 128,
+        "[1e9999]",
+        "[" + "1" * 400 + "]",
+        '["\\ud83d\\ude00"]',
+        '{"a":{},"b":[],"c":[true,false,null,-0,1.5e+3]}',
+        " [ 1 , 2 ] ",
+    ]:
         assert json.loads(j.canonical(j.parse(text.encode()))) == json.loads(text)
     with pytest.raises(j.NotMergeable):
         j.parse(b'["\xff"]')
@@ -164,7 +176,8 @@ def test_mergeable() -> None:
 
 @pytest.mark.parametrize(
     "lexeme,expected",
-    [("0", "0"), ("-0.0", "0"), ("1e21", "1e+21"), ("1e20", "100000000000000000000"), ("0.000001", "0.000001"), ("0.0000001", "1e-7"), ("123.4500", "123.45"),
+    [("0", "0"), ("-0.0", "0"), ("1e21", "1e+21"), ("1e20", "100000000000000000000"), ("0.000001", "0.000001"), ("0.0000001", "1e-7"),
+     ("123.4500", "123.45"),
      ("-12e-1", "-1.2"), ("12345678901234567890123", "1.2345678901234567890123e+22"), ("1.0", "1")],
 )  # fmt: skip
 def test_plain_decimals(lexeme: str, expected: str) -> None:
@@ -175,9 +188,12 @@ def test_plain_decimals(lexeme: str, expected: str) -> None:
 BAD_SCHEMAS = [
     ("[]", ""), ("{", ""), ("{}", "/merge"), ('{"merge":1,"ids":[]}', "/ids"), ('{"merge":1,"ids":{"a":"sum"}}', "/ids/a/as"),
     ('{"merge":1,"ids":{"a":{"as":"auto","fold":1}}}', "/ids/a/fold"), ('{"merge":1,"ids":{"a":{"/x":"bytes"}}}', "/ids/a/~1x"),
-    ('{"merge":1,"ids":{"a":{"/x":{"as":"counter","min":2,"max":1}}}}', "/ids/a/~1x/min"), ('{"merge":1,"ids":{"a":{"/x":{"key":["/id"]}}}}', "/ids/a/~1x/key"),
-    ('{"merge":1,"ids":{"a":{"/x":{"as":"list","key":["id"]}}}}', "/ids/a/~1x/key/0"), ('{"merge":1,"ids":{"a":{"/~3":"set"}}}', "/ids/a/~1~03"),
-    ('{"merge":1,"ids":{"a":{"/x":{"pick":"best"}}}}', "/ids/a/~1x/pick"), ('{"merge":1,"ids":{"a":{"/x":{"as":"text","unit":"page"}}}}', "/ids/a/~1x/unit"),
+    ('{"merge":1,"ids":{"a":{"/x":{"as":"counter","min":2,"max":1}}}}', "/ids/a/~1x/min"),
+    ('{"merge":1,"ids":{"a":{"/x":{"key":["/id"]}}}}', "/ids/a/~1x/key"),
+    ('{"merge":1,"ids":{"a":{"/x":{"as":"list","key":["id"]}}}}', "/ids/a/~1x/key/0"),
+    ('{"merge":1,"ids":{"a":{"/~3":"set"}}}', "/ids/a/~1~03"),
+    ('{"merge":1,"ids":{"a":{"/x":{"pick":"best"}}}}', "/ids/a/~1x/pick"),
+    ('{"merge":1,"ids":{"a":{"/x":{"as":"text","unit":"page"}}}}', "/ids/a/~1x/unit"),
     ('{"merge":1,"ids":{"a":{"/x":{"as":"set","from":1}}}}', "/ids/a/~1x/from"), ('{"merge":1,"ids":{"a":7}}', "/ids/a"),
 ]  # fmt: skip
 
@@ -424,7 +440,9 @@ def test_records_as_json() -> None:
         {"id": "contact/1", "kind": "pick", "o": 1, "path": ["l", {"index": 0}], "result": 7, "x": 7, "y": 9},
         {"id": "contact/1", "kind": "pick", "o": 0, "path": ["p", {"key": 7}, "v"], "result": 1, "x": 1, "y": 2},
     ]
-    assert m.conflicts_digest([("contact/1", record) for record in result.records]) == m.conflicts_digest([("contact/1", record) for record in result.records])
+    assert m.conflicts_digest([("contact/1", record) for record in result.records]) == m.conflicts_digest(
+        [("contact/1", record) for record in result.records]
+    )
 
 
 # Over histories.
@@ -471,7 +489,9 @@ def test_histories(seed: int) -> None:
         assert document["n"] == 100 + sum(deltas[version] for version in behind)
         assert set(document["tags"]) == {version for version in behind if version in edits}
         for field in "xyz":
-            assert document["f"][field] == max([number for version, (edit, number) in edits.items() if version in behind and edit == field] or [0])
+            assert document["f"][field] == max(
+                [number for version, (edit, number) in edits.items() if version in behind and edit == field] or [0]
+            )
 
 
 def test_contested() -> None:

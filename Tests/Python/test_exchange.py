@@ -45,7 +45,11 @@ def test_there_and_back(shared: Callable[[], Any], place: Places, memory: llvs.S
         assert theirs.retrieve().versions == ()
         for version in (v1, v2, v3, merged):
             found = memory.version(version.id)
-            assert found is not None and (found.predecessors, found.timestamp, found.metadata) == (version.predecessors, version.timestamp, version.metadata)
+            assert found is not None and (found.predecessors, found.timestamp, found.metadata) == (
+                version.predecessors,
+                version.timestamp,
+                version.metadata,
+            )
             assert dict(memory.at(version).items()) == dict(store.at(version).items())
         back = memory.make_version(merged, insert={"back": b"!"})
         theirs.send()
@@ -61,7 +65,8 @@ def test_two_answers_come_to_one_in_fixed_turns(tmp_path: Path, new_store: Calla
     began = 978307200.0  # 2001, where the steps of a double are less than half a microsecond
     base = first.make_version(insert={"title": b"draft"}, timestamp=began + 1)
     one, two, three = (
-        first.make_version(base, update={"title": title}, timestamp=began + at) for title, at in ((b"one", 2.0), (b"two", 3.0), (b"three", 3.0 + 5e-7))
+        first.make_version(base, update={"title": title}, timestamp=began + at)
+        for title, at in ((b"one", 2.0), (b"two", 3.0), (b"three", 3.0 + 5e-7))
     )
     exchanges = [llvs.Exchange(store, (tmp_path / "shared").as_uri()) for store in stores]
     exchanges[0].send()
@@ -71,7 +76,9 @@ def test_two_answers_come_to_one_in_fixed_turns(tmp_path: Path, new_store: Calla
         """The same answer again and again, under different metadata."""
         return (store.merge(x, last, llvs.Ours(), metadata={"try": again}) for again in "12")
 
-    mine, theirs = answers(first, first.merge(one, two, llvs.Theirs()), three), answers(stores[1], stores[1].merge(one, three, llvs.Ours()), two)
+    mine, theirs = answers(first, first.merge(one, two, llvs.Theirs()), three), answers(
+        stores[1], stores[1].merge(one, three, llvs.Ours()), two
+    )
     sent = next(theirs)
     exchanges[1].send()
     current = [first.merge(*mine), stores[1].merge(sent, next(theirs))]
@@ -306,7 +313,9 @@ def bad_version(**parts: Any) -> str:
         ("changes", text([5]), "INVALID_JSON"),
     ],
 )
-def test_one_bad_file_costs_only_what_depends_on_it(tmp_path: Path, store: llvs.Store, file: str, content: Optional[str], codes: str) -> None:
+def test_one_bad_file_costs_only_what_depends_on_it(
+    tmp_path: Path, store: llvs.Store, file: str, content: Optional[str], codes: str
+) -> None:
     url, folder = folder_of(tmp_path, GOOD, BAD, AFTER, BESIDE)
     target = folder / file / "bad"
     if content is None:

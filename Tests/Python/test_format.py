@@ -13,7 +13,13 @@ import llvs
 import pytest
 from format_author import inserts
 
-KINDS = {reader.INSERT: "insert", reader.UPDATE: "update", reader.REMOVE: "remove", reader.PRESERVE: "preserve", reader.PRESERVE_REMOVAL: "preserve_removal"}
+KINDS = {
+    reader.INSERT: "insert",
+    reader.UPDATE: "update",
+    reader.REMOVE: "remove",
+    reader.PRESERVE: "preserve",
+    reader.PRESERVE_REMOVAL: "preserve_removal",
+}
 EPOCH = 978307200.0
 
 
@@ -71,7 +77,9 @@ def compare(directory: Path) -> reader.Store:
             assert {key.encode(): reference.stored_version for key, reference in zip(store.at(id), store.at(id).references())} == state
         for id in [version.id for version in store.heads]:
             state = found.state(id)
-            assert {key.encode(): data for key, data in store.at(id).items()} == {key: found.value(stored, key) for key, stored in state.items()}
+            assert {key.encode(): data for key, data in store.at(id).items()} == {
+                key: found.value(stored, key) for key, stored in state.items()
+            }
     return found
 
 
@@ -138,7 +146,11 @@ def test_flipped_bytes(tmp_path: Path, made: Path) -> None:
         assert not lost or report.damages, (lost, found.problems)
         # Damaged values are the same to both.
         mine = {(version.id, id.decode()) for version in found.versions.values() for id in version.damaged}
-        assert mine == {(damage.version, damage.value_id) for damage in report.damages if damage.value_id is not None and damage.version in found.versions}
+        assert mine == {
+            (damage.version, damage.value_id)
+            for damage in report.damages
+            if damage.value_id is not None and damage.version in found.versions
+        }
 
 
 def author(directory: Path, records: list[bytes], kind: Optional[int] = None) -> None:
@@ -166,7 +178,9 @@ def author(directory: Path, records: list[bytes], kind: Optional[int] = None) ->
     (directory / "segments" / f"{id.hex()}.seg").write_bytes(data)
 
 
-def record(id: str, predecessors: list[str], changes: list[tuple[bytes, bytes]], size: Optional[int] = None, metadata: bytes = b"\0") -> bytes:
+def record(
+    id: str, predecessors: list[str], changes: list[tuple[bytes, bytes]], size: Optional[int] = None, metadata: bytes = b"\0"
+) -> bytes:
     """A record of inserts, as the page says."""
 
     def version_id(id: str) -> bytes:
@@ -208,7 +222,11 @@ CRITICAL: list[Callable[[bytes], bytes]] = [
 def test_what_can_be_ignored(tmp_path: Path, kind: Optional[int], number: int) -> None:
     """Stores written by hand, with flags, extensions and frames that nobody knows."""
     llvs.Store(tmp_path / "store").close()
-    records = [record("a", [], [(b"k", b"1")]), IGNORED[number](record("b", ["a"], [(b"l", b"2")])), record("c", ["b"], [(b"m", b"3"), (b"n", b"")])]
+    records = [
+        record("a", [], [(b"k", b"1")]),
+        IGNORED[number](record("b", ["a"], [(b"l", b"2")])),
+        record("c", ["b"], [(b"m", b"3"), (b"n", b"")]),
+    ]
     author(tmp_path / "store", records, kind)
     found = compare(tmp_path / "store")
     assert not found.problems and not found.tails and set(found.versions) == {"a", "b", "c"}
@@ -222,7 +240,9 @@ def test_what_can_be_ignored(tmp_path: Path, kind: Optional[int], number: int) -
 @pytest.mark.parametrize("number", range(len(CRITICAL)))
 def test_what_is_critical(tmp_path: Path, number: int) -> None:
     llvs.Store(tmp_path / "store").close()
-    author(tmp_path / "store", [record("a", [], [(b"k", b"1")]), CRITICAL[number](record("b", ["a"], [(b"l", b"2")])), record("c", ["b"], [])])
+    author(
+        tmp_path / "store", [record("a", [], [(b"k", b"1")]), CRITICAL[number](record("b", ["a"], [(b"l", b"2")])), record("c", ["b"], [])]
+    )
     found = compare(tmp_path / "store")
     assert found.newer == {"b"} and set(found.versions) == {"a"} and set(found.pending) == {"c"}
     with llvs.Store(tmp_path / "store") as store:
@@ -246,7 +266,9 @@ def test_records_that_contradict_themselves(tmp_path: Path) -> None:
     """Both take what the page says is taken, and tell of it."""
     llvs.Store(tmp_path / "store").close()
     root = reader.EMPTY_ROOT
-    author(tmp_path / "store", [record("a", [], [(b"k", b"1")], size=9), record("b", [], []), record(root, [], []), record("d", [root], [])])
+    author(
+        tmp_path / "store", [record("a", [], [(b"k", b"1")], size=9), record("b", [], []), record(root, [], []), record("d", [root], [])]
+    )
     found = compare(tmp_path / "store")
     # The empty root has the timestamp 0.
     assert set(found.versions) == {"a", "b"} and set(found.pending) == {"d"} and len(found.problems) == 2

@@ -150,7 +150,12 @@ class Replicas(RuleBasedStateMachine):
         self.save_on(replica, base, changes, branch, author)
 
     def save_on(
-        self, replica: Replica, base: Optional[str], changes: dict[str, Optional[bytes]], branch: Optional[str] = None, author: Optional[str] = None
+        self,
+        replica: Replica,
+        base: Optional[str],
+        changes: dict[str, Optional[bytes]],
+        branch: Optional[str] = None,
+        author: Optional[str] = None,
     ) -> str:
         before = self.model.state(base) if base else {}
         made = replica.store.make_version(
@@ -342,14 +347,25 @@ class Replicas(RuleBasedStateMachine):
         store = replica.store
         assert [version.id for version in store.merge_bases(a, b)] == self.model.bases(a, b)
         assert store.is_ancestor(a, b) == self.model.is_ancestor(a, b)
-        found = {change.id.encode(): (change.kind.value, change.reference.stored_version if change.reference else None) for change in store.diff(a, b)}
+        found = {
+            change.id.encode(): (change.kind.value, change.reference.stored_version if change.reference else None)
+            for change in store.diff(a, b)
+        }
         assert found == self.model.difference(a, b)
         assert {version.id for version in store.history(a)} == self.model.ancestors(a)
 
     # Rules: one step, or a storm of them
 
-    @rule(data=st.data(), changes=changes, root=st.sampled_from([False] * 15 + [True]), branch=branches, author=st.sampled_from([None, None, "ann"]))
-    def saves(self, data: st.DataObject, changes: dict[str, Optional[bytes]], root: bool, branch: Optional[str], author: Optional[str]) -> None:
+    @rule(
+        data=st.data(),
+        changes=changes,
+        root=st.sampled_from([False] * 15 + [True]),
+        branch=branches,
+        author=st.sampled_from([None, None, "ann"]),
+    )
+    def saves(
+        self, data: st.DataObject, changes: dict[str, Optional[bytes]], root: bool, branch: Optional[str], author: Optional[str]
+    ) -> None:
         self.save(drawn(data), changes, root, branch, author)
 
     @rule(data=st.data(), apart=st.lists(changes, min_size=3, max_size=3), arbiter=arbiters)
@@ -423,7 +439,9 @@ class Replicas(RuleBasedStateMachine):
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def converge(self) -> None:
-        """Everybody exchanges with everybody and merges, until all heads have equal states: heads that stand for one state are left alone."""
+        """Everybody exchanges with everybody and merges, until all heads have equal states: heads that stand for one state are left
+        alone.
+        """
         before = set(self.model.versions)
         url = (self.directory / "folder").as_uri()
         mixed = ["most_recent_change", "most_recent_branch", "most_recent_change"]

@@ -70,7 +70,12 @@ def test_records_are_the_truth() -> None:
             version = store.make_version(version, update={"a": str(index).encode(), f"n{index}": os.urandom(50)})
         expected = dict(store.at(version).items())
     assert "sync" in storage.calls and storage.calls[-1] == "close"
-    for caches in (storage.caches, {}, {name: data[: len(data) // 2] for name, data in storage.caches.items()}, {name: os.urandom(100) for name in storage.caches}):
+    for caches in (
+        storage.caches,
+        {},
+        {name: data[: len(data) // 2] for name, data in storage.caches.items()},
+        {name: os.urandom(100) for name in storage.caches},
+    ):
         again = Recording(storage.records)  # type: ignore[arg-type]
         again.caches = dict(caches)
         with llvs.Store(storage=again) as store:

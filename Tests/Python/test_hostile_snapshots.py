@@ -39,7 +39,14 @@ def write(folder: Path, *entries: bytes) -> Path:
     chunk = id.encode() + struct.pack("<BI", 0, len(payload)) + payload
     (folder / "snapshots").mkdir(parents=True, exist_ok=True)
     (folder / "snapshots" / "chunk-000").write_bytes(chunk)
-    manifest = {"snapshotId": id, "format": "llvs-v1", "createdAt": 7e8, "latestVersionId": "v1", "versionCount": len(entries), "chunkCount": 1}
+    manifest = {
+        "snapshotId": id,
+        "format": "llvs-v1",
+        "createdAt": 7e8,
+        "latestVersionId": "v1",
+        "versionCount": len(entries),
+        "chunkCount": 1,
+    }
     manifest |= {"totalSize": len(chunk), "chunkDigests": [hashlib.sha256(chunk).hexdigest()]}
     (folder / "snapshots" / "manifest.json").write_text(json.dumps(manifest))
     return folder

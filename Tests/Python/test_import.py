@@ -1,4 +1,6 @@
-"""`import llvs` is quick: it loads the library, and of Python's modules few. What is imported is counted, since times are not the same twice."""
+"""`import llvs` is quick: it loads the library, and of Python's modules few. What is imported is counted, since times are not the same
+twice.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,19 @@ def test_what_import_brings() -> None:
 @pytest.mark.parametrize("use", ["llvs.Store(storage='memory').close()", "llvs.Coordinator(storage='memory', exchange='memory:x').close()"])
 def test_what_a_first_use_brings(use: str) -> None:
     found = imported(f"import llvs; {use}")
-    assert not found & {"inspect", "dataclasses", "logging", "asyncio", "pathlib", "json", "urllib.parse", "platform", "tempfile", "uuid", "subprocess"}
+    assert not found & {
+        "inspect",
+        "dataclasses",
+        "logging",
+        "asyncio",
+        "pathlib",
+        "json",
+        "urllib.parse",
+        "platform",
+        "tempfile",
+        "uuid",
+        "subprocess",
+    }
     assert not [name for name in found if name.startswith("llvs.testing")] and "llvs.log" not in found
 
 

@@ -85,7 +85,9 @@ def at_every_point(action, check, granularity="line"):
 def run(program: str, directory: Path, step: int = 1) -> str:
     file = directory / "program.py"
     file.write_text(f"STEP = {step}\n" + PRELUDE + textwrap.dedent(program))
-    done = subprocess.run([sys.executable, str(file)], cwd=directory, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONHASHSEED": "0"})
+    done = subprocess.run(
+        [sys.executable, str(file)], cwd=directory, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONHASHSEED": "0"}
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
 
@@ -99,7 +101,8 @@ def test_values_in_pieces(storage: str, kind: str, tmp_path: Path) -> None:
         size = 1_500_000 if kind == "large" else 9_000
         whole = bytes(range(256)) * (size // 256)
         pathlib.Path("value").write_bytes(whole)
-        store = llvs.Store("store" if storage == "file" else None, storage=storage, durability="normal") if storage == "file" else llvs.Store(storage=storage)
+        store = llvs.Store("store" if storage == "file" else None, storage=storage, durability="normal") if storage == "file" else
+        llvs.Store(storage=storage)
         root = store.make_version(insert={{"a": b"0"}})
         def pieces():
             for at in range(0, len(whole), len(whole) // 5 + 1):
@@ -241,7 +244,9 @@ def test_a_callback_that_ctypes_ends_makes_no_value(tmp_path: Path) -> None:
     """Whatever ends a callback before it can answer (an asynchronous exception, say): a 0 is neither the end of a value nor a place."""
     from llvs import _abi, _structs
 
-    read = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p)(lambda *_: 0)
+    read = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p)(
+        lambda *_: 0
+    )
     with llvs.Store(tmp_path / "store") as store:
         source = _structs.llvs_value_source()
         source.id.data, source.id.size = ctypes.cast(ctypes.c_char_p(b"a"), ctypes.c_void_p).value, 1

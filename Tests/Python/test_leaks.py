@@ -13,15 +13,15 @@ import pytest
 # In a process of its own whose Python takes all its memory from malloc, which then can be asked how much is in use. What malloc keeps of
 # released memory for each thread and size counts as in use: it keeps none, so that noise is small, and what grows by a name in each
 # repetition is noticed.
-PROGRAM = textwrap.dedent(
-    """
+PROGRAM = textwrap.dedent("""
     import ctypes, gc, sys
     import llvs
 
     REPETITIONS, NOISE = 200, 2000
 
     class Mallinfo2(ctypes.Structure):
-        _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+        _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks
+        keepcost".split()]
 
     mallinfo2 = ctypes.CDLL(None).mallinfo2
     mallinfo2.restype = Mallinfo2
@@ -63,7 +63,8 @@ PROGRAM = textwrap.dedent(
 
     def errors():
         with llvs.Store(storage="memory") as store:
-            for wrong in (lambda: store.make_version("unknown"), lambda: store.make_version(insert={"": b""}), lambda: store.at("unknown")["a"]):
+            for wrong in (lambda: store.make_version("unknown"), lambda: store.make_version(insert={"": b""}), lambda:
+            store.at("unknown")["a"]):
                 try:
                     wrong()
                 except (llvs.Error, ValueError, KeyError):
@@ -85,7 +86,8 @@ PROGRAM = textwrap.dedent(
                 assert len(receiver.retrieve().retrieved) == 1
 
     def coordinating():
-        with llvs.Coordinator(storage="memory", exchange="memory:rounds") as one, llvs.Coordinator(storage="memory", exchange="memory:rounds") as other:
+        with llvs.Coordinator(storage="memory", exchange="memory:rounds") as one, llvs.Coordinator(storage="memory",
+        exchange="memory:rounds") as other:
             one.save(insert={"a": b"1"})
             one.sync()
             assert other.sync().moved
@@ -112,8 +114,7 @@ PROGRAM = textwrap.dedent(
         print(f"{once.__name__}: {grown} bytes more after {REPETITIONS} repetitions")
         assert grown <= NOISE, f"{once.__name__} leaves {grown} bytes behind"
     assert growth(lambda: kept.append(llvs.Store(storage="memory"))) > NOISE, "a leak would not be noticed"
-    """
-)
+    """)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is asked as glibc has it")

@@ -81,7 +81,12 @@ def test_closing_with_live_children(memory: llvs.Store, tmp_path: Path) -> None:
     version = memory.make_version(insert={f"{index:05}": b"1" for index in range(3000)})
     for index in range(1500):
         version = memory.make_version(version, update={"00000": str(index).encode()})
-    state, history, changes, items = memory.at(version), memory.history(), memory.changes(memory.versions_of("00001")[0]), iter(memory.at(version).items())
+    state, history, changes, items = (
+        memory.at(version),
+        memory.history(),
+        memory.changes(memory.versions_of("00001")[0]),
+        iter(memory.at(version).items()),
+    )
     exchange = llvs.Exchange(memory, f"memory:{tmp_path}")
     next(history), next(changes), next(items)
     memory.close()
@@ -121,7 +126,8 @@ def test_shuffled_orders_of_release(tmp_path: Path) -> None:
         version = store.make_version(insert={str(index): b"1" for index in range(50)})
         exchange = llvs.Exchange(store, f"memory:shuffled-{seed}")
         things: list[Any] = [
-            store, exchange, exchange.send(), store.history(), store.heads, store.diff(version, version), iter(store.at(version)), store.at(version),
+            store, exchange, exchange.send(), store.history(), store.heads, store.diff(version, version), iter(store.at(version)),
+            store.at(version),
             store.open_value("1", at=version), store.verify(), llvs.CancelToken(), llvs.observe_log(print),
         ]  # fmt: skip
         del store, exchange
@@ -367,7 +373,8 @@ def test_fork(tmp_path: Path) -> None:
         """
         import llvs, os, sys, gc
         from pathlib import Path
-        stores = [llvs.Store("store"), llvs.Store("store.db", storage="sqlite"), llvs.Store(storage="memory"), llvs.Store(storage=llvs.DictStorage())]
+        stores = [llvs.Store("store"), llvs.Store("store.db", storage="sqlite"), llvs.Store(storage="memory"),
+        llvs.Store(storage=llvs.DictStorage())]
         versions = [store.make_version(insert={"a": b"1"}) for store in stores]
         exchange = llvs.Exchange(stores[0], Path("folder").absolute().as_uri())
         exchange.send()
@@ -380,7 +387,8 @@ def test_fork(tmp_path: Path) -> None:
         if child == 0:
             try:
                 for store, version in zip(stores, versions):
-                    for call in (lambda: store.value("a", at=version), lambda: store.make_version(), lambda: store.heads, lambda: store.verify()):
+                    for call in (lambda: store.value("a", at=version), lambda: store.make_version(), lambda: store.heads, lambda:
+                    store.verify()):
                         try:
                             call()
                         except llvs.ForkedError as error:

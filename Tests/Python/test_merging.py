@@ -62,7 +62,11 @@ def test_an_arbiter_sees_the_merge(conflict: Any) -> None:
         forks = merge.forks
         assert list(forks) == ["both", "gone", "left", "right"] and len(forks) == 4
         assert forks["both"] == llvs.Fork(
-            llvs.ForkKind.TWICE_UPDATED, None, llvs.Reference("both", two.id), llvs.Reference("both", one.id), llvs.Reference("both", base.id),
+            llvs.ForkKind.TWICE_UPDATED,
+            None,
+            llvs.Reference("both", two.id),
+            llvs.Reference("both", one.id),
+            llvs.Reference("both", base.id),
             (llvs.Reference("both", base.id),),
         )
         assert forks["gone"].kind == "removed_and_updated" and forks["gone"].branch is llvs.Side.SECOND and forks["gone"].second is None
@@ -123,7 +127,9 @@ class Stop(BaseException):
     """Not an Exception."""
 
 
-@pytest.mark.parametrize("problem", [ValueError("no"), KeyboardInterrupt(), Stop(), SystemExit(3), MemoryError(), UnicodeError("\ud800")], ids=repr)
+@pytest.mark.parametrize(
+    "problem", [ValueError("no"), KeyboardInterrupt(), Stop(), SystemExit(3), MemoryError(), UnicodeError("\ud800")], ids=repr
+)
 def test_what_an_arbiter_raises_is_raised(conflict: Any, problem: BaseException) -> None:
     store, one, two = conflict
 
@@ -153,7 +159,13 @@ def test_what_an_arbiter_raises_is_raised(conflict: Any, problem: BaseException)
 def test_what_the_store_cannot_hold(conflict: Any, change: llvs.Change, code: str) -> None:
     store, one, two = conflict
     with pytest.raises(llvs.Error) as caught:
-        store.merge(one, two, lambda merge, store: [*({"both": llvs.Change.update("both", b""), "gone": llvs.Change.update("gone", b"")} | {change.id: change}).values()])
+        store.merge(
+            one,
+            two,
+            lambda merge, store: [
+                *({"both": llvs.Change.update("both", b""), "gone": llvs.Change.update("gone", b"")} | {change.id: change}).values()
+            ],
+        )
     assert isinstance(caught.value.code, llvs.ErrorCode) and caught.value.code.name in code.split("|")
     assert len(store.heads) == 2
 

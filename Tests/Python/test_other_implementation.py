@@ -92,7 +92,10 @@ def to_sqlite(folder: Path) -> None:
 def test_compressed_values_and_nodes(theirs: Path, memory: llvs.Store, new_store: Callable[[], llvs.Store]) -> None:
     assert compress(theirs) > 20
     without = memory.import_store(theirs)
-    assert {problem.code for problem in without.problems} <= {llvs.ErrorCode.UNSUPPORTED, llvs.ErrorCode.MISSING_PREDECESSOR} and without.problems
+    assert {problem.code for problem in without.problems} <= {
+        llvs.ErrorCode.UNSUPPORTED,
+        llvs.ErrorCode.MISSING_PREDECESSOR,
+    } and without.problems
     result = memory.import_store(theirs, decode=unlzfse)
     assert not result.problems and set(without.retrieved) | set(result.retrieved) == set(EXPECTED["versions"])
     is_whole(memory)
@@ -135,7 +138,9 @@ def test_the_package_is_used_where_it_is_installed(theirs: Path, memory: llvs.St
 
 
 def test_what_only_begins_like_compressed_data_is_taken_as_it_is(theirs: Path, memory: llvs.Store) -> None:
-    version, state = next((version, state) for version, state in EXPECTED["states"].items() if any(at.endswith("@" + version) for at in state.values()))
+    version, state = next(
+        (version, state) for version, state in EXPECTED["states"].items() if any(at.endswith("@" + version) for at in state.values())
+    )
     id = next(id for id, at in state.items() if at.endswith("@" + version) and id.isascii() and id.isalnum() and len(id) > 2)
     file = theirs / "values" / id[:2] / id[2:] / version[0] / (version[1:] + ".json")
     assert file.is_file()
@@ -188,7 +193,10 @@ def test_hostile_databases(theirs: Path, memory: llvs.Store) -> None:
             assert result.problems
     file.unlink()
     with sqlite3.connect(file) as connection:
-        connection.execute("CREATE VIEW Zone AS WITH RECURSIVE x(key, version, data) AS (SELECT 1, 1, 1 UNION ALL SELECT key + 1, 1, 1 FROM x) SELECT * FROM x")
+        connection.execute(
+            "CREATE VIEW Zone AS WITH RECURSIVE x(key, version, data) AS (SELECT 1, 1, 1 UNION ALL SELECT key + 1, 1, 1 FROM x) SELECT *"
+            " FROM x"
+        )
     connection.close()
     with pytest.raises(llvs.Error):
         memory.import_store(theirs)
@@ -370,7 +378,9 @@ def test_other_formats_are_named(folder: Path, theirs: Path) -> None:
         ("e\u0301", "characters"),
     ],
 )
-def test_ids_that_others_cannot_hold_are_listed_and_sent(tmp_path: Path, memory: llvs.Store, new_store: Callable[[], llvs.Store], id: str, why: str) -> None:
+def test_ids_that_others_cannot_hold_are_listed_and_sent(
+    tmp_path: Path, memory: llvs.Store, new_store: Callable[[], llvs.Store], id: str, why: str
+) -> None:
     fine = {"a": b"1", "note:1/body": b"2", "x" * 257: b"3", "\u00e9": b"5", ".x": b"6"}
     first = memory.make_version(insert=fine)
     with llvs.Exchange(memory, tmp_path / "shared", report_unportable=True) as exchange:

@@ -41,9 +41,20 @@ def metadata(key: str, data: bytes) -> Callable[[dict[str, Any], list[Any]], Non
         metadata("__llvs_branch", b"draft"),
         metadata("__llvs_branch", b'["draft"]'),
     ],
-    ids=["a member beside", "a timestamp", "no metadata", "a preserve without a merge", "two kinds", "no kind", "a bare branch", "a branch that is a list"],
+    ids=[
+        "a member beside",
+        "a timestamp",
+        "no metadata",
+        "a preserve without a merge",
+        "two kinds",
+        "no kind",
+        "a bare branch",
+        "a branch that is a list",
+    ],
 )
-def test_a_planted_violation_is_refused(tmp_path_factory: pytest.TempPathFactory, plant: Callable[[dict[str, Any], list[Any]], None]) -> None:
+def test_a_planted_violation_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, plant: Callable[[dict[str, Any], list[Any]], None]
+) -> None:
     folder = tmp_path_factory.mktemp("planted") / "folder"
     shutil.copytree(OTHERS, folder)
     head = json.loads((OTHERS.parent / "expected.json").read_text())["mostRecentHead"]

@@ -43,7 +43,9 @@ def test_all_functions_are_there() -> None:
 
 def test_all_that_can_be_cancelled_is_cancelled_by_the_c_tests() -> None:
     text = (Path(__file__).parents[1] / "C" / "test_cancellation.c").read_text()
-    cancellable = [name for name, function in HEADER.functions.items() if any(parameter.type == "llvs_control*" for parameter in function.parameters)]
+    cancellable = [
+        name for name, function in HEADER.functions.items() if any(parameter.type == "llvs_control*" for parameter in function.parameters)
+    ]
     assert len(cancellable) > 10 and [name for name in cancellable if f"{name}(" not in text] == []
 
 
@@ -90,7 +92,9 @@ def test_pointers_of_callbacks_carry_tags() -> None:
 def test_errors_are_the_last_parameter() -> None:
     for function in HEADER.functions.values():
         errors = [parameter for parameter in function.parameters if parameter.type == "llvs_error**"]
-        assert errors == [parameter for parameter in function.parameters[-1:] if parameter.name == "error" and parameter.type == "llvs_error**"]
+        assert errors == [
+            parameter for parameter in function.parameters[-1:] if parameter.name == "error" and parameter.type == "llvs_error**"
+        ]
 
 
 def test_constants() -> None:
@@ -137,7 +141,15 @@ def test_unpacked_layout(layout: object, name: str) -> None:
     format = "="
     for _, c_type in HEADER.structs[name]:
         c_type = HEADER.aliases.get(c_type, c_type)
-        known = {"int32_t": "i", "uint32_t": "I", "uint64_t": "Q", "size_t": "Q", "double": "d", "llvs_bytes": "QQ", "llvs_bytes[2]": "QQQQ"}
+        known = {
+            "int32_t": "i",
+            "uint32_t": "I",
+            "uint64_t": "Q",
+            "size_t": "Q",
+            "double": "d",
+            "llvs_bytes": "QQ",
+            "llvs_bytes[2]": "QQQQ",
+        }
         format += "Q" if c_type.endswith("*") else known[c_type]
     assert layout.format == format  # type: ignore[attr-defined]
 
@@ -170,7 +182,9 @@ def test_constants_have_an_enum_that_is_named_as_their_type() -> None:
 
 def test_flags_are_of_one_type() -> None:
     types = {parameter.type for function in HEADER.functions.values() for parameter in function.parameters}
-    types |= {kind for fields in HEADER.structs.values() for _, kind in fields} | {function.result for function in HEADER.functions.values()}
+    types |= {kind for fields in HEADER.structs.values() for _, kind in fields} | {
+        function.result for function in HEADER.functions.values()
+    }
     assert "llvs_bool" in types and "llvs_bool*" in types and not {"bool", "bool*", "int", "int*"} & types
     # What is yes or no by its name has that type.
     for name, fields in HEADER.structs.items():

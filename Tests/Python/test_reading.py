@@ -47,7 +47,16 @@ def test_every_way_of_reading_agrees(store: llvs.Store) -> None:
 
 
 def test_values_at_the_edges_of_what_comes_with_one_call(store: llvs.Store) -> None:
-    sizes = [0, 1, _fetch.CAPACITY - 1, _fetch.CAPACITY, _fetch.CAPACITY + 1, _blocks.LARGEST_COPY - 1, _blocks.LARGEST_COPY, _blocks.LARGEST_COPY + 1]
+    sizes = [
+        0,
+        1,
+        _fetch.CAPACITY - 1,
+        _fetch.CAPACITY,
+        _fetch.CAPACITY + 1,
+        _blocks.LARGEST_COPY - 1,
+        _blocks.LARGEST_COPY,
+        _blocks.LARGEST_COPY + 1,
+    ]
     data = {str(size): os.urandom(size) for size in sizes}
     version = store.make_version(insert=data)
     for id, expected in data.items():
@@ -66,7 +75,9 @@ def test_many_pages_and_many_versions(store: llvs.Store) -> None:
         version = store.make_version(version, update={f"{number:05}": b"new"})
     ids = [f"{number:05}" for number in range(3500)]
     values = store.values(ids, at=version)
-    assert [value.data for value in values if value] == [b"new" if number < 300 and number % 2 == 0 else b"%d" % number for number in range(3500)]
+    assert [value.data for value in values if value] == [
+        b"new" if number < 300 and number % 2 == 0 else b"%d" % number for number in range(3500)
+    ]
     assert [value.stored_version == first for value in values if value] == [number >= 300 or number % 2 == 1 for number in range(3500)]
     assert list(store.at(version).items()) == [(value.id, value.data) for value in values if value]
     assert list(store.at(version).references()) == [value.reference for value in values if value]
@@ -104,7 +115,10 @@ def test_ids_that_are_none(store: llvs.Store) -> None:
             store.values([], at=at)
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5), unique=True), st.lists(st.binary(max_size=20), min_size=1))
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5), unique=True),
+    st.lists(st.binary(max_size=20), min_size=1),
+)
 def test_anything_comes_back(ids: list[str], contents: list[bytes]) -> None:
     data = {id: contents[index % len(contents)] for index, id in enumerate(ids)}
     with llvs.Store(storage="memory") as store:

@@ -80,7 +80,24 @@ def test_empty_store(store: llvs.Store) -> None:
 
 
 def test_ids_are_bytes(store: llvs.Store) -> None:
-    ids = ["é", "e\u0301", "a", "A", "a/b", "..", "con:aux", "\n", "\0", "\0\0", "\U0001f600", "\uffff", "x" * 4096, " ", "\u2126", "\u03a9"]
+    ids = [
+        "é",
+        "e\u0301",
+        "a",
+        "A",
+        "a/b",
+        "..",
+        "con:aux",
+        "\n",
+        "\0",
+        "\0\0",
+        "\U0001f600",
+        "\uffff",
+        "x" * 4096,
+        " ",
+        "\u2126",
+        "\u03a9",
+    ]
     version = store.make_version(insert={id: str(index).encode() for index, id in enumerate(ids)})
     state = store.at(version)
     assert len(state) == len(set(ids)) == 16
@@ -92,7 +109,14 @@ def test_ids_are_bytes(store: llvs.Store) -> None:
 
 def test_values_of_all_sizes_and_kinds(store: llvs.Store) -> None:
     big = os.urandom(3 << 20)
-    entries = {"empty": b"", "nul": b"\0", "big": big, "array": bytearray(b"mutable"), "view": memoryview(b"xxviewxx")[2:6], "zeros": bytes(1 << 20)}
+    entries = {
+        "empty": b"",
+        "nul": b"\0",
+        "big": big,
+        "array": bytearray(b"mutable"),
+        "view": memoryview(b"xxviewxx")[2:6],
+        "zeros": bytes(1 << 20),
+    }
     version = store.make_version(insert=entries)
     assert dict(store.at(version).items()) == {id: bytes(data) for id, data in entries.items()}
     assert version.value_data_size == sum(len(data) for data in entries.values())
@@ -147,13 +171,19 @@ def test_many_values_at_once(store: llvs.Store) -> None:
 def test_insert_and_update_are_labelled_truly(store: llvs.Store) -> None:
     v1 = store.make_version(update={"a": b"1"})
     v2 = store.make_version(v1, insert={"a": b"2", "b": b"3"})
-    v3 = store.make_version(v2, remove=["a", "nothing"], changes=[llvs.Change.preserve(llvs.Reference("b", v2.id)), llvs.Change.update("c", b"")])
+    v3 = store.make_version(
+        v2, remove=["a", "nothing"], changes=[llvs.Change.preserve(llvs.Reference("b", v2.id)), llvs.Change.update("c", b"")]
+    )
     assert [(change.kind, change.id) for change in store.changes(v1)] == [("insert", "a")]
     assert [(str(change.kind), change.id) for change in store.changes(v2)] == [("update", "a"), ("insert", "b")]
     assert {change.id: change.kind for change in store.changes(v3)}["a"] is llvs.ChangeKind.REMOVE
     # Only merges record a preserve: with one predecessor the bytes are the version's own.
-    v4 = store.make_version(v3, changes=[llvs.Change.preserve(llvs.Reference("b", v2.id)), llvs.Change.preserve(llvs.Reference("a", v2.id))])
-    assert [(str(change.kind), change.id, change.reference) for change in store.changes(v4)] == [("insert", "a", llvs.Reference("a", v4.id))]
+    v4 = store.make_version(
+        v3, changes=[llvs.Change.preserve(llvs.Reference("b", v2.id)), llvs.Change.preserve(llvs.Reference("a", v2.id))]
+    )
+    assert [(str(change.kind), change.id, change.reference) for change in store.changes(v4)] == [
+        ("insert", "a", llvs.Reference("a", v4.id))
+    ]
     assert dict(store.at(v3).items()) == {"b": b"3", "c": b""}
 
 
@@ -166,7 +196,11 @@ def test_differences(store: llvs.Store) -> None:
         llvs.Change(llvs.ChangeKind.INSERT, "c", b"4", llvs.Reference("c", v2.id)),
     ]
     back = list(store.diff(v2, v1))
-    assert [(change.kind.value, change.id, change.data) for change in back] == [("update", "a", b"1"), ("insert", "b", b"2"), ("remove", "c", None)]
+    assert [(change.kind.value, change.id, change.data) for change in back] == [
+        ("update", "a", b"1"),
+        ("insert", "b", b"2"),
+        ("remove", "c", None),
+    ]
     assert [change.data for change in store.diff(v1, v2, with_data=False)] == [None, None, None]
     other = store.make_version(insert={"a": b"1"}, root=True)
     assert [change.id for change in store.diff(other, v1)] == ["a", "b"]
@@ -179,7 +213,9 @@ def test_history(store: llvs.Store) -> None:
         chain.append(store.make_version(chain[-1], update={"a": str(index).encode()}))
     assert [version.id for version in store.history()] == [version.id for version in reversed(chain)]
     assert [version.id for version in store.history(chain[2])] == [version.id for version in reversed(chain[:3])]
-    assert store.is_ancestor(chain[0], chain[-1]) and not store.is_ancestor(chain[-1], chain[0]) and not store.is_ancestor(chain[3], chain[3])
+    assert (
+        store.is_ancestor(chain[0], chain[-1]) and not store.is_ancestor(chain[-1], chain[0]) and not store.is_ancestor(chain[3], chain[3])
+    )
     assert store.successors(chain[4]) == (chain[5],) and store.successors(chain[-1]) == ()
     assert store.merge_bases(chain[3], chain[9]) == (chain[3],)
     assert store.versions_of("a") == tuple(reversed(chain))
@@ -387,7 +423,16 @@ def test_values_are_read_from_files_and_iterables(tmp_path: Path, storage: str) 
             insert={"file": file, "rest": second, "bytes": io.BytesIO(b"small"), "plain": b"x"},
             update=[("pieces", iter(pieces)), ("list", [b"a", b"b"]), ("pipe", Unseekable(LARGE)), ("empty", io.BytesIO())],
         )
-        expected = {"file": LARGE, "rest": LARGE[1_000_000:], "bytes": b"small", "plain": b"x", "pieces": LARGE, "list": b"ab", "pipe": LARGE, "empty": b""}
+        expected = {
+            "file": LARGE,
+            "rest": LARGE[1_000_000:],
+            "bytes": b"small",
+            "plain": b"x",
+            "pieces": LARGE,
+            "list": b"ab",
+            "pipe": LARGE,
+            "empty": b"",
+        }
         assert dict(store.at(version)) == expected
         assert version.value_data_size == sum(map(len, expected.values()))
         assert not store.verify().damages

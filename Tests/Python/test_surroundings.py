@@ -56,7 +56,12 @@ def test_paths_of_unusual_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             shutil.rmtree(path, ignore_errors=True)
             for left in tmp_path.glob("*"):
                 left.unlink() if left.is_file() else None
-    for call in (lambda: llvs.Store("x" * 300), lambda: llvs.Store("a\ud800"), lambda: llvs.Store("x/" * 3000), lambda: llvs.Exchange(store, "file:///" + "x" * 300)):
+    for call in (
+        lambda: llvs.Store("x" * 300),
+        lambda: llvs.Store("a\ud800"),
+        lambda: llvs.Store("x/" * 3000),
+        lambda: llvs.Exchange(store, "file:///" + "x" * 300),
+    ):
         with llvs.Store(storage="memory") as store, pytest.raises(llvs.Error) as caught:
             call()
         assert caught.value.code in (llvs.ErrorCode.INVALID_ARGUMENT, llvs.ErrorCode.INVALID_UTF8)
@@ -202,7 +207,9 @@ except llvs.Error as error:
     print(error.code.name)
 """
     variables = {name: os.environ[name] for name in ("PYTHONPATH", "LLVS_LIBRARY", "PATH") if name in os.environ}
-    done = subprocess.run([sys.executable, "-X", "utf8=0", "-c", code], cwd=tmp_path, env={**variables, "LC_ALL": "C"}, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8=0", "-c", code], cwd=tmp_path, env={**variables, "LC_ALL": "C"}, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -82,7 +82,9 @@ def test_file_mode(storage: str, mask: int, mode: int, files: int, tmp_path: Pat
         with llvs.Store(tmp_path / "store", storage=storage, file_mode=mode) as store:
             last = None
             for number in range(20):
-                last = store.make_version(last, update={"small": str(number).encode(), "large": os.urandom(2 << 20) if number == 3 else b"l"})
+                last = store.make_version(
+                    last, update={"small": str(number).encode(), "large": os.urandom(2 << 20) if number == 3 else b"l"}
+                )
             store.compact()
             seen = {path: stat.S_IMODE(path.stat().st_mode) for root in tmp_path.glob("store*") for path in all_below(root)}
         seen |= {path: stat.S_IMODE(path.stat().st_mode) for path in all_below(tmp_path / "store")}

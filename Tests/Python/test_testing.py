@@ -226,7 +226,9 @@ class HidesThatItCannotReach(DictTransport):
 
 def check_places(kind: type[DictTransport], **options: Any) -> Any:
     places: dict[int, Place] = defaultdict(Place)
-    return check_transport(lambda place: kind(places[place]), disturb=lambda place, what: places[place].disturb(what), tells=True, **options)
+    return check_transport(
+        lambda place: kind(places[place]), disturb=lambda place, what: places[place].disturb(what), tells=True, **options
+    )
 
 
 @pytest.mark.parametrize("check", transport_checks())
@@ -360,7 +362,11 @@ def work(store: llvs.Store, transport: llvs.Transport, kept: Kept) -> None:
         try:
             return do()
         except llvs.Error as problem:
-            assert "injected" in str(problem) or problem.code in (llvs.ErrorCode.DAMAGED, llvs.ErrorCode.UNKNOWN_PREDECESSOR, llvs.ErrorCode.UNKNOWN_VERSION)
+            assert "injected" in str(problem) or problem.code in (
+                llvs.ErrorCode.DAMAGED,
+                llvs.ErrorCode.UNKNOWN_PREDECESSOR,
+                llvs.ErrorCode.UNKNOWN_VERSION,
+            )
 
     def commit(id: str, base: Optional[str], key: str, value: bytes) -> None:
         if attempt(lambda: store.make_version(base, update={key: value}, id=id)):

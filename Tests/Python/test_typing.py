@@ -40,7 +40,11 @@ def public() -> Iterator[tuple[str, Any]]:
                 yield f"{thing.__module__}.{name}", thing
                 for base in reversed(thing.__mro__):
                     for attribute, value in vars(base).items():
-                        if not base.__module__.startswith("llvs") or attribute.startswith("_") and attribute not in ("__init__", "__getitem__", "__call__"):
+                        if (
+                            not base.__module__.startswith("llvs")
+                            or attribute.startswith("_")
+                            and attribute not in ("__init__", "__getitem__", "__call__")
+                        ):
                             continue
                         if isinstance(value, (classmethod, staticmethod)):
                             value = value.__func__
@@ -81,7 +85,10 @@ def test_hints_say_what_is_taken() -> None:
 
 
 def test_hints_resolve_in_a_module_that_knows_nothing_else() -> None:
-    def using(arbiter: llvs.AnyArbiter, progress: llvs.ProgressCallback, answer: llvs.Resolution, place: llvs.Place, version: llvs.AnyVersion) -> None: ...
+
+    def using(
+        arbiter: llvs.AnyArbiter, progress: llvs.ProgressCallback, answer: llvs.Resolution, place: llvs.Place, version: llvs.AnyVersion
+    ) -> None: ...
 
     assert len(typing.get_type_hints(using)) == 6
 

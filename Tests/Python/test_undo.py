@@ -38,10 +38,20 @@ def state(store: llvs.Store, at: Any) -> dict[str, Any]:
 
 def test_members_that_came_since_stay(store: llvs.Store) -> None:
     base = ruled(store, d_1={"name": "A", "n": 10, "tags": ["a"], "bio": "One two three.", "items": [{"id": 1, "t": 1}]}, plain=0)
-    edit = made(store, base, d_1={"name": "B", "n": 13, "tags": ["b"], "bio": "One 2 three.", "items": [{"id": 2}, {"id": 1, "t": 2}]}, plain=1)
+    edit = made(
+        store, base, d_1={"name": "B", "n": 13, "tags": ["b"], "bio": "One 2 three.", "items": [{"id": 2}, {"id": 1, "t": 2}]}, plain=1
+    )
     later = made(
-        store, edit,
-        d_1={"name": "B", "n": 20, "tags": ["b", "c"], "bio": "One 2 three four.", "items": [{"id": 2}, {"id": 3}, {"id": 1, "t": 2}], "new": 1},
+        store,
+        edit,
+        d_1={
+            "name": "B",
+            "n": 20,
+            "tags": ["b", "c"],
+            "bio": "One 2 three four.",
+            "items": [{"id": 2}, {"id": 3}, {"id": 1, "t": 2}],
+            "new": 1,
+        },
     )
     done = store.revert(edit, at=later)
     assert done.version is not None and done.undone == ("d/1", "plain") and done.superseded == () and done.conflicts == ()
@@ -98,7 +108,13 @@ def test_cherry_pick(store: llvs.Store) -> None:
     done = store.cherry_pick(picked, onto=head)
     assert done.version is not None and done.version.predecessors == (head.id,) and done.counts
     # The newer role is the picked version's: what both changed is as it has it.
-    assert state(store, done.version) == {"d/1": {"a": 1, "n": 6, "b": 1}, "plain": 1, "d/2": {"a": 1, "c": 1}, "d/3": {"a": 1}, "d/4": {"a": 1}}
+    assert state(store, done.version) == {
+        "d/1": {"a": 1, "n": 6, "b": 1},
+        "plain": 1,
+        "d/2": {"a": 1, "c": 1},
+        "d/3": {"a": 1},
+        "d/4": {"a": 1},
+    }
     assert [conflict.id for conflict in done.conflicts] == ["d/2", "d/3", "plain"] and done.superseded == ()
     again = store.cherry_pick(picked, onto=picked)
     # A counter counts each time.

@@ -10,7 +10,10 @@ from typing import Any, Iterator, Optional, Union
 import llvs
 import pytest
 
-PARTS = b'{"merge":1,"ids":{"d/":{"/a":{"pick":"arbiter"},"/l":{"as":"list","key":["/id"]},"/l/*/p":{"pick":"arbiter"}},"w/":{"":{"as":"bytes","pick":"arbiter"}}}}'
+PARTS = (
+    b'{"merge":1,"ids":{"d/":{"/a":{"pick":"arbiter"},"/l":{"as":"list","key":["/id"]},"/l/*/p":{"pick":"arbiter"}},'
+    b'"w/":{"":{"as":"bytes","pick":"arbiter"}}}}'
+)
 
 
 @pytest.fixture
@@ -57,7 +60,11 @@ def test_whole_values(store: llvs.Store) -> None:
     assert dict(store.at(merged)) == {"sum": b"#11", "pass": b"2", "gone": b"back", "one": b"1", "same": b"1", "newer": b"2"}
     # Of what was removed on one side that is the older one.
     assert asked == [
-        ("gone", b"0", b"1", None), ("newer", b"0", b"2", b"1"), ("none", b"0", b"2", b"1"), ("pass", b"0", b"2", b"1"), ("sum", b"#1", b"#9", b"#3"),
+        ("gone", b"0", b"1", None),
+        ("newer", b"0", b"2", b"1"),
+        ("none", b"0", b"2", b"1"),
+        ("pass", b"0", b"2", b"1"),
+        ("sum", b"#1", b"#9", b"#3"),
     ]
     assert sorted(change.id for change in store.changes(merged)) == ["gone", "none", "one", "sum"]
     assert merged.metadata == {}
@@ -68,7 +75,9 @@ def test_whole_values(store: llvs.Store) -> None:
 def test_places_that_rules_leave_to_it(store: llvs.Store) -> None:
     asked: list[Any] = []
 
-    def part(id: str, path: tuple[Any, ...], base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes]) -> Union[bytes, llvs.Pass, None]:
+    def part(
+        id: str, path: tuple[Any, ...], base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes]
+    ) -> Union[bytes, llvs.Pass, None]:
         asked.append((id, path, base, newer, older))
         return b'{"x" : [1.50]}' if path == ("a",) else None if id == "d/1" else llvs.PASS
 
@@ -85,7 +94,9 @@ def test_places_that_rules_leave_to_it(store: llvs.Store) -> None:
     assert store.at(merged)["d/1"] == b'{"a":{"x":[1.50]},"l":[{"id":1}],"o":2}'
     assert json.loads(store.at(merged)["d/2"]) == {"a": 5, "l": [{"id": 1, "p": 2}], "o": 5} and store.at(merged)["w/1"] == b"21"
     key = ("l", {"key": 1}, "p")
-    assert sorted(asked, key=str) == sorted([("d/1", ("a",), b"0", b"2", b"1"), ("d/1", key, b"0", b"2", b"1"), ("d/2", key, b"0", b"2", b"1")], key=str)
+    assert sorted(asked, key=str) == sorted(
+        [("d/1", ("a",), b"0", b"2", b"1"), ("d/1", key, b"0", b"2", b"1"), ("d/2", key, b"0", b"2", b"1")], key=str
+    )
     assert merged.metadata["__llvs_arbiter"] == "host" and merged.metadata["__llvs_conflicts"]["n"] == 5
     # Merged again without it, other things stand.
     assert not store.explain(merged).recorded

@@ -78,7 +78,14 @@ def test_a_reader_is_a_file(memory: llvs.Store) -> None:
     reader.close()
     reader.close()
     assert reader.closed
-    for late in (reader.read, reader.tell, reader.readable, lambda: reader.read_range(0, 1), lambda: reader.readinto(bytearray(1)), lambda: reader.seek(0)):
+    for late in (
+        reader.read,
+        reader.tell,
+        reader.readable,
+        lambda: reader.read_range(0, 1),
+        lambda: reader.readinto(bytearray(1)),
+        lambda: reader.seek(0),
+    ):
         with pytest.raises(ValueError):
             late()
 

@@ -43,7 +43,9 @@ def model_version(found: dict[str, Any]) -> Version:
 
 def check_state(store: llvs.Store, version: str, values: list[dict[str, str]]) -> None:
     found = store.values([bytes.fromhex(value["id"]).decode() for value in values], at=version)
-    assert [(value.data.hex(), value.stored_version) if value else None for value in found] == [(value["data"], value["version"]) for value in values]
+    assert [(value.data.hex(), value.stored_version) if value else None for value in found] == [
+        (value["data"], value["version"]) for value in values
+    ]
     assert [id.encode().hex() for id in store.at(version)] == [value["id"] for value in values]
 
 
@@ -63,7 +65,11 @@ def test_vector(vector: dict[str, Any], memory: llvs.Store) -> None:
         assert [base.id for base in memory.merge_bases(pair["a"], pair["b"])] == pair["bases"]
     for pair in vector["differences"]:
         found = [
-            {"kind": change.kind.value, "id": change.id.encode().hex(), "version": change.reference.stored_version if change.reference else None}
+            {
+                "kind": change.kind.value,
+                "id": change.id.encode().hex(),
+                "version": change.reference.stored_version if change.reference else None,
+            }
             for change in memory.diff(pair["from"], pair["to"])
         ]
         assert found == pair["changes"]

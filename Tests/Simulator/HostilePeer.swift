@@ -1,7 +1,8 @@
 import LLVS
 import LLVSTestSupport
 
-/// Somebody who may write to the folders, and writes whatever harms: other contents under the ids of honest versions, be they there already or
+/// Somebody who may write to the folders, and writes whatever harms: other contents under the ids of honest versions, be they there already
+/// or
 /// not yet, different ones in different folders; the same ids in small letters; empty roots that are none; versions that name each other;
 /// versions without changes, and others on top of these; and versions whose ids differ from honest ones by case only.
 ///
@@ -28,8 +29,13 @@ extension Simulation {
         let honest = replicas.reduce(into: VersionSet()) { $0.formUnion($1.known) }.numbers.filter { model[$0].version.id != EmptyRoot.id }
         func evil(_ name: String, after: [String] = [], time: Double = Plan.beginning, withChanges: Bool = true) {
             var file = "{\"version\":{\"identifier\":\"\(name)\",\"timestamp\":\(time),\"metadata\":[]"
-            if let first = after.first { file += ",\"predecessors\":{\"idOfFirst\":\"\(first)\"" + (after.count > 1 ? ",\"idOfSecond\":\"\(after[1])\"}" : "}") }
-            if withChanges { folder.write(.init(area: .changes, id: name), Array("[{\"insert\":{\"id\":\"evil \(number)\",\"data\":\"ZXZpbA==\"}}]".utf8)) }
+            if let first = after.first {
+                file += ",\"predecessors\":{\"idOfFirst\":\"\(first)\"" + (after.count > 1 ? ",\"idOfSecond\":\"\(after[1])\"}" : "}")
+            }
+            if withChanges {
+                folder.write(
+                    .init(area: .changes, id: name), Array("[{\"insert\":{\"id\":\"evil \(number)\",\"data\":\"ZXZpbA==\"}}]".utf8))
+            }
             folder.write(.init(area: .versions, id: name), Array((file + "}}").utf8))
         }
         counted(faults: 1)
@@ -37,7 +43,8 @@ extension Simulation {
         case 0...2:
             let computed = honest.filter { model[$0].version.id.hasContentForm }
             guard let one = computed.randomElement(using: &random).map({ model[$0].version }) else { return }
-            let after = Bool.random(using: &random) ? one.predecessors : honest.randomElement(using: &random).map { [model[$0].version.id] } ?? []
+            let after =
+                Bool.random(using: &random) ? one.predecessors : honest.randomElement(using: &random).map { [model[$0].version.id] } ?? []
             evil("\(one.id)", after: after.filter { $0 != one.id }.map(\.description), time: one.timestamp)
             say("the peer forges \(model.name(one.id))")
             guard Bool.random(using: &random) else { return }
@@ -69,7 +76,9 @@ extension Simulation {
         let name = like.lowercased() == like ? like.uppercased() : like.lowercased()
         guard name != like, let id = try? VersionID(name), model[id] == nil else { return }
         let before = model[base], key = try ValueID("twin"), data = Array("\(name)".utf8.prefix(3))
-        let version = Version(id: id, predecessors: [before.version.id], timestamp: after(before.version.timestamp), valueDataSize: UInt64(data.count), metadata: Metadata())
+        let version = Version(
+            id: id, predecessors: [before.version.id], timestamp: after(before.version.timestamp), valueDataSize: UInt64(data.count),
+            metadata: Metadata())
         var state = before.state
         state[key] = Held(stored: id, data: data)
         let change: Value.Change = before.state[key] == nil ? .insert(key, data: data) : .update(key, data: data)

@@ -26,7 +26,8 @@ struct Model {
     subscript(number: Int) -> ModelVersion { versions[number] }
     subscript(id: VersionID) -> ModelVersion? { numbers[id].map { versions[$0] } }
 
-    /// Adds a version whose state is known, or finds it where somebody else made the very same, and sees to it that what was recorded says just that.
+    /// Adds a version whose state is known, or finds it where somebody else made the very same, and sees to it that what was recorded says
+    /// just that.
     /// - Throws: `Failure` when the predecessors' state with the changes applied is another, or a change is not canonical.
     mutating func add(_ version: Version, _ changes: [Value.Change], state: [ValueID: Held]) throws -> Int {
         var ancestors = VersionSet()
@@ -115,7 +116,9 @@ struct Model {
 
     func name(_ id: VersionID?) -> String { id.map { id in numbers[id].map { "V\($0)" } ?? "\(id)" } ?? "nothing" }
     func describe(_ state: [ValueID: Held]) -> String {
-        "[" + state.sorted { $0.key < $1.key }.map { "\($0.key): \(shortened($0.value.data)) of \(name($0.value.stored))" }.joined(separator: ", ") + "]"
+        "["
+            + state.sorted { $0.key < $1.key }.map { "\($0.key): \(shortened($0.value.data)) of \(name($0.value.stored))" }.joined(
+                separator: ", ") + "]"
     }
     func describe(_ change: Value.Change) -> String {
         switch change {
@@ -127,7 +130,8 @@ struct Model {
         }
     }
     func shortened(_ data: [UInt8]) -> String {
-        data.count <= 24 ? String(decoding: data, as: UTF8.self) : "\(String(decoding: data.prefix(8), as: UTF8.self))… (\(data.count) bytes)"
+        data.count <= 24
+            ? String(decoding: data, as: UTF8.self) : "\(String(decoding: data.prefix(8), as: UTF8.self))… (\(data.count) bytes)"
     }
 }
 
@@ -156,9 +160,13 @@ extension StoreError.Code {
     /// For people who read what happened.
     var name: String {
         let names: [StoreError.Code: String] = [
-            .transport: "transport", .cancelled: "cancelled", .missingChanges: "missing changes", .missingPredecessor: "missing predecessor",
-            .missingVersion: "missing version", .invalidJSON: "invalid JSON", .cutShort: "cut short", .invalidBase64: "invalid base64", .identifierMismatch: "identifier mismatch",
-            .snapshotDamaged: "snapshot damaged", .snapshotMissing: "snapshot missing", .versionMismatch: "version mismatch", .damaged: "damaged"]
+            .transport: "transport", .cancelled: "cancelled", .missingChanges: "missing changes",
+            .missingPredecessor: "missing predecessor",
+            .missingVersion: "missing version", .invalidJSON: "invalid JSON", .cutShort: "cut short", .invalidBase64: "invalid base64",
+            .identifierMismatch: "identifier mismatch",
+            .snapshotDamaged: "snapshot damaged", .snapshotMissing: "snapshot missing", .versionMismatch: "version mismatch",
+            .damaged: "damaged",
+        ]
         return names[self] ?? "\(rawValue)"
     }
 }

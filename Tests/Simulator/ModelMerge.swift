@@ -71,7 +71,11 @@ extension Model {
     /// Versions that stand for one state together, each group and all groups newest first.
     func groupedByState(_ numbers: [Int]) -> [[Int]] {
         newestFirst(numbers).reduce(into: []) { groups, number in
-            if let i = groups.firstIndex(where: { haveEqualStates($0[0], number) }) { groups[i].append(number) } else { groups.append([number]) }
+            if let i = groups.firstIndex(where: { haveEqualStates($0[0], number) }) {
+                groups[i].append(number)
+            } else {
+                groups.append([number])
+            }
         }
     }
 
@@ -109,7 +113,9 @@ extension Model {
                 takesSecond = firstHeld
             }
             if conflict {
-                decisions[id] = arbiter.decide(p?.data, q?.data, oursIsFirst: oursIsFirst, firstIsStoredLater: p.map { p in q.map { isNewer(p.stored, $0.stored) } ?? true } ?? false)
+                decisions[id] = arbiter.decide(
+                    p?.data, q?.data, oursIsFirst: oursIsFirst,
+                    firstIsStoredLater: p.map { p in q.map { isNewer(p.stored, $0.stored) } ?? true } ?? false)
             } else if takesSecond {
                 outcome.state[id] = q
             }

@@ -56,7 +56,8 @@ struct Plan {
         case turns
         /// What each does is mixed with what the others do.
         case mixed
-        /// One after another exchanges, as a coordinator does, and merges, always in the same order: what it merged waits for its next turn.
+        /// One after another exchanges, as a coordinator does, and merges, always in the same order: what it merged waits for its next
+        /// turn.
         case fixed
     }
     enum Medium: Int { case simulated, file, sqlite }
@@ -147,7 +148,9 @@ struct Plan {
         var weights = Step.Kind.allCases.map { _ in chance(3) ? 0 : Int.random(in: 1...4, using: &random) }
         weights[Step.Kind.save.rawValue] = Int.random(in: 3...10, using: &random)
         for kind in [Step.Kind.merge, .retrieve, .send] where !chance(8) { weights[kind.rawValue] = Int.random(in: 2...6, using: &random) }
-        for kind in [Step.Kind.join, .compact, .putSnapshot, .restart, .otherProcess] { weights[kind.rawValue] = min(1, weights[kind.rawValue]) }
+        for kind in [Step.Kind.join, .compact, .putSnapshot, .restart, .otherProcess] {
+            weights[kind.rawValue] = min(1, weights[kind.rawValue])
+        }
         if !usesBranches, chance(2) { weights[Step.Kind.saveElsewhere.rawValue] = 0 }
         let steepness = [0, 1e-6, 1, 3_600][Int.random(in: 0..<4, using: &random)]
         var time = 0.0
@@ -186,7 +189,8 @@ struct Plan {
     var settlesInOne: Bool {
         guard let first = replicas.first else { return true }
         return replicas.allSatisfy {
-            $0.arbiter.kind == first.arbiter.kind && $0.arbiter.isSymmetric && $0.arbiter.stamp == first.arbiter.stamp && $0.metadata == first.metadata
+            $0.arbiter.kind == first.arbiter.kind && $0.arbiter.isSymmetric && $0.arbiter.stamp == first.arbiter.stamp
+                && $0.metadata == first.metadata
         }
     }
 }

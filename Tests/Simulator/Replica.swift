@@ -40,7 +40,9 @@ final class Replica {
         /// Not in the form of ids that follow from what versions hold.
         private static func uuid(_ high: UInt64, _ low: UInt64) -> String {
             let high = high & ~0xF000 | 0x4000
-            let digits = [high, low].map { String(repeating: "0", count: 16 - String($0, radix: 16).count) + String($0, radix: 16, uppercase: true) }.joined()
+            let digits = [high, low].map {
+                String(repeating: "0", count: 16 - String($0, radix: 16).count) + String($0, radix: 16, uppercase: true)
+            }.joined()
             var text = ""
             for (i, c) in digits.enumerated() { text += [8, 12, 16, 20].contains(i) ? "-\(c)" : "\(c)" }
             return text
@@ -53,7 +55,10 @@ final class Replica {
     private let folderPaths: [String]
     private let tellsMarks: Bool
 
-    init(_ number: Int, _ plan: Plan.ReplicaPlan, attachments: [Int], folders: [SimulatedFolder], folderPaths: [String], path: String, checksIDs: Bool = true) throws {
+    init(
+        _ number: Int, _ plan: Plan.ReplicaPlan, attachments: [Int], folders: [SimulatedFolder], folderPaths: [String], path: String,
+        checksIDs: Bool = true
+    ) throws {
         self.number = number; self.plan = plan; self.attachments = attachments
         self.folders = folders; self.folderPaths = folderPaths
         self.path = path
@@ -78,13 +83,17 @@ final class Replica {
     /// Goes nowhere: the next merge takes up the newest head.
     func leave() { current = nil }
 
-    private static func open(_ disk: SimulatedDisk, _ path: String, _ plan: Plan.ReplicaPlan, _ box: Box, _ times: GivenTimes) throws -> Store {
+    private static func open(_ disk: SimulatedDisk, _ path: String, _ plan: Plan.ReplicaPlan, _ box: Box, _ times: GivenTimes) throws
+        -> Store
+    {
         var options = Store.Options()
         options.durability = .normal
         options.memoryBudget = plan.memoryBudget
         options.compactionGrace = 0
         switch plan.medium {
-        case .simulated: options.storage = .custom(SimulatedStorage(disk, blobThreshold: plan.blobThreshold, blockShape: plan.isBlocked ? .records(256) : .none))
+        case .simulated:
+            options.storage = .custom(
+                SimulatedStorage(disk, blobThreshold: plan.blobThreshold, blockShape: plan.isBlocked ? .records(256) : .none))
         case .file: options.storage = .file
         case .sqlite: options.storage = .sqlite
         }

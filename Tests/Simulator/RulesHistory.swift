@@ -3,7 +3,8 @@ import LLVSTestSupport
 
 /// One history of stores with rules: counters, sets, keyed lists, members, reverts; criss-crosses; rules and arbiters of an app mixed.
 ///
-/// Half of the histories merge by rules only, with whatever metadata: then every version is exact. In the others some devices have arbiters of
+/// Half of the histories merge by rules only, with whatever metadata: then every version is exact. In the others some devices have arbiters
+/// of
 /// their own, and answer one question differently. In all of them all devices come to one state, and nobody makes a version any more.
 final class RulesHistory {
     /// How a device merges.
@@ -83,7 +84,8 @@ final class RulesHistory {
         let count = Int.random(in: 2...5, using: &random)
         let safe: [Resolver] = [.store, .store, .given, .marked], name = "rules \(seed)"
         for i in 0..<count {
-            resolvers.append(defect == .arbiter && i == 0 ? .newest : (isExact ? safe : Resolver.allCases).randomElement(using: &random) ?? .store)
+            resolvers.append(
+                defect == .arbiter && i == 0 ? .newest : (isExact ? safe : Resolver.allCases).randomElement(using: &random) ?? .store)
             var options = Store.Options()
             options.storage = .memory
             stores.append(try Store(path: "", options: options))

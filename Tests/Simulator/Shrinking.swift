@@ -19,7 +19,9 @@ struct Trial {
         if isCalm { plan.weather = .calm }
         if let finish, plan.folderCount == 1 {
             plan.finish = finish
-            if finish == .fixed { for i in plan.replicas.indices where plan.replicas[i].skew == .greatestFiniteMagnitude { plan.replicas[i].skew = 0 } }
+            if finish == .fixed {
+                for i in plan.replicas.indices where plan.replicas[i].skew == .greatestFiniteMagnitude { plan.replicas[i].skew = 0 }
+            }
         }
         plan.rounds = rounds
         plan.staysOnBranches = staysOnBranches

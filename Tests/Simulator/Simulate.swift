@@ -10,13 +10,15 @@ struct Simulate {
             One in <n> is on real files (12; 0: none). A history that fails is made as short as possible, and told.
         simulate --replay <seed> [--stores <number>] [--steps <number>,...] [--calm] [--defect <name>] [--real <n>]
             Runs one history, or a part of it, and tells what happens.
-        Both take --finish phases|turns|mixed|fixed, --rounds <number> (within how many it must settle), and --stay (stores that are at a
-            branch in the end stay there), to see where the promise ends; and --attacked: somebody who may write to the folders forges versions,
-            publishes others' ids in other letters, circles, and versions without changes.
+        Both take --finish phases|turns|mixed|fixed, --rounds <number> (within how many it must settle), and --stay (stores that are at
+            a branch in the end stay there), to see where the promise ends; and --attacked: somebody who may write to the folders
+            forges versions, publishes others' ids in other letters, circles, and versions without changes.
         simulate --rules [--histories <number>] [--seconds <number>] [--seed <number>] [--threads <number>] [--replay <seed>]
-            The same with stores that have rules (RulesHistory): counters, sets, keyed lists, reverts, and devices that merge by rules and not.
+            The same with stores that have rules (RulesHistory): counters, sets, keyed lists, reverts, and devices that merge by
+            rules and not.
         simulate --self-test
-            Breaks things on purpose (--defect: \(Defect.allCases.map(\.rawValue).joined(separator: ", "))), and fails unless that is found, and told shortly.
+            Breaks things on purpose (--defect: \(Defect.allCases.map(\.rawValue).joined(separator: ", "))),
+            and fails unless that is found, and told shortly.
         """
 
     static func main() {
@@ -64,7 +66,9 @@ struct Simulate {
                     guard let list = rest.popFirst() else { return nil }
                     trial.steps = list.split(separator: ",").compactMap { Int($0) }
                 case "--finish":
-                    guard let name = rest.popFirst(), let finish = Plan.Finish.allCases.first(where: { "\($0)" == name }) else { return nil }
+                    guard let name = rest.popFirst(), let finish = Plan.Finish.allCases.first(where: { "\($0)" == name }) else {
+                        return nil
+                    }
                     trial.finish = finish
                 case "--rounds": guard let n = number(), n > 0 else { return nil }; trial.rounds = n
                 case "--stay": trial.staysOnBranches = true
@@ -121,8 +125,12 @@ struct Simulate {
             }
         }
         for error in errors { print("FAILED  \(error)") }
-        print("\(counts.histories) histories\(options.hasRules ? " with rules" : "") from seed \(options.trial.seed) on: \(counts.steps) steps, \(counts.versions) versions, \(counts.merges) merges held against the model "
-            + "(\(counts.settled) settled without asking), \(counts.faults) faults; \(counts.rounds) rounds to settle, at most \(counts.worst)")
+        print(
+            "\(counts.histories) histories\(options.hasRules ? " with rules" : "") from seed \(options.trial.seed) on: "
+                + "\(counts.steps) steps, \(counts.versions) versions, \(counts.merges) merges held against the model "
+                + "(\(counts.settled) settled without asking), \(counts.faults) faults; "
+                    + "\(counts.rounds) rounds to settle, at most \(counts.worst)"
+        )
         print("\(passed) passed, \(failures.count + errors.count) failed")
         return failures.isEmpty && errors.isEmpty
     }
@@ -189,7 +197,10 @@ enum SelfTest {
             check("\(defect): found by seed \(found?.0.seed.description ?? "none")", found != nil)
             guard let (trial, failure) = found else { continue }
             let short = trial.shrunk(failure.kind)
-            print("        \(short.steps?.count ?? 0) of \(trial.plan.steps.count) steps, \(short.stores ?? 0) of \(trial.plan.replicas.count) stores: \(short.arguments)")
+            print(
+                "        \(short.steps?.count ?? 0) of \(trial.plan.steps.count) steps, \(short.stores ?? 0) of "
+                    + "\(trial.plan.replicas.count) stores: \(short.arguments)"
+            )
             check("\(defect): told in few steps", short.steps?.count ?? .max <= most[defect] ?? 0)
             var again: [String] = []
             for _ in 0..<2 {
@@ -200,7 +211,11 @@ enum SelfTest {
             check("\(defect): the same each time", again[0] == again[1] && again[0].contains(failure.kind))
             var whole = short
             whole.defect = nil
-            if case .failure(let failure) = whole.run() { print("        \(failure)"); check("\(defect): nothing is wrong without it", false) } else { check("\(defect): nothing is wrong without it", true) }
+            if case .failure(let failure) = whole.run() {
+                print("        \(failure)"); check("\(defect): nothing is wrong without it", false)
+            } else {
+                check("\(defect): nothing is wrong without it", true)
+            }
         }
         print("\(passed) passed, \(failed) failed")
         return failed == 0

@@ -48,7 +48,9 @@ final class SimulatedStorage: Storage, @unchecked Sendable {
         }
     }
     private func report(_ record: [UInt8], _ number: Int, _ found: (ScannedRecord) throws -> Void) throws {
-        try record.withUnsafeBytes { try found(ScannedRecord(place: RecordPlace(segment: UInt32(number), offset: 0, length: UInt64($0.count)), prefix: $0)) }
+        try record.withUnsafeBytes {
+            try found(ScannedRecord(place: RecordPlace(segment: UInt32(number), offset: 0, length: UInt64($0.count)), prefix: $0))
+        }
     }
     func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         for (i, record) in disk.lock.withLock({ disk.records }).enumerated() { try report(record, i, found) }
@@ -58,7 +60,9 @@ final class SimulatedStorage: Storage, @unchecked Sendable {
         try SimulatedStorage.copy(disk.lock.withLock { disk.records[Int(place.segment)] }, offset, buffer)
     }
     private static func copy(_ bytes: [UInt8], _ offset: UInt64, _ buffer: UnsafeMutableRawBufferPointer) throws {
-        guard offset <= UInt64(bytes.count), buffer.count <= bytes.count - Int(offset) else { throw StoreError(.damaged, "A record ends too early.") }
+        guard offset <= UInt64(bytes.count), buffer.count <= bytes.count - Int(offset) else {
+            throw StoreError(.damaged, "A record ends too early.")
+        }
         bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[Int(offset)..<Int(offset) + buffer.count])) }
     }
 

@@ -7,10 +7,14 @@ extension Simulation {
     func checkVersion(_ replica: Replica, _ number: Int) throws {
         let store = replica.store, expected = model[number], id = expected.version.id
         guard let version = try store.version(id) else { throw Failure("version lost", "V\(number) in store \(replica.number)") }
-        if version != expected.version { throw Failure("wrong version", "V\(number) in store \(replica.number): \(version), not \(expected.version)") }
+        if version != expected.version {
+            throw Failure("wrong version", "V\(number) in store \(replica.number): \(version), not \(expected.version)")
+        }
         let changes = try store.changes(madeIn: id)
         if changes != expected.changes {
-            throw Failure("wrong changes", "V\(number) in store \(replica.number): \(changes.map(model.describe)), not \(expected.changes.map(model.describe))")
+            throw Failure(
+                "wrong changes",
+                "V\(number) in store \(replica.number): \(changes.map(model.describe)), not \(expected.changes.map(model.describe))")
         }
         try checkState(replica, number)
     }
@@ -33,10 +37,14 @@ extension Simulation {
         let known = VersionSet(replica.known.numbers.filter { model[$0].version.id != EmptyRoot.id })
         if there != known || ids.count != known.numbers.count {
             let lost = known.subtracting(there).numbers, new = there.subtracting(known).numbers
-            throw Failure(lost.isEmpty ? "unexpected version" : "version lost", "store \(replica.number): lost \(lost), unexpected \(new) of \(ids.count)")
+            throw Failure(
+                lost.isEmpty ? "unexpected version" : "version lost",
+                "store \(replica.number): lost \(lost), unexpected \(new) of \(ids.count)")
         }
         let heads = try replica.store.headIDs(), expected = model.heads(of: replica.known).map { model[$0].version.id }
-        if heads != expected { throw Failure("wrong heads", "store \(replica.number): \(heads.map { model.name($0) }), not \(expected.map { model.name($0) })") }
+        if heads != expected {
+            throw Failure("wrong heads", "store \(replica.number): \(heads.map { model.name($0) }), not \(expected.map { model.name($0) })")
+        }
     }
 
     /// Where a coordinator is after it was made again.
@@ -47,7 +55,8 @@ extension Simulation {
         var expected = [isKept && replica.current != nil ? replica.current : start]
         if replica.current == replica.unnoted { expected.append(start) }
         guard expected.contains(replica.coordinated) else {
-            throw Failure("wrong current version", "store \(replica.number): \(model.name(replica.coordinated)), not \(model.name(expected[0]))")
+            throw Failure(
+                "wrong current version", "store \(replica.number): \(model.name(replica.coordinated)), not \(model.name(expected[0]))")
         }
         replica.current = replica.coordinated
         if !isKept || replica.coordinated == start { replica.unnoted = start }
@@ -60,19 +69,25 @@ extension Simulation {
         for number in replica.known.numbers { try checkVersion(replica, number) }
         var random = SeededRandom(seed: plan.seed)
         for _ in 0..<4 {
-            guard let a = replica.known.numbers.randomElement(using: &random), let b = replica.known.numbers.randomElement(using: &random) else { break }
+            guard let a = replica.known.numbers.randomElement(using: &random), let b = replica.known.numbers.randomElement(using: &random)
+            else { break }
             try checkPair(replica, a, b)
         }
         let report = try replica.store.verify()
         // Verifying reads the record of the empty root, too, which may have come alone.
         let counted = UInt64(try replica.store.allVersionIDs().count)
-        if !report.isWhole || report.pending != 0 || report.versions != counted { throw Failure("not whole", "store \(replica.number): \(report)") }
+        if !report.isWhole || report.pending != 0 || report.versions != counted {
+            throw Failure("not whole", "store \(replica.number): \(report)")
+        }
     }
 
     private func checkPair(_ replica: Replica, _ a: Int, _ b: Int) throws {
         let x = model[a], y = model[b], store = replica.store
-        let bases = try store.mergeBases(x.version.id, y.version.id), expected = model.bestCommonAncestors([a], b).map { model[$0].version.id }
-        if bases != expected { throw Failure("wrong bases", "V\(a), V\(b): \(bases.map { model.name($0) }), not \(expected.map { model.name($0) })") }
+        let bases = try store.mergeBases(x.version.id, y.version.id),
+            expected = model.bestCommonAncestors([a], b).map { model[$0].version.id }
+        if bases != expected {
+            throw Failure("wrong bases", "V\(a), V\(b): \(bases.map { model.name($0) }), not \(expected.map { model.name($0) })")
+        }
         var state = x.state
         for change in try store.differences(from: x.version.id, to: y.version.id) {
             if (change.kind == .insert) != (state[change.id] == nil) { throw Failure("wrong difference", "V\(a) to V\(b): \(change)") }
@@ -80,6 +95,8 @@ extension Simulation {
                 model[reference.version]?.stored(change.id).map { Held(stored: reference.version, data: $0) }
             }
         }
-        if state != y.state { throw Failure("wrong difference", "V\(a) to V\(b): \(model.describe(state)), not \(model.describe(y.state))") }
+        if state != y.state {
+            throw Failure("wrong difference", "V\(a) to V\(b): \(model.describe(state)), not \(model.describe(y.state))")
+        }
     }
 }

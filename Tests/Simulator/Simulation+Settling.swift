@@ -26,7 +26,12 @@ extension Simulation {
         while true {
             rounds += 1
             guard rounds <= roundsAllowed else {
-                throw Failure("not settled", "after \(roundsAllowed) rounds (\(plan.finish)): " + replicas.map { "store \($0.number) is at \(model.name($0.current)) of \(model.heads(of: $0.known).map { "V\($0)" })" }.joined(separator: "; "))
+                throw Failure(
+                    "not settled",
+                    "after \(roundsAllowed) rounds (\(plan.finish)): "
+                        + replicas.map {
+                            "store \($0.number) is at \(model.name($0.current)) of \(model.heads(of: $0.known).map { "V\($0)" })"
+                        }.joined(separator: "; "))
             }
             say("round \(rounds)")
             switch plan.finish {
@@ -70,13 +75,19 @@ extension Simulation {
         let all = replicas.reduce(into: VersionSet()) { $0.formUnion($1.known) }
         let main = model.unbranchedHeads(of: all)
         for replica in replicas {
-            guard let current = replica.current, let number = model.numbers[current], !main.contains(where: { model[$0].ancestors.contains(number) }) else { continue }
+            guard let current = replica.current, let number = model.numbers[current],
+                !main.contains(where: { model[$0].ancestors.contains(number) })
+            else { continue }
             replica.leave()
         }
     }
 
-    private func retrieve(_ replica: Replica) throws { for folder in replica.attachments { try expectNoProblems(exchange(replica, folder, sends: false), replica) } }
-    private func send(_ replica: Replica) throws { for folder in replica.attachments { try expectNoProblems(exchange(replica, folder, sends: true), replica) } }
+    private func retrieve(_ replica: Replica) throws {
+        for folder in replica.attachments { try expectNoProblems(exchange(replica, folder, sends: false), replica) }
+    }
+    private func send(_ replica: Replica) throws {
+        for folder in replica.attachments { try expectNoProblems(exchange(replica, folder, sends: true), replica) }
+    }
 
     /// Sends, then retrieves; with several folders until all has come through all of them.
     private func exchangeAll(_ random: inout SeededRandom) throws {
@@ -85,23 +96,32 @@ extension Simulation {
             for replica in replicas.shuffled(using: &random) { try retrieve(replica) }
         }
         for replica in replicas where replica.known != replicas[0].known {
-            throw Failure("not exchanged", "store \(replica.number) lacks \(replicas[0].known.subtracting(replica.known).numbers), store 0 \(replica.known.subtracting(replicas[0].known).numbers)")
+            throw Failure(
+                "not exchanged",
+                "store \(replica.number) lacks \(replicas[0].known.subtracting(replica.known).numbers), store 0 "
+                    + "\(replica.known.subtracting(replicas[0].known).numbers)"
+            )
         }
     }
 
     /// Until everybody has had a turn, files that were damaged earlier may still be in the way.
     private func expectNoProblems(_ result: ExchangeResult, _ replica: Replica) throws {
         guard plan.finish == .phases else { return }
-        if plan.folderCount == 1, let problem = unexpected(result.problems).first { throw Failure("problem \(problem.error.code.name)", "store \(replica.number): \(problem.error.message)") }
+        if plan.folderCount == 1, let problem = unexpected(result.problems).first {
+            throw Failure("problem \(problem.error.code.name)", "store \(replica.number): \(problem.error.message)")
+        }
     }
 
-    func mainHeads(_ replica: Replica) -> [Int] { plan.selectsAll ? model.heads(of: replica.known) : model.unbranchedHeads(of: replica.known) }
+    func mainHeads(_ replica: Replica) -> [Int] {
+        plan.selectsAll ? model.heads(of: replica.known) : model.unbranchedHeads(of: replica.known)
+    }
 
     private var isSettled: Bool {
         let heads = mainHeads(replicas[0])
         guard model.groupedByState(heads).count <= 1 else { return false }
         return replicas.allSatisfy { replica in
-            replica.known == replicas[0].known && mainHeads(replica) == heads && (heads.isEmpty || replica.current == model[heads[0]].version.id)
+            replica.known == replicas[0].known && mainHeads(replica) == heads
+                && (heads.isEmpty || replica.current == model[heads[0]].version.id)
         }
     }
 
@@ -117,11 +137,15 @@ extension Simulation {
             for folder in replica.attachments {
                 for sends in [true, false] {
                     let result = try exchange(replica, folder, sends: sends)
-                    if !result.versions.isEmpty || !unexpected(result.problems).isEmpty { throw Failure("never done", "store \(replica.number) goes on exchanging: \(result.versions), \(result.problems)") }
+                    if !result.versions.isEmpty || !unexpected(result.problems).isEmpty {
+                        throw Failure("never done", "store \(replica.number) goes on exchanging: \(result.versions), \(result.problems)")
+                    }
                 }
                 guard let exchange = replica.exchanges[folder] else { continue }
                 let result = try exchange.retrieve(verifyKnown: true)
-                if !result.versions.isEmpty || !unexpected(result.problems).isEmpty { throw Failure("wrong files", "in folder \(folder): \(result.problems)") }
+                if !result.versions.isEmpty || !unexpected(result.problems).isEmpty {
+                    throw Failure("wrong files", "in folder \(folder): \(result.problems)")
+                }
             }
         }
     }

@@ -4,14 +4,19 @@ import LLVSTestSupport
 /// What is done to one store, and what the model says that must come of it.
 extension Simulation {
     /// Makes a version; answers its number.
-    func save(_ replica: Replica, on base: VersionID?, _ changes: [Value.Change], _ metadata: Metadata, isAgain: Bool = false, asApp: Bool = false, through other: Store? = nil) throws -> Int {
+    func save(
+        _ replica: Replica, on base: VersionID?, _ changes: [Value.Change], _ metadata: Metadata, isAgain: Bool = false,
+        asApp: Bool = false, through other: Store? = nil
+    ) throws -> Int {
         let store = other ?? replica.store
         var predecessor = base ?? (plan.start == .emptyRoot || replica.coordinator != nil ? EmptyRoot.id : nil)
         let id: VersionID? = isAgain ? replica.surroundings.nextID() : nil
         let made: Version
         if asApp, let coordinator = replica.coordinator, !isAgain, !changes.isEmpty, replica.coordinated == base {
             let alike = headsLike(base, replica)
-            defer { if alike.count > 1 { say("store \(replica.number) merges \(alike.map { "V\($0)" }), which are alike, to save on that") } }
+            defer {
+                if alike.count > 1 { say("store \(replica.number) merges \(alike.map { "V\($0)" }), which are alike, to save on that") }
+            }
             guard let saved = try coordinator.save(changes, metadata: metadata), coordinator.currentVersion == saved.id else {
                 throw Failure("not saved", "by the coordinator of store \(replica.number)")
             }
@@ -43,14 +48,17 @@ extension Simulation {
         }
         // No time is given twice, as long as there are any left.
         let expected = max(replica.surroundings.reading, before.map { after($0.version.timestamp) } ?? -.infinity)
-        let isNewTime = other != nil || replica.surroundings.given.insert(made.timestamp).inserted || made.timestamp >= .greatestFiniteMagnitude
+        let isNewTime =
+            other != nil || replica.surroundings.given.insert(made.timestamp).inserted || made.timestamp >= .greatestFiniteMagnitude
         if made.predecessors != (predecessor.map { [$0] } ?? []) || made.metadata != metadata || made.timestamp < expected || !isNewTime {
             throw Failure("wrong version", "store \(replica.number): \(made), its time should be \(expected)")
         }
         let number = try model.add(made, store.changes(madeIn: made.id), state: state)
         replica.known.insert(number)
         counted(versions: 1)
-        say("store \(replica.number) saves V\(number) on \(model.name(predecessor))\(metadata.branch.map { " on branch \($0)" } ?? "") at \(made.timestamp): "
+        say(
+            "store \(replica.number) saves V\(number) on \(model.name(predecessor))\(metadata.branch.map { " on branch \($0)" } ?? "") at "
+                + "\(made.timestamp): "
             + "\(model[number].changes.map(model.describe).joined(separator: ", ")) -> \(model.describe(state))")
         if isAgain, try store.makeVersion(basedOn: predecessor, changes: changes, metadata: metadata, id: id) != made {
             throw Failure("made again", "making V\(number) again made another")
@@ -89,7 +97,9 @@ extension Simulation {
         if let coordinator = replica.coordinator {
             let before = replica.coordinated
             let changed = try coordinator.merge(selection: selection, arbiter: arbiter, metadata: replica.plan.metadata)
-            if changed != (before != replica.coordinated) { throw Failure("wrong merge", "the coordinator of store \(replica.number) says \(changed)") }
+            if changed != (before != replica.coordinated) {
+                throw Failure("wrong merge", "the coordinator of store \(replica.number) says \(changed)")
+            }
             merged = coordinator.currentVersion == current ? nil : try store.version(coordinator.currentVersion)
         } else {
             merged = try store.mergeHeads(into: current, arbiter: arbiter, selection: selection, metadata: replica.plan.metadata)
@@ -99,7 +109,9 @@ extension Simulation {
         guard groups.count > 1 else {
             // They stand for one state: nothing is made, and the newest is the one to be at.
             let expected = folded.first == into ? nil : folded.first
-            guard merged?.id == expected.map({ model[$0].version.id }) else { throw Failure("wrong merge", "store \(replica.number) got \(model.name(merged?.id)), not V\(expected ?? into)") }
+            guard merged?.id == expected.map({ model[$0].version.id }) else {
+                throw Failure("wrong merge", "store \(replica.number) got \(model.name(merged?.id)), not V\(expected ?? into)")
+            }
             if let merged { replica.current = merged.id }
             return try checkHistory(replica)
         }
@@ -113,7 +125,9 @@ extension Simulation {
             joined.append(head)
         }
         let result = try checkFold(replica, model.newestFirst(joined), &made, hasTarget)
-        guard merged.id == model[result].version.id else { throw Failure("wrong merge", "store \(replica.number) got \(model.name(merged.id)), not V\(result)") }
+        guard merged.id == model[result].version.id else {
+            throw Failure("wrong merge", "store \(replica.number) got \(model.name(merged.id)), not V\(result)")
+        }
         replica.current = merged.id
         try checkHistory(replica)
     }
@@ -144,7 +158,9 @@ extension Simulation {
     }
 
     func mergeTwo(_ replica: Replica, _ a: Int, _ b: Int, relation: MergeRelation) throws {
-        let merged = try replica.store.merge(model[a].version.id, with: model[b].version.id, arbiter: replica.plan.arbiter.arbiter(defect), metadata: replica.plan.metadata, relation: relation)
+        let merged = try replica.store.merge(
+            model[a].version.id, with: model[b].version.id, arbiter: replica.plan.arbiter.arbiter(defect), metadata: replica.plan.metadata,
+            relation: relation)
         say("store \(replica.number) merges V\(a) and V\(b)\(relation == .unrelated ? " as if unrelated" : "")")
         if let ahead = a == b || model.isAncestor(b, of: a) ? a : model.isAncestor(a, of: b) ? b : nil {
             guard merged.id == model[ahead].version.id else { throw Failure("wrong merge", "no fast-forward to V\(ahead)") }
@@ -171,7 +187,8 @@ extension Simulation {
         if let known = model.numbers[merged.id] {
             number = known
             if model[known].state != outcome.state {
-                throw Failure("wrong state", "V\(known) was \(model.describe(model[known].state)), and is \(model.describe(outcome.state)) here")
+                throw Failure(
+                    "wrong state", "V\(known) was \(model.describe(model[known].state)), and is \(model.describe(outcome.state)) here")
             }
         } else {
             do { number = try model.add(merged, changes, state: outcome.state) } catch let failure as Failure {
@@ -181,7 +198,10 @@ extension Simulation {
         }
         counted(merges: 1, settled: outcome.isSettled ? 1 : 0)
         replica.known.insert(number)
-        say("    V\(number) of \(model.name(first.id)) and \(model.name(second.id))\(outcome.isSettled ? ", without asking" : "") at \(merged.timestamp) -> \(model.describe(model[number].state))")
+        say(
+            "    V\(number) of \(model.name(first.id)) and \(model.name(second.id))\(outcome.isSettled ? ", without asking" : "") at "
+                + "\(merged.timestamp) -> \(model.describe(model[number].state))"
+        )
         try checkVersion(replica, number)
         return number
     }
@@ -226,9 +246,14 @@ extension Simulation {
         if let stopsAt { control.progress = { _ in told.count += 1; return told.count <= stopsAt } }
         do {
             let result = try sends ? exchange.send(control) : exchange.retrieve(control)
-            say("store \(replica.number) \(sends ? "sends" : "retrieves") \(result.versions.map { model.name($0) }.joined(separator: " "))"
-                + "\(result.problems.isEmpty ? "" : ", problems: \(result.problems.map { "\((try? VersionID($0.name)).map { model.name($0) } ?? $0.name): \($0.error.code.name)" }.joined(separator: ", "))")")
-            for problem in result.problems where [.versionMismatch, .invalidReference, .internal, .duplicateID].contains(problem.error.code) {
+            let problems = result.problems.map { problem in
+                "\((try? VersionID(problem.name)).map { model.name($0) } ?? problem.name): \(problem.error.code.name)"
+            }
+            say(
+                "store \(replica.number) \(sends ? "sends" : "retrieves") \(result.versions.map { model.name($0) }.joined(separator: " "))"
+                    + (problems.isEmpty ? "" : ", problems: \(problems.joined(separator: ", "))"))
+            for problem in result.problems
+            where [.versionMismatch, .invalidReference, .internal, .duplicateID].contains(problem.error.code) {
                 throw Failure("problem \(problem.error.code.name)", problem.error.message)
             }
             if !sends { try takeIn(replica, result.versions) }
@@ -254,7 +279,9 @@ extension Simulation {
             if let root = model.numbers[EmptyRoot.id], model[number].ancestors.contains(root) { replica.known.insert(root) }
         }
         for number in replica.known.subtracting(before).numbers {
-            guard model[number].ancestors.isSubset(of: replica.known) else { throw Failure("ancestry missing", "store \(replica.number) got V\(number)") }
+            guard model[number].ancestors.isSubset(of: replica.known) else {
+                throw Failure("ancestry missing", "store \(replica.number) got V\(number)")
+            }
             try checkVersion(replica, number)
         }
     }
@@ -263,10 +290,12 @@ extension Simulation {
     func give(_ numbers: [Int], to replica: Replica) throws {
         let expected = VersionSet(numbers.filter { number in
             // What the empty root holds everybody knows.
-            let missing = VersionSet(model[number].ancestors.subtracting(replica.known).numbers.filter { model[$0].version.id != EmptyRoot.id })
+                let missing = VersionSet(
+                    model[number].ancestors.subtracting(replica.known).numbers.filter { model[$0].version.id != EmptyRoot.id })
             return missing.isSubset(of: VersionSet(numbers))
         })
-        let additions = try replica.store.add(numbers.map { .init(version: model[$0].version, changes: model[$0].changes.shuffledSteadily($0)) })
+        let additions = try replica.store.add(
+            numbers.map { .init(version: model[$0].version, changes: model[$0].changes.shuffledSteadily($0)) })
         say("store \(replica.number) is given \(numbers.map { "V\($0)" }.joined(separator: " "))")
         for (number, addition) in zip(numbers, additions) {
             switch addition {

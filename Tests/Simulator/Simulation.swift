@@ -38,9 +38,15 @@ final class Simulation {
 
     func addReplica(_ replica: Plan.ReplicaPlan, _ attachments: [Int]) throws {
         let number = replicas.count
-        replicas.append(try Replica(number, replica, attachments: attachments, folders: folders, folderPaths: folderPaths, path: (directory?.path ?? "") + "/store\(number)", checksIDs: defect != .ids))
-        say("store \(number): \(replica.medium), \(replica.arbiter.kind)\(replica.arbiter.isWrapped ? " as a callback" : "")\(replica.arbiter.stamp == nil ? "" : ", stamping")"
-            + "\(replica.metadata.isEmpty ? "" : ", merges carry metadata")\(replica.skew == 0 ? "" : ", its clock is \(replica.skew) s off"), folders \(attachments)")
+        replicas.append(
+            try Replica(
+                number, replica, attachments: attachments, folders: folders, folderPaths: folderPaths,
+                path: (directory?.path ?? "") + "/store\(number)", checksIDs: defect != .ids))
+        let arbiter = "\(replica.arbiter.kind)\(replica.arbiter.isWrapped ? " as a callback" : "")"
+        let habits =
+            "\(replica.arbiter.stamp == nil ? "" : ", stamping")\(replica.metadata.isEmpty ? "" : ", merges carry metadata")"
+            + (replica.skew == 0 ? "" : ", its clock is \(replica.skew) s off")
+        say("store \(number): \(replica.medium), \(arbiter)\(habits), folders \(attachments)")
     }
 
     func run() throws -> Counts {
@@ -97,7 +103,9 @@ final class Simulation {
         switch step.kind {
         case .save:
             let base = replica.current
-            let made = try save(replica, on: base, changes(replica, &random), chance(6) ? try Metadata([(Array("note".utf8), [1, 2])]) : Metadata(), isAgain: chance(10), asApp: true)
+            let made = try save(
+                replica, on: base, changes(replica, &random), chance(6) ? try Metadata([(Array("note".utf8), [1, 2])]) : Metadata(),
+                isAgain: chance(10), asApp: true)
             try replica.go(to: model[made].version.id)
         case .saveElsewhere:
             guard let base = anyKnown() else { return }
@@ -110,7 +118,9 @@ final class Simulation {
             guard let a = anyKnown(), let b = anyKnown() else { return }
             try mergeTwo(replica, a, b, relation: chance(6) ? .unrelated : .any)
         case .revert:
-            guard let undone = anyKnown(), let head = replica.current, let base = model.numbers[head], replica.known.contains(undone) else { return }
+            guard let undone = anyKnown(), let head = replica.current, let base = model.numbers[head], replica.known.contains(undone) else {
+                return
+            }
             try revert(replica, undone, base)
         case .retrieve, .send:
             guard let folder = replica.attachments.randomElement(using: &random) else { return }
@@ -122,7 +132,9 @@ final class Simulation {
             try give(missing.filter { _ in !chance(5) }, to: replica)
         case .damage:
             if folderPaths.isEmpty {
-                if let what = folders[Int.random(in: folders.indices, using: &random)].damage(&random) { counts.faults += 1; say("damage: \(what)") }
+                if let what = folders[Int.random(in: folders.indices, using: &random)].damage(&random) {
+                    counts.faults += 1; say("damage: \(what)")
+                }
             } else if let what = RealFolder.damage(folderPaths[Int.random(in: folderPaths.indices, using: &random)], &random) {
                 counts.faults += 1
                 say("damage: \(what)")
@@ -147,7 +159,9 @@ final class Simulation {
             let other = try replica.another()
             let made = try save(replica, on: replica.current, changes(replica, &random), Metadata(), through: other)
             try other.close()
-            guard try replica.store.version(model[made].version.id) != nil else { throw Failure("not seen", "what another process saved: V\(made)") }
+            guard try replica.store.version(model[made].version.id) != nil else {
+                throw Failure("not seen", "what another process saved: V\(made)")
+            }
         case .move:
             // For a coordinator the empty root is where nothing was saved yet.
             guard let to = anyKnown(), replica.coordinator == nil || model[to].version.id != EmptyRoot.id else { return }
@@ -164,7 +178,9 @@ final class Simulation {
             if plan.hasLargeValues, Int.random(in: 0..<6, using: &random) == 0 {
                 data = [UInt8](repeating: data[0], count: [5_000, 70_000, 1_200_000][Int.random(in: 0..<3, using: &random)])
             } else if Int.random(in: 0..<6, using: &random) == 0 {
-                data = Array("\(data[0]): \"]}\" and so on, so that it is longer than sixty-four bytes, at which some stores begin to make blobs".utf8)
+                data = Array(
+                    "\(data[0]): \"]}\" and so on, so that it is longer than sixty-four bytes, at which some stores begin to make blobs"
+                        .utf8)
             }
             switch Int.random(in: 0..<8, using: &random) {
             case 0, 1: return .remove(id)
@@ -213,7 +229,8 @@ final class Simulation {
 extension Simulation {
     func counted(versions: Int = 0, merges: Int = 0, settled: Int = 0, faults: Int = 0, rounds: Int = 0) {
         var more = Counts()
-        more.versions = versions; more.merges = merges; more.settled = settled; more.faults = faults; more.rounds = rounds; more.worst = rounds
+        more.versions = versions; more.merges = merges; more.settled = settled; more.faults = faults; more.rounds = rounds;
+        more.worst = rounds
         add(more)
     }
 }

@@ -123,15 +123,30 @@ def vectors() -> list[dict[str, Any]]:
         version("on one in small letters, which is another id", [a.lower()], 816913493.4794178, changes=[set_x]),
         version("a value of no bytes", [a], 1.5, changes=[insert("x", b"")]),
         version("a removal", [a], 1.5, changes=[{"kind": "remove", "id": "x"}]),
-        version("changes in no order, ids beyond ASCII and one id that begins another", [a], 1.5, changes=[
-            insert("\u00e9", b"1"), insert("e\u0301", b"2"), insert("ab", b"3"), insert("a", b"4"), insert("\U0001f600", b"5"), insert("\uffff", b"6"),
-            {"kind": "remove", "id": "aa\0"},
-        ]),
+        version(
+            "changes in no order, ids beyond ASCII and one id that begins another",
+            [a],
+            1.5,
+            changes=[
+                insert("\u00e9", b"1"),
+                insert("e\u0301", b"2"),
+                insert("ab", b"3"),
+                insert("a", b"4"),
+                insert("\U0001f600", b"5"),
+                insert("\uffff", b"6"),
+                {"kind": "remove", "id": "aa\0"},
+            ],
+        ),
         version("an id of 4,096 bytes", [a], 1.5, changes=[insert("x" * 4096, b"long")]),
         version("a value of a mebibyte and a byte", [a], 1.5, changes=[{"kind": "insert", "id": "large", "repeat": [171, (1 << 20) + 1]}]),
-        version("values around where their digests are kept", [a], 1.5, changes=[
-            {"kind": "update", "id": f"v{size}", "repeat": [7, size]} for size in (55, 56, 63, 64, 65, 119, 120, 65_535, 65_536, 65_537)
-        ]),
+        version(
+            "values around where their digests are kept",
+            [a],
+            1.5,
+            changes=[
+                {"kind": "update", "id": f"v{size}", "repeat": [7, size]} for size in (55, 56, 63, 64, 65, 119, 120, 65_535, 65_536, 65_537)
+            ],
+        ),
         version("metadata", [a], 1.5, {"author": b'"ann"', "__llvs_branch": b'"draft"', "\u00e9": b"\0\xff", "z": b""}, [set_x]),
         version("what a length keeps apart, one way", [a], 1.5, {"ab": b"c"}),
         version("what a length keeps apart, the other way", [a], 1.5, {"a": b"bc"}),
@@ -140,11 +155,20 @@ def vectors() -> list[dict[str, Any]]:
         version("the largest time", [a], sys.float_info.max, changes=[set_x]),
         version("a merge that says nothing", [a, b], 2.000001),
         version("the same merge the other way round", [b, a], 2.000001),
-        version("a merge with all kinds of changes", [a, b], 2.000001, {"device": b"1"}, [
-            insert("a", b"1"), {"kind": "update", "id": "b", "data": b64(b"2")}, {"kind": "remove", "id": "c"},
-            {"kind": "preserve", "id": "d", "stored": b}, {"kind": "preserveRemoval", "id": "e"},
-            {"kind": "preserve", "id": "f", "stored": "an-id_of-the-callers"},
-        ]),
+        version(
+            "a merge with all kinds of changes",
+            [a, b],
+            2.000001,
+            {"device": b"1"},
+            [
+                insert("a", b"1"),
+                {"kind": "update", "id": "b", "data": b64(b"2")},
+                {"kind": "remove", "id": "c"},
+                {"kind": "preserve", "id": "d", "stored": b},
+                {"kind": "preserveRemoval", "id": "e"},
+                {"kind": "preserve", "id": "f", "stored": "an-id_of-the-callers"},
+            ],
+        ),
         version("four hundred changes", [a], 3.0, changes=[insert(f"id/{i}", b"%d" % i) for i in range(400)]),
     ]
 

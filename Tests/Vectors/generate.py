@@ -72,7 +72,9 @@ class Vector:
                 {
                     "from": a,
                     "to": b,
-                    "changes": [{"kind": kind, "id": key.hex(), "version": version} for key, (kind, version) in history.difference(a, b).items()],
+                    "changes": [
+                        {"kind": kind, "id": key.hex(), "version": version} for key, (kind, version) in history.difference(a, b).items()
+                    ],
                 }
                 for a, b in self.pairs
             ],
@@ -94,7 +96,9 @@ class Vector:
         state = self.history.state(id)
         return {
             "version": id,
-            "values": [{"id": key.hex(), "version": stored, "data": self.history.data(key, stored).hex()} for key, stored in sorted(state.items())],
+            "values": [
+                {"id": key.hex(), "version": stored, "data": self.history.data(key, stored).hex()} for key, stored in sorted(state.items())
+            ],
         }
 
     def _merge(self, ours: str, theirs: str, arbiter: str, metadata: dict[bytes, bytes]) -> dict[str, Any]:
@@ -118,7 +122,14 @@ class Vector:
                 found["asksArbiter"] = True
                 forks, _ = history.forks(first, second, bases)
                 found["forks"] = [
-                    {"id": key.hex(), "kind": fork.kind, "side": fork.side, "first": fork.first, "second": fork.second, "ancestor": fork.ancestor}
+                    {
+                        "id": key.hex(),
+                        "kind": fork.kind,
+                        "side": fork.side,
+                        "first": fork.first,
+                        "second": fork.second,
+                        "ancestor": fork.ancestor,
+                    }
                     for key, fork in forks.items()
                 ]
         new = result.id not in history.versions
@@ -169,7 +180,10 @@ def text(vector: dict[str, Any]) -> list[str]:
     for merge in vector["merges"]:
         lines.append(f"merge {merge['ours']} {merge['theirs']} {merge['arbiter']}")
         lines += [f"metadata {entry['key']} {word(entry['value'])}" for entry in merge["metadata"]]
-        lines += [f"fork {fork['id']} {fork['kind']} {word(fork['side'])} {word(fork['first'])} {word(fork['second'])} {word(fork['ancestor'])}" for fork in merge["forks"]]
+        lines += [
+            f"fork {fork['id']} {fork['kind']} {word(fork['side'])} {word(fork['first'])} {word(fork['second'])} {word(fork['ancestor'])}"
+            for fork in merge["forks"]
+        ]
         lines.append(f"result {merge['result']['id']} {merge['result']['timestampBits']} {len(merge['state'])}")
         lines += [f"value {value['id']} {value['version']} {word(value['data'])}" for value in merge["state"]]
     lines.append("end")
@@ -216,7 +230,8 @@ def table() -> list[Vector]:
     v = vector("forks", "Every line of the table of forks, each under a value id of its name.")
     v.version("base", at=100.0, updated_first="o", updated_second="o", twice_updated="o", removed_first="o", removed_second="o",
               twice_removed="o", removed_and_updated_first="o", removed_and_updated_second="o", same="o", equal_bytes="o")  # fmt: skip
-    v.version("older", "base", at=101.0, inserted_second="y", twice_inserted="y", updated_second="y", twice_updated="y", removed_second=None,
+    v.version("older", "base", at=101.0, inserted_second="y", twice_inserted="y", updated_second="y", twice_updated="y",
+     removed_second=None,
               twice_removed=None, removed_and_updated_first="y", removed_and_updated_second=None, equal_bytes="z")  # fmt: skip
     v.version("newer", "base", at=102.0, inserted_first="x", twice_inserted="x", updated_first="x", twice_updated="x", removed_first=None,
               twice_removed=None, removed_and_updated_first=None, removed_and_updated_second="x", equal_bytes="z")  # fmt: skip
@@ -256,14 +271,18 @@ def table() -> list[Vector]:
     v.version("one-head", "one", at=9.0, left="3")
     v.all_merges("one-head", "two")
 
-    v = vector("equal-states", "Versions with equal states that were saved merge without asking, into an empty version with empty metadata.")
+    v = vector(
+        "equal-states", "Versions with equal states that were saved merge without asking, into an empty version with empty metadata."
+    )
     v.version("base", at=1.0, k="o")
     v.version("one", "base", at=2.0, metadata={b"a": b"1"})
     v.version("two", "base", at=3.0, metadata={b"a": b"2"})
     v.merge("one", "two", "ours", {b"author": b'"ann"'})
     v.merge("two", "one", "theirs")
 
-    v = vector("answered-twice", "Both sides hold merges only since their common ancestors: the larger answer stands, which has the later value.")
+    v = vector(
+        "answered-twice", "Both sides hold merges only since their common ancestors: the larger answer stands, which has the later value."
+    )
     v.version("base", at=1.0, k="o")
     v.version("one", "base", at=2.0, k="x")
     v.version("two", "base", at=3.0, k="y")
@@ -282,7 +301,11 @@ def table() -> list[Vector]:
     answers = [answer("one", "two", arbiter, {b"by": arbiter.encode()}) for arbiter in ARBITERS[1:3]]
     # As if resolved by hand: earlier under one id, nothing under another, the same bytes stored once more, an id that no other answer has.
     for by, change in enumerate(({b"l": Preserve("one")}, {b"k": Remove()}, {b"k": Set(b"2")}, {b"only": Remove(), b"a": Set(b"new")})):
-        answers.append(v.add(v.history.merge("one", "two", lambda forks: {**{key: Preserve("two") for key in forks}, **change}, {b"hand": b'"%d"' % by})))
+        answers.append(
+            v.add(
+                v.history.merge("one", "two", lambda forks: {**{key: Preserve("two") for key in forks}, **change}, {b"hand": b'"%d"' % by})
+            )
+        )
     for i, one in enumerate(answers):
         for other in answers[:i]:
             v.merge(one, other)

@@ -41,13 +41,23 @@ def find_library(root: Path) -> Path:
 EXPECTED = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|z))\.so(\.\d+)*")
 
 # From which version of the C library on a manylinux system has which libstdc++ at least (PEP 600; auditwheel's policies).
-LIBSTDCXX = (((2, 17), (3, 4, 19)), ((2, 24), (3, 4, 22)), ((2, 27), (3, 4, 24)), ((2, 31), (3, 4, 28)), ((2, 34), (3, 4, 29)), ((2, 35), (3, 4, 30)), ((2, 39), (3, 4, 33)))
+LIBSTDCXX = (
+    ((2, 17), (3, 4, 19)),
+    ((2, 24), (3, 4, 22)),
+    ((2, 27), (3, 4, 24)),
+    ((2, 31), (3, 4, 28)),
+    ((2, 34), (3, 4, 29)),
+    ((2, 35), (3, 4, 30)),
+    ((2, 39), (3, 4, 33)),
+)
 
 SECTION_DYNAMIC, SECTION_VERSIONS_NEEDED, ENTRY_NEEDED = 6, 0x6FFFFFFE, 1
 
 
 def needs(library: Path) -> tuple[set[str], set[str]]:
-    """The names of the libraries that a shared library needs, and of the versions in them ("GLIBC_2.35"). Raises ValueError for what is no ELF64."""
+    """The names of the libraries that a shared library needs, and of the versions in them ("GLIBC_2.35"). Raises ValueError for what is no
+    ELF64.
+    """
     data = library.read_bytes()
     if data[:6] != b"\x7fELF\x02\x01":
         raise ValueError(f"{library} is no 64-bit little-endian ELF file")

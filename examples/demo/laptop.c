@@ -200,7 +200,8 @@ static llvs_status explain(void *payload, const llvs_merge *merge, llvs_resoluti
         } else {
             /* Ties cannot happen here: the devices' saves are at least a millisecond apart. */
             int first_is_later = time_of(store, fork->first) > time_of(store, fork->second);
-            printf("the %s's wins: it is the later change\n", is_ours(store, first_is_later ? fork->first : fork->second) ? "laptop" : "phone");
+            printf("the %s's wins: it is the later change\n",
+                   is_ours(store, first_is_later ? fork->first : fork->second) ? "laptop" : "phone");
         }
     }
     return LLVS_PASS;

@@ -46,7 +46,8 @@ llvs_shim_inflater *llvs_shim_inflater_make(void);
 void llvs_shim_inflater_free(llvs_shim_inflater *inflater);
 /* Takes of `data`, and fills `out`, as far as both reach; says how many bytes it took, and returns how many it gave, or
    -1 when the input is none. `done` is set when the input is at its end. */
-int64_t llvs_shim_inflate_more(llvs_shim_inflater *inflater, const void *data, size_t size, size_t *taken, void *out, size_t capacity, int *done);
+int64_t llvs_shim_inflate_more(llvs_shim_inflater *inflater, const void *data, size_t size, size_t *taken, void *out, size_t capacity,
+                               int *done);
 
 /* Atomic operations on memory of the caller's, for what many threads read without a lock. Swift's own atomics
    are types of their own; these work on raw memory. `ordered` is sequentially consistent. */
@@ -67,7 +68,8 @@ static inline void llvs_shim_pause(void) {
 }
 /* A small number of the calling thread's, from 0 up in the order in which threads first ask. Keeps four bytes per thread. */
 uint32_t llvs_shim_thread_number(void);
-/* What stays set while code of the host runs on this thread: marks, the innermost last, each with the frame that set it. See HostCalls.swift. */
+/* What stays set while code of the host runs on this thread: marks, the innermost last, each with the frame that set it. See
+ * HostCalls.swift. */
 static inline __attribute__((always_inline)) uintptr_t llvs_shim_frame(void) { return (uintptr_t)__builtin_frame_address(0); }
 /* How many there are. */
 uint32_t llvs_shim_host_depth(void);
@@ -87,7 +89,8 @@ uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 /* malloc and realloc that leave the reserve alone: for what fails by an error. Released by free(). */
 void *llvs_shim_allocate(size_t size);
 void *llvs_shim_reallocate(void *memory, size_t size);
-/* Whether so many bytes could be had right now: 1 or 0. Compilers take away a malloc whose memory is only freed, so this one is hidden from them. */
+/* Whether so many bytes could be had right now: 1 or 0. Compilers take away a malloc whose memory is only freed, so this one is hidden from
+ * them. */
 int llvs_shim_has_memory(size_t size);
 /* Makes the reserve whole: 1, or 0 when there is no memory for it. See reserve.c. */
 int llvs_shim_reserve_fill(void);

@@ -38,7 +38,8 @@ typedef enum llvs_curl_scheme { LLVS_CURL_NONE, LLVS_CURL_BASIC, LLVS_CURL_DIGES
 
 /* One request. Texts may be NULL where there is nothing to say; libcurl copies them. */
 typedef struct llvs_curl_request {
-    const char *_Nullable method, *_Nullable url, *_Nullable user, *_Nullable password, *_Nullable token, *_Nullable ca_file, *_Nullable proxy;
+    const char *_Nullable method, *_Nullable url, *_Nullable user, *_Nullable password, *_Nullable token, *_Nullable ca_file,
+                                                                                                              *_Nullable proxy;
     /* As in "0-99". */
     const char *_Nullable range;
     /* Stays with the caller until the transfer is over. */

@@ -27,7 +27,9 @@ enum UndoMarks {
         // A string alone is no document.
         let whole = [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")]
         return whole.withUnsafeBytes { raw in
-            guard let text = try? JSONTreeParser.parse(raw, work: DocumentWork()), let top = text.tree.children(of: 0).first else { return [] }
+            guard let text = try? JSONTreeParser.parse(raw, work: DocumentWork()), let top = text.tree.children(of: 0).first else {
+                return []
+            }
             let nodes = text.tree.kind(top) == .array ? text.tree.children(of: top) : [top]
             return nodes.filter { text.tree.kind($0) == .string }.map { String(decoding: text.tree.text($0), as: UTF8.self) }
         }

@@ -70,7 +70,8 @@ struct TextMerge {
             guard i < base.count else { break }
             // What both kept goes on as it is.
             start = i
-            while i < base.count, x < newer.count, y < older.count, left.keptBase[i], right.keptBase[i], left.keptSide[x], right.keptSide[y] {
+            while i < base.count, x < newer.count, y < older.count, left.keptBase[i], right.keptBase[i], left.keptSide[x], right.keptSide[y]
+            {
                 i += 1
                 x += 1
                 y += 1

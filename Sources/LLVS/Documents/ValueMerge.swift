@@ -203,7 +203,8 @@ final class ValueMerge {
                 throw StoreError(
                     .invalidArgument,
                     "The value merger's answer for \(String(decoding: path, as: UTF8.self)) of "
-                        + "\"\(String(decoding: asked.id, as: UTF8.self))\" is not one JSON text. Answer with one, remove the place, or pass.",
+                        + "\"\(String(decoding: asked.id, as: UTF8.self))\" is not one JSON text. "
+                            + "Answer with one, remove the place, or pass.",
                     valueID: ValueID(unchecked: asked.id))
             }
             return ValueRef(tree: values.add(text), node: 1)

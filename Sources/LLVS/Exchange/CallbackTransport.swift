@@ -71,7 +71,11 @@ public final class CallbackTransport: ExchangeTransport, @unchecked Sendable {
     public func readSnapshotFile(_ name: String) throws -> [UInt8]? { try callbacks.readSnapshotFile?(name) }
     public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
         guard let write = callbacks.writeSnapshotFile else {
-            throw StoreError(.unsupported, "A snapshot cannot be put into \(description): it gives no way to write snapshot files. Give it those callbacks, or write the snapshot into a folder.")
+            throw StoreError(
+                .unsupported,
+                "A snapshot cannot be put into \(description): it gives no way to write snapshot files. "
+                    + "Give it those callbacks, or write the snapshot into a folder."
+            )
         }
         try write(name, data)
     }

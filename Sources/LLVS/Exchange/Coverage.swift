@@ -57,7 +57,9 @@ extension Store {
             lock.withRead {
                 for id in ids[start..<min(ids.count, start + 8_192)] {
                     // What came meanwhile is not covered; it is looked at the next time.
-                    if let ordinal = dag.ordinal(of: id), Int(ordinal) < coverage.isCovered.count { coverage.isCovered[Int(ordinal)] = true }
+                    if let ordinal = dag.ordinal(of: id), Int(ordinal) < coverage.isCovered.count {
+                        coverage.isCovered[Int(ordinal)] = true
+                    }
                 }
             }
         }

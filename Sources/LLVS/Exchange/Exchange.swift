@@ -38,7 +38,8 @@ public final class Exchange: @unchecked Sendable {
 
     /// Fetches the versions that are not here, and adds them, predecessors first, in batches of about 5 MB.
     ///
-    /// One listing when there is nothing new, or less where the transport can tell that nothing changed. A version that is here already is not fetched again, so that
+    /// One listing when there is nothing new, or less where the transport can tell that nothing changed. A version that is here already is
+    /// not fetched again, so that
     /// a file of it that differs goes unnoticed; `verifyKnown` fetches all and reports those as problems
     /// (`.versionMismatch`, or what is wrong with the file). Versions in which reading or verifying the store has met damage are
     /// fetched, too, and made whole; with `verifyKnown` all are looked at.
@@ -67,7 +68,8 @@ public final class Exchange: @unchecked Sendable {
     /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks.
     public func send(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
         try gate.run("Sending to \(transport.description)") {
-            var sending = Sending(store: store, transport: transport, control: control, reportsUnportableIDs: options.reportsUnportableIDs, memory: memory)
+            var sending = Sending(
+                store: store, transport: transport, control: control, reportsUnportableIDs: options.reportsUnportableIDs, memory: memory)
             defer { memory = sending.memory }
             return try Exchange.logged("Sent", transport) { try sending.run().counting() }
         }
@@ -114,13 +116,19 @@ public final class Exchange: @unchecked Sendable {
     }
     deinit { ended.tell(()) }
 
-    private static func logged(_ what: String, _ transport: any ExchangeTransport, _ run: () throws -> ExchangeResult) throws -> ExchangeResult {
+    private static func logged(_ what: String, _ transport: any ExchangeTransport, _ run: () throws -> ExchangeResult) throws
+        -> ExchangeResult
+    {
         let began = Log.begin(.info), result: ExchangeResult
         do { result = try run() } catch {
             Log.write(.info, "The exchange with \(transport.description) ended\(Log.duration(since: began)): \(error)")
             throw error
         }
-        Log.write(.info, "\(what) \(result.versions.count) versions\(result.repaired.isEmpty ? "" : ", repaired \(result.repaired.count)"), with \(result.problems.count) problems: \(transport.description)\(Log.duration(since: began)).")
+        Log.write(
+            .info,
+            "\(what) \(result.versions.count) versions\(result.repaired.isEmpty ? "" : ", repaired \(result.repaired.count)"), with "
+                + "\(result.problems.count) problems: \(transport.description)\(Log.duration(since: began))."
+        )
         for problem in result.problems { Log.write(.warning, problem.error.message) }
         return result
     }
@@ -204,7 +212,9 @@ final class ExchangeGate: HostCallMark, @unchecked Sendable {
         try lock.withLock {
             while let owner, !isClosed {
                 guard pthread_equal(owner, pthread_self()) == 0 else {
-                    throw StoreError(.busy, "\(what) is not possible from within a callback of the same exchange. Do it after the running call has returned.")
+                    throw StoreError(
+                        .busy,
+                        "\(what) is not possible from within a callback of the same exchange. Do it after the running call has returned.")
                 }
                 freed.wait(lock)
             }

@@ -166,7 +166,9 @@ public struct ExchangeFiles: Sendable {
         self.name = name; self.version = version; self.changes = changes
     }
     /// With a changes file that is in memory as a whole.
-    public init(name: String, version: [UInt8], changes: [UInt8]) { self.init(name: name, version: version, changes: OutgoingFile(changes)) }
+    public init(name: String, version: [UInt8], changes: [UInt8]) {
+        self.init(name: name, version: version, changes: OutgoingFile(changes))
+    }
 }
 
 /// Sizes that exchanges keep to.

@@ -9,7 +9,8 @@ enum FolderFiles {
         case EACCES, EPERM: code = .permission; advice = "Give this user access to it."
         case EROFS: code = .readOnly; advice = "The file system is mounted read-only: mount it for writing, or give another folder."
         case ENOSPC, EDQUOT, EFBIG: code = .noSpace; advice = "Make room and run it again."
-        case EMFILE, ENFILE: code = .tooManyFiles; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
+        case EMFILE, ENFILE:
+            code = .tooManyFiles; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
         case ENOMEM: code = .outOfMemory; advice = "The system is short of memory: free some, and run it again."
         case ENOTDIR: code = .notADirectory; advice = "A file is in the place of a folder: move it away, or give another path."
         case ENAMETOOLONG: code = .invalidArgument; advice = "Give a shorter path."
@@ -37,7 +38,9 @@ enum FolderFiles {
     /// The error for a call that failed at a folder, which may be one that is none.
     static func error(_ error: Errno, _ doing: String, _ folder: Folder) -> StoreError {
         guard error.code == ELOOP else { return self.error(error.code, doing, folder.path) }
-        return StoreError(.notADirectory, "\(doing) \(folder.path) failed: it is a symbolic link, which is not followed here. Put a folder in its place.", path: folder.path)
+        return StoreError(
+            .notADirectory, "\(doing) \(folder.path) failed: it is a symbolic link, which is not followed here. Put a folder in its place.",
+            path: folder.path)
     }
 
     /// Makes the last component of the path; no error when it is there, and is a directory.
@@ -100,7 +103,8 @@ enum FolderFiles {
     static func fetch(_ place: Place, check: @escaping () throws -> Void) throws -> FetchedFile {
         switch try open(place, limit: ExchangeLimits.fileSize) {
         case .failed(let fetched): fetched
-        case .open(let file): file.size > ExchangeLimits.wholeFileSize ? .pieces(FolderFileReader(file, check: check)) : try file.read(check)
+        case .open(let file):
+            file.size > ExchangeLimits.wholeFileSize ? .pieces(FolderFileReader(file, check: check)) : try file.read(check)
         }
     }
 
@@ -133,7 +137,11 @@ enum FolderFiles {
             let failure = self.error(error.code, "Opening the file", path)
             switch error.code {
             case ENOENT: return .failed(.missing)
-            case ELOOP: return .failed(.unreadable(StoreError(.foreignFile, "\(path) is a symbolic link, which is not followed. Put the file itself there.", path: path)))
+            case ELOOP:
+                return .failed(
+                    .unreadable(
+                        StoreError(
+                            .foreignFile, "\(path) is a symbolic link, which is not followed. Put the file itself there.", path: path)))
             case EMFILE, ENFILE, ENOMEM: throw failure
             default: return .failed(.unreadable(failure))
             }
@@ -142,10 +150,13 @@ enum FolderFiles {
         var status = stat()
         guard fstat(opened.descriptor, &status) == 0 else { return .failed(.unreadable(error(errno, "Looking at the file", path))) }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            return .failed(.unreadable(StoreError(.foreignFile, "\(path) is not a file. Move it away: only files of this exchange belong there.", path: path)))
+            return .failed(
+                .unreadable(
+                    StoreError(.foreignFile, "\(path) is not a file. Move it away: only files of this exchange belong there.", path: path)))
         }
         guard let size = Int(exactly: status.st_size), size <= limit else {
-            return .failed(.unreadable(StoreError(.tooLarge, "\(path) has \(status.st_size) bytes; at most \(limit) are read.", path: path)))
+            return .failed(
+                .unreadable(StoreError(.tooLarge, "\(path) has \(status.st_size) bytes; at most \(limit) are read.", path: path)))
         }
         file.size = size
         return .open(file)
@@ -191,7 +202,11 @@ enum FolderFiles {
     static func publish(_ file: Place, as final: Place) throws {
         do throws(Errno) { return try file.rename(to: final) } catch {
             if error.code == EPERM, (try? final.status()) != nil {
-                throw StoreError(.foreignFile, "\(final) cannot be written: something of another user is in its place, which only they may replace there. Let them remove it, or take the sticky bit from the folder (chmod -t), and send again.", path: final.path, systemCode: error.code)
+                throw StoreError(
+                    .foreignFile,
+                    "\(final) cannot be written: something of another user is in its place, which only they may replace there. "
+                        + "Let them remove it, or take the sticky bit from the folder (chmod -t), and send again.",
+                    path: final.path, systemCode: error.code)
             }
             guard error.code == EISDIR else { throw self.error(error.code, "Putting in place the file", final.path) }
         }
@@ -199,7 +214,9 @@ enum FolderFiles {
             try final.rmdir()
             try file.rename(to: final)
         } catch {
-            throw StoreError(.foreignFile, "\(final) cannot be written: a directory with something in it is in its place. Move it away, and send again.", path: final.path)
+            throw StoreError(
+                .foreignFile, "\(final) cannot be written: a directory with something in it is in its place. Move it away, and send again.",
+                path: final.path)
         }
     }
 

@@ -26,14 +26,24 @@ struct FolderListing {
         var withChanges: [VersionID] = [], listing = ExchangeListing(versions: [])
         try FolderFiles.forEachName(in: changes) { name in
             try control.step()
-            if let id = VersionID(validating: name) { withChanges.append(id) } else { listing.addForeign(String(decoding: name, as: UTF8.self), .changes) }
+            if let id = VersionID(validating: name) {
+                withChanges.append(id)
+            } else {
+                listing.addForeign(String(decoding: name, as: UTF8.self), .changes)
+            }
         }
         try FolderFiles.forEachName(in: versions) { name in
             try control.step()
-            if let id = VersionID(validating: name) { listing.versions.append(id) } else { listing.addForeign(String(decoding: name, as: UTF8.self), .versions) }
+            if let id = VersionID(validating: name) {
+                listing.versions.append(id)
+            } else {
+                listing.addForeign(String(decoding: name, as: UTF8.self), .versions)
+            }
         }
         try listing.setApart(withChanges, control)
-        if let before, isSettled(before.0), isSettled(before.1), llvs_shim_is_local(versions.path) == 1, llvs_shim_is_local(changes.path) == 1 {
+        if let before, isSettled(before.0), isSettled(before.1), llvs_shim_is_local(versions.path) == 1,
+            llvs_shim_is_local(changes.path) == 1
+        {
             marks += 1
             listing.mark = marks
             known = (listing, before.0, before.1)

@@ -38,7 +38,8 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     /// - Throws: `.notFound` when the folder is not there and may not be or cannot be made, `.notADirectory`, `.permission`.
     public init(path: String, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "The path of an exchange folder is empty or holds a NUL. Give the path of a folder.", path: path)
+            throw StoreError(
+                .invalidArgument, "The path of an exchange folder is empty or holds a NUL. Give the path of a folder.", path: path)
         }
         var path = path
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
@@ -51,10 +52,17 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         snapshots = folder.folder("snapshots")
         isDurable = options.durability == .full
         if let store = options.store, FolderTransport.isIn(store, path) {
-            throw StoreError(.invalidArgument, "The folder \(path) is the directory of the store itself, or lies in it, and cannot be the place of its exchange. Give a folder beside it.", path: path)
+            throw StoreError(
+                .invalidArgument,
+                "The folder \(path) is the directory of the store itself, or lies in it, and cannot be the place of its exchange. "
+                    + "Give a folder beside it.",
+                path: path)
         }
         if try !FolderFiles.isDirectory(path) {
-            guard options.create else { throw StoreError(.notFound, "The exchange folder \(path) is not there; check the path, and that its drive is connected.", path: path) }
+            guard options.create else {
+                throw StoreError(
+                    .notFound, "The exchange folder \(path) is not there; check the path, and that its drive is connected.", path: path)
+            }
             try FolderFiles.makeDirectory(path)
         }
     }
@@ -110,7 +118,8 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         }
         for (i, file) in files.enumerated() {
             guard VersionID(validating: file.name) != nil else {
-                throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
+                throw StoreError(
+                    .invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
             }
             let check = { try control.check(.sending, i, of: files.count, doing: "Sending to \(self.description)") }
             try check()
@@ -136,7 +145,9 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         staged = []
         lock.withLock {
             for (i, file) in files.enumerated() {
-                guard let id = VersionID(validating: file.name), let changes = states[2 * i], let version = states[2 * i + 1] else { continue }
+                guard let id = VersionID(validating: file.name), let changes = states[2 * i], let version = states[2 * i + 1] else {
+                    continue
+                }
                 whole[id] = WholeFiles(version: version, changes: changes)
             }
         }
@@ -166,7 +177,9 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
                 if i % 256 == 0 { try control.check(.verifying, i, of: names.count, doing: "Looking at \(description)") }
                 guard let id = VersionID(validating: name) else { continue }
                 let known = whole[id]
-                if let v = isWhole(versions.place(name), known?.version, .version), let c = isWhole(changes.place(name), known?.changes, .changes) {
+                if let v = isWhole(versions.place(name), known?.version, .version),
+                    let c = isWhole(changes.place(name), known?.changes, .changes)
+                {
                     if known == nil || known?.version != v.state || known?.changes != c.state {
                         whole[id] = WholeFiles(version: v.state, changes: c.state)
                         changed.append(ChangedFiles(name: name, versionSize: v.size, changesSize: c.size))
@@ -204,7 +217,9 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
     /// What is wrong when a link is in the place of a folder.
     private func linked(_ folder: Folder) -> StoreError? {
-        do throws(Errno) { _ = try folder.held() } catch { if error.code == ELOOP { return FolderFiles.error(error, "Using the folder", folder) } }
+        do throws(Errno) { _ = try folder.held() } catch {
+            if error.code == ELOOP { return FolderFiles.error(error, "Using the folder", folder) }
+        }
         return nil
     }
     public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
@@ -240,7 +255,8 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             try control.step(0)
             guard let status = try? snapshots.place(name).status() else { continue }
             if status.isDirectory {
-                for inner in try FolderFiles.names(in: snapshots.folder(name), control) where SnapshotLimits.isFileName("\(name)/\(inner)") {
+                for inner in try FolderFiles.names(in: snapshots.folder(name), control) where SnapshotLimits.isFileName("\(name)/\(inner)")
+                {
                     try control.step(0)
                     names.append("\(name)/\(inner)")
                 }

@@ -16,7 +16,9 @@ enum ForeignNames {
 
     /// "NAME (2)"
     private static func isNumberedCopy(_ name: [UInt8]) -> Bool {
-        guard name.last == UInt8(ascii: ")"), let open = name.lastIndex(of: UInt8(ascii: "(")), open > 1, name[open - 1] == UInt8(ascii: " ") else { return false }
+        guard name.last == UInt8(ascii: ")"), let open = name.lastIndex(of: UInt8(ascii: "(")), open > 1,
+            name[open - 1] == UInt8(ascii: " ")
+        else { return false }
         let number = name[(open + 1)..<(name.count - 1)]
         return !number.isEmpty && number.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
     }

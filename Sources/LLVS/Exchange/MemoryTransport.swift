@@ -16,7 +16,9 @@ public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
     public var description: String { "the area \"\(name)\" in memory" }
 
     public func list(_ control: OperationControl) throws -> ExchangeListing {
-        area.lock.withLock { ExchangeListing(versions: Array(area.versions.keys), changesOnly: area.changes.keys.filter { area.versions[$0] == nil }) }
+        area.lock.withLock {
+            ExchangeListing(versions: Array(area.versions.keys), changesOnly: area.changes.keys.filter { area.versions[$0] == nil })
+        }
     }
     public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         area.lock.withLock { Area.take(names, from: area.versions) }

@@ -44,14 +44,23 @@ struct Retrieval {
         // What was taken after all is whole there: it was only on its way the time before.
         defer { memory.broken.subtract(result.versions); memory.taken.formUnion(result.versions) }
         let wanted = try sortOut(listing, damaged)
-        Log.write(.debug, "\(what): \(listing.versions.count) versions listed there, \(wanted.count) to fetch, \(listing.foreign.count) foreign files.")
+        Log.write(
+            .debug,
+            "\(what): \(listing.versions.count) versions listed there, \(wanted.count) to fetch, \(listing.foreign.count) foreign files.")
         if !wanted.isEmpty {
             try fetchVersions(wanted)
             Log.write(.debug, "\(what): \(versions.count) version files fetched, \(result.problems.count) problems.")
             try addInOrder(try ordered())
         }
         if furtherProblems > 0 {
-            tell(ExchangeProblem(name: "", error: StoreError(.foreignFile, "\(furtherProblems) further versions in \(transport.description) could not be taken either. Mend what is told of the others, and retrieve again.")), always: true)
+            tell(
+                ExchangeProblem(
+                    name: "",
+                    error: StoreError(
+                        .foreignFile,
+                        "\(furtherProblems) further versions in \(transport.description) could not be taken either. "
+                            + "Mend what is told of the others, and retrieve again."
+                    )), always: true)
         }
         result.problems = ExchangeProblem.inOrder(result.problems)
         memory.receivedMark = result.problems.isEmpty ? listing.mark : nil
@@ -93,11 +102,17 @@ struct Retrieval {
         var told: Set<String> = []
         for foreign in listing.foreign where told.insert(foreign.name).inserted {
             tell(ExchangeProblem(name: foreign.name, error: StoreError(
-                .foreignFile, "\"\(foreign.name)\" in \(foreign.folder) of \(transport.description) is no version id. It was left alone; move it away, since other programs may take it for a version.", path: foreign.name)))
+                        .foreignFile,
+                        "\"\(foreign.name)\" in \(foreign.folder) of \(transport.description) is no version id. It was left alone; "
+                            + "move it away, since other programs may take it for a version.",
+                        path: foreign.name)))
         }
         if listing.furtherForeign > 0 {
             tell(ExchangeProblem(name: "", error: StoreError(
-                .foreignFile, "\(listing.furtherForeign) further names in \(transport.description) are no version ids. They were left alone; move away what is none of this exchange.")), always: true)
+                        .foreignFile,
+                        "\(listing.furtherForeign) further names in \(transport.description) are no version ids. They were left alone; "
+                            + "move away what is none of this exchange."
+                    )), always: true)
         }
         let paced = control.paced(.listing, doing: what)
         var wanted: Set<VersionID> = []
@@ -113,7 +128,10 @@ struct Retrieval {
             guard result.problems.count < ExchangeLimits.problemCount else { furtherProblems += 1; continue }
             guard waiting.insert(id).inserted else { continue }
             tell(ExchangeProblem(name: id.description, error: StoreError(
-                .missingVersion, "The version \(id) has its changes in \(transport.description), but no version file: it is still on its way, or its sender was interrupted. It is taken once the version file is there.", versionID: id.description)))
+                        .missingVersion,
+                        "The version \(id) has its changes in \(transport.description), but no version file: "
+                            + "it is still on its way, or its sender was interrupted. It is taken once the version file is there.",
+                        versionID: id.description)))
         }
         return try Array(wanted).sorted(by: <, looking: paced.look)
     }
@@ -125,7 +143,8 @@ struct Retrieval {
         while next < wanted.count {
             try control.check(.receiving, 0, of: wanted.count, doing: what)
             let ids = wanted[next..<min(next + ExchangeLimits.batchCount, wanted.count)]
-            let files = try transport.fetched(ids.map(\.description), of: "version files", transport.fetchVersions, control.within(.receiving, 0, of: wanted.count))
+            let files = try transport.fetched(
+                ids.map(\.description), of: "version files", transport.fetchVersions, control.within(.receiving, 0, of: wanted.count))
             for (id, file) in zip(ids, files) {
                 guard let version = try read(id, file) else { continue }
                 versions[id] = version
@@ -142,7 +161,12 @@ struct Retrieval {
     private mutating func read(_ id: VersionID, _ file: FetchedFile) throws -> Version? {
         switch file {
         case .missing:
-            problem(id, StoreError(.missingVersion, "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.", versionID: id.description))
+            problem(
+                id,
+                StoreError(
+                    .missingVersion,
+                    "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.",
+                    versionID: id.description))
         case .unreadable(let error): try unreadable(id, error)
         case .data, .pieces:
             guard let found = try decode(id, file, { try InterchangeDecoder.versionFile($0, name: id) }) else { return nil }
@@ -210,14 +234,20 @@ struct Retrieval {
             while end < order.count, ids.count < ExchangeLimits.batchCount {
                 try paced.step(0)
                 let id = order[end]
-                if let missing = try missingPredecessor(of: id, done, promised) { holdBack(id, missing) } else { ids.append(id); promised.insert(id) }
+                if let missing = try missingPredecessor(of: id, done, promised) {
+                    holdBack(id, missing)
+                } else {
+                    ids.append(id); promised.insert(id)
+                }
                 end += 1
             }
             var fetched = 0
             while fetched < ids.count {
                 try control.check(.receiving, next, of: order.count, doing: what)
                 let names = ids[fetched...]
-                let files = try transport.fetched(names.map(\.description), of: "changes files", transport.fetchChanges, control.within(.receiving, next, of: order.count))
+                let files = try transport.fetched(
+                    names.map(\.description), of: "changes files", transport.fetchChanges, control.within(.receiving, next, of: order.count)
+                )
                 try add(Array(zip(names, files)), &done)
                 fetched += files.count
                 next += files.count
@@ -229,7 +259,12 @@ struct Retrieval {
 
     private mutating func holdBack(_ id: VersionID, _ missing: VersionID) {
         let reason = failed.contains(missing) || versions[missing] != nil ? "cannot be added itself" : "is neither here nor there yet"
-        problem(id, StoreError(.missingPredecessor, "The version \(id) waits for its predecessor \(missing), which \(reason). It is taken once that can be.", versionID: missing.description))
+        problem(
+            id,
+            StoreError(
+                .missingPredecessor,
+                "The version \(id) waits for its predecessor \(missing), which \(reason). It is taken once that can be.",
+                versionID: missing.description))
     }
 
     private func missingPredecessor(of id: VersionID, _ done: Set<VersionID>, _ promised: Set<VersionID> = []) throws -> VersionID? {
@@ -262,7 +297,9 @@ struct Retrieval {
     private mutating func add(_ batch: [Store.ReceivedVersion], _ done: inout Set<VersionID>) throws {
         guard !batch.isEmpty else { return }
         Log.write(.debug, "\(what): adding the next \(batch.count) of \(versions.count) versions.")
-        for (received, addition) in zip(batch, try store.add(batch, isVerifying: verifyKnown, control.within(.adding, result.versions.count, of: versions.count))) {
+        for (received, addition) in zip(
+            batch, try store.add(batch, isVerifying: verifyKnown, control.within(.adding, result.versions.count, of: versions.count)))
+        {
             let id = received.version.id
             switch addition {
             // The empty root is the same everywhere, and no news to anybody.
@@ -271,7 +308,9 @@ struct Retrieval {
             case .alreadyPresent: break
             case .problem(let error):
                 done.remove(id)
-                if error.code == .missingPredecessor, let missing = error.versionID.flatMap({ VersionID(validating: $0) }) { holdBack(id, missing) }
+                if error.code == .missingPredecessor, let missing = error.versionID.flatMap({ VersionID(validating: $0) }) {
+                    holdBack(id, missing)
+                }
                 else { problem(id, error) }
                 // Who has the genuine one writes it anew.
                 if error.code == .contentMismatch { memory.broken.insert(id) }
@@ -283,7 +322,13 @@ struct Retrieval {
         guard var version = versions[id] else { return nil }
         switch file {
         case .missing:
-            problem(id, StoreError(.missingChanges, "The version \(id) is in \(transport.description) without its changes: they are still on their way, or were lost. It is taken once they are there; whoever has the version writes them anew.", versionID: id.description))
+            problem(
+                id,
+                StoreError(
+                    .missingChanges,
+                    "The version \(id) is in \(transport.description) without its changes: they are still on their way, or were lost. "
+                        + "It is taken once they are there; whoever has the version writes them anew.",
+                    versionID: id.description))
             memory.broken.insert(id)
             return nil
         case .unreadable(let error):
@@ -298,8 +343,17 @@ struct Retrieval {
             version = whole
         }
         version.valueDataSize = InterchangeOrder.valueDataSize(changes)
-        if let digest = digests.removeValue(forKey: id), !Bytes.equal(digest, InterchangeEncoder.hex(changes.withBorrowed { store.identityDigest(version, $0) })) {
-            problem(id, StoreError(.damaged, "The files of the version \(id) in \(transport.description) are damaged: together they do not have the digest that versions/\(id) tells. Nothing of it was taken. Remove both, and a store that has the version writes them anew.", versionID: id.description, path: "versions/\(id)"))
+        if let digest = digests.removeValue(forKey: id),
+            !Bytes.equal(digest, InterchangeEncoder.hex(changes.withBorrowed { store.identityDigest(version, $0) }))
+        {
+            problem(
+                id,
+                StoreError(
+                    .damaged,
+                    "The files of the version \(id) in \(transport.description) are damaged: "
+                        + "together they do not have the digest that versions/\(id) tells. Nothing of it was taken. "
+                        + "Remove both, and a store that has the version writes them anew.",
+                    versionID: id.description, path: "versions/\(id)"))
             memory.broken.insert(id)
             return nil
         }
@@ -364,10 +418,16 @@ extension StoreError {
 
 extension ExchangeTransport {
     /// Fetches, and holds the answer's length against the question's.
-    func fetched(_ names: [String], of kind: String, _ fetch: ([String], OperationControl) throws -> [FetchedFile], _ control: OperationControl) throws -> [FetchedFile] {
+    func fetched(
+        _ names: [String], of kind: String, _ fetch: ([String], OperationControl) throws -> [FetchedFile], _ control: OperationControl
+    ) throws -> [FetchedFile] {
         let files = try fetch(names, control)
         guard !files.isEmpty, files.count <= names.count else {
-            throw StoreError(.transport, "\(description) was asked for \(names.count) \(kind) and answered with \(files.count). Mend the transport: it answers at least one and at most as many as were asked for.")
+            throw StoreError(
+                .transport,
+                "\(description) was asked for \(names.count) \(kind) and answered with \(files.count). Mend the transport: "
+                    + "it answers at least one and at most as many as were asked for."
+            )
         }
         return files
     }

@@ -22,7 +22,11 @@ struct Sending {
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.listToSend(control)
         let missing = try select(listing)
-        Log.write(.debug, "\(what): \(listing.versions.count) versions listed there, \(missing.count) to send, \(memory.broken.count) of them known to be broken there.")
+        Log.write(
+            .debug,
+            "\(what): \(listing.versions.count) versions listed there, \(missing.count) to send, \(memory.broken.count) of them known to "
+                + "be broken there."
+        )
         try send(missing)
         memory.broken.subtract(result.versions)
         memory.oldForm.subtract(result.versions)
@@ -87,10 +91,18 @@ struct Sending {
 
     /// Whether the place takes the id for its twin's: then a file of this one would replace that of the other.
     private mutating func isTakenForItsTwin(_ id: VersionID) throws -> Bool {
-        let found = try transport.fetched([id.description], of: "version files", transport.fetchVersions, control.within(.sending, result.versions.count, of: total)).first
+        let found = try transport.fetched(
+            [id.description], of: "version files", transport.fetchVersions, control.within(.sending, result.versions.count, of: total)
+        ).first
         guard let found, let other = try read(found, { try InterchangeDecoder.versionOfAnyName($0, file: "versions/\(id)").id }),
               other != id, other.folded == id.folded else { return false }
-        problem(id, StoreError(.invalidVersionID, "The version \(id) was not sent to \(transport.description), which holds \(other) and cannot hold both, since the two ids differ by case only. Use another place for one of the two.", versionID: id.description))
+        problem(
+            id,
+            StoreError(
+                .invalidVersionID,
+                "The version \(id) was not sent to \(transport.description), which holds \(other) and cannot hold both, since the two ids "
+                    + "differ by case only. Use another place for one of the two.",
+                versionID: id.description))
         return true
     }
 
@@ -124,10 +136,12 @@ struct Sending {
             let control = control.within(.verifying, 0, of: ids.count)
             let versions = try transport.fetched(names, of: "version files", transport.fetchVersions, control)
             // Read at once: what comes in pieces cannot be read later.
-            let asked = Array(zip(ids, try zip(ids, versions).map { id, file in try read(file) { try InterchangeDecoder.versionFile($0, name: id) } }))
+            let asked = Array(
+                zip(ids, try zip(ids, versions).map { id, file in try read(file) { try InterchangeDecoder.versionFile($0, name: id) } }))
             var next = 0
             while next < asked.count {
-                let changes = try transport.fetched(asked[next...].map { $0.0.description }, of: "changes files", transport.fetchChanges, control)
+                let changes = try transport.fetched(
+                    asked[next...].map { $0.0.description }, of: "changes files", transport.fetchChanges, control)
                 for ((id, version), file) in zip(asked[next...], changes) {
                     if try !isGenuine(id, version, file) { memory.broken.insert(id) }
                     memory.unread.remove(id)
@@ -150,7 +164,9 @@ struct Sending {
 
     /// What a file there says; nil when it cannot be read or understood.
     private func read<R>(_ file: FetchedFile, _ read: (InterchangeDecoder.Document) throws -> R) throws -> R? {
-        guard let document = file.document(checking: { [control, what] in try control.check(.verifying, 0, of: 0, doing: what) }) else { return nil }
+        guard let document = file.document(checking: { [control, what] in try control.check(.verifying, 0, of: 0, doing: what) }) else {
+            return nil
+        }
         do { return try read(document) } catch let failure as PieceFailure {
             guard failure.isOfFile else { throw failure.error }
         } catch {
@@ -162,9 +178,15 @@ struct Sending {
 
     /// Whether files can be taken for the version by a store that lacks it. Of an id that says nothing they may be another version.
     private func isGenuine(_ id: VersionID, _ file: InterchangeDecoder.VersionFile?, _ changes: FetchedFile) throws -> Bool {
-        guard var version = file?.version, let changes = try read(changes, { try InterchangeDecoder.changes($0, of: id) }) else { return false }
+        guard var version = file?.version, let changes = try read(changes, { try InterchangeDecoder.changes($0, of: id) }) else {
+            return false
+        }
         version.valueDataSize = InterchangeOrder.valueDataSize(changes)
-        if let digest = file?.digest, !Bytes.equal(digest, InterchangeEncoder.hex(changes.withBorrowed { store.identityDigest(version, $0) })) { return false }
+        if let digest = file?.digest,
+            !Bytes.equal(digest, InterchangeEncoder.hex(changes.withBorrowed { store.identityDigest(version, $0) }))
+        {
+            return false
+        }
         return try store.isGenuine(Store.ReceivedVersion(version: version, changes: changes))
     }
 
@@ -212,7 +234,9 @@ struct Sending {
 
     private mutating func flush(_ batch: inout [ExchangeFiles], _ ids: inout [VersionID]) throws {
         guard !batch.isEmpty else { return }
-        do { try transport.send(batch, control.within(.sending, result.versions.count, of: total)) } catch let error as StoreError where error.code == .foreignFile {
+        do { try transport.send(batch, control.within(.sending, result.versions.count, of: total)) } catch let error as StoreError
+            where error.code == .foreignFile
+        {
             // One of them has no room; nobody has said which.
             if ids.count == 1 { problem(ids[0], error) } else {
                 for (files, id) in zip(batch, ids) where try !isHeldBack(id) { try sendAlone(files, id) }
@@ -232,14 +256,23 @@ struct Sending {
             guard change.hasData, let reason = try memory.unportable.reason(change.id, in: store, paced) else { return }
             let value = ValueID(unchecked: change.id)
             result.problems.append(ExchangeProblem(name: id.description, error: StoreError(
-                .unportableID, "The value id \"\(value)\" of the version \(id) is one that another implementation cannot hold: \(reason). It was sent to \(transport.description) all the same. Where others share that place, use another id.", valueID: value, versionID: id.description)))
+                        .unportableID,
+                        "The value id \"\(value)\" of the version \(id) is one that another implementation cannot hold: \(reason). "
+                            + "It was sent to \(transport.description) all the same. Where others share that place, use another id.",
+                        valueID: value, versionID: id.description)))
         }
     }
 
     /// Whether a predecessor could not be sent: then this is a problem as well.
     private mutating func isHeldBack(_ version: Version) -> Bool {
         guard let held = version.predecessors.first(where: failed.contains) else { return false }
-        problem(version.id, StoreError(.missingPredecessor, "The version \(version.id) was not sent to \(transport.description), since its predecessor \(held) could not be. It is sent once that can be.", versionID: held.description))
+        problem(
+            version.id,
+            StoreError(
+                .missingPredecessor,
+                "The version \(version.id) was not sent to \(transport.description), since its predecessor \(held) could not be. "
+                    + "It is sent once that can be.",
+                versionID: held.description))
         return true
     }
     private mutating func isHeldBack(_ id: VersionID) throws -> Bool {
@@ -271,7 +304,11 @@ struct Sending {
                 digest = recorded.withBorrowed { store.identityDigest(version, $0) }
             }
             guard changes.size <= ExchangeLimits.fileSize else {
-                throw StoreError(.tooLarge, "The version \(id) cannot be sent to \(transport.description): its changes take more than \(ExchangeLimits.fileSize) bytes in one file. Save large values in several versions.", versionID: id.description)
+                throw StoreError(
+                    .tooLarge,
+                    "The version \(id) cannot be sent to \(transport.description): "
+                        + "its changes take more than \(ExchangeLimits.fileSize) bytes in one file. Save large values in several versions.",
+                    versionID: id.description)
             }
             return ExchangeFiles(name: id.description, version: InterchangeEncoder.version(version, digest: digest), changes: changes)
         } catch let error as StoreError where [.damaged, .tooLarge].contains(error.code) {

@@ -16,9 +16,13 @@ struct UnportableIDs {
         let text = String(decoding: id, as: UTF8.self)
         if id.contains(0) { return "it holds a NUL, which no file name can" }
         for word in ["LLVSSLASH", "LLVSCOLON"] where text.contains(word) { return "it holds \(word), by which file names say / or :" }
-        for part in ForeignFileNames.split(ForeignFileNames.escaped(text), 2).utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+        for part in ForeignFileNames.split(ForeignFileNames.escaped(text), 2).utf8.split(
+            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        {
             if part.count > 255 { return "it would take \(part.count) bytes in a file name, and 255 are the most" }
-            if part.elementsEqual(".".utf8) || part.elementsEqual("..".utf8) { return "a file name made of it would be \"\(String(decoding: part, as: UTF8.self))\"" }
+            if part.elementsEqual(".".utf8) || part.elementsEqual("..".utf8) {
+                return "a file name made of it would be \"\(String(decoding: part, as: UTF8.self))\""
+            }
         }
         return nil
     }

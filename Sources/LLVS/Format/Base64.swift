@@ -136,7 +136,9 @@ enum Base64 {
             shifted.withUnsafeBufferPointer { tables in
                 // Four bytes are stored for three, so the last group is left to the plain loop.
                 while i + 4 < whole {
-                    let word = tables[Int(text[i])] | tables[256 + Int(text[i + 1])] | tables[512 + Int(text[i + 2])] | tables[768 + Int(text[i + 3])]
+                    let word =
+                        tables[Int(text[i])] | tables[256 + Int(text[i + 1])] | tables[512 + Int(text[i + 2])]
+                        | tables[768 + Int(text[i + 3])]
                     bad |= word
                     raw.storeBytes(of: word.littleEndian, toByteOffset: o, as: UInt32.self)
                     i += 4; o += 3

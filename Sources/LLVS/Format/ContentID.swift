@@ -93,7 +93,8 @@ extension Version {
             : "an id of this form is computed from what the version holds, and this one holds something else"
         return StoreError(
             .contentMismatch,
-            "Version \(id) is not what its id says: \(why). Nothing of it was taken; the genuine one is, when it comes. Remove this one where it comes from.",
+            "Version \(id) is not what its id says: \(why). Nothing of it was taken; the genuine one is, when it comes. "
+                + "Remove this one where it comes from.",
             versionID: id.description)
     }
 }

@@ -89,7 +89,9 @@ struct InterchangeDecoder {
 
     private func check(_ version: Version, isNamed name: VersionID) throws {
         guard version.id == name else {
-            throw StoreError(.identifierMismatch, "\(file) holds the version \(version.id), not the one that its name says. Nothing of it was taken.", versionID: name.description, path: file)
+            throw StoreError(
+                .identifierMismatch, "\(file) holds the version \(version.id), not the one that its name says. Nothing of it was taken.",
+                versionID: name.description, path: file)
         }
     }
 
@@ -116,7 +118,8 @@ struct InterchangeDecoder {
         let digest = try string(&reader, atMost: InterchangeDecoder.digestSize, .damaged, "a digest")
         guard digest.count <= InterchangeDecoder.digestSize else {
             throw StoreError(
-                .damaged, "\(file) tells a digest of \(digest.count) digits, and one has \(InterchangeDecoder.digestSize). Nothing of it was taken.",
+                .damaged,
+                "\(file) tells a digest of \(digest.count) digits, and one has \(InterchangeDecoder.digestSize). Nothing of it was taken.",
                 path: file)
         }
         return digest
@@ -152,7 +155,11 @@ struct InterchangeDecoder {
             pairs.append((key, try metadataValue(&reader)))
             size += key.count + pairs[pairs.count - 1].value.count
             guard size <= Limits.metadataSize, pairs.count <= Limits.metadataKeys else {
-                throw StoreError(.invalidMetadata, "The metadata in \(file) cannot be kept: that of one version may hold \(Limits.metadataSize) bytes under \(Limits.metadataKeys) keys in all. Nothing of it was taken.", path: file)
+                throw StoreError(
+                    .invalidMetadata,
+                    "The metadata in \(file) cannot be kept: that of one version may hold \(Limits.metadataSize) bytes under "
+                        + "\(Limits.metadataKeys) keys in all. Nothing of it was taken.",
+                    path: file)
             }
         }
         do { return try Metadata(pairs) { try look?() } } catch let error as StoreError {
@@ -169,7 +176,11 @@ struct InterchangeDecoder {
     private func text(_ reader: inout JSONReader, atMost limit: Int, _ code: StoreError.Code, _ what: String) throws -> JSONReader.Text {
         // A character may be written in six bytes: \u00e9.
         do { return try reader.text(atMost: 6 * limit) } catch let failure as JSONReader.TooLong {
-            throw StoreError(code, "\(file) holds \(what) of more than \(limit) bytes, in the string at byte \(failure.start); more are not allowed. Nothing of it was taken.", path: file)
+            throw StoreError(
+                code,
+                "\(file) holds \(what) of more than \(limit) bytes, in the string at byte \(failure.start); more are not allowed. "
+                    + "Nothing of it was taken.",
+                path: file)
         }
     }
 
@@ -177,7 +188,11 @@ struct InterchangeDecoder {
         var data: [UInt8]?
         try reader.beginObject()
         while let member = try reader.nextMember() {
-            if try reader.equals(member, "data") { data = try base64(&reader, atMost: Limits.metadataSize, of: "a metadata value") } else { try reader.skip() }
+            if try reader.equals(member, "data") {
+                data = try base64(&reader, atMost: Limits.metadataSize, of: "a metadata value")
+            } else {
+                try reader.skip()
+            }
         }
         guard let data else { throw reader.failure("a metadata value has no \"data\"") }
         return data
@@ -194,7 +209,9 @@ struct InterchangeDecoder {
             try reader.beginArray()
             while try reader.nextElement() {
                 guard changes.count < Limits.changesPerVersion else {
-                    throw StoreError(.tooLarge, "\(decoder.file) holds more than \(Limits.changesPerVersion) changes; one version can record no more.", versionID: version.description, path: decoder.file)
+                    throw StoreError(
+                        .tooLarge, "\(decoder.file) holds more than \(Limits.changesPerVersion) changes; one version can record no more.",
+                        versionID: version.description, path: decoder.file)
                 }
                 try Memory.grow(&changes, "Reading \(decoder.file)")
                 changes.append(try decoder.change(&reader))
@@ -255,7 +272,11 @@ struct InterchangeDecoder {
         let bytes = try reader.string(text)
         guard let id = bytes.withUnsafeBytes({ VersionID(validating: $0) }) else {
             let shown = String(decoding: bytes.prefix(140), as: UTF8.self)
-            throw StoreError(.invalidVersionID, "\(file) names \"\(shown)\", which cannot be a version id: those are 1 to \(Limits.versionIDSize) of the characters A-Z, a-z, 0-9, _ and -.", versionID: shown, path: file)
+            throw StoreError(
+                .invalidVersionID,
+                "\(file) names \"\(shown)\", which cannot be a version id: those are 1 to \(Limits.versionIDSize) of the characters A-Z, "
+                    + "a-z, 0-9, _ and -.",
+                versionID: shown, path: file)
         }
         return id
     }
@@ -272,9 +293,16 @@ struct InterchangeDecoder {
         do {
             let (data, start) = try reader.base64(atMost: limit)
             if let data { return data }
-            throw StoreError(.invalidBase64, "\(file) holds data that is not base64, in the string at byte \(start). Nothing of it was taken; whoever has the version can write the file anew.", path: file)
+            throw StoreError(
+                .invalidBase64,
+                "\(file) holds data that is not base64, in the string at byte \(start). Nothing of it was taken; "
+                    + "whoever has the version can write the file anew.",
+                path: file)
         } catch let failure as JSONReader.TooLong {
-            throw StoreError(.tooLarge, "\(file) holds \(what) of more than \(limit) bytes, in the string at byte \(failure.start); more are not allowed.", path: file)
+            throw StoreError(
+                .tooLarge,
+                "\(file) holds \(what) of more than \(limit) bytes, in the string at byte \(failure.start); more are not allowed.",
+                path: file)
         }
     }
 
@@ -282,7 +310,8 @@ struct InterchangeDecoder {
     /// - Throws: `StoreError` for what is wrong with the document, `PieceFailure` for what its reader throws.
     func reading<R>(_ document: Document, _ body: (inout JSONReader) throws -> R) throws -> R {
         guard document.size > 0 else {
-            throw StoreError(.cutShort, "\(file) is empty: it is still on its way, or was cut short. It is read again by the next exchange.", path: file)
+            throw StoreError(
+                .cutShort, "\(file) is empty: it is still on its way, or was cut short. It is read again by the next exchange.", path: file)
         }
         do {
             switch document {
@@ -305,7 +334,11 @@ struct InterchangeDecoder {
             case .syntax: (.invalidJSON, "It was damaged, or never was right.")
             case .end: (.cutShort, "It is still on its way, or was cut short.")
             }
-            throw StoreError(code, "\(file) cannot be read: \(failure.message), at byte \(failure.position)\(size). \(why) It is read again by the next exchange.", path: file)
+            throw StoreError(
+                code,
+                "\(file) cannot be read: \(failure.message), at byte \(failure.position)\(size). "
+                    + "\(why) It is read again by the next exchange.",
+                path: file)
         }
     }
 

@@ -76,7 +76,9 @@ enum InterchangeEncoder {
     }
 
     /// `flush` is called now and then, and may take what there is.
-    static func append(_ change: BorrowedChange, _ isFirst: inout Bool, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void) rethrows {
+    static func append(_ change: BorrowedChange, _ isFirst: inout Bool, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void)
+        rethrows
+    {
         if !isFirst { append(",", to: &out) }
         isFirst = false
         switch change.kind {

@@ -8,7 +8,9 @@ enum JSONNumber {
         text.withUTF8 { digits in
             let e = digits.firstIndex(of: UInt8(ascii: "e")) ?? digits.count
             var mantissa = digits[..<e]
-            if mantissa.count > 2, mantissa[e - 1] == UInt8(ascii: "0"), mantissa[e - 2] == UInt8(ascii: ".") { mantissa = mantissa.dropLast(2) }
+            if mantissa.count > 2, mantissa[e - 1] == UInt8(ascii: "0"), mantissa[e - 2] == UInt8(ascii: ".") {
+                mantissa = mantissa.dropLast(2)
+            }
             out.append(contentsOf: mantissa)
             guard e < digits.count else { return }
             out.append(UInt8(ascii: "e"))
@@ -89,7 +91,9 @@ enum JSONNumber {
         let value = Double(digits) / powersOfTen[decimals]
         return negative ? -value : value
     }
-    private static let powersOfTen: [Double] = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18]
+    private static let powersOfTen: [Double] = [
+        1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    ]
 
     /// A whole number of 0 or more, exactly (`135`, `135.0`); nil for all else.
     static func unsigned(_ text: UnsafeRawBufferPointer) -> UInt64? {

@@ -186,7 +186,8 @@ struct JSONReader {
         while true {
             var end = position
             while end < bytes.count, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\"), bytes[end] >= 0x20 { end += 1 }
-            // The string may be all that is left of the document; a few bytes more, so that what is rounded here does not make for another step.
+            // The string may be all that is left of the document; a few bytes more, so that what is rounded here does not make for another
+            // step.
             let room = (end - position) / 4 * 3 + 3, whole = min(limit, data.count + room + (window?.left ?? 0) / 4 * 3) + 64
             try Memory.grow(&data, by: room, towards: whole, "Reading a value in base64")
             guard decoder.append(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), to: &data) else { return (nil, start) }
@@ -204,7 +205,8 @@ struct JSONReader {
                 while try bytes.count - position < 12 && more() {}
                 position += 1
                 guard let scalar = JSONString.escape(bytes, at: &position) else {
-                    throw bytes[position...].contains(UInt8(ascii: "\"")) ? failure("a string has an invalid escape") : failure("a string has no end", .end)
+                    throw bytes[position...].contains(UInt8(ascii: "\""))
+                        ? failure("a string has an invalid escape") : failure("a string has no end", .end)
                 }
                 var letter = UInt8(truncatingIfNeeded: scalar.value)
                 guard scalar.isASCII, withUnsafeBytes(of: &letter, { decoder.append($0, to: &data) }) else { return (nil, start) }

@@ -55,7 +55,8 @@ final class PieceWindow {
         let wanted = max(2 * rest, rest + pieceSize)
         if wanted > capacity {
             guard let grown = llvs_shim_reallocate(start, wanted) else {
-                throw PieceFailure(error: StoreError(.outOfMemory, "There is no memory for \(wanted) bytes of a file. Free some, and run it again."))
+                throw PieceFailure(
+                    error: StoreError(.outOfMemory, "There is no memory for \(wanted) bytes of a file. Free some, and run it again."))
             }
             start = grown
             capacity = wanted
@@ -64,14 +65,17 @@ final class PieceWindow {
         if kept > 0, rest > 0 { memmove(start, start + kept, rest) }
         count = rest
         let got: Int
-        do { got = try source.read(into: UnsafeMutableRawBufferPointer(start: start + rest, count: min(pieceSize, capacity - rest))) } catch {
+        do { got = try source.read(into: UnsafeMutableRawBufferPointer(start: start + rest, count: min(pieceSize, capacity - rest))) } catch
+        {
             throw PieceFailure(error: StoreError.of(error))
         }
         guard got > 0 else { return false }
         count += min(got, capacity - rest)
         total += got
         guard total <= limit else {
-            throw PieceFailure(error: StoreError(.tooLarge, "A file has more than the \(limit) bytes that are read of one. Move it away: no version makes such a file."))
+            throw PieceFailure(
+                error: StoreError(
+                    .tooLarge, "A file has more than the \(limit) bytes that are read of one. Move it away: no version makes such a file."))
         }
         return true
     }

@@ -38,7 +38,9 @@ struct RecordChanges: RandomAccessCollection {
 
     /// Calls with a few changes at a time, and the index of the first of them, from the first to the last. `withData`:
     /// bytes of values are looked at as well.
-    func forEachRun(of size: Int, withData: Bool, _ body: (_ first: Int, _ run: UnsafeBufferPointer<BorrowedChange.Bytes>) throws -> Void) rethrows {
+    func forEachRun(of size: Int, withData: Bool, _ body: (_ first: Int, _ run: UnsafeBufferPointer<BorrowedChange.Bytes>) throws -> Void)
+        rethrows
+    {
         // Two runs, since what the next one points to is to arrive while the one before is looked at: of changes in
         // no order, the memory for each would be waited for otherwise, and for its struct, id and data in turn.
         let size = Swift.max(1, Swift.min(size, count))

@@ -24,13 +24,17 @@ extension RecordEncoder {
             try writeDirectory(into: &piece)
         }
         for i in bodies.indices where !bodies[i].isNone {
-            if i + 16 < bodies.count, let next = bodies[i + 16].data { RecordChanges.prefetch(UnsafeRawBufferPointer(start: next, count: bodies[i + 16].size)) }
+            if i + 16 < bodies.count, let next = bodies[i + 16].data {
+                RecordChanges.prefetch(UnsafeRawBufferPointer(start: next, count: bodies[i + 16].size))
+            }
             try writeBody(i, changes, &cursor, sink)
         }
         try flush(sink)
     }
 
-    private func writeBody(_ index: Int, _ changes: RecordChanges, _ cursor: inout Cursor, _ sink: (UnsafeRawBufferPointer) throws -> Void) throws {
+    private func writeBody(_ index: Int, _ changes: RecordChanges, _ cursor: inout Cursor, _ sink: (UnsafeRawBufferPointer) throws -> Void)
+        throws
+    {
         let body = bodies[index]
         if piece.count + RecordTable.bodyHeaderSize + min(body.size, sizes.largeValue) > sizes.piece { try flush(sink) }
         try writeBodyHeader(body)

@@ -96,7 +96,8 @@ final class RecordEncoder {
     var recordSize: Int { bodiesStart + bodiesSize }
     /// Bytes that its buffers keep, about.
     var memory: Int {
-        head.capacity + table.capacity + piece.capacity + deflated.capacity + bodies.capacity * 16 + blobs.capacity * 16 + digests.capacity + directory.capacity * 8
+        head.capacity + table.capacity + piece.capacity + deflated.capacity + bodies.capacity * 16 + blobs.capacity * 16 + digests.capacity
+            + directory.capacity * 8
     }
 
     init(_ sizes: Sizes = Sizes()) { self.sizes = sizes }
@@ -224,7 +225,8 @@ final class RecordEncoder {
 
     /// Appends one page: the changes from `first` on, whose bodies are prepared.
     func writePage(
-        _ changes: RecordChanges, _ page: UnsafeBufferPointer<BorrowedChange.Bytes>, _ first: Int, _ cursor: inout Cursor, into out: inout RecordBuffer
+        _ changes: RecordChanges, _ page: UnsafeBufferPointer<BorrowedChange.Bytes>, _ first: Int, _ cursor: inout Cursor,
+        into out: inout RecordBuffer
     ) throws {
         let start = out.count
         try out.reserve(64)
@@ -249,9 +251,14 @@ final class RecordEncoder {
 
     /// The entry of a change that stores a value of `size` bytes.
     @inline(__always)
-    private func writeEntry(_ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer, _ size: Int, _ body: Body, _ cursor: inout Cursor, into out: inout RecordBuffer) throws {
+    private func writeEntry(
+        _ kind: Value.Change.Kind, _ id: UnsafeRawBufferPointer, _ size: Int, _ body: Body, _ cursor: inout Cursor,
+        into out: inout RecordBuffer
+    ) throws {
         let hasDigest = body.isNone || size > RecordTable.digestThreshold
-        guard !body.isNone || cursor.blob < blobs.count, !hasDigest || cursor.digest + 32 <= digests.count else { throw RecordPieces.changed }
+        guard !body.isNone || cursor.blob < blobs.count, !hasDigest || cursor.digest + 32 <= digests.count else {
+            throw RecordPieces.changed
+        }
         let encoding = body.isNone ? RecordTable.Encoding.blob : body.isDeflated ? .deflate : .raw
         out.integer(kind.rawValue | encoding.rawValue << 3 | (hasDigest ? 32 : 0))
         out.varint(UInt64(id.count))
@@ -325,7 +332,8 @@ final class RecordEncoder {
             deflated.withRoom { llvs_shim_deflate(source, data.count, $0.baseAddress, room) }
             guard deflated.count > start else { return false }
             let stored = UnsafeRawBufferPointer(rebasing: deflated.bytes[start...])
-            try prepare(Body(checksum: bodyChecksum(id, size: stored.count, stored), size: stored.count, isDeflated: true, of: data), stored)
+            try prepare(
+                Body(checksum: bodyChecksum(id, size: stored.count, stored), size: stored.count, isDeflated: true, of: data), stored)
             return true
         }
         if deflatedEnd == .max { deflatedEnd = bodies.count }

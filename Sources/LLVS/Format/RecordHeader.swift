@@ -56,7 +56,8 @@ struct RecordHeader {
         else { return (recordLength ?? .max) < UInt64(preludeSize) ? .damaged("is too short to hold a record") : .needs(preludeSize) }
         let tableOffset = preludeSize + Int(headerSize)
         let largest = UInt64(Int64.max / 4)
-        guard tableSize <= largest, bodiesSize <= largest, recordLength ?? (UInt64(tableOffset) + tableSize + bodiesSize) == UInt64(tableOffset) + tableSize + bodiesSize
+        guard tableSize <= largest, bodiesSize <= largest,
+            recordLength ?? (UInt64(tableOffset) + tableSize + bodiesSize) == UInt64(tableOffset) + tableSize + bodiesSize
         else { return .damaged("has sizes that do not add up") }
         guard bytes.count >= tableOffset else { return .needs(tableOffset) }
 
@@ -68,7 +69,9 @@ struct RecordHeader {
             return format == 0 ? .damaged("has a format that there is not") : .newer(body.versionID(), "format \(format)")
         }
         guard flags & criticalFlags == 0, moreFlags == 0 else { return .newer(body.versionID(), "the flags \(flags) and \(moreFlags)") }
-        guard let id = body.versionID(), let predecessorCount = body.count(atMost: 2) else { return .damaged("has a version header that cannot be read") }
+        guard let id = body.versionID(), let predecessorCount = body.count(atMost: 2) else {
+            return .damaged("has a version header that cannot be read")
+        }
         var predecessors: [VersionID] = []
         for _ in 0..<predecessorCount {
             guard let predecessor = body.versionID(), predecessor != id, !predecessors.contains(predecessor)
@@ -115,7 +118,8 @@ struct RecordHeader {
         guard areThere || reader.remaining == 0 else { return .damaged }
         var last: UInt64?, critical: UInt64?
         while reader.remaining > 0 {
-            guard let tag = reader.varint(), last.map({ $0 < tag }) ?? true, let size = reader.count(atMost: reader.remaining), reader.take(size) != nil
+            guard let tag = reader.varint(), last.map({ $0 < tag }) ?? true, let size = reader.count(atMost: reader.remaining),
+                reader.take(size) != nil
             else { return .damaged }
             last = tag
             if tag & 1 == 0 { critical = critical ?? tag }

@@ -29,7 +29,8 @@ public struct RecordPieces {
         knownChecksum = checksum
     }
 
-    static let changed = StoreError(.invalidArgument, "A version was changed while it was being stored. Leave what is handed in as it is until the call returns.")
+    static let changed = StoreError(
+        .invalidArgument, "A version was changed while it was being stored. Leave what is handed in as it is until the call returns.")
 
     /// Calls with each piece, in order; the bytes are good until it returns.
     /// - Throws: what `body` throws, and `.invalidArgument` when they are not `length` bytes in the end: somebody changed them meanwhile.
@@ -59,7 +60,9 @@ public struct RecordPieces {
     /// A copy of all bytes at the beginning of `target`.
     /// - Throws: `.internal` when there is too little room.
     public func copy(to target: UnsafeMutableRawBufferPointer) throws {
-        guard target.count >= length else { throw StoreError(.internal, "There is no room for a record of \(length) bytes in \(target.count).") }
+        guard target.count >= length else {
+            throw StoreError(.internal, "There is no room for a record of \(length) bytes in \(target.count).")
+        }
         var at = 0
         try forEach { piece in
             UnsafeMutableRawBufferPointer(rebasing: target[at...]).copyMemory(from: piece)

@@ -78,7 +78,9 @@ extension RecordReader {
         guard offset + 8 * directory.count == header.bodiesOffset, bodiesEnd == header.bodiesSize else { return false }
         guard !directory.isEmpty else { return true }
         return try with(offset, 8 * directory.count) { bytes in
-            directory.indices.allSatisfy { UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8 * $0, as: UInt64.self)) == directory[$0] }
+            directory.indices.allSatisfy {
+                UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8 * $0, as: UInt64.self)) == directory[$0]
+            }
         } ?? false
     }
 

@@ -47,7 +47,9 @@ enum RecordTable {
     }
 
     @inline(__always)
-    static func bodyChecksum(sizeField: UInt32, id: UnsafeRawBufferPointer, versionText: UnsafeRawBufferPointer, stored: UnsafeRawBufferPointer) -> UInt32 {
+    static func bodyChecksum(
+        sizeField: UInt32, id: UnsafeRawBufferPointer, versionText: UnsafeRawBufferPointer, stored: UnsafeRawBufferPointer
+    ) -> UInt32 {
         var crc = withUnsafeBytes(of: sizeField.littleEndian) { Bytes.crc32c($0) }
         crc = Bytes.crc32c(id, from: crc)
         crc = Bytes.crc32c(versionText, from: crc)
@@ -57,12 +59,15 @@ enum RecordTable {
     /// The stored bytes of the body that the buffer begins with, of a value of `size` bytes; nil when they are not what its
     /// checksum says, or not all in the buffer. They are deflated when they are fewer than `size`.
     @inline(__always)
-    static func body(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, version: VersionID) -> UnsafeRawBufferPointer? {
+    static func body(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, version: VersionID) -> UnsafeRawBufferPointer?
+    {
         version.withASCII { body(buffer, size: size, id: id, versionText: $0) }
     }
 
     @inline(__always)
-    static func body(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, versionText: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+    static func body(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, versionText: UnsafeRawBufferPointer)
+        -> UnsafeRawBufferPointer?
+    {
         guard buffer.count >= bodyHeaderSize else { return nil }
         let checksum = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
         let sizeField = UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
@@ -88,7 +93,9 @@ enum RecordTable {
         init?(_ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?) {
             Work.pages.count()
             var frame = ByteReader(bytes)
-            guard let checksum = frame.integer(UInt32.self), let size = frame.integer(UInt32.self) else { needs = pageHeaderSize; return nil }
+            guard let checksum = frame.integer(UInt32.self), let size = frame.integer(UInt32.self) else {
+                needs = pageHeaderSize; return nil
+            }
             let total = pageHeaderSize + Int(size)
             guard total <= header.tableSize else { return nil }
             guard bytes.count >= total else { needs = total; return nil }
@@ -130,7 +137,8 @@ enum RecordTable {
 
     /// The id that the page at the front of `bytes` begins with, as it is there: its checksum is not looked at. Nil when
     /// they do not begin like that page; `needs` is set when the id goes on behind them.
-    static func firstID(_ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?) -> UnsafeRawBufferPointer? {
+    static func firstID(_ bytes: UnsafeRawBufferPointer, number: Int, of header: RecordHeader, needs: inout Int?) -> UnsafeRawBufferPointer?
+    {
         var reader = ByteReader(bytes)
         guard reader.take(pageHeaderSize) != nil, reader.varint() == UInt64(number), reader.count(atMost: header.bodiesSize) != nil,
               reader.integer(UInt8.self) != nil, let size = reader.count(atMost: Limits.valueIDSize), size > 0 else { return nil }
@@ -170,7 +178,9 @@ enum RecordTable {
                 entry.digest = digest
             }
         case .preserve:
-            guard let index = reader.count(atMost: max(0, header.dependencies.count - 1)), index < header.dependencies.count else { return nil }
+            guard let index = reader.count(atMost: max(0, header.dependencies.count - 1)), index < header.dependencies.count else {
+                return nil
+            }
             entry.dependency = index
         case .remove, .preserveRemoval:
             break

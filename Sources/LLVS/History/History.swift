@@ -112,7 +112,9 @@ final class History {
     func caseTwin(of id: VersionID) -> VersionID? {
         let folded = id.folded
         func counts(_ ordinal: UInt32) -> Bool { rows[Int(ordinal)].state != .dead && self.id(ordinal) != id }
-        if folded != id, let twin = table.find(OrdinalTable.hash(folded), where: { counts($0) && self.id($0) == folded }) { return self.id(twin) }
+        if folded != id, let twin = table.find(OrdinalTable.hash(folded), where: { counts($0) && self.id($0) == folded }) {
+            return self.id(twin)
+        }
         return foldedTexts[folded]?.first(where: counts).map(self.id)
     }
 
@@ -163,13 +165,16 @@ final class History {
             high: id.high, low: id.low, timestamp: timestamp, place: place, valueDataSize: valueDataSize, first: first, second: second,
             generation: generation, branch: branch.map(intern) ?? History.none, firstEdge: History.none,
             nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
-            changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden, traits: traits.subtracting(.keysAreKnown).union(id.text == nil ? [] : .isText)))
+                changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden,
+                traits: traits.subtracting(.keysAreKnown).union(id.text == nil ? [] : .isText)))
         keyHashes.append(0)
         if id.text != nil {
             texts[ordinal] = id
             foldedTexts[id.folded, default: []].append(ordinal)
         }
-        let isLatest = [first, second].allSatisfy { $0 == History.none || (rows[Int($0)].traits.contains(.isLaterThanAncestors) && isNewer(ordinal, $0)) }
+        let isLatest = [first, second].allSatisfy {
+            $0 == History.none || (rows[Int($0)].traits.contains(.isLaterThanAncestors) && isNewer(ordinal, $0))
+        }
         if isLatest { rows[Int(ordinal)].traits.insert(.isLaterThanAncestors) }
         table.insert(ordinal, hash: OrdinalTable.hash(id)) { OrdinalTable.hash(self.id($0)) }
         return ordinal
@@ -181,7 +186,9 @@ final class History {
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: BranchName?,
         place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits
     ) -> Bool {
-        guard first == History.none || isLive(Int(first)), second == History.none || isLive(Int(second)), ordinal(of: id) == nil else { return false }
+        guard first == History.none || isLive(Int(first)), second == History.none || isLive(Int(second)), ordinal(of: id) == nil else {
+            return false
+        }
         let ordinal = append(
             id: id, timestamp: timestamp, valueDataSize: valueDataSize, first: first, second: second, branch: branch, place: place,
             checksum: checksum, changeCount: changeCount, traits: traits)
@@ -194,8 +201,10 @@ final class History {
     /// Keeps the ordinal of a version that was given up from being another's.
     func appendHole() {
         rows.append(Row(
-            high: 0, low: 0, timestamp: 0, place: RecordPlace(segment: 0, offset: 0, length: 0), valueDataSize: 0, first: History.none, second: History.none,
-            generation: 0, branch: History.none, firstEdge: History.none, nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: 0,
+                high: 0, low: 0, timestamp: 0, place: RecordPlace(segment: 0, offset: 0, length: 0), valueDataSize: 0, first: History.none,
+                second: History.none,
+                generation: 0, branch: History.none, firstEdge: History.none, nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none,
+                checksum: 0,
             changeCount: 0, state: .dead, traits: []))
         keyHashes.append(0)
     }
@@ -222,7 +231,8 @@ final class History {
         }
         guard unbranchedTips != nil, id(ordinal) != EmptyRoot.id else { return }
         unbranchedTips?.insert(ordinal)
-        // Behind it the ways lead back to the first versions without a branch, over those with one that are not known to be behind such a one.
+        // Behind it the ways lead back to the first versions without a branch, over those with one that are not known to be behind such a
+        // one.
         var behind = [rows[Int(ordinal)].first, rows[Int(ordinal)].second]
         while let at = behind.popLast() {
             guard at != History.none, !rows[Int(at)].traits.contains(.isBehindUnbranched) else { continue }
@@ -291,8 +301,10 @@ final class History {
         if isBehind(row.first), isBehind(row.second) { return ordinal }
         let hashes = keyHashes(of: ordinal).map { Array($0) }
         let moved = append(
-            id: id(ordinal), timestamp: row.timestamp, valueDataSize: row.valueDataSize, first: row.first, second: row.second, branch: branch(ordinal),
-            place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount), traits: row.traits.intersection([.labelsAreTrue, .preserves]))
+            id: id(ordinal), timestamp: row.timestamp, valueDataSize: row.valueDataSize, first: row.first, second: row.second,
+            branch: branch(ordinal),
+            place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount),
+            traits: row.traits.intersection([.labelsAreTrue, .preserves]))
         if let hashes { noteKeys(moved, count: hashes.count) { hashes[$0] } }
         drop(ordinal)
         return moved
@@ -349,7 +361,9 @@ final class History {
     /// their numbers.
     func noteKeys(_ ordinal: UInt32, count: Int, _ hash: (Int) -> UInt32) {
         let i = Int(ordinal)
-        guard count == Int(rows[i].changeCount), count > 0, count <= History.mostKeys, !rows[i].traits.contains(.keysAreKnown) else { return }
+        guard count == Int(rows[i].changeCount), count > 0, count <= History.mostKeys, !rows[i].traits.contains(.keysAreKnown) else {
+            return
+        }
         if count == 1 {
             keyHashes[i] = hash(0)
         } else {
@@ -424,7 +438,8 @@ final class History {
     /// Newest first.
     func heads() -> [UInt32] { headOrdinals.sorted(by: isNewer) }
 
-    /// The heads of what carries no branch: versions without one that no other such version has among its ancestors, newest first. A version
+    /// The heads of what carries no branch: versions without one that no other such version has among its ancestors, newest first. A
+    /// version
     /// on a branch is often built on one of them, which stays one.
     func unbranchedHeads() -> [UInt32] { (unbranchedTips ?? headOrdinals).sorted(by: isNewer) }
     func isUnbranchedHead(_ ordinal: UInt32) -> Bool { (unbranchedTips ?? headOrdinals).contains(ordinal) }
@@ -439,5 +454,7 @@ final class History {
     }
 
     /// Bytes that the arrays take, about.
-    var memorySize: Int { rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + (keyHashes.capacity + manyKeyHashes.capacity) * 4 + texts.count * 300 }
+    var memorySize: Int {
+        rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + (keyHashes.capacity + manyKeyHashes.capacity) * 4 + texts.count * 300
+    }
 }

@@ -1,19 +1,24 @@
 /// The history as one run of bytes: a cache, so that opening a large store does not read every record.
 ///
-///     index   = magic "LLVSHIX5" · size of mark varint · mark (the storage's) · branches varint · (size varint · name, or 255 u8 and its SHA-256 when it is longer than 64 bytes) ...
+///     index   = magic "LLVSHIX5" · size of mark varint · mark (the storage's) · branches varint · (size varint · name, or 255 u8 and its
+///     SHA-256 when it is longer than 64 bytes) ...
 ///             · rows varint · row ... · checkpoint
 ///     row     = 255 u8, where a version was given up; else version id · timestamp · checksum u32 · value data size varint
-///             · changes × 8 + traits varint (1: labels are true, 2: preserves, 4: ids are known) · hash of each id that it changed u32 × changes, when they are
+///             · changes × 8 + traits varint (1: labels are true, 2: preserves, 4: ids are known) · hash of each id that it changed u32 ×
+///             changes, when they are
 ///             · predecessors: 0, or how many rows back varint, twice · branch + 1 varint
-///             · segment varint (place in the mark) · offset: distance from the end of the row before's record, zigzag varint · length varint
+///             · segment varint (place in the mark) · offset: distance from the end of the row before's record, zigzag varint · length
+///             varint
 ///
-///     timestamp = bits of the f64, as the difference from those of the row before: zigzag varint, so small for versions that were made one after another
+///     timestamp = bits of the f64, as the difference from those of the row before: zigzag varint, so small for versions that were made one
+///     after another
 ///
 ///     checkpoint = 0 u8 when there is none; else 1 u8 · id of the flat map (16 bytes) · row of its version varint
 ///             · row + 1 of the version that it is patched to, 0 for none, varint · size of the patch varint · patch
 ///
 /// The number of a row is the ordinal of its version in the process that takes it up, and in all that go on from there:
-/// flat map and patch name versions so. Rows come after their predecessors. Whatever does not add up makes the whole index void. The storage's
+/// flat map and patch name versions so. Rows come after their predecessors. Whatever does not add up makes the whole index void. The
+/// storage's
 /// envelope carries the checksum.
 enum HistoryIndex {
     private static let magic: UInt64 = 0x3558_4948_5356_4C4C
@@ -21,7 +26,9 @@ enum HistoryIndex {
     private static let hole: UInt8 = 255
 
     /// The caller holds the store's lock for reading, at least.
-    static func encode(_ history: History, _ checkpoint: MapCheckpoint?, mark: [UInt8], place: (RecordPlace) -> RecordPlace = { $0 }) -> [UInt8] {
+    static func encode(_ history: History, _ checkpoint: MapCheckpoint?, mark: [UInt8], place: (RecordPlace) -> RecordPlace = { $0 })
+        -> [UInt8]
+    {
         var out = ByteWriter()
         out.bytes.reserveCapacity(64 + mark.count + history.liveCount * 48)
         out.integer(magic)
@@ -44,7 +51,9 @@ enum HistoryIndex {
             out.integer(row.checksum)
             out.varint(row.valueDataSize)
             let hashes = row.traits.contains(.keysAreKnown) ? history.keyHashes(of: UInt32(truncatingIfNeeded: i)) : nil
-            out.varint(UInt64(row.changeCount) << 3 | (row.traits.contains(.labelsAreTrue) ? 1 : 0) | (row.traits.contains(.preserves) ? 2 : 0) | (hashes == nil ? 0 : 4))
+            out.varint(
+                UInt64(row.changeCount) << 3 | (row.traits.contains(.labelsAreTrue) ? 1 : 0) | (row.traits.contains(.preserves) ? 2 : 0)
+                    | (hashes == nil ? 0 : 4))
             for hash in hashes ?? [] { out.integer(hash) }
             for predecessor in [row.first, row.second] { out.varint(predecessor == History.none ? 0 : UInt64(i) - UInt64(predecessor)) }
             out.varint(row.branch == History.none ? 0 : UInt64(row.branch) + 1)
@@ -75,11 +84,13 @@ enum HistoryIndex {
     ) throws -> (history: History, checkpoint: MapCheckpoint?)? {
         try bytes.withUnsafeBytes { raw in
             var reader = ByteReader(raw)
-            guard reader.integer(UInt64.self) == magic, let markSize = reader.count(atMost: reader.remaining), let mark = reader.take(markSize),
+            guard reader.integer(UInt64.self) == magic, let markSize = reader.count(atMost: reader.remaining),
+                let mark = reader.take(markSize),
                   let branchCount = reader.count(atMost: reader.remaining) else { return nil }
             var branches: [BranchName] = []
             for _ in 0..<branchCount {
-                guard let size = reader.count(atMost: reader.remaining), let name = reader.take(size).flatMap({ BranchName(key: $0) }) else { return nil }
+                guard let size = reader.count(atMost: reader.remaining), let name = reader.take(size).flatMap({ BranchName(key: $0) })
+                else { return nil }
                 branches.append(name)
             }
             guard let count = reader.count(atMost: reader.remaining) else { return nil }
@@ -97,7 +108,8 @@ enum HistoryIndex {
                 guard let id = reader.versionID(), let later = reader.zigzag(), Double(bitPattern: time &+ later).isFinite,
                       let checksum = reader.integer(UInt32.self), let valueDataSize = reader.varint(),
                       let changes = reader.count(atMost: Limits.changesPerVersion << 3 | 7),
-                      let hashes = changes & 4 != 0 ? reader.take((changes >> 3) * 4) : UnsafeRawBufferPointer(start: nil, count: 0), let first = reader.count(atMost: number),
+                    let hashes = changes & 4 != 0 ? reader.take((changes >> 3) * 4) : UnsafeRawBufferPointer(start: nil, count: 0),
+                    let first = reader.count(atMost: number),
                       let second = reader.count(atMost: number), let branch = reader.count(atMost: branches.count),
                       let segment = reader.count(atMost: Int(UInt32.max - 1)), let distance = reader.zigzag(), let length = reader.varint(),
                       length < UInt64(Int64.max)
@@ -109,11 +121,15 @@ enum HistoryIndex {
                 guard history.appendLive(
                     id: id, timestamp: Double(bitPattern: time), valueDataSize: valueDataSize,
                     first: first == 0 ? History.none : UInt32(number - first), second: second == 0 ? History.none : UInt32(number - second),
-                    branch: branch == 0 ? nil : branches[branch - 1], place: RecordPlace(segment: UInt32(segment), offset: offset, length: length),
+                        branch: branch == 0 ? nil : branches[branch - 1],
+                        place: RecordPlace(segment: UInt32(segment), offset: offset, length: length),
                     checksum: checksum, changeCount: changes >> 3,
-                    traits: (changes & 1 != 0 ? History.Traits.labelsAreTrue : []).union(changes & 2 != 0 ? .preserves : [])) else { return nil }
+                        traits: (changes & 1 != 0 ? History.Traits.labelsAreTrue : []).union(changes & 2 != 0 ? .preserves : []))
+                else { return nil }
                 if changes & 4 != 0 {
-                    history.noteKeys(UInt32(number), count: changes >> 3) { UInt32(littleEndian: hashes.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self)) }
+                    history.noteKeys(UInt32(number), count: changes >> 3) {
+                        UInt32(littleEndian: hashes.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self))
+                    }
                 }
             }
             history.findHeads()
@@ -121,9 +137,12 @@ enum HistoryIndex {
             var checkpoint: MapCheckpoint?
             if hasCheckpoint == 1 {
                 guard let id = reader.blobID(), let base = reader.count(atMost: count - 1), let patched = reader.count(atMost: count),
-                      let size = reader.count(atMost: reader.remaining), let patch = reader.take(size), history.isLive(base), patched == 0 || history.isLive(patched - 1)
+                    let size = reader.count(atMost: reader.remaining), let patch = reader.take(size), history.isLive(base),
+                    patched == 0 || history.isLive(patched - 1)
                 else { return nil }
-                checkpoint = MapCheckpoint(id: RandomName(id), base: UInt32(base), patch: patched == 0 ? nil : (UInt32(patched - 1), Array(patch)), versionLimit: count)
+                checkpoint = MapCheckpoint(
+                    id: RandomName(id), base: UInt32(base), patch: patched == 0 ? nil : (UInt32(patched - 1), Array(patch)),
+                    versionLimit: count)
             }
             guard reader.remaining == 0, let segments = resume(Array(mark)), history.renumberSegments(segments) else { return nil }
             return (history, checkpoint)

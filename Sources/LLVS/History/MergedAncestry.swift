@@ -62,7 +62,10 @@ struct Descendants: HistoryPass {
             left -= 1
             Work.versions.count()
             let row = dag.rows[first + isBehind.count]
-            isBehind.append([row.first, row.second].contains { $0 != History.none && $0 >= ancestor && Int($0) - first < isBehind.count && isBehind[Int($0) - first] })
+            isBehind.append(
+                [row.first, row.second].contains {
+                    $0 != History.none && $0 >= ancestor && Int($0) - first < isBehind.count && isBehind[Int($0) - first]
+                })
         }
         return Set(ordinals.filter { $0 > ancestor && Int($0) - first < isBehind.count && isBehind[Int($0) - first] })
     }
@@ -87,7 +90,8 @@ struct Ancestors: HistoryPass {
             left -= 1
             Work.versions.count()
             // Predecessors have lower ordinals.
-            for predecessor in [dag.rows[Int(at)].first, dag.rows[Int(at)].second] where predecessor != History.none && predecessor >= floor {
+            for predecessor in [dag.rows[Int(at)].first, dag.rows[Int(at)].second] where predecessor != History.none && predecessor >= floor
+            {
                 guard seen.insert(predecessor).inserted else { continue }
                 if ordinals.contains(predecessor) { found.insert(predecessor) }
                 stack.append(predecessor)

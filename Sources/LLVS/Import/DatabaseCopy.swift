@@ -23,7 +23,9 @@ final class DatabaseCopy {
             let copy = try DatabaseCopy(database, in: places)
             if try copy.fill(from: database, control) { return copy }
         }
-        throw StoreError(.busy, "\(doing) \(database) failed: another program writes to it all the time. End that program, and import again.", path: database.path)
+        throw StoreError(
+            .busy, "\(doing) \(database) failed: another program writes to it all the time. End that program, and import again.",
+            path: database.path)
     }
 
     private init(_ database: Place, in places: [String]) throws {
@@ -32,7 +34,11 @@ final class DatabaseCopy {
         for place in places where made == nil {
             do { made = try DatabaseCopy.folder(place) } catch { failure = StoreError.of(error) }
         }
-        guard let made else { throw failure ?? StoreError(.io, "\(DatabaseCopy.doing) \(database) failed: there is no folder for the copy. Set TMPDIR to one.", path: original) }
+        guard let made else {
+            throw failure
+                ?? StoreError(
+                    .io, "\(DatabaseCopy.doing) \(database) failed: there is no folder for the copy. Set TMPDIR to one.", path: original)
+        }
         folder = made
         path = made.path + "/database"
     }
@@ -63,17 +69,23 @@ final class DatabaseCopy {
     private func copy(_ file: DatabaseFile, to name: String, _ control: PacedControl) throws {
         let place = folder.place(name), size = file.status.size
         var buffer = [UInt8](repeating: 0, count: Int(min(UInt64(DatabaseCopy.pieceSize), max(size, 1)))), at: UInt64 = 0
-        let copy = try posix("Making the copy", place.path) { () throws(Errno) in try OpenFile(place, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600) }
+        let copy = try posix("Making the copy", place.path) { () throws(Errno) in
+            try OpenFile(place, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+        }
         // Holes stay holes: what is claimed takes no space.
         while at < size, let data = System.nextData(file.descriptor, from: at), data < size {
             at = data
             let count = Int(min(UInt64(buffer.count), size - at))
             let got = try posix("Reading", file.path) { () throws(Errno) in
-                try buffer.filled { (b) throws(Errno) in try System.pread(file.descriptor, UnsafeMutableRawBufferPointer(rebasing: b[0..<count]), at: at) }
+                try buffer.filled { (b) throws(Errno) in
+                    try System.pread(file.descriptor, UnsafeMutableRawBufferPointer(rebasing: b[0..<count]), at: at)
+                }
             }
             if got == 0 { break }
             try posix("Writing the copy", place.path) { () throws(Errno) in
-                try buffer.borrowed { (b) throws(Errno) in try FileSystem().write(copy.descriptor, UnsafeRawBufferPointer(rebasing: b[0..<got]), at: at) }
+                try buffer.borrowed { (b) throws(Errno) in
+                    try FileSystem().write(copy.descriptor, UnsafeRawBufferPointer(rebasing: b[0..<got]), at: at)
+                }
             }
             at += UInt64(got)
             try control.step(0, bytes: got)

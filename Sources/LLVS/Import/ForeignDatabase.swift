@@ -16,10 +16,16 @@ final class ForeignDatabase {
             return try ForeignDatabase.key(connection)
         }
         guard let index else {
-            throw StoreError(.notAStore, "\(copy.original) is an SQLite database without a table \"Zone\" of the columns key, version and data, with a unique index of the first two, or with views or triggers; and so no part of a store that can be imported. Check the path.", path: copy.original)
+            throw StoreError(
+                .notAStore,
+                "\(copy.original) is an SQLite database without a table \"Zone\" of the columns key, version and data, with a unique index "
+                    + "of the first two, or with views or triggers; and so no part of a store that can be imported. Check the path.",
+                path: copy.original)
         }
         // Bound as bytes, since an id may hold a NUL. By the index or not at all: a table without one would be read for each row.
-        query = "SELECT data, length(data) > \(Limits.valueSize) FROM Zone INDEXED BY \"\(index)\" WHERE key = (CAST(?1 AS TEXT) COLLATE BINARY) AND version = (CAST(?2 AS TEXT) COLLATE BINARY)"
+        query =
+            "SELECT data, length(data) > \(Limits.valueSize) FROM Zone INDEXED BY \"\(index)\" WHERE key = (CAST(?1 AS TEXT) COLLATE "
+                + "BINARY) AND version = (CAST(?2 AS TEXT) COLLATE BINARY)"
     }
 
     deinit { connection.close() }
@@ -27,10 +33,19 @@ final class ForeignDatabase {
     /// The index by which rows are found; nil where the table is another, or anything would be computed or run. The file is somebody
     /// else's: nothing that its schema says is run, and no cell is believed to be where it says.
     private static func key(_ connection: SQLiteConnection) throws -> String? {
-        func rows(_ sql: String, _ row: @escaping (SQLiteStatement) -> Void) throws { try connection.query(sql, doing: "Reading", row: { row($0); return true }) }
+        func rows(_ sql: String, _ row: @escaping (SQLiteStatement) -> Void) throws {
+            try connection.query(
+                sql, doing: "Reading",
+                row: {
+                    row($0); return true
+                })
+        }
         func text(_ row: SQLiteStatement, _ column: Int32) -> String { String(decoding: row.bytes(column), as: UTF8.self) }
         var isTable = false, isOurs = true, columns: [String] = []
-        try rows("SELECT type = 'table', name = 'Zone' AND rootpage > 0, type IN ('table', 'index') FROM sqlite_master WHERE type NOT IN ('table', 'index') OR name = 'Zone' LIMIT 2") {
+        try rows(
+            "SELECT type = 'table', name = 'Zone' AND rootpage > 0, type IN ('table', 'index') FROM sqlite_master WHERE type NOT IN "
+                + "('table', 'index') OR name = 'Zone' LIMIT 2"
+        ) {
             isTable = isTable || $0.integer(0) == 1 && $0.integer(1) == 1
             isOurs = isOurs && $0.integer(2) == 1
         }
@@ -63,7 +78,11 @@ final class ForeignDatabase {
                     bind: { $0.bind(1, key); $0.bind(2, version) },
                     row: { row in
                         guard row.integer(1) == 0 else {
-                            throw StoreError(.tooLarge, "\(path) holds an entry of more than \(Limits.valueSize) bytes, which is the most that a value may have.", path: path)
+                                throw StoreError(
+                                    .tooLarge,
+                                    "\(path) holds an entry of more than \(Limits.valueSize) bytes, which is the most that a value may "
+                                        + "have.",
+                                    path: path)
                         }
                         try Memory.expect(row.bytes(0).count, "Reading from \(path)")
                         found = Array(row.bytes(0))

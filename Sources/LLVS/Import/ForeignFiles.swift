@@ -32,9 +32,12 @@ final class ForeignDirectory: ForeignFiles {
         self.path = path; self.copies = copies
         top = Folder(System.absolute(path))
         guard !path.utf8.contains(0), !path.isEmpty else {
-            throw StoreError(.invalidArgument, "The path of a store to import is empty or holds a NUL. Give the path of a directory.", path: path)
+            throw StoreError(
+                .invalidArgument, "The path of a store to import is empty or holds a NUL. Give the path of a directory.", path: path)
         }
-        guard try FolderFiles.isDirectory(path) else { throw StoreError(.notFound, "There is no store to import at \(path). Check the path.", path: path) }
+        guard try FolderFiles.isDirectory(path) else {
+            throw StoreError(.notFound, "There is no store to import at \(path). Check the path.", path: path)
+        }
     }
 
     func read(_ file: String, atMost limit: Int, _ control: PacedControl) throws -> [UInt8]? {

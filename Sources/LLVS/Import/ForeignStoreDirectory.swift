@@ -10,7 +10,8 @@
 /// the same node, so that two versions are compared by what differs.
 ///
 /// Values and nodes may lie in databases instead, `values/zone.sqlite` and `maps/__llvs_values/zone.sqlite`, under their ids and
-/// keys as they are. On Apple systems what has more than 64 bytes is `LLZF` and the same compressed by LZFSE, for which the host has a decoder.
+/// keys as they are. On Apple systems what has more than 64 bytes is `LLZF` and the same compressed by LZFSE, for which the host has a
+/// decoder.
 struct ForeignStoreDirectory {
     private let files: any ForeignFiles
     private let decode: ForeignDecoder?
@@ -29,7 +30,9 @@ struct ForeignStoreDirectory {
         values = try database("values/zone.sqlite")
         maps = try database("maps/__llvs_values/zone.sqlite")
         for folder in ["versions", "maps"] where try !files.hasFolder(folder, control) {
-            throw StoreError(.notAStore, "\(files.path) is not a store that can be imported: it has no folder \"\(folder)\". Check the path.", path: files.path)
+            throw StoreError(
+                .notAStore, "\(files.path) is not a store that can be imported: it has no folder \"\(folder)\". Check the path.",
+                path: files.path)
         }
     }
 
@@ -55,14 +58,23 @@ struct ForeignStoreDirectory {
         for name in [ForeignFileNames.split(ForeignFileNames.escaped(id), 2), ForeignFileNames.escapedAfterSplitting(id)] {
             if let bytes = try read("values/\(name)/\(version)", atMost: Limits.valueSize) { return bytes }
         }
-        throw StoreError(.missingChanges, "The bytes of the value \(id) that the version \(reference.version) stored are not in \(path). The version cannot be imported.", valueID: reference.id, versionID: reference.version.description, path: path)
+        throw StoreError(
+            .missingChanges,
+            "The bytes of the value \(id) that the version \(reference.version) stored are not in \(path). The version cannot be imported.",
+            valueID: reference.id, versionID: reference.version.description, path: path)
     }
 
     func node(_ name: NodeName) throws -> Node {
         let key = String(decoding: name.key, as: UTF8.self)
-        let file = "maps/__llvs_values/\(ForeignFileNames.split(ForeignFileNames.escaped(key), 2))/\(ForeignFileNames.split(name.version.description + ".json", 1))"
+        let file =
+            "maps/__llvs_values/\(ForeignFileNames.split(ForeignFileNames.escaped(key), 2))/"
+                + "\(ForeignFileNames.split(name.version.description + ".json", 1))"
         guard let bytes = try row(maps, key, name.version) ?? read(file, atMost: ForeignStoreDirectory.nodeSize) else {
-            throw StoreError(.missingChanges, "\(path)/\(file) is missing, a part of the index of the version \(name.version). The versions that need it cannot be imported.", versionID: name.version.description, path: "\(path)/\(file)")
+            throw StoreError(
+                .missingChanges,
+                "\(path)/\(file) is missing, a part of the index of the version \(name.version). "
+                    + "The versions that need it cannot be imported.",
+                versionID: name.version.description, path: "\(path)/\(file)")
         }
         return try Node(bytes, file: "\(path)/\(file)")
     }
@@ -86,7 +98,8 @@ struct ForeignStoreDirectory {
     private func decoded(_ bytes: [UInt8], _ name: String) throws -> [UInt8] {
         guard bytes.starts(with: "LLZF".utf8) else { return bytes }
         guard let decode else {
-            throw StoreError(.unsupported, "\(name) is compressed (LLZF), as Apple systems do, and there is no decoder. Give one for LZFSE.", path: path)
+            throw StoreError(
+                .unsupported, "\(name) is compressed (LLZF), as Apple systems do, and there is no decoder. Give one for LZFSE.", path: path)
         }
         try Memory.expect(bytes.count, "Decoding \(name)")
         return try decode(Array(bytes.dropFirst(4))) ?? bytes

@@ -45,14 +45,20 @@ final class ForeignZip: ForeignFiles {
         return try archive.entries.keys.compactMap { name in
             try control.step()
             guard name.starts(with: start), name.last != UInt8(ascii: "/") else { return nil }
-            let rest = String(decoding: name[start.count...], as: UTF8.self), parts = rest.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-            guard let first = parts.first, let last = parts.last, !ForeignNames.isExpected(String(decoding: first, as: UTF8.self)) else { return nil }
-            return parts.count == 1 || last.elementsEqual(".json".utf8) || !ForeignNames.isExpected(String(decoding: last, as: UTF8.self)) ? rest : nil
+            let rest = String(decoding: name[start.count...], as: UTF8.self),
+                parts = rest.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            guard let first = parts.first, let last = parts.last, !ForeignNames.isExpected(String(decoding: first, as: UTF8.self)) else {
+                return nil
+            }
+            return parts.count == 1 || last.elementsEqual(".json".utf8) || !ForeignNames.isExpected(String(decoding: last, as: UTF8.self))
+                ? rest : nil
         }
     }
 
     func database(_ file: String, _ control: PacedControl) throws -> DatabaseCopy? {
         guard archive.entries[Array((prefix + file).utf8)] != nil else { return nil }
-        throw StoreError(.foreignSnapshot, "The zip in \(path) holds the SQLite database \"\(file)\", which cannot be read within a zip. Use an exchange.", path: path)
+        throw StoreError(
+            .foreignSnapshot,
+            "The zip in \(path) holds the SQLite database \"\(file)\", which cannot be read within a zip. Use an exchange.", path: path)
     }
 }

@@ -80,7 +80,9 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
         return (try values(here, without: namesBefore), try before.map { try values($0, without: names) } ?? [:])
     }
 
-    private func values(_ root: ForeignStoreDirectory.Node, without shared: Set<ForeignStoreDirectory.NodeName>) throws -> [ValueID: VersionID] {
+    private func values(_ root: ForeignStoreDirectory.Node, without shared: Set<ForeignStoreDirectory.NodeName>) throws -> [ValueID:
+        VersionID]
+    {
         var values: [ValueID: VersionID] = [:]
         // Each node once, however often it is named: what names all of the next level many times would never end.
         var seen = shared
@@ -98,7 +100,9 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
                 values[value.id] = value.version
             }
             guard depth < StoreDirectoryTransport.depthLimit else {
-                throw StoreError(.damaged, "The index in \(directory.path) is nested too deeply. Import from a copy of the store that is whole.", path: directory.path)
+                throw StoreError(
+                    .damaged, "The index in \(directory.path) is nested too deeply. Import from a copy of the store that is whole.",
+                    path: directory.path)
             }
             for name in node.nodes where seen.insert(name).inserted {
                 try directory.control.step()

@@ -14,10 +14,16 @@ public enum StoreImporter {
     ///   - control: as for `Exchange.retrieve`.
     /// - Throws: `.notFound`, `.notADirectory`, `.notAStore`; `.unsupported` for a store that is one SQLite database; `.cancelled`;
     ///   what `decode` throws with the code `.user`; what keeps the store from adding.
-    public static func importStore(at directory: String, into store: Store, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()) throws -> ExchangeResult {
+    public static func importStore(
+        at directory: String, into store: Store, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()
+    ) throws -> ExchangeResult {
         let paced = control.paced(.listing, doing: "Importing from the store directory \(directory)")
         if let file = try database(directory, paced) {
-            throw StoreError(.unsupported, "\(file) is an SQLite database, of a form that is not known. Give the directory of a store, or let the program that made it exchange through a folder instead.", path: file)
+            throw StoreError(
+                .unsupported,
+                "\(file) is an SQLite database, of a form that is not known. Give the directory of a store, or let the program that made "
+                    + "it exchange through a folder instead.",
+                path: file)
         }
         let found = try ForeignStoreDirectory(ForeignDirectory(path: directory, copies: copies(for: store)), decode: decode, paced)
         return try Exchange(store: store, transport: StoreDirectoryTransport(found)).retrieve(control)
@@ -43,7 +49,8 @@ public enum StoreImporter {
         return got == start.count && bytes == start
     }
 
-    /// Where copies of databases are made: beside the store, which has room for what is imported, else where the system has temporary files.
+    /// Where copies of databases are made: beside the store, which has room for what is imported, else where the system has temporary
+    /// files.
     private static func copies(for store: Store) -> [String] {
         let temporary = (getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") + "/llvs"
         let path = (store.storage as? FileStorage)?.path ?? (store.storage as? SQLiteStorage)?.path

@@ -3,7 +3,8 @@ import CLLVSShims
 /// The entries of a zip file (APPNOTE 6.3), by name; for reading. No name in it is ever used as a path.
 ///
 /// Strict: what its central directory says must be true of the file, to the byte, and entries lie apart. Stored and deflated
-/// entries, also of zip64; others are refused when they are read. In memory are the names and places of the entries, and one entry at a time.
+/// entries, also of zip64; others are refused when they are read. In memory are the names and places of the entries, and one entry at a
+/// time.
 final class ZipArchive {
     /// For messages: where the archive came from.
     let source: String
@@ -34,7 +35,9 @@ final class ZipArchive {
     }
 
     private func damaged(_ why: String) -> StoreError {
-        StoreError(.snapshotDamaged, "The zip in \(source) is damaged: \(why). Let a store that has all versions put a new snapshot.", path: source)
+        StoreError(
+            .snapshotDamaged, "The zip in \(source) is damaged: \(why). Let a store that has all versions put a new snapshot.", path: source
+        )
     }
     private func unsupported(_ why: String) -> StoreError {
         StoreError(.foreignSnapshot, "The zip in \(source) \(why), which cannot be read here. Use an exchange.", path: source)
@@ -101,15 +104,25 @@ final class ZipArchive {
     private func record(_ reader: inout ByteReader) throws -> ([UInt8], Entry)? {
         guard reader.remaining >= ZipArchive.recordSize else { return nil }
         var next = reader
-        guard next.integer(UInt32.self) == 0x0201_4B50, next.take(4) != nil, let flags = next.integer(UInt16.self), let method = next.integer(UInt16.self),
-              next.take(4) != nil, let checksum = next.integer(UInt32.self), let compressed = next.integer(UInt32.self), let size = next.integer(UInt32.self),
-              let nameSize = next.integer(UInt16.self), let extraSize = next.integer(UInt16.self), let commentSize = next.integer(UInt16.self),
-              next.integer(UInt16.self) != nil, next.take(6) != nil, let header = next.integer(UInt32.self) else { throw damaged("its directory is not one") }
-        guard let name = next.take(Int(nameSize)), let extra = next.take(Int(extraSize)), next.take(Int(commentSize)) != nil else { return nil }
-        var entry = Entry(header: UInt64(header), compressedSize: UInt64(compressed), size: UInt64(size), method: method, flags: flags, checksum: checksum)
+        guard next.integer(UInt32.self) == 0x0201_4B50, next.take(4) != nil, let flags = next.integer(UInt16.self),
+            let method = next.integer(UInt16.self),
+            next.take(4) != nil, let checksum = next.integer(UInt32.self), let compressed = next.integer(UInt32.self),
+            let size = next.integer(UInt32.self),
+            let nameSize = next.integer(UInt16.self), let extraSize = next.integer(UInt16.self),
+            let commentSize = next.integer(UInt16.self),
+            next.integer(UInt16.self) != nil, next.take(6) != nil, let header = next.integer(UInt32.self)
+        else { throw damaged("its directory is not one") }
+        guard let name = next.take(Int(nameSize)), let extra = next.take(Int(extraSize)), next.take(Int(commentSize)) != nil else {
+            return nil
+        }
+        var entry = Entry(
+            header: UInt64(header), compressedSize: UInt64(compressed), size: UInt64(size), method: method, flags: flags, checksum: checksum
+        )
         if size == .max || compressed == .max || header == .max {
             var fields = ByteReader(extra), large: ByteReader?
-            while large == nil, let kind = fields.integer(UInt16.self), let count = fields.integer(UInt16.self), let field = fields.take(Int(count)) {
+            while large == nil, let kind = fields.integer(UInt16.self), let count = fields.integer(UInt16.self),
+                let field = fields.take(Int(count))
+            {
                 if kind == 1 { large = ByteReader(field) }
             }
             guard var large else { throw damaged("an entry does not tell its size") }
@@ -142,12 +155,16 @@ final class ZipArchive {
     // MARK: Entries
 
     /// The bytes of an entry; nil when there is none of that name.
-    /// - Throws: `.snapshotDamaged`, `.foreignSnapshot` for one that is encrypted or compressed in another way, `.tooLarge`, `.outOfMemory`, `.io`.
+    /// - Throws: `.snapshotDamaged`, `.foreignSnapshot` for one that is encrypted or compressed in another way, `.tooLarge`,
+    ///   `.outOfMemory`, `.io`.
     /// - Parameter control: looked at for each MiB.
     func read(_ name: [UInt8], atMost limit: Int, _ control: PacedControl = .none) throws -> [UInt8]? {
         guard let entry = entries[name] else { return nil }
         guard entry.size <= UInt64(limit) else {
-            throw StoreError(.tooLarge, "\"\(String(decoding: name, as: UTF8.self))\" in the zip in \(source) has \(entry.size) bytes; at most \(limit) are read.", path: source)
+            throw StoreError(
+                .tooLarge,
+                "\"\(String(decoding: name, as: UTF8.self))\" in the zip in \(source) has \(entry.size) bytes; at most \(limit) are read.",
+                path: source)
         }
         let compressed = try bytes(at: try dataStart(name, entry), Int(entry.compressedSize), control)
         let data = entry.method == 8 ? try inflated(compressed, Int(entry.size), name, control) : compressed
@@ -172,7 +189,8 @@ final class ZipArchive {
                     var taken = 0
                     // Behind the last byte only the end may come.
                     let made = room > 0
-                        ? llvs_shim_inflate_more(inflater, rest.baseAddress, rest.count, &taken, buffer.baseAddress.map { $0 + count }, room, &done)
+                        ? llvs_shim_inflate_more(
+                            inflater, rest.baseAddress, rest.count, &taken, buffer.baseAddress.map { $0 + count }, room, &done)
                         : llvs_shim_inflate_more(inflater, rest.baseAddress, rest.count, &taken, &probe, 1, &done)
                     guard made >= 0, room > 0 || made == 0, made > 0 || taken > 0 || done != 0 else { throw wrong }
                     read += taken
@@ -190,7 +208,10 @@ final class ZipArchive {
         guard entry.flags & 0x2041 == 0 else { throw unsupported("holds \"\(shown)\" encrypted") }
         switch entry.method {
         case 0: guard entry.size == entry.compressedSize else { throw damaged("\"\(shown)\" has two sizes") }
-        case 8: guard entry.size / ZipArchive.mostPerByte <= entry.compressedSize else { throw damaged("\"\(shown)\" tells a size that it cannot have") }
+        case 8:
+            guard entry.size / ZipArchive.mostPerByte <= entry.compressedSize else {
+                throw damaged("\"\(shown)\" tells a size that it cannot have")
+            }
         default: throw unsupported("holds \"\(shown)\" compressed by method \(entry.method)")
         }
         let local = try bytes(at: entry.header, ZipArchive.localSize)
@@ -198,10 +219,13 @@ final class ZipArchive {
             func field(_ at: Int) -> UInt16 { UInt16(raw[at]) | UInt16(raw[at + 1]) << 8 }
             return (field(0) == 0x4B50 && field(2) == 0x0403, field(6), field(8), Int(field(26)), Int(field(28)))
         }
-        guard isHeader, flags & 0x2041 == 0, method == entry.method, nameSize == name.count else { throw damaged("\"\(shown)\" is not where the directory says") }
+        guard isHeader, flags & 0x2041 == 0, method == entry.method, nameSize == name.count else {
+            throw damaged("\"\(shown)\" is not where the directory says")
+        }
         let start = entry.header + UInt64(ZipArchive.localSize + nameSize + extraSize)
         guard start <= directoryStart, directoryStart - start >= entry.compressedSize,
-              try bytes(at: entry.header + UInt64(ZipArchive.localSize), nameSize) == name else { throw damaged("\"\(shown)\" is not where the directory says") }
+            try bytes(at: entry.header + UInt64(ZipArchive.localSize), nameSize) == name
+        else { throw damaged("\"\(shown)\" is not where the directory says") }
         return start
     }
 
@@ -237,7 +261,8 @@ extension ByteReader {
     /// Behind its signature. Nil for a zip of several parts.
     fileprivate func endRecord() -> ZipEnd? {
         var reader = self
-        guard let disk = reader.integer(UInt16.self), let first = reader.integer(UInt16.self), let here = reader.integer(UInt16.self), let count = reader.integer(UInt16.self),
+        guard let disk = reader.integer(UInt16.self), let first = reader.integer(UInt16.self), let here = reader.integer(UInt16.self),
+            let count = reader.integer(UInt16.self),
               let size = reader.integer(UInt32.self), let offset = reader.integer(UInt32.self) else { return nil }
         let needs64 = disk == .max || first == .max || count == .max || size == .max || offset == .max
         guard needs64 || (disk == 0 && first == 0 && here == count) else { return nil }
@@ -253,7 +278,8 @@ extension ByteReader {
     fileprivate func end64Record() -> ZipEnd? {
         var reader = self
         guard reader.integer(UInt32.self) == 0x0606_4B50, let rest = reader.integer(UInt64.self), rest <= 1 << 20, reader.take(4) != nil,
-              reader.integer(UInt32.self) == 0, reader.integer(UInt32.self) == 0, let here = reader.integer(UInt64.self), let count = reader.integer(UInt64.self), here == count,
+            reader.integer(UInt32.self) == 0, reader.integer(UInt32.self) == 0, let here = reader.integer(UInt64.self),
+            let count = reader.integer(UInt64.self), here == count,
               let size = reader.integer(UInt64.self), let offset = reader.integer(UInt64.self) else { return nil }
         return ZipEnd(count: count, size: size, offset: offset, recordSize: rest + 12)
     }

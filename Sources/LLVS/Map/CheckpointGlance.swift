@@ -55,7 +55,9 @@ final class CheckpointGlance: @unchecked Sendable {
             guard file.extent(of: at, where: file.isGood) != nil else { return .void }
             let node = FlatMap.Node(at: base + at)
             if node.isLeaf { return node.index(of: key).map { .entry(node.first + $0) } ?? .absent }
-            guard key.count >= node.prefixCount, let i = node.childIndex(MapNode.symbol(of: key, at: node.prefixCount)) else { return .absent }
+            guard key.count >= node.prefixCount, let i = node.childIndex(MapNode.symbol(of: key, at: node.prefixCount)) else {
+                return .absent
+            }
             // Children come before their parents, so every walk ends.
             guard node.child(i) < offset else { return .void }
             offset = node.child(i)

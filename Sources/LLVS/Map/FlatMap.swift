@@ -98,7 +98,9 @@ final class FlatMap: @unchecked Sendable {
         private var isWide: Bool { kind == 2 }
         private var endSize: Int { isWide ? 4 : 2 }
         @inline(__always) func end(_ i: Int) -> Int {
-            isWide ? Int(at.load(fromByteOffset: headerSize + i * 4, as: UInt32.self)) : Int(at.load(fromByteOffset: headerSize + i * 2, as: UInt16.self))
+            isWide
+                ? Int(at.load(fromByteOffset: headerSize + i * 4, as: UInt32.self))
+                : Int(at.load(fromByteOffset: headerSize + i * 2, as: UInt16.self))
         }
         var prefixOffset: Int { isLeaf ? headerSize + (count * endSize + 1) & ~1 : childrenOffset + symbolCount * 4 }
 
@@ -235,7 +237,9 @@ final class FlatMap: @unchecked Sendable {
     }
 
     /// The keys of some of a leaf's entries, put together from prefix and rest.
-    func forEachKey(of leaf: Node, _ range: Range<Int>, isBackwards: Bool = false, _ body: (Int, UnsafeRawBufferPointer) throws -> Bool) rethrows -> Bool {
+    func forEachKey(of leaf: Node, _ range: Range<Int>, isBackwards: Bool = false, _ body: (Int, UnsafeRawBufferPointer) throws -> Bool)
+        rethrows -> Bool
+    {
         guard !range.isEmpty else { return true }
         let prefix = leaf.prefix
         var longest = 0
@@ -254,12 +258,14 @@ final class FlatMap: @unchecked Sendable {
 
     /// As above, from the first key that is not below `low` to the last below `high`.
     func forEach(
-        beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (Int, UnsafeRawBufferPointer) -> Bool
+        beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
+        _ body: (Int, UnsafeRawBufferPointer) -> Bool
     ) -> Bool { walk(beneath: offset, from: low, to: high, isBackwards: false, body) }
 
     /// As above, from the last key that is below `high` back to the first that is not below `low`.
     func forEachBackwards(
-        beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (Int, UnsafeRawBufferPointer) -> Bool
+        beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
+        _ body: (Int, UnsafeRawBufferPointer) -> Bool
     ) -> Bool { walk(beneath: offset, from: low, to: high, isBackwards: true, body) }
 
     private func walk(
@@ -268,11 +274,14 @@ final class FlatMap: @unchecked Sendable {
     ) -> Bool {
         func forEachKeyWithin(_ leaf: Node) -> Bool {
             let first = leaf.search(low).index, end = high.map { leaf.search($0).index } ?? leaf.count
-            return forEachKey(of: leaf, first..<max(first, end), isBackwards: isBackwards, body) && (isBackwards ? first == 0 : end == leaf.count)
+            return forEachKey(of: leaf, first..<max(first, end), isBackwards: isBackwards, body)
+                && (isBackwards ? first == 0 : end == leaf.count)
         }
         let top = node(offset)
         if top.isLeaf { return forEachKeyWithin(top) }
-        return ShortStack<Step>.run { above in walk(Step(node: offset), &above, from: low, to: high, isBackwards: isBackwards, forEachKeyWithin, body) }
+        return ShortStack<Step>.run { above in
+            walk(Step(node: offset), &above, from: low, to: high, isBackwards: isBackwards, forEachKeyWithin, body)
+        }
     }
 
     /// Where a walk is.
@@ -283,7 +292,8 @@ final class FlatMap: @unchecked Sendable {
     }
 
     private func walk(
-        _ first: Step, _ above: inout ShortStack<Step>, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isBackwards: Bool,
+        _ first: Step, _ above: inout ShortStack<Step>, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
+        isBackwards: Bool,
         _ forEachKeyWithin: (Node) -> Bool, _ body: (Int, UnsafeRawBufferPointer) -> Bool
     ) -> Bool {
         var at = first
@@ -298,7 +308,9 @@ final class FlatMap: @unchecked Sendable {
                 case let position:
                     let offset = node.child(i), child = self.node(offset)
                     if child.isLeaf {
-                        let isThrough = position == .within ? forEachKey(of: child, 0..<child.count, isBackwards: isBackwards, body) : forEachKeyWithin(child)
+                        let isThrough =
+                            position == .within
+                            ? forEachKey(of: child, 0..<child.count, isBackwards: isBackwards, body) : forEachKeyWithin(child)
                         guard isThrough else { return false }
                         continue
                     }

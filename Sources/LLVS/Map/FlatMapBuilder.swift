@@ -94,7 +94,8 @@ struct FlatMapBuilder {
     private mutating func finish(_ interval: Interval) throws -> Subtree? {
         let count = interval.built.reduce(waiting.count - interval.start) { $0 + $1.subtree.count }
         // What is written already was too much for a leaf.
-        let isLeaf = interval.built.isEmpty && count <= MapNode.leafCapacity && bytes.count - waiting[interval.start].start <= MapNode.leafBytes
+        let isLeaf =
+            interval.built.isEmpty && count <= MapNode.leafCapacity && bytes.count - waiting[interval.start].start <= MapNode.leafBytes
         guard !isLeaf, interval.depth < MapNode.deepestPrefix else { return nil }
         var symbols: [UInt16] = [], children: [Subtree] = []
         var at = interval.start, next = 0
@@ -136,7 +137,9 @@ struct FlatMapBuilder {
     private mutating func writeLeaf(_ range: Range<Int>) throws -> Subtree {
         let a = waiting[range.lowerBound], b = waiting[range.upperBound - 1]
         let shared = range.count == 1 ? a.size : bytes.withUnsafeBytes {
-            MapNode.commonPrefix(UnsafeRawBufferPointer(rebasing: $0[a.start..<a.start + a.size]), UnsafeRawBufferPointer(rebasing: $0[b.start..<b.start + b.size]))
+                MapNode.commonPrefix(
+                    UnsafeRawBufferPointer(rebasing: $0[a.start..<a.start + a.size]),
+                    UnsafeRawBufferPointer(rebasing: $0[b.start..<b.start + b.size]))
         }
         let size = range.reduce(0) { $0 + waiting[$1].size - shared }
         let isWide = size > Int(UInt16.max)

@@ -112,7 +112,9 @@ final class FlatMapFile: @unchecked Sendable {
             waiting[UInt32(truncatingIfNeeded: at / 4)] = (UInt32(node.first), UInt32(node.count), UInt32(node.prefixCount), node.isLeaf)
             at += (used + 3) & ~3
         }
-        guard nodes.count - at < 16, waiting.count == 1, let top = waiting[root], top.first == 0, Int(top.count) == count else { return false }
+        guard nodes.count - at < 16, waiting.count == 1, let top = waiting[root], top.first == 0, Int(top.count) == count else {
+            return false
+        }
         return true
     }
 
@@ -121,7 +123,9 @@ final class FlatMapFile: @unchecked Sendable {
     /// How many bytes the node at a place takes; nil when it is none that can be read. `isGood`: whether bytes can be
     /// trusted, asked before they are looked at.
     func extent(of at: Int, where isGood: (Range<Int>) -> Bool) -> Int? {
-        guard let base = nodes.baseAddress, at >= 0, at & 3 == 0, at <= nodes.count - FlatMap.headerSize, isGood(at..<at + FlatMap.headerSize) else { return nil }
+        guard let base = nodes.baseAddress, at >= 0, at & 3 == 0, at <= nodes.count - FlatMap.headerSize,
+            isGood(at..<at + FlatMap.headerSize)
+        else { return nil }
         let node = FlatMap.Node(at: base + at), size = nodes.count - at
         guard node.count > 0, node.first <= count, node.count <= count - node.first else { return nil }
         if !node.isLeaf {

@@ -36,7 +36,9 @@ struct KeyArena {
             } else {
                 // Behind what all share, most keys differ in their first bytes.
                 let first = changes.isEmpty ? nil : key(0)
-                let shared = changes.indices.reduce(first?.count ?? 0) { shared, i in first.map { min(shared, MapNode.commonPrefix($0, key(i))) } ?? 0 }
+                let shared = changes.indices.reduce(first?.count ?? 0) { shared, i in
+                    first.map { min(shared, MapNode.commonPrefix($0, key(i))) } ?? 0
+                }
                 var order = ContiguousArray<(word: UInt64, index: UInt32)>()
                 order.reserveCapacity(changes.count)
                 for i in changes.indices { order.append((Bytes.word(key(i), at: shared), UInt32(truncatingIfNeeded: i))) }
@@ -47,7 +49,11 @@ struct KeyArena {
                 }
                 for (_, i) in order {
                     let i = Int(i), change = MapChange(key: key(i), entry: changes[i].entry)
-                    if let last = list.last, Bytes.equal(last.key, change.key) { list[list.count - 1] = change } else { list.append(change) }
+                    if let last = list.last, Bytes.equal(last.key, change.key) {
+                        list[list.count - 1] = change
+                    } else {
+                        list.append(change)
+                    }
                 }
             }
             return try body(list[...])

@@ -66,7 +66,8 @@ final class MapLine {
             let hash = Bytes.crc32c(change.key)
             let slot = Int(hash) & (table.count - 1)
             changes.append(Change(
-                keyStart: UInt32(truncatingIfNeeded: keys.count), keyCount: UInt16(truncatingIfNeeded: change.key.count), isThere: change.entry != nil,
+                    keyStart: UInt32(truncatingIfNeeded: keys.count), keyCount: UInt16(truncatingIfNeeded: change.key.count),
+                    isThere: change.entry != nil,
                 previous: table[slot], hash: hash, entry: change.entry ?? MapEntry(version: 0, size: 0, bodyOffset: 0)))
             keys.raw(change.key)
             table[slot] = UInt32(truncatingIfNeeded: changes.count - 1)
@@ -217,7 +218,9 @@ final class MapLines: @unchecked Sendable {
     /// Goes on from a view by a version, unless another has done so.
     func append(_ ordinal: UInt32, _ changes: [MapChange], to view: View) {
         lock.withLock {
-            guard view.line.position == view.position, ordinal > view.line.tip, let i = lines.lastIndex(where: { $0 === view.line }) else { return }
+            guard view.line.position == view.position, ordinal > view.line.tip, let i = lines.lastIndex(where: { $0 === view.line }) else {
+                return
+            }
             do { try view.line.append(ordinal, changes) } catch { lines.remove(at: i); return }
             if i < lines.count - 1 { lines.append(lines.remove(at: i)) }
         }

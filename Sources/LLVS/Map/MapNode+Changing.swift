@@ -181,10 +181,13 @@ extension MapNode {
         if depth == prefix.count, changes.count == 1, let change = changes.first {
             // The common case: one path, no regrouping.
             guard change.key.count >= depth, change.entry != nil || sharesPrefix(change.key) else { return .made(self) }
-            if let i = childIndex(MapNode.symbol(of: change.key, at: depth)) { return .inner(Applying(self, .path(i), depth: depth, changes)) }
+            if let i = childIndex(MapNode.symbol(of: change.key, at: depth)) {
+                return .inner(Applying(self, .path(i), depth: depth, changes))
+            }
             if change.entry == nil { return .made(self) }
         }
-        return .inner(Applying(self, depth < prefix.count ? .above(UInt16(prefix[depth]) + 1) : .groups, depth: depth, relevant(changes, at: depth)))
+        return .inner(
+            Applying(self, depth < prefix.count ? .above(UInt16(prefix[depth]) + 1) : .groups, depth: depth, relevant(changes, at: depth)))
     }
 
     private func sharesPrefix(_ key: UnsafeRawBufferPointer) -> Bool {
@@ -198,7 +201,9 @@ extension MapNode {
     }
 
     /// An inner node, or what the rules of the shape want instead.
-    fileprivate static func assemble(_ prefix: UnsafeRawBufferPointer, _ symbols: ContiguousArray<UInt16>, _ children: ContiguousArray<MapNode>) -> MapNode? {
+    fileprivate static func assemble(
+        _ prefix: UnsafeRawBufferPointer, _ symbols: ContiguousArray<UInt16>, _ children: ContiguousArray<MapNode>
+    ) -> MapNode? {
         guard children.count > 1 else { return children.first }
         guard fitIntoLeaf(children) else { return MapNode(prefix: prefix, symbols: symbols, children: children) }
         var pairs: [Pair] = []

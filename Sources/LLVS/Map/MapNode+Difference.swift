@@ -90,7 +90,9 @@ extension MapNode {
     }
 
     /// The same nodes of a checkpoint with other entries: a look over the entries finds those that differ.
-    private static func differencesOfSlots(_ node: MapNode, _ x: FlatMap, _ y: FlatMap, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void) rethrows {
+    private static func differencesOfSlots(
+        _ node: MapNode, _ x: FlatMap, _ y: FlatMap, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
+    ) rethrows {
         _ = try x.forEach(beneath: node.offset, where: { first, count in
             memcmp(x.slots + first, y.slots + first, count * MemoryLayout<MapEntry>.stride) != 0
         }) { number, key in
@@ -152,7 +154,9 @@ extension MapNode {
     }
 
     /// At least one is a leaf: walk both. A leaf holds few keys, so what the other has more is difference.
-    private static func differencesByKey(_ a: MapNode, _ b: MapNode, _ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void) rethrows {
+    private static func differencesByKey(
+        _ a: MapNode, _ b: MapNode, _ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
+    ) rethrows {
         let (leaf, other, swapped) = a.leaf != nil ? (a, b, false) : (b, a, true)
         var i = 0
         func only(_ i: Int) throws { try swapped ? body(leaf.key(i), nil, leaf.entry(i)) : body(leaf.key(i), leaf.entry(i), nil) }

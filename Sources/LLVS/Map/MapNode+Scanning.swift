@@ -36,26 +36,32 @@ extension MapNode {
     /// The same within the range, from `low` to `high` (exclusive; nil is open).
     /// O(key length + log n + keys visited).
     @discardableResult
-    func forEach(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
+    func forEach(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool)
+        -> Bool
+    {
         walk(from: low, to: high, isWithin: false, isBackwards: false, body)
     }
 
     /// As `forEach(from:to:)`, from the last key that is below `high` back to the first that is not below `low`.
     @discardableResult
-    func forEachBackwards(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool) -> Bool {
+    func forEachBackwards(
+        from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
+    ) -> Bool {
         walk(from: low, to: high, isWithin: false, isBackwards: true, body)
     }
 
     /// - Parameter isWithin: whether no bound goes through the node.
     private func walk(
-        from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isWithin: Bool, isBackwards: Bool, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
+        from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isWithin: Bool, isBackwards: Bool,
+        _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
     ) -> Bool {
         MapWork.read()
         guard isInner else { return walkHere(from: low, to: high, isWithin: isWithin, isBackwards: isBackwards, body) }
         // An explicit stack, here and below: maps may be 512 nodes deep. It is of the nodes above, which hold those beneath, and which of
         // their children is next. Nothing is allocated for a range within few nodes: there are many such walks.
         return ShortStack<Step>.run { above in
-            walk(Step(node: .passUnretained(self), next: 0, isWithin: isWithin), &above, from: low, to: high, isBackwards: isBackwards, body)
+            walk(
+                Step(node: .passUnretained(self), next: 0, isWithin: isWithin), &above, from: low, to: high, isBackwards: isBackwards, body)
         }
     }
 
@@ -67,7 +73,8 @@ extension MapNode {
     }
 
     private func walk(
-        _ first: Step, _ above: inout ShortStack<Step>, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isBackwards: Bool,
+        _ first: Step, _ above: inout ShortStack<Step>, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
+        isBackwards: Bool,
         _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
     ) -> Bool {
         var at = first
@@ -83,7 +90,9 @@ extension MapNode {
                     let child = node.children[i]
                     MapWork.read()
                     guard child.isInner else {
-                        guard child.walkHere(from: low, to: high, isWithin: position == .within, isBackwards: isBackwards, body) else { return false }
+                        guard child.walkHere(from: low, to: high, isWithin: position == .within, isBackwards: isBackwards, body) else {
+                            return false
+                        }
                         continue
                     }
                     if at.next < count { above.push(at) }
@@ -101,7 +110,8 @@ extension MapNode {
 
     /// In a leaf, or in what lies in a checkpoint.
     private func walkHere(
-        from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isWithin: Bool, isBackwards: Bool, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
+        from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isWithin: Bool, isBackwards: Bool,
+        _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
     ) -> Bool {
         if let flat {
             if isWithin, !isBackwards { return flat.forEach(beneath: offset) { body($1, flat.slots[$0]) } }

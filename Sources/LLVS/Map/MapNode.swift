@@ -157,7 +157,9 @@ final class MapNode: @unchecked Sendable {
     }
 
     private static func take(_ children: inout ContiguousArray<MapNode>, _ stack: inout ContiguousArray<MapNode>) {
-        for i in children.indices where !children[i].children.isEmpty && isKnownUniquelyReferenced(&children[i]) { stack.append(children[i]) }
+        for i in children.indices where !children[i].children.isEmpty && isKnownUniquelyReferenced(&children[i]) {
+            stack.append(children[i])
+        }
         children = []
     }
 
@@ -363,7 +365,9 @@ final class MapNode: @unchecked Sendable {
         if leaf != nil {
             if count == 0 { return "an empty leaf" }
             for i in 1..<max(1, count) where Bytes.compare(key(i - 1), key(i)) >= 0 { return "keys out of order" }
-            if count > 1, fewKeyBytes == nil, MapNode.commonPrefix(key(0), key(count - 1)) < MapNode.deepestPrefix { return "a leaf of \(count)" }
+            if count > 1, fewKeyBytes == nil, MapNode.commonPrefix(key(0), key(count - 1)) < MapNode.deepestPrefix {
+                return "a leaf of \(count)"
+            }
             return nil
         }
         if children.count < 2 || MapNode.fitIntoLeaf(children) { return "an inner node that should not be" }

@@ -59,7 +59,9 @@ struct MapPatch {
         var reader = ByteReader(bytes)
         var offset: UInt64 = 0
         func entry() -> MapEntry? {
-            guard let version = reader.count(atMost: versionLimit - 1), let size = reader.count(atMost: Limits.valueSize + 1), let zigzag = reader.varint() else { return nil }
+            guard let version = reader.count(atMost: versionLimit - 1), let size = reader.count(atMost: Limits.valueSize + 1),
+                let zigzag = reader.varint()
+            else { return nil }
             offset = offset &+ (zigzag >> 1 ^ (0 &- (zigzag & 1)))
             return MapEntry(version: UInt32(version), size: size == 0 ? MapEntry.unknownSize : UInt32(size - 1), bodyOffset: offset)
         }
@@ -75,7 +77,8 @@ struct MapPatch {
         guard let keyCount = reader.count(atMost: reader.remaining) else { return false }
         var before: UnsafeRawBufferPointer?
         for _ in 0..<keyCount {
-            guard let size = reader.count(atMost: Limits.valueIDSize), size > 0, let key = reader.take(size), let isThere = reader.integer(UInt8.self), isThere <= 1
+            guard let size = reader.count(atMost: Limits.valueIDSize), size > 0, let key = reader.take(size),
+                let isThere = reader.integer(UInt8.self), isThere <= 1
             else { return false }
             if let before, Bytes.compare(before, key) >= 0 { return false }
             before = key

@@ -112,7 +112,9 @@ final class ChangeLists: @unchecked Sendable {
     /// The fingerprint of the bytes that a version of few changes stored under an id; nil when it is not known.
     func fingerprint(_ ordinal: UInt32, _ key: UnsafeRawBufferPointer) -> UInt32? {
         var found: UInt32?
-        _ = forEach(ordinal, atMost: UInt64(ChangeLists.longestSearched)) { if $0.fingerprint != nil, Bytes.equal($0.key, key) { found = $0.fingerprint } }
+        _ = forEach(ordinal, atMost: UInt64(ChangeLists.longestSearched)) {
+            if $0.fingerprint != nil, Bytes.equal($0.key, key) { found = $0.fingerprint }
+        }
         return found
     }
 

@@ -10,7 +10,9 @@ extension MapProvider {
         if changeLists.forEach(ordinal, body) { return }
         let (place, count) = lock.withRead { (dag.rows[Int(ordinal)].place, Int(dag.rows[Int(ordinal)].changeCount)) }
         // A provisional record is not the one that will be stored.
-        guard count <= ChangeLists.longestList, place.segment != ProvisionalRecords.segment else { return try readChanges(of: ordinal, locating: true, body) }
+        guard count <= ChangeLists.longestList, place.segment != ProvisionalRecords.segment else {
+            return try readChanges(of: ordinal, locating: true, body)
+        }
         let arena = ByteArena()
         var kept: [ChangeLists.Change] = []
         kept.reserveCapacity(count)
@@ -28,11 +30,14 @@ extension MapProvider {
         let (place, checksum) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
         var dependencies: [UInt32?]?
         try records.forEachChange(place) { entry, header in
-            guard header.checksum == checksum else { throw records.damaged(place, "is not the one that was there", version: history.id(ordinal)) }
+            guard header.checksum == checksum else {
+                throw records.damaged(place, "is not the one that was there", version: history.id(ordinal))
+            }
             var change = ChangeLists.Change(kind: entry.kind, key: entry.id)
             switch entry.kind {
             case .insert, .update:
-                change.entry = MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
+                change.entry = MapEntry(
+                    version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
             case .preserve:
                 let known = dependencies ?? lock.withRead { header.dependencies.map(dag.ordinalIncludingStaged) }
                 dependencies = known
@@ -41,7 +46,9 @@ extension MapProvider {
                 }
                 let isInPassing = locating && known.count * RecordTable.changesPerPage <= 4 * header.changeCount
                 // What cannot be read now is an error when the value is asked for.
-                change.entry = (isInPassing ? try? stored(entry.id, in: version) : nil) ?? MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)
+                change.entry =
+                    (isInPassing ? try? stored(entry.id, in: version) : nil)
+                    ?? MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)
             case .remove, .preserveRemoval: break
             }
             try body(change)
@@ -58,7 +65,8 @@ extension MapProvider {
             // The bytes of what was written aside are not at hand.
             let hasFingerprint = change.hasData && change.written == nil && change.data.count <= RecordTable.digestThreshold
             kept.append(ChangeLists.Change(
-                kind: change.kind, key: change.id, entry: mapped.entry, fingerprint: hasFingerprint ? ChangeLists.fingerprint(change.data) : nil))
+                    kind: change.kind, key: change.id, entry: mapped.entry,
+                    fingerprint: hasFingerprint ? ChangeLists.fingerprint(change.data) : nil))
         }
         changeLists.insert(ordinal, kept)
     }
@@ -66,7 +74,9 @@ extension MapProvider {
     /// Keeps the changes of a version from its record, while that is at hand, when it is small and preserves nothing. The caller
     /// holds the lock for writing.
     func keepChanges(_ ordinal: UInt32, _ header: RecordHeader, _ record: UnsafeRawBufferPointer) {
-        guard record.count <= MapProvider.largestRecordKept, header.pageCount <= 1, header.dependencies.isEmpty, record.count == header.recordSize else { return }
+        guard record.count <= MapProvider.largestRecordKept, header.pageCount <= 1, header.dependencies.isEmpty,
+            record.count == header.recordSize
+        else { return }
         var kept: [ChangeLists.Change] = []
         if header.pageCount == 1 {
             var needs: Int?

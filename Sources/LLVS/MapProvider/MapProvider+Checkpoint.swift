@@ -8,7 +8,8 @@ extension MapProvider {
         if found.base == ordinal {
             root = MapNode(flat)
         } else {
-            let decoded = found.glance?.patch ?? found.patch.flatMap { MapPatch($0.bytes, count: flat.count, versionLimit: found.versionLimit) }
+            let decoded =
+                found.glance?.patch ?? found.patch.flatMap { MapPatch($0.bytes, count: flat.count, versionLimit: found.versionLimit) }
             guard let patch = decoded else {
                 forgetCheckpoint(found)
                 return nil
@@ -120,7 +121,9 @@ extension MapProvider {
             bytes = try write(MemoryCacheWriter())
         }
         guard let bytes else { return nil }
-        guard let flat = FlatMap(bytes, versionLimit: limit) else { throw StoreError(.internal, "A map that was just written cannot be read.") }
+        guard let flat = FlatMap(bytes, versionLimit: limit) else {
+            throw StoreError(.internal, "A map that was just written cannot be read.")
+        }
         if written {
             wanted.flat = flat
             let isFirst = lock.withWrite { () -> Bool in
@@ -138,7 +141,9 @@ extension MapProvider {
     func renewCheckpoint(_ head: UInt32, isMuch: Bool) {
         // A large version that nobody has read yet is written now, while its record is likely in memory.
         let isLarge = lock.withRead { dag.rows[Int(head)].changeCount >= UInt32(MapPolicy.manyChanges) && checkpoint == nil }
-        let slot = cache.slot(head) ?? (try? takeCheckpoint(of: head)) ?? (isLarge || (isMuch && lines.view(head) != nil) ? try? mapSlot(head) : nil)
+        let slot =
+            cache.slot(head) ?? (try? takeCheckpoint(of: head))
+            ?? (isLarge || (isMuch && lines.view(head) != nil) ? try? mapSlot(head) : nil)
         guard let root = slot?.root else { return }
         let found = lock.withRead { checkpoint }
         if let found, let flat = found.flat {

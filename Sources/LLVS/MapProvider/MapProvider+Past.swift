@@ -133,7 +133,9 @@ extension MapProvider {
     private func learnKeys(from start: UInt32, _ control: OperationControl) throws {
         let unknown = lock.withRead { dag.ordinalsOfUnknownKeys(from: start) }
         for (i, ordinal) in unknown.enumerated() {
-            if i & 255 == 0 { try control.check(.reading, i, of: unknown.count, doing: "Learning which values were changed in \(storage.description)") }
+            if i & 255 == 0 {
+                try control.check(.reading, i, of: unknown.count, doing: "Learning which values were changed in \(storage.description)")
+            }
             var hashes: [UInt32] = []
             // A damaged record is asked again when what it holds matters.
             guard (try? forEachRecordedChange(ordinal) { hashes.append(History.keyHash($0.key)) }) != nil else { continue }

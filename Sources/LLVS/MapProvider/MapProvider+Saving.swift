@@ -6,7 +6,8 @@ extension MapProvider {
     func view(toSave changes: Int, on ordinal: UInt32) throws -> MapLines.View? {
         if let view = lines.openView(ordinal) { return view }
         if changes <= MapPolicy.fewLookups, !isAtHand(ordinal) {
-            guard let limit = MapPolicy.changesWorthAMap(saves: savedLines.count(endingAt: ordinal)), isWithin(limit, toMakeMapOf: ordinal) else { return nil }
+            guard let limit = MapPolicy.changesWorthAMap(saves: savedLines.count(endingAt: ordinal)), isWithin(limit, toMakeMapOf: ordinal)
+            else { return nil }
         }
         return try view(at: ordinal)
     }
@@ -25,7 +26,8 @@ extension MapProvider {
         return cache.store(ordinal, flat: flat)
     }
 
-    /// Sees to it that the map of a version that was stored can be had without reading its record, when what it builds on is at hand. That of many changes is
+    /// Sees to it that the map of a version that was stored can be had without reading its record, when what it builds on is at hand. That
+    /// of many changes is
     /// not made while it is stored: whoever loads much may never ask for it, and it is read from the record when somebody does.
     /// - Parameters:
     ///   - first: what it builds on; `History.none` for a root.

@@ -73,7 +73,9 @@ extension Store {
         return nil
     }
 
-    func isSameValue(_ a: MapEntry?, _ b: MapEntry?, _ key: UnsafeRawBufferPointer, _ aFingerprint: UInt32? = nil, _ bFingerprint: UInt32? = nil) throws -> Bool {
+    func isSameValue(
+        _ a: MapEntry?, _ b: MapEntry?, _ key: UnsafeRawBufferPointer, _ aFingerprint: UInt32? = nil, _ bFingerprint: UInt32? = nil
+    ) throws -> Bool {
         Work.comparisons.count()
         guard let a, let b else { return a == nil && b == nil }
         return try haveSameBytes(a, b, key, aFingerprint, bFingerprint)
@@ -171,7 +173,9 @@ extension Store {
                 case .enter(let version):
                     let before = sketch
                     var undone: [(ValueID, UInt64?)] = []
-                    if !(tree.isMeeting && version == top), lock.withRead({ dag.keyHashes(of: version)?.contains(where: wanted.contains) ?? true }) {
+                    if !(tree.isMeeting && version == top),
+                        lock.withRead({ dag.keyHashes(of: version)?.contains(where: wanted.contains) ?? true })
+                    {
                         let recorded = try ChainChanges([version], in: self)
                         for item in recorded.items {
                             let hash = History.keyHash(item.key)
@@ -203,7 +207,9 @@ extension Store {
         if Int(known.size) > RecordTable.digestThreshold {
             content = known.size
         } else {
-            content = try fingerprint ?? maps.changeLists.fingerprint(entry.version, key) ?? records.withBody(place, known, id: key, stored: stored) { ChangeLists.fingerprint($0) }
+            content =
+                try fingerprint ?? maps.changeLists.fingerprint(entry.version, key)
+                ?? records.withBody(place, known, id: key, stored: stored) { ChangeLists.fingerprint($0) }
         }
         var x = UInt64(hash) << 32 | UInt64(content)
         // The finaliser of splitmix64.

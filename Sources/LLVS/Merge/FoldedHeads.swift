@@ -50,7 +50,9 @@ final class FoldedHeads {
     fileprivate func before(
         _ first: UInt32, _ bases: [UInt32], _ oursSide: Fork.Side, atMost limit: Int
     ) -> (head: UInt32, steps: [UInt32])? {
-        guard steps.last?.ordinal == first, let known = last[bases], known.oursSide == oursSide, known.steps < steps.count else { return nil }
+        guard steps.last?.ordinal == first, let known = last[bases], known.oursSide == oursSide, known.steps < steps.count else {
+            return nil
+        }
         let before = known.steps == 0 ? 0 : steps[known.steps - 1].changes, now = steps.last?.changes ?? 0
         guard now - before + (steps.count - known.steps) <= limit else { return nil }
         return (known.head, steps[known.steps...].map(\.ordinal))

@@ -165,14 +165,24 @@ final class FoldedVersions {
 extension Store {
     /// Whether two references of one id name the same bytes: by length, then by digest for large ones, then by bytes.
     /// Fingerprints, where they are known, spare reading bytes that differ.
-    func haveSameBytes(_ a: MapEntry, _ b: MapEntry, _ id: UnsafeRawBufferPointer, _ aFingerprint: UInt32? = nil, _ bFingerprint: UInt32? = nil) throws -> Bool {
+    func haveSameBytes(
+        _ a: MapEntry, _ b: MapEntry, _ id: UnsafeRawBufferPointer, _ aFingerprint: UInt32? = nil, _ bFingerprint: UInt32? = nil
+    ) throws -> Bool {
         if a.isSameReference(as: b) { return true }
         if a.size != MapEntry.unknownSize, b.size != MapEntry.unknownSize, a.size != b.size { return false }
-        if let x = aFingerprint ?? maps.changeLists.fingerprint(a.version, id), let y = bFingerprint ?? maps.changeLists.fingerprint(b.version, id), x != y { return false }
+        if let x = aFingerprint ?? maps.changeLists.fingerprint(a.version, id),
+            let y = bFingerprint ?? maps.changeLists.fingerprint(b.version, id), x != y
+        {
+            return false
+        }
         guard let p = try located(a, id), let q = try located(b, id), p.size == q.size else { return false }
         let (x, y) = lock.withRead { (dag.rows[Int(a.version)].place, dag.rows[Int(b.version)].place) }
         // Small ones are compared as they are; large ones by digests, when their records have them.
-        if Int(p.size) > RecordTable.digestThreshold, let d = try records.findChange(x, id)?.body.digest, let e = try records.findChange(y, id)?.body.digest { return d == e }
+        if Int(p.size) > RecordTable.digestThreshold, let d = try records.findChange(x, id)?.body.digest,
+            let e = try records.findChange(y, id)?.body.digest
+        {
+            return d == e
+        }
         return try records.withBody(x, p, id: id, stored: versionID(a.version)) { left in
             try records.withBody(y, q, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
         }

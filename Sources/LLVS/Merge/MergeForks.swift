@@ -112,8 +112,12 @@ struct MergeForks {
         return try forks.map { fork in
             try Memory.check()
             let id = ValueID(unchecked: fork.key)
-            func reference(_ entry: MapEntry?) -> Value.Reference? { entry.map { Value.Reference(id: id, version: store.versionID($0.version)) } }
-            var described = Fork(kind: fork.kind, side: fork.side, first: reference(fork.first), second: reference(fork.second), ancestor: reference(fork.ancestor))
+            func reference(_ entry: MapEntry?) -> Value.Reference? {
+                entry.map { Value.Reference(id: id, version: store.versionID($0.version)) }
+            }
+            var described = Fork(
+                kind: fork.kind, side: fork.side, first: reference(fork.first), second: reference(fork.second),
+                ancestor: reference(fork.ancestor))
             described.ancestors = (fork.candidates.isEmpty ? [fork.ancestor] : fork.candidates.map(Optional.some)).compactMap(reference)
             return (id, described)
         }
@@ -136,7 +140,9 @@ struct MergeForks {
         for fork in forks {
             try Memory.check()
             bring(before: fork.key)
-            let side = fork.isConflicting ? arbiter.winner(fork.first, fork.second, oursSide: oursSide, isStoredLater: store.isStoredLater) : fork.side
+            let side =
+                fork.isConflicting
+                ? arbiter.winner(fork.first, fork.second, oursSide: oursSide, isStoredLater: store.isStoredLater) : fork.side
             if side == .second { out.append(fork.key, preserving: fork.second.map { (store.versionID($0.version), $0) }) }
         }
         bring(before: nil)
@@ -187,14 +193,18 @@ struct MergeForks {
         for change in resolved { try change.id.bytes.withUnsafeBytes { try ValueID.check($0) } }
         let sorted = resolved.sorted { $0.id < $1.id }
         for i in sorted.indices.dropFirst() where sorted[i - 1].id == sorted[i].id {
-            throw StoreError(.duplicateID, "The arbiter returned two changes of \"\(sorted[i].id)\". Return one for each id.", valueID: sorted[i].id)
+            throw StoreError(
+                .duplicateID, "The arbiter returned two changes of \"\(sorted[i].id)\". Return one for each id.", valueID: sorted[i].id)
         }
         var i = 0
         for fork in forks where fork.isConflicting {
             while i < sorted.count, sorted[i].id.bytes.withUnsafeBytes({ Bytes.compare($0, fork.key) }) < 0 { i += 1 }
             guard i < sorted.count, sorted[i].id.bytes.withUnsafeBytes({ Bytes.equal($0, fork.key) }) else {
                 let id = ValueID(unchecked: fork.key)
-                throw StoreError(.unresolvedConflict, "The arbiter left the conflict of \"\(id)\" (\(fork.kind)) unresolved. Return a change for each conflicting fork.", valueID: id)
+                throw StoreError(
+                    .unresolvedConflict,
+                    "The arbiter left the conflict of \"\(id)\" (\(fork.kind)) unresolved. Return a change for each conflicting fork.",
+                    valueID: id)
             }
         }
         return sorted
@@ -202,16 +212,20 @@ struct MergeForks {
 
     /// Adds an arbiter's change unless it leaves the first side, where `p` prevails, as it is.
     private func append(
-        _ change: Value.Change, _ key: UnsafeRawBufferPointer, _ first: (version: UInt32, entry: MapEntry?), _ second: (version: UInt32, entry: MapEntry?),
+        _ change: Value.Change, _ key: UnsafeRawBufferPointer, _ first: (version: UInt32, entry: MapEntry?),
+        _ second: (version: UInt32, entry: MapEntry?),
         _ ancestry: inout KnownAncestry, to out: inout MergeChanges
     ) throws {
         switch change {
         case .insert(let id, let data), .update(let id, let data):
             guard data.count <= Limits.valueSize else {
-                throw StoreError(.tooLarge, "The arbiter returned \(data.count) bytes for \"\(id)\"; at most 1 GiB is allowed.", valueID: id)
+                throw StoreError(
+                    .tooLarge, "The arbiter returned \(data.count) bytes for \"\(id)\"; at most 1 GiB is allowed.", valueID: id)
             }
             if let p = first.entry, p.size == MapEntry.unknownSize || Int(p.size) == data.count {
-                let isSame = try store.records.withBody(store.place(of: p.version), p, id: key, stored: store.versionID(p.version)) { now in data.withUnsafeBytes { Bytes.equal(now, $0) } }
+                let isSame = try store.records.withBody(store.place(of: p.version), p, id: key, stored: store.versionID(p.version)) { now in
+                    data.withUnsafeBytes { Bytes.equal(now, $0) }
+                }
                 if isSame { return }
             }
             out.keep(data)
@@ -221,7 +235,9 @@ struct MergeForks {
         case .preserve(let reference):
             // What prevails on a side is there, and in the ancestry.
             if let p = first.entry, store.versionID(p.version) == reference.version { return }
-            if let q = second.entry, store.versionID(q.version) == reference.version { return out.append(key, preserving: reference.version) }
+            if let q = second.entry, store.versionID(q.version) == reference.version {
+                return out.append(key, preserving: reference.version)
+            }
             let ordinal = try store.checkReference(key, reference.version)
             let inAncestry = ancestry.contains(ordinal, behind: [first.version, second.version], in: store) {}
             if inAncestry { return out.append(key, preserving: reference.version) }

@@ -14,10 +14,14 @@ extension Store {
         if try walk(AncestorSearch(a, of: b), control.look) { return .fastForward(b) }
         let bases = try relation == .unrelated ? [] : walk(CommonAncestors([a], [b]), control.look)
         if relation == .related, bases.isEmpty {
-            throw StoreError(.noCommonAncestor, "Versions \(versionID(a)) and \(versionID(b)) have no common ancestor. Use an unrelated merge to join them.", versionID: versionID(b).description)
+            throw StoreError(
+                .noCommonAncestor,
+                "Versions \(versionID(a)) and \(versionID(b)) have no common ancestor. Use an unrelated merge to join them.",
+                versionID: versionID(b).description)
         }
         let areSettled = try !bases.isEmpty && walk(MergesOnly(a, b), control.look)
-        return try prepareMerge(a, b, bases: bases, areSettled: areSettled, arbiter: arbiter, metadata: metadata, line: MergedLine(), control)
+        return try prepareMerge(
+            a, b, bases: bases, areSettled: areSettled, arbiter: arbiter, metadata: metadata, line: MergedLine(), control)
     }
 
     /// Of two versions none of which is an ancestor of the other.
@@ -31,10 +35,15 @@ extension Store {
         func outcome(_ metadata: Metadata, _ changes: MergeChanges) -> MergeOutcome {
             var changes = changes
             let version = mergeVersion(first, second, metadata, &changes)
-            Log.write(.debug, "Merging \(versionID(first)) and \(versionID(second)) of \(description) gives \(version.id): \(told(bases)), \(changes.changes.count) changes recorded.")
+            Log.write(
+                .debug,
+                "Merging \(versionID(first)) and \(versionID(second)) of \(description) gives \(version.id): "
+                    + "\(told(bases)), \(changes.changes.count) changes recorded."
+            )
             return .version(version, first: first, second: second, changes: changes)
         }
-        // Replicas that answered one question differently are settled without asking again; where states are equal, nobody needs to be asked.
+        // Replicas that answered one question differently are settled without asking again; where states are equal, nobody needs to be
+        // asked.
         let byRules = arbiter as? RulesArbiter
         if try areSettled || haveEqualStates(first, second, given: byRules?.given, control) {
             let ranks = (try rank(of: first), try rank(of: second))
@@ -70,7 +79,8 @@ extension Store {
         if let builtIn {
             let arena = ByteArena()
             let keys = try idsToMerge(first, second, bases, oursSide, line.heads, into: arena, control)
-            guard let forks = try MergeForks(first, second, bases, areShown: false, among: keys.map { ($0, arena) }, in: self, control) else {
+            guard let forks = try MergeForks(first, second, bases, areShown: false, among: keys.map { ($0, arena) }, in: self, control)
+            else {
                 return outcome(Metadata(), MergeChanges())
             }
             line.heads.decide(second, bases, oursSide)

@@ -23,7 +23,9 @@ final class MergedLine {
 
     /// Whether all that versions of the line of `first` preserve behind `base` was stored later than that; false when
     /// `base` is not on the line.
-    func preservesNothingOlder(than base: UInt32, behindItUpTo first: UInt32, in store: Store, _ control: PacedControl = .none) throws -> Bool {
+    func preservesNothingOlder(than base: UInt32, behindItUpTo first: UInt32, in store: Store, _ control: PacedControl = .none) throws
+        -> Bool
+    {
         try go(to: first, in: store, control)
         let generation = store.lock.withRead { store.dag.rows[Int(base)].generation }
         try extend(down: generation, in: store, control)
@@ -67,7 +69,9 @@ final class MergedLine {
     }
 
     private func extend(down generation: UInt32, in store: Store, _ control: PacedControl) throws {
-        if links.count == 1, let first = links.first, first.generation > generation { links.reserveCapacity(1 + Int(min(first.generation - generation, 4_096))) }
+        if links.count == 1, let first = links.first, first.generation > generation {
+            links.reserveCapacity(1 + Int(min(first.generation - generation, 4_096)))
+        }
         while let last = links.last, last.generation > generation {
             try control.step(0)
             Work.versions.count()

@@ -22,7 +22,8 @@ extension Store {
               try line.preservesNothingOlder(than: base, behindItUpTo: first, in: self, control) else { return nil }
         // Of many versions that change the same again and again, maps tell it in less memory.
         let isShort = MapPolicy.looksAtEach(versions: chain.versions.count, changes: chain.changes)
-        let changed = isShort ? try ChainChanges(chain.versions, in: self, control) : try ChainChanges(from: base, to: second, in: self, control)
+        let changed =
+            isShort ? try ChainChanges(chain.versions, in: self, control) : try ChainChanges(from: base, to: second, in: self, control)
         let onFirst = try known ?? maps.prevailing(at: first)
         var onBase: Prevailing?
         func atBase(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {

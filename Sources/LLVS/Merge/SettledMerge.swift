@@ -1,7 +1,8 @@
 /// Merging two versions that answered one question twice: both sides hold nothing but merges since their common ancestors.
 ///
 /// One of the two states stands, as a whole: that of the higher rank, which `MergeMarks` tells, or, where both are of one rank, the larger
-/// one. At the first id, in byte order, under which they hold different references the larger state has the reference that was stored later;
+/// one. At the first id, in byte order, under which they hold different references the larger state has the reference that was stored
+/// later;
 /// none is smaller than any. This orders all states, and no merge changes which of two is the larger, as it would were the newer version's
 /// to stand: each device makes its own answer the newer one by merging it once more. So devices that go on merging their answers come to
 /// the largest of them, in whatever order they do it.

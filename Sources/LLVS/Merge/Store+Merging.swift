@@ -5,7 +5,8 @@ extension Store {
     ///
     /// The order of the arguments does not matter but for the `ours` and `theirs` arbiters. Replicas that
     /// resolve alike make the same version. When both sides hold only merges since their common ancestors, the arbiter is not asked: the
-    /// larger of the two states stands (`SettledMerge`). Nor is it when the two have equal states (the same bytes under each id): the newer's
+    /// larger of the two states stands (`SettledMerge`). Nor is it when the two have equal states (the same bytes under each id): the
+    /// newer's
     /// stands then, and the version is empty. Neither carries the metadata given.
     /// - Parameters:
     ///   - a: one version; "ours" to the arbiters that tell the sides apart.
@@ -44,7 +45,9 @@ extension Store {
                 var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
                 draft.located = changes.located
                 draft.digests = changes.digests
-                try Waiting.looking(at: control.quiet.paced(.adding, doing: "Merging versions \(a) and \(b) of \(self.description)")) { try commit(draft) }
+                try Waiting.looking(at: control.quiet.paced(.adding, doing: "Merging versions \(a) and \(b) of \(self.description)")) {
+                    try commit(draft)
+                }
                 return version
             }
         }
@@ -68,7 +71,10 @@ extension Store {
     /// - Complexity: with a built-in arbiter, by what the heads recorded since they parted, and the versions of the
     ///   history once.
     @discardableResult
-    public func mergeHeads(into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Version? {
+    public func mergeHeads(
+        into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(),
+        _ control: OperationControl = OperationControl()
+    ) throws -> Version? {
         try checkOpen()
         try metadata.checkMade()
         let target = try requireOrdinal(into, toBuildOn: true)
@@ -107,7 +113,9 @@ extension Store {
             "\(left) heads of \(description) were not merged, and stay heads: they are damaged here, or built on what is. "
                 + error.message)
         // It may have been left to a head that was built on it.
-        if !isVirtual(target), !kept.contains(target), try walk(Descendants(of: target, among: kept), control.look).isEmpty { kept.append(target) }
+        if !isVirtual(target), !kept.contains(target), try walk(Descendants(of: target, among: kept), control.look).isEmpty {
+            kept.append(target)
+        }
         return lock.withRead { kept.sorted(by: dag.isNewer) }
     }
 
@@ -119,7 +127,9 @@ extension Store {
 
     /// Folds the heads of each group, which have equal states, into one, and then those.
     /// - Returns: the resulting version, or nil when it is `target` itself.
-    private func folding(_ groups: [[UInt32]], into target: UInt32, arbiter: any MergeArbiter, metadata: Metadata, _ control: OperationControl) throws -> Version? {
+    private func folding(
+        _ groups: [[UInt32]], into target: UInt32, arbiter: any MergeArbiter, metadata: Metadata, _ control: OperationControl
+    ) throws -> Version? {
         let began = Log.begin(.debug)
         var fold = Fold()
         defer {
@@ -128,10 +138,14 @@ extension Store {
         }
         // Which of the heads hold `into`: that side is `ours`.
         let heads = groups.flatMap { $0 }
-        fold.holders = heads.contains(target) ? [target] : try walk(Descendants(of: target, among: heads)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
+        fold.holders =
+            heads.contains(target)
+            ? [target] : try walk(Descendants(of: target, among: heads)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
         var joined: [UInt32] = []
         for group in groups {
-            guard let head = try self.fold(group, &fold, arbiter: arbiter, metadata: metadata, control.within(.adding, 0, of: 0)) else { continue }
+            guard let head = try self.fold(group, &fold, arbiter: arbiter, metadata: metadata, control.within(.adding, 0, of: 0)) else {
+                continue
+            }
             if !fold.holders.isDisjoint(with: group) { fold.holders.insert(head) }
             joined.append(head)
         }
@@ -171,7 +185,11 @@ extension Store {
             return missing.map(\.draft.version.id)
         }
         fold.isStored = true
-        Log.write(.debug, "Merged \(heads.count) heads of \(description) into \(versionID(result)): \(made.count) merges stored\(Log.duration(since: began)).")
+        Log.write(
+            .debug,
+            "Merged \(heads.count) heads of \(description) into \(versionID(result)): "
+                + "\(made.count) merges stored\(Log.duration(since: began))."
+        )
         for step in pointing { maps.drop(step.ordinal) }
         if !made.isEmpty { tellOfNew(made) }
         return try steps.first { $0.ordinal == result }?.draft.version ?? version(result)
@@ -188,7 +206,8 @@ extension Store {
 
     /// Merges versions that are no ancestors of each other, newest down; nil when there are none.
     private func fold(
-        _ versions: [UInt32], _ fold: inout Fold, arbiter: any MergeArbiter, metadata: Metadata, _ control: OperationControl = OperationControl()
+        _ versions: [UInt32], _ fold: inout Fold, arbiter: any MergeArbiter, metadata: Metadata,
+        _ control: OperationControl = OperationControl()
     ) throws -> UInt32? {
         guard var result = versions.first else { return nil }
         if versions.count == 1 { return result }
@@ -245,7 +264,9 @@ extension Store {
         let ordinal = try lock.withWrite { try dag.makeRoom(); return appendHidden(draft) }
         do {
             let (place, checksum, mapped) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
-                try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
+                try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: nil) { _, _ in
+                    BlobID(high: 0, low: 0)
+                }
                 let mapped = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
                 return (records.provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
             }
@@ -269,7 +290,12 @@ extension Store {
     private func existingStep(_ version: Version) throws -> UInt32? {
         guard let found = lock.withRead({ dag.ordinal(of: version.id).map { ($0, dag.predecessors($0).map(dag.id)) } }) else { return nil }
         guard found.1 == version.predecessors else {
-            throw StoreError(.versionMismatch, "Version \(version.id) exists already, and is not the merge of \(version.predecessors.map(\.description).joined(separator: " and ")) that its id stands for: somebody has taken the id. Give the merge other metadata, which makes it another version.", versionID: version.id.description)
+            throw StoreError(
+                .versionMismatch,
+                "Version \(version.id) exists already, and is not the merge of "
+                    + "\(version.predecessors.map(\.description).joined(separator: " and ")) that its id stands for: "
+                    + "somebody has taken the id. Give the merge other metadata, which makes it another version.",
+                versionID: version.id.description)
         }
         return found.0
     }
@@ -282,7 +308,11 @@ extension Store {
         case .unbranchedAnd(let names), .branches(let names): named = names
         }
         guard let unknown = named.first(where: { name in lock.withRead { !dag.hasBranch(name) } }) else { return }
-        throw StoreError(.unknownVersion, "There is no version of the branch \"\(unknown)\" in \(description), so its heads cannot be merged. Check the name, or retrieve it from where it was made.")
+        throw StoreError(
+            .unknownVersion,
+            "There is no version of the branch \"\(unknown)\" in \(description), so its heads cannot be merged. "
+                + "Check the name, or retrieve it from where it was made."
+        )
     }
 
     /// `target` and the selected heads without those that are ancestors of others, newest first.
@@ -306,7 +336,9 @@ extension Store {
             chosen.removeAll(where: behind.contains)
         }
         // Heads are no ancestors of each other; only `target` can be one of theirs.
-        if !isVirtual(target), !chosen.contains(target), try walk(Descendants(of: target, among: chosen), control.look).isEmpty { chosen.append(target) }
+        if !isVirtual(target), !chosen.contains(target), try walk(Descendants(of: target, among: chosen), control.look).isEmpty {
+            chosen.append(target)
+        }
         return lock.withRead { chosen.sorted(by: dag.isNewer) }
     }
 }

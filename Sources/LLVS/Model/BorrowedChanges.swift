@@ -12,7 +12,10 @@ public struct BorrowedChange {
     @usableFromInline var written: Unmanaged<WrittenValue>?
     /// A change whose bytes stay where they are, and must stay as they are until the call that it is given to returns.
     @inlinable
-    public init(kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer = .init(start: nil, count: 0), storedVersion: VersionID? = nil) {
+    public init(
+        kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer = .init(start: nil, count: 0),
+        storedVersion: VersionID? = nil
+    ) {
         self.kind = kind; self.id = id; self.data = data; self.storedVersion = storedVersion
     }
 
@@ -95,7 +98,9 @@ public struct BorrowedChanges: RandomAccessCollection {
         case .list(let list): return list[index]
         case .elements(let elements):
             let bytes = elements.bytes(index)
-            return BorrowedChange(kind: bytes.kind, id: bytes.id, data: bytes.data, storedVersion: bytes.kind == .preserve ? elements.storedVersion(index) : nil)
+            return BorrowedChange(
+                kind: bytes.kind, id: bytes.id, data: bytes.data,
+                storedVersion: bytes.kind == .preserve ? elements.storedVersion(index) : nil)
         }
     }
     @inline(__always)

@@ -27,10 +27,15 @@ public struct ValueID: Hashable, Comparable, Sendable, CustomStringConvertible {
             throw StoreError(.invalidValueID, "A value id is empty. Value ids are 1 to \(Limits.valueIDSize) bytes of UTF-8.")
         }
         guard bytes.count <= Limits.valueIDSize else {
-            throw StoreError(.invalidValueID, "A value id has \(bytes.count) bytes; at most \(Limits.valueIDSize) are allowed. It begins \"\(String(decoding: bytes.prefix(40), as: UTF8.self))\".")
+            throw StoreError(
+                .invalidValueID,
+                "A value id has \(bytes.count) bytes; at most \(Limits.valueIDSize) are allowed. "
+                    + "It begins \"\(String(decoding: bytes.prefix(40), as: UTF8.self))\"."
+            )
         }
         guard Bytes.isValidUTF8(bytes) else {
-            throw StoreError(.invalidUTF8, "A value id is not valid UTF-8. It begins \"\(String(decoding: bytes.prefix(40), as: UTF8.self))\".")
+            throw StoreError(
+                .invalidUTF8, "A value id is not valid UTF-8. It begins \"\(String(decoding: bytes.prefix(40), as: UTF8.self))\".")
         }
     }
 

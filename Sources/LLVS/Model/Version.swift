@@ -61,7 +61,9 @@ public struct Metadata: Hashable, Sendable {
             }
             size += key.count + min(value.count, Limits.metadataSize + 1)
             guard size <= Limits.metadataSize else {
-                throw StoreError(.invalidMetadata, "The metadata of one version may hold \(Limits.metadataSize) bytes in all; keep larger data in values.")
+                throw StoreError(
+                    .invalidMetadata,
+                    "The metadata of one version may hold \(Limits.metadataSize) bytes in all; keep larger data in values.")
             }
         }
         // In order, so that many keys cost no more than a few; of equal keys the last stays last.
@@ -74,25 +76,38 @@ public struct Metadata: Hashable, Sendable {
         for i in order {
             if entries.count & 0xFFFF == 0xFFFF { try look() }
             let entry = Entry(key: pairs[i].key, value: pairs[i].value)
-            if let last = entries.last, Bytes.equal(last.key, entry.key) { entries[entries.count - 1] = entry } else { entries.append(entry) }
+            if let last = entries.last, Bytes.equal(last.key, entry.key) {
+                entries[entries.count - 1] = entry
+            } else {
+                entries.append(entry)
+            }
         }
     }
 
-    /// Throws when a version that is made here may not carry this: too many keys; and, although one from elsewhere is taken with it, an empty
+    /// Throws when a version that is made here may not carry this: too many keys; and, although one from elsewhere is taken with it, an
+    /// empty
     /// key, and a branch that is no JSON string, which ends other implementations' processes, or one whose name is longer than 1 KiB.
     /// - Throws: `.invalidMetadata`.
     public func checkMade() throws {
         if entries.count > Limits.metadataKeys {
-            throw StoreError(.invalidMetadata, "The metadata has \(entries.count) keys; at most \(Limits.metadataKeys) are allowed. Keep more in values.")
+            throw StoreError(
+                .invalidMetadata, "The metadata has \(entries.count) keys; at most \(Limits.metadataKeys) are allowed. Keep more in values."
+            )
         }
         if entries.first?.key.isEmpty ?? false {
             throw StoreError(.invalidMetadata, "A metadata key is empty. Give it at least one character.")
         }
         if self[Metadata.branchKey] != nil, branch == nil {
-            throw StoreError(.invalidMetadata, "The metadata under __llvs_branch is not a JSON string, which the name of a branch must be: \"draft\", with its quotes. Write it so, or give the branch by its own parameter.")
+            throw StoreError(
+                .invalidMetadata,
+                "The metadata under __llvs_branch is not a JSON string, which the name of a branch must be: \"draft\", with its quotes. "
+                    + "Write it so, or give the branch by its own parameter."
+            )
         }
         if let branch, branch.utf8.count > Limits.branchNameSize {
-            throw StoreError(.invalidMetadata, "The name of a branch has \(branch.utf8.count) bytes; at most \(Limits.branchNameSize) are allowed. Give a shorter one.")
+            throw StoreError(
+                .invalidMetadata,
+                "The name of a branch has \(branch.utf8.count) bytes; at most \(Limits.branchNameSize) are allowed. Give a shorter one.")
         }
     }
 

@@ -21,7 +21,10 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
     public init(ascii bytes: UnsafeRawBufferPointer) throws {
         guard let id = VersionID(validating: bytes) else {
             let shown = String(decoding: bytes.prefix(140), as: UTF8.self)
-            throw StoreError(.invalidVersionID, "\"\(shown)\" cannot be a version id: those are 1 to \(Limits.versionIDSize) of the characters A-Z, a-z, 0-9, _ and -.", versionID: shown)
+            throw StoreError(
+                .invalidVersionID,
+                "\"\(shown)\" cannot be a version id: those are 1 to \(Limits.versionIDSize) of the characters A-Z, a-z, 0-9, _ and -.",
+                versionID: shown)
         }
         self = id
     }
@@ -88,10 +91,16 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
     func checkIsFileName() throws {
         guard let text else { return }
         let upper = text.uppercased()
-        let isDevice = VersionID.devices.contains(upper) || (upper.utf8.count == 4 && (upper.hasPrefix("COM") || upper.hasPrefix("LPT")) && !upper.hasSuffix("0") && upper.utf8.last.map { $0 >= 0x30 && $0 <= 0x39 } == true)
+        let isDevice =
+            VersionID.devices.contains(upper)
+            || (upper.utf8.count == 4 && (upper.hasPrefix("COM") || upper.hasPrefix("LPT")) && !upper.hasSuffix("0")
+                && upper.utf8.last.map { $0 >= 0x30 && $0 <= 0x39 } == true)
         guard isDevice || text.utf8.first == UInt8(ascii: "-") else { return }
         let why = isDevice ? "it names a device on some systems" : "it begins with -, which programs take for an option"
-        throw StoreError(.invalidVersionID, "A version cannot be made under the id \"\(text)\": it becomes a file name, and \(why). Give another id, or none.", versionID: text)
+        throw StoreError(
+            .invalidVersionID,
+            "A version cannot be made under the id \"\(text)\": it becomes a file name, and \(why). Give another id, or none.",
+            versionID: text)
     }
     private static let devices: Set<String> = ["CON", "PRN", "AUX", "NUL"]
 

@@ -5,11 +5,15 @@ struct AWSSignature: Sendable {
 
     /// What is added to a request.
     /// - Parameter now: seconds since 1970.
-    func headers(for request: HTTPRequest, to address: HTTPAddress, _ credentials: HTTPCredentials, now: Int64) throws -> [(name: String, value: String)] {
+    func headers(for request: HTTPRequest, to address: HTTPAddress, _ credentials: HTTPCredentials, now: Int64) throws -> [(
+        name: String, value: String
+    )] {
         let time = AWSSignature.time(now), digest = try AWSSignature.digest(request.body)
         var headers = request.headers + [("x-amz-content-sha256", digest), ("x-amz-date", time)]
         if let token = credentials.token { headers.append(("x-amz-security-token", token)) }
-        let signed = (headers + [("host", address.authority)]).map { (name: $0.name.lowercased(), value: $0.value) }.sorted { $0.name < $1.name }
+        let signed = (headers + [("host", address.authority)]).map { (name: $0.name.lowercased(), value: $0.value) }.sorted {
+            $0.name < $1.name
+        }
         let names = signed.map(\.name).joined(separator: ";")
         let canonical = [request.method.rawValue, address.path, AWSSignature.canonicalQuery(address.query),
                          signed.map { "\($0.name):\($0.value)\n" }.joined(), names, digest].joined(separator: "\n")
@@ -17,13 +21,16 @@ struct AWSSignature: Sendable {
         let text = "AWS4-HMAC-SHA256\n\(time)\n\(scope)\n\(AWSSignature.hex(AWSSignature.sha256(Array(canonical.utf8))))"
         var key = Array("AWS4\(credentials.password ?? "")".utf8)
         for part in [String(time.prefix(8)), region, service, "aws4_request", text] { key = AWSSignature.hmac(key, Array(part.utf8)) }
-        let authorization = "AWS4-HMAC-SHA256 Credential=\(credentials.user ?? "")/\(scope), SignedHeaders=\(names), Signature=\(AWSSignature.hex(key))"
+        let authorization =
+            "AWS4-HMAC-SHA256 Credential=\(credentials.user ?? "")/\(scope), SignedHeaders=\(names), Signature=\(AWSSignature.hex(key))"
         return Array(headers.dropFirst(request.headers.count)) + [("Authorization", authorization)]
     }
 
     /// Of parameters that are encoded already: sorted, each with its "=".
     private static func canonicalQuery(_ query: String) -> String {
-        query.dropFirst().split(separator: "&").map { $0.contains("=") ? String($0) : "\($0)=" }.sorted { Bytes.compare(Array($0.utf8), Array($1.utf8)) < 0 }.joined(separator: "&")
+        query.dropFirst().split(separator: "&").map { $0.contains("=") ? String($0) : "\($0)=" }.sorted {
+            Bytes.compare(Array($0.utf8), Array($1.utf8)) < 0
+        }.joined(separator: "&")
     }
 
     /// "20130524T000000Z"

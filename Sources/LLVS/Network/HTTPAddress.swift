@@ -107,7 +107,9 @@ package struct HTTPAddress: Sendable, Hashable {
     package var isLoopback: Bool {
         let host = origin.host
         if host == "localhost" || host == "[::1]" { return true }
-        let numbers = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { UInt8(String(decoding: $0, as: UTF8.self)) }
+        let numbers = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map {
+            UInt8(String(decoding: $0, as: UTF8.self))
+        }
         return numbers.count == 4 && numbers.first == 127 && numbers.allSatisfy { $0 != nil }
     }
     /// Whether credentials may be sent there.

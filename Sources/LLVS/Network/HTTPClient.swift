@@ -134,7 +134,12 @@ final class HTTPClient: @unchecked Sendable {
         let now = Clock.steady()
         guard notBefore <= now else {
             guard notBefore - now <= HTTPClient.longestWait else {
-                run.giveUp(StoreError(.busy, "Reaching \(place) failed: the server wants to be left alone for \(Int(notBefore - now)) more seconds (Retry-After). Exchange again after that."))
+                run.giveUp(
+                    StoreError(
+                        .busy,
+                        "Reaching \(place) failed: the server wants to be left alone for \(Int(notBefore - now)) more seconds "
+                            + "(Retry-After). Exchange again after that."
+                    ))
                 return
             }
             return
@@ -311,7 +316,9 @@ final class HTTPClient: @unchecked Sendable {
         }
         var next = attempt
         next.redirects += 1
-        guard next.redirects <= HTTPClient.mostRedirects else { return refuse("the server redirects more than \(HTTPClient.mostRedirects) times") }
+        guard next.redirects <= HTTPClient.mostRedirects else {
+            return refuse("the server redirects more than \(HTTPClient.mostRedirects) times")
+        }
         let address: HTTPAddress
         do throws(HTTPAddress.Refusal) { address = try attempt.address.resolving(location) } catch {
             return refuse("the server redirects to an address that is none: \(error.why)")

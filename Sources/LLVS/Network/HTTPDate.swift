@@ -6,7 +6,9 @@ enum HTTPDate {
     static func seconds(_ text: String) -> Int64? {
         let words = text.split { $0 == " " || $0 == "," }.map(String.init)
         guard words.count == 6, words[5] == "GMT", let month = months.firstIndex(of: words[2]) else { return nil }
-        guard let day = Int64(words[1]), let year = Int64(words[3]), (1...31).contains(day), (1970...9999).contains(year) else { return nil }
+        guard let day = Int64(words[1]), let year = Int64(words[3]), (1...31).contains(day), (1970...9999).contains(year) else {
+            return nil
+        }
         let clock = words[4].split(separator: ":", omittingEmptySubsequences: false).map { Int64($0) }
         guard clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2] else { return nil }
         guard (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second) else { return nil }

@@ -6,8 +6,16 @@ enum HTTPFailure {
     static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
         let answered = "\(what) failed: the server answers \(response.status)\(name(response.status))."
         switch response.status {
-        case 401: return StoreError(.permission, "\(answered) It refuses the user and password, or the token, or wants some. Give the right ones (options user and password, token, or credentials).")
-        case 403: return StoreError(.permission, "\(answered) The user may not do this there: ask whoever runs the server for that right, or use another address.")
+        case 401:
+            return StoreError(
+                .permission,
+                "\(answered) It refuses the user and password, or the token, or wants some. "
+                    + "Give the right ones (options user and password, token, or credentials)."
+            )
+        case 403:
+            return StoreError(
+                .permission,
+                "\(answered) The user may not do this there: ask whoever runs the server for that right, or use another address.")
         case 407: return StoreError(.permission, "\(answered) The proxy wants a user and a password: give them in the proxy's address.")
         case 404, 410: return StoreError(.notFound, "\(answered) Check the address.")
         case 413: return StoreError(.tooLarge, "\(answered) The file is larger than the server takes: let whoever runs it raise the limit.")
@@ -22,8 +30,10 @@ enum HTTPFailure {
 
     private static func name(_ status: Int) -> String {
         let names = [
-            400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 407: "Proxy Authentication Required",
-            409: "Conflict", 412: "Precondition Failed", 413: "Content Too Large", 423: "Locked", 429: "Too Many Requests", 500: "Internal Server Error",
+            400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
+            407: "Proxy Authentication Required",
+            409: "Conflict", 412: "Precondition Failed", 413: "Content Too Large", 423: "Locked", 429: "Too Many Requests",
+            500: "Internal Server Error",
             501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout", 507: "Insufficient Storage",
         ]
         return names[status].map { " (\($0))" } ?? ""
@@ -39,7 +49,9 @@ enum HTTPFailure {
         case CURLE_COULDNT_CONNECT: advice = "Check the address and that the server runs; a firewall may be in the way."
         case CURLE_OPERATION_TIMEDOUT: advice = "The server or the network is too slow, or gone. Try again later, or give a longer timeout."
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM:
-            advice = "The server's certificate is not one that this machine trusts for that name. Check the address; for an authority of your own give its certificates (ca_file)."
+            advice =
+                "The server's certificate is not one that this machine trusts for that name. Check the address; "
+                    + "for an authority of your own give its certificates (ca_file)."
         case CURLE_SSL_CONNECT_ERROR: advice = "The server speaks no TLS there, or none that is recent enough (1.2)."
         case CURLE_OUT_OF_MEMORY: return StoreError(.outOfMemory, "\(what) failed: libcurl has no memory. Free some, and try again.")
         default: advice = "Try again; what had been exchanged is kept."
@@ -57,7 +69,8 @@ enum HTTPFailure {
     /// Whether another try may end better.
     static func isPassing(_ result: CURLcode) -> Bool {
         [CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR,
-         CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SSL_CONNECT_ERROR, CURLE_WEIRD_SERVER_REPLY, CURLE_UPLOAD_FAILED, CURLE_SEND_FAIL_REWIND].contains(result)
+            CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SSL_CONNECT_ERROR, CURLE_WEIRD_SERVER_REPLY, CURLE_UPLOAD_FAILED, CURLE_SEND_FAIL_REWIND,
+        ].contains(result)
     }
     /// Whether the server was not reached at all, so that other requests need not be tried either.
     static func isOfPlace(_ result: CURLcode) -> Bool {

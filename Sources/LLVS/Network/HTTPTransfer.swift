@@ -28,7 +28,8 @@ final class HTTPTransfer {
 
     /// What was kept.
     var response: HTTPResponse {
-        let body: HTTPResponse.Body = if let reader { .read(reader) } else if let file { .file(file, size: received) } else { .bytes(bytes) }
+        let body: HTTPResponse.Body =
+            if let reader { .read(reader) } else if let file { .file(file, size: received) } else { .bytes(bytes) }
         return HTTPResponse(status: status, headers: headers, body: body)
     }
 
@@ -38,7 +39,11 @@ final class HTTPTransfer {
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         headerSize += line.count
         guard headerSize <= HTTPTransfer.mostHeaders else {
-            failure = StoreError(.transport, "\(request.what) failed: the server answers with more than \(HTTPTransfer.mostHeaders) bytes of headers. Check that it is the right address.")
+            failure = StoreError(
+                .transport,
+                "\(request.what) failed: the server answers with more than \(HTTPTransfer.mostHeaders) bytes of headers. "
+                    + "Check that it is the right address."
+            )
             return false
         }
         if line.starts(with: "HTTP/".utf8) {
@@ -83,7 +88,11 @@ final class HTTPTransfer {
             received += part.count
         case .kept(let limit):
             guard part.count <= limit - received else {
-                throw StoreError(.tooLarge, "\(request.what) failed: the server answers with more than \(limit) bytes, which is the most that is read. Check that it is the right address.")
+                throw StoreError(
+                    .tooLarge,
+                    "\(request.what) failed: the server answers with more than \(limit) bytes, which is the most that is read. "
+                        + "Check that it is the right address."
+                )
             }
             if let file {
                 try file.write(part, at: received)
@@ -119,7 +128,8 @@ final class HTTPTransfer {
             return count
         case .file(let file, let size):
             do {
-                let count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(max(0, min(buffer.count, size - sent)))), at: sent)
+                let count = try file.read(
+                    into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(max(0, min(buffer.count, size - sent)))), at: sent)
                 sent += count
                 return count
             } catch {
@@ -139,18 +149,21 @@ final class HTTPTransfer {
 
 /// libcurl's callbacks; the last parameter is the transfer.
 enum HTTPCallbacks {
-    static let header: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = { start, size, count, context in
+    static let header: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+        start, size, count, context in
         guard let transfer = transfer(context) else { return 0 }
         let (bytes, overflow) = size.multipliedReportingOverflow(by: count)
         return !overflow && transfer.takeHeader(UnsafeRawBufferPointer(start: start, count: bytes)) ? bytes : 0
     }
-    static let write: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = { start, size, count, context in
+    static let write: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+        start, size, count, context in
         guard let transfer = transfer(context) else { return 0 }
         let (bytes, overflow) = size.multipliedReportingOverflow(by: count)
         // Nothing to take is no failure; libcurl takes 0 for one where there is something.
         return !overflow && transfer.takeBody(UnsafeRawBufferPointer(start: start, count: bytes)) ? bytes : (bytes == 0 ? 1 : 0)
     }
-    static let read: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = { start, size, count, context in
+    static let read: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+        start, size, count, context in
         let abort = 0x1000_0000 // CURL_READFUNC_ABORT
         guard let transfer = transfer(context) else { return abort }
         let (bytes, overflow) = size.multipliedReportingOverflow(by: count)

@@ -19,7 +19,9 @@ enum NetworkLibraries {
     /// - Parameter place: what is to be reached, for the message.
     /// - Throws: `.unsupported` when there is none, or it is too old; `.tooManyFiles`.
     static func curl(for place: String) throws -> Curl {
-        let curl = try open(place, "libcurl", "Debian's package libcurl4, Fedora's libcurl, Alpine's libcurl") { llvs_curl_open(curlName, $0, $1) }
+        let curl = try open(place, "libcurl", "Debian's package libcurl4, Fedora's libcurl, Alpine's libcurl") {
+            llvs_curl_open(curlName, $0, $1)
+        }
         guard let about = curl.pointee.version_info(CURLVERSION_FIRST), about.pointee.version_num >= oldest else {
             throw unusable(place, "the libcurl in \(curlName) is older than 7.68", "Install a newer one.")
         }
@@ -31,10 +33,14 @@ enum NetworkLibraries {
         try open(place, "libexpat", "Debian's package libexpat1, Fedora's expat, Alpine's expat") { llvs_expat_open(expatName, $0, $1) }
     }
 
-    private static func open<T>(_ place: String, _ library: String, _ packages: String, _ open: (UnsafeMutablePointer<CChar>, Int) -> UnsafePointer<T>?) throws -> UnsafePointer<T> {
+    private static func open<T>(
+        _ place: String, _ library: String, _ packages: String, _ open: (UnsafeMutablePointer<CChar>, Int) -> UnsafePointer<T>?
+    ) throws -> UnsafePointer<T> {
         let found: Result<UnsafePointer<T>, StoreError> = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { problem in
             guard let room = problem.baseAddress else { return .failure(unusable(place, "there is no memory", "Free some.")) }
-            guard let functions = open(room, problem.count) else { return .failure(missing(place, library, packages, String(cString: room))) }
+            guard let functions = open(room, problem.count) else {
+                return .failure(missing(place, library, packages, String(cString: room)))
+            }
             return .success(functions)
         }
         return try found.get()

@@ -15,11 +15,15 @@ final class TemporaryFile: Sendable {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws {
-        try posix("Writing a temporary file in", folder) { () throws(Errno) in try FileSystem().write(file.descriptor, bytes, at: UInt64(max(0, offset))) }
+        try posix("Writing a temporary file in", folder) { () throws(Errno) in
+            try FileSystem().write(file.descriptor, bytes, at: UInt64(max(0, offset)))
+        }
     }
 
     /// Fills the buffer as far as one call does; 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
-        try posix("Reading a temporary file in", folder) { () throws(Errno) in try System.pread(file.descriptor, buffer, at: UInt64(max(0, offset))) }
+        try posix("Reading a temporary file in", folder) { () throws(Errno) in
+            try System.pread(file.descriptor, buffer, at: UInt64(max(0, offset)))
+        }
     }
 }

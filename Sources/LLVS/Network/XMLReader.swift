@@ -2,7 +2,8 @@ import CNetwork
 
 /// Reads XML while it comes, by libexpat, and hands on elements and texts.
 ///
-/// Bounded in all that a server could make large: depth, the bytes of one name, tag, comment or text, the whole. A document type, and with it
+/// Bounded in all that a server could make large: depth, the bytes of one name, tag, comment or text, the whole. A document type, and with
+/// it
 /// entities of the document's own, ends it: none is ever expanded. Namespaces are resolved: an element is "DAV: href".
 final class XMLReader: HTTPBodyReader {
     /// What is told of the document. Throwing ends it.
@@ -63,8 +64,11 @@ final class XMLReader: HTTPBodyReader {
             left = left.dropFirst(piece.count)
             total += piece.count
             sinceEvent += piece.count
-            guard total <= XMLReader.mostInAll, sinceEvent <= XMLReader.mostAtOnce else { throw refused("it, or one name or text in it, is larger than it could be") }
-            let status = expat.pointee.Parse(parser, piece.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(piece.count), isLast && left.isEmpty ? 1 : 0)
+            guard total <= XMLReader.mostInAll, sinceEvent <= XMLReader.mostAtOnce else {
+                throw refused("it, or one name or text in it, is larger than it could be")
+            }
+            let status = expat.pointee.Parse(
+                parser, piece.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(piece.count), isLast && left.isEmpty ? 1 : 0)
             if let failure { throw failure }
             guard status == XML_STATUS_OK else {
                 let why = expat.pointee.ErrorString(expat.pointee.GetErrorCode(parser)).map { String(cString: $0) } ?? "unknown"
@@ -74,7 +78,8 @@ final class XMLReader: HTTPBodyReader {
     }
 
     private func refused(_ why: String) -> StoreError {
-        let error = StoreError(.transport, "\(what) cannot be read: \(why). Check that the address is that of the service which its scheme names.")
+        let error = StoreError(
+            .transport, "\(what) cannot be read: \(why). Check that the address is that of the service which its scheme names.")
         failure = failure ?? error
         return error
     }

@@ -75,10 +75,13 @@ final class BlockCache: @unchecked Sendable {
         let whole = (max(16, blockSize) + 15) & ~15 + Header.size
         stretchSize = max(2 * (BlockCache.blockSizeMax + Header.size), run / 64 / whole * whole) & ~15
         let stretches = run / stretchSize
-        let pages = stretches == 0 ? MAP_FAILED : mmap(nil, stretches * stretchSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        let pages =
+            stretches == 0 ? MAP_FAILED : mmap(nil, stretches * stretchSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         memory = pages == MAP_FAILED ? nil : pages
         // A store that has little to read shall not take a large page for it.
-        if let memory, stretches * stretchSize > BlockCache.smallRun { HugePages.advise(memory + BlockCache.smallRun, stretches * stretchSize - BlockCache.smallRun) }
+        if let memory, stretches * stretchSize > BlockCache.smallRun {
+            HugePages.advise(memory + BlockCache.smallRun, stretches * stretchSize - BlockCache.smallRun)
+        }
         filled = memory == nil ? [] : Array(repeating: 0, count: stretches)
     }
 
@@ -137,7 +140,8 @@ final class BlockCache: @unchecked Sendable {
 
     @inline(__always)
     private func hash(_ key: BlockKey) -> UInt64 {
-        let product = (key.position ^ secret).multipliedFullWidth(by: (UInt64(key.segment) << 32 | UInt64(key.part)) ^ 0x9E37_79B9_7F4A_7C15)
+        let product = (key.position ^ secret).multipliedFullWidth(
+            by: (UInt64(key.segment) << 32 | UInt64(key.part)) ^ 0x9E37_79B9_7F4A_7C15)
         return product.high ^ product.low
     }
 
@@ -172,7 +176,8 @@ final class BlockCache: @unchecked Sendable {
             let count = Int(llvs_shim_load_acquire(header.count))
             guard bytes.count > count, bytes.count <= header.room else { return }
             // Nobody reads behind the count.
-            (header.bytes + count).copyMemory(from: bytes.baseAddress.map { $0 + count } ?? UnsafeRawPointer(header.bytes), byteCount: bytes.count - count)
+            (header.bytes + count).copyMemory(
+                from: bytes.baseAddress.map { $0 + count } ?? UnsafeRawPointer(header.bytes), byteCount: bytes.count - count)
             return llvs_shim_store_release(header.count, UInt32(truncatingIfNeeded: bytes.count))
         }
         let size = Header.size + (room + 15) & ~15
@@ -261,7 +266,9 @@ final class BlockCache: @unchecked Sendable {
         let start: UnsafeMutableRawPointer
         var bytes: UnsafeMutableRawPointer { start + Header.size }
         var key: BlockKey {
-            BlockKey(segment: start.load(as: UInt32.self), part: start.load(fromByteOffset: 4, as: UInt32.self), position: start.load(fromByteOffset: 8, as: UInt64.self))
+            BlockKey(
+                segment: start.load(as: UInt32.self), part: start.load(fromByteOffset: 4, as: UInt32.self),
+                position: start.load(fromByteOffset: 8, as: UInt64.self))
         }
         /// Atomic.
         var count: UnsafeMutablePointer<UInt32> { (start + 16).assumingMemoryBound(to: UInt32.self) }

@@ -31,7 +31,8 @@ final class ChangeTable {
         // A small record is here already.
         let size = try pageSize(header.tableSize, in: records)
         reserve(size)
-        guard try reader.with(header.tableOffset, size, { memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<size])) }) != nil else { throw isDamaged(records) }
+        guard try reader.with(header.tableOffset, size, { memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<size])) }) != nil
+        else { throw isDamaged(records) }
         try open(0, size, in: records)
     }
     deinit { memory.deallocate() }
@@ -143,10 +144,16 @@ final class ChangeTable {
 
     // MARK: Pages
 
-    private func isDamaged(_ records: Records) -> StoreError { records.damaged(place, "has a damaged table of changes", version: header.id) }
+    private func isDamaged(_ records: Records) -> StoreError {
+        records.damaged(place, "has a damaged table of changes", version: header.id)
+    }
 
     private func read(_ offset: Int, into buffer: UnsafeMutableRawBufferPointer, in records: Records) throws {
-        if isAnew { try records.read(place, at: UInt64(offset), into: buffer) } else { try records.readBlocks(place, at: UInt64(offset), into: buffer) }
+        if isAnew {
+            try records.read(place, at: UInt64(offset), into: buffer)
+        } else {
+            try records.readBlocks(place, at: UInt64(offset), into: buffer)
+        }
     }
 
     /// Where a page begins, and its bytes, as the directory has it.
@@ -173,7 +180,9 @@ final class ChangeTable {
             var needs: Int?
             let isBehind = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 8) { bytes in
                 try read(start, into: bytes, in: records)
-                return RecordTable.firstID(UnsafeRawBufferPointer(bytes), number: number, of: header, needs: &needs).map { Bytes.compare(id, $0) < 0 }
+                return RecordTable.firstID(UnsafeRawBufferPointer(bytes), number: number, of: header, needs: &needs).map {
+                    Bytes.compare(id, $0) < 0
+                }
             }
             if let isBehind { return isBehind }
             guard let needs, needs > wanted, needs <= size else { throw isDamaged(records) }
@@ -205,7 +214,8 @@ final class ChangeTable {
     /// Begins with the page whose bytes are in memory, if they are what their checksum says, and all of it can be read.
     private func open(_ number: Int, _ size: Int, in records: Records) throws {
         var needs: Int?
-        guard let whole = RecordTable.Page(UnsafeRawBufferPointer(rebasing: memory[..<size]), number: number, of: header, needs: &needs) else { throw isDamaged(records) }
+        guard let whole = RecordTable.Page(UnsafeRawBufferPointer(rebasing: memory[..<size]), number: number, of: header, needs: &needs)
+        else { throw isDamaged(records) }
         var rest = whole
         first = rest.next(header)
         while rest.next(header) != nil {}
@@ -225,7 +235,9 @@ final class ChangeTables {
     private var size = 0
 
     /// Calls with what a record holds about an id, nil when it does not name it, and the record's header.
-    func find<R>(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, in records: Records, _ body: (RecordTable.Entry?, RecordHeader) throws -> R) throws -> R {
+    func find<R>(
+        _ place: RecordPlace, _ id: UnsafeRawBufferPointer, in records: Records, _ body: (RecordTable.Entry?, RecordHeader) throws -> R
+    ) throws -> R {
         try use(place, in: records) { try body($0.find(id, in: records), $0.header) }
     }
 

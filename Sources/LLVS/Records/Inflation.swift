@@ -7,7 +7,9 @@ final class Inflation {
 
     /// - Throws: `.outOfMemory`.
     init() throws {
-        guard let state = llvs_shim_inflater_make() else { throw StoreError(.outOfMemory, "There is no memory to inflate a value. Free some, and try again.") }
+        guard let state = llvs_shim_inflater_make() else {
+            throw StoreError(.outOfMemory, "There is no memory to inflate a value. Free some, and try again.")
+        }
         self.state = state
     }
     deinit { llvs_shim_inflater_free(state) }
@@ -33,7 +35,9 @@ final class Inflation {
     func append(_ piece: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer, _ made: inout Int) -> Bool {
         var at = 0, filled = 0
         while at < piece.count {
-            guard let step = take(UnsafeRawBufferPointer(rebasing: piece[at...]), into: UnsafeMutableRawBufferPointer(rebasing: target[filled...])),
+            guard
+                let step = take(
+                    UnsafeRawBufferPointer(rebasing: piece[at...]), into: UnsafeMutableRawBufferPointer(rebasing: target[filled...])),
                   step.taken > 0 || step.made > 0 else { return false }
             at += step.taken
             filled += step.made

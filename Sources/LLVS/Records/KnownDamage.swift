@@ -16,7 +16,9 @@ final class KnownDamage: @unchecked Sendable {
     func noteUnsynced(_ version: VersionID) { _ = lock.withLock { unsynced.insert(version) } }
     func isUnsynced(_ version: VersionID) -> Bool { lock.withLock { unsynced.contains(version) } }
 
-    func concerns(_ version: VersionID, at place: RecordPlace) -> Bool { lock.withLock { versions.contains(version) || places.contains(place) || unsynced.contains(version) } }
+    func concerns(_ version: VersionID, at place: RecordPlace) -> Bool {
+        lock.withLock { versions.contains(version) || places.contains(place) || unsynced.contains(version) }
+    }
 
     /// It is whole, or another record is read instead.
     func forget(_ version: VersionID, at place: RecordPlace) {

@@ -31,11 +31,15 @@ struct LargeBody {
         start = entry.bodyOffset + header
         let (checksum, sizeField) = try withUnsafeTemporaryAllocation(byteCount: RecordTable.bodyHeaderSize, alignment: 8) { bytes in
             try records.read(place, at: entry.bodyOffset, into: bytes)
-            return (UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)), UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
+            return (
+                UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)),
+                UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+            )
         }
         self.checksum = checksum
         storedSize = Int(sizeField)
-        checksumBefore = RecordTable.bodyChecksum(sizeField: sizeField, id: id, version: stored, stored: UnsafeRawBufferPointer(start: nil, count: 0))
+        checksumBefore = RecordTable.bodyChecksum(
+            sizeField: sizeField, id: id, version: stored, stored: UnsafeRawBufferPointer(start: nil, count: 0))
         guard storedSize <= size, UInt64(storedSize) <= place.length - start else { throw damage() }
     }
 

@@ -19,7 +19,9 @@ final class ProvisionalRecords: @unchecked Sendable {
     /// Copies bytes of a record; false when they are not there.
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
         lock.withLock {
-            guard let record = records[place.offset], let start = Int(exactly: offset), start <= record.count, buffer.count <= record.count - start else { return false }
+            guard let record = records[place.offset], let start = Int(exactly: offset), start <= record.count,
+                buffer.count <= record.count - start
+            else { return false }
             record.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[start..<start + buffer.count])) }
             return true
         }

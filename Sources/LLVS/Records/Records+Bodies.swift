@@ -25,7 +25,11 @@ extension Records {
         }
         return try withScratch(Int(wanted)) { buffer in
             do {
-                if anew { try read(place, at: entry.bodyOffset, into: buffer) } else { try readBlocks(place, at: entry.bodyOffset, into: buffer) }
+                if anew {
+                    try read(place, at: entry.bodyOffset, into: buffer)
+                } else {
+                    try readBlocks(place, at: entry.bodyOffset, into: buffer)
+                }
             } catch var error as StoreError where error.code.isDamage {
                 error.valueID = ValueID(unchecked: id)
                 error.versionID = stored.description
@@ -39,7 +43,9 @@ extension Records {
                 found = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: stored)
             }
             guard let bytes = found else {
-                if !anew, let moved = moved(entry, place, id) { return try withBody(place, moved, id: id, stored: stored, anew: true, body) }
+                if !anew, let moved = moved(entry, place, id) {
+                    return try withBody(place, moved, id: id, stored: stored, anew: true, body)
+                }
                 throw damaged(place, "has a damaged value", version: stored, value: id)
             }
             if bytes.count == size { return try body(bytes) }
@@ -60,8 +66,12 @@ extension Records {
     }
 
     /// Calls with the body of a large value that is within its record.
-    func withLargeBody<R>(_ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, _ body: (LargeBody) throws -> R) throws -> R {
-        do { return try body(LargeBody(self, place, entry, id: id, stored: stored)) } catch let error as StoreError where error.code == .damaged {
+    func withLargeBody<R>(
+        _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, _ body: (LargeBody) throws -> R
+    ) throws -> R {
+        do { return try body(LargeBody(self, place, entry, id: id, stored: stored)) } catch let error as StoreError
+            where error.code == .damaged
+        {
             guard let moved = moved(entry, place, id), moved.bodyOffset != 0, moved.size == entry.size else { throw error }
             return try body(LargeBody(self, place, moved, id: id, stored: stored))
         }
@@ -84,7 +94,9 @@ extension Records {
     }
 
     /// Fills the buffer from byte `offset` of the value on; an error says whose value it is.
-    func readBlob(_ blob: BlobID, at offset: Int, into buffer: UnsafeMutableRawBufferPointer, id: UnsafeRawBufferPointer, stored: VersionID) throws {
+    func readBlob(_ blob: BlobID, at offset: Int, into buffer: UnsafeMutableRawBufferPointer, id: UnsafeRawBufferPointer, stored: VersionID)
+        throws
+    {
         do { try storage.readBlob(blob, at: UInt64(offset), into: buffer) } catch var error as StoreError where error.code.isDamage {
             knownDamage.note(stored)
             error.valueID = ValueID(unchecked: id)
@@ -94,7 +106,8 @@ extension Records {
     }
 
     private func withBlob<R>(
-        _ blob: BlobID, _ stored: StoredBody, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R
+        _ blob: BlobID, _ stored: StoredBody, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored version: VersionID,
+        _ body: (UnsafeRawBufferPointer) throws -> R
     ) throws -> R {
         try check(blob, stored, place, id: id, stored: version)
         return try withScratch(stored.size) { buffer in
@@ -105,7 +118,9 @@ extension Records {
 
     /// Calls with the bytes of a change.
     /// - Throws: `.damaged` when they are not what was written; what reading throws.
-    func withValue<R>(_ entry: RecordTable.Entry, in place: RecordPlace, of version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
+    func withValue<R>(
+        _ entry: RecordTable.Entry, in place: RecordPlace, of version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R
+    ) throws -> R {
         let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
         return try withBody(place, located, id: entry.id, stored: version, anew: true, body)
     }

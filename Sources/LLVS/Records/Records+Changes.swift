@@ -20,7 +20,9 @@ extension Records {
         }
         // A provisional record is gone some time.
         if !anew, place.segment != ProvisionalRecords.segment {
-            do { return try tables.with { try $0.find(place, id, in: self, found) } } catch let error as StoreError where error.code == .damaged {}
+            do { return try tables.with { try $0.find(place, id, in: self, found) } } catch let error as StoreError
+                where error.code == .damaged
+            {}
         }
         let table = try ChangeTable(place, anew: true, in: self)
         return try found(table.find(id, in: self), table.header)
@@ -32,7 +34,8 @@ extension Records {
             try table.findFirst(notBelow: prefix, in: self).map { $0.id.starts(with: prefix) } ?? false
         }
         if place.segment != ProvisionalRecords.segment {
-            do { return try tables.with { try $0.use(place, in: self, look) } } catch let error as StoreError where error.code == .damaged {}
+            do { return try tables.with { try $0.use(place, in: self, look) } } catch let error as StoreError where error.code == .damaged {
+            }
         }
         return try look(ChangeTable(place, anew: true, in: self))
     }
@@ -56,6 +59,8 @@ extension MapEntry {
     /// Where the bytes are that a version stored; nil when it stored none. Those of blobs are nowhere within the record.
     init?(version: UInt32, _ found: Records.FoundChange) {
         guard found.kind == .insert || found.kind == .update else { return nil }
-        self.init(version: version, size: UInt32(truncatingIfNeeded: found.body.size), bodyOffset: UInt64(truncatingIfNeeded: found.body.bodyOffset))
+        self.init(
+            version: version, size: UInt32(truncatingIfNeeded: found.body.size),
+            bodyOffset: UInt64(truncatingIfNeeded: found.body.bodyOffset))
     }
 }

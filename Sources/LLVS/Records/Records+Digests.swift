@@ -68,7 +68,11 @@ extension Records {
             while offset < length {
                 let count = min(length - offset, 256 << 10)
                 guard try x.with(offset, count, { left in
-                    try y.with(offset, count) { Bytes.equal(UnsafeRawBufferPointer(rebasing: left.prefix(count)), UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
+                            try y.with(offset, count) {
+                                Bytes.equal(
+                                    UnsafeRawBufferPointer(rebasing: left.prefix(count)), UnsafeRawBufferPointer(rebasing: $0.prefix(count))
+                                )
+                            }
                 }) == true else { return false }
                 offset += count
             }

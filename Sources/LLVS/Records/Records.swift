@@ -31,7 +31,8 @@ final class Records: @unchecked Sendable {
     func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         if place.segment == ProvisionalRecords.segment {
             guard provisional.read(place, at: offset, into: buffer) else {
-                throw StoreError(.unknownVersion, "A version that a merge was making was given up meanwhile. Ask for versions that are in the history.")
+                throw StoreError(
+                    .unknownVersion, "A version that a merge was making was given up meanwhile. Ask for versions that are in the history.")
             }
             return
         }
@@ -82,7 +83,9 @@ final class Records: @unchecked Sendable {
         let (file, offset) = storage.location(place)
         return StoreError(
             .newerFormat,
-            "The record of \(id.map { "version \($0)" } ?? "a version") at \(offset) of \(file) was made by a newer version of the library: it has \(what), which this one does not know (it knows format \(RecordHeader.format)). Use a newer version of the library.",
+            "The record of \(id.map { "version \($0)" } ?? "a version") at \(offset) of \(file) was made by a newer version of the "
+                + "library: it has \(what), which this one does not know (it knows format \(RecordHeader.format)). "
+                + "Use a newer version of the library.",
             versionID: id?.description)
     }
 
@@ -91,7 +94,8 @@ final class Records: @unchecked Sendable {
         let (file, offset) = storage.location(place)
         return StoreError(
             .damaged,
-            "The record at \(offset) of \(file) \(why). A retrieve from whoever has the version\(version.map { " \($0)" } ?? "") repairs it; verify the store to see what else is damaged.",
+            "The record at \(offset) of \(file) \(why). A retrieve from whoever has the version\(version.map { " \($0)" } ?? "") repairs "
+                + "it; verify the store to see what else is damaged.",
             valueID: value.map { ValueID(unchecked: $0) }, versionID: version?.description)
     }
 }

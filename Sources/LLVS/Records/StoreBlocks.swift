@@ -53,7 +53,9 @@ final class StoreBlocks: @unchecked Sendable {
     /// holds the store's lock for reading, for as long as that. They may reach beyond the record.
     @inline(__always)
     func bytes(_ place: RecordPlace, from offset: UInt64) -> UnsafeRawBufferPointer? {
-        guard isOn, let (key, start) = spot(place, offset), let block = cache.block(key, from: start), start < block.count else { return nil }
+        guard isOn, let (key, start) = spot(place, offset), let block = cache.block(key, from: start), start < block.count else {
+            return nil
+        }
         return UnsafeRawBufferPointer(rebasing: block[start...])
     }
 
@@ -93,7 +95,9 @@ final class StoreBlocks: @unchecked Sendable {
         while done < buffer.count {
             let at = offset + UInt64(done)
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
-            let wanted = spot(place, at).map { ($0.key, $0.offset, UnsafeMutableRawBufferPointer(rebasing: rest[..<min(rest.count, blockSize - $0.offset)])) }
+            let wanted = spot(place, at).map {
+                ($0.key, $0.offset, UnsafeMutableRawBufferPointer(rebasing: rest[..<min(rest.count, blockSize - $0.offset)]))
+            }
             guard let (key, start, part) = wanted else { try storage.read(place, at: at, into: rest); return true }
             if !readers.withRead({ copy(place, from: at, into: part) }) {
                 switch cache.shallTakeIn(key) && Memory.isAmple ? try load(key, place, start, part) : .tooShort {
@@ -151,7 +155,9 @@ final class StoreBlocks: @unchecked Sendable {
     /// there. Whole blocks, which are taken in, as long as there is room that nothing else was put into: what is read like
     /// this is read in passing, and pushes nothing out. The bytes are to be checked. The caller holds no lock.
     /// - Returns: false, and nothing was called, when the segment is not what the storage reads this way any more.
-    func readRun(_ segment: UInt32, from first: UInt64, to end: UInt64, _ body: (UnsafeRawBufferPointer, UInt64) throws -> Void) throws -> Bool {
+    func readRun(_ segment: UInt32, from first: UInt64, to end: UInt64, _ body: (UnsafeRawBufferPointer, UInt64) throws -> Void) throws
+        -> Bool
+    {
         guard segment != ProvisionalRecords.segment, first < end else { return false }
         let takesIn = isOn && cache.hasRoom && Memory.isAmple, mask: UInt64 = 1 << shift &- 1
         let start = takesIn ? first & ~mask : first

@@ -51,7 +51,11 @@ package enum ExchangeURL {
         case "s3":
             do throws(HTTPAddress.Refusal) { return .s3(try S3Place(rest)) } catch { throw invalid(url, error.why) }
         default:
-            throw StoreError(.unsupported, "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav: and s3: are. Others go through a transport of the host.")
+            throw StoreError(
+                .unsupported,
+                "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav: and s3: are. "
+                    + "Others go through a transport of the host."
+            )
         }
     }
 
@@ -84,7 +88,9 @@ package enum ExchangeURL {
         var text = bytes[..<end]
         if let slashes = text.indices.first(where: { text[$0...].starts(with: "//".utf8) }) {
             let start = slashes + 2
-            if let at = text[start...].lastIndex(of: UInt8(ascii: "@")), !text[..<slashes].elementsEqual("file:".utf8) { text = text[..<start] + Array("…".utf8) + text[at...] }
+            if let at = text[start...].lastIndex(of: UInt8(ascii: "@")), !text[..<slashes].elementsEqual("file:".utf8) {
+                text = text[..<start] + Array("…".utf8) + text[at...]
+            }
         }
         return String(decoding: text, as: UTF8.self) + (end < bytes.endIndex ? "…" : "")
     }

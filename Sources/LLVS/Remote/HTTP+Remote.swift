@@ -19,7 +19,9 @@ extension RemoteContents {
     /// What came of a GET.
     /// - Parameter hasRanges: told whether a range was obeyed, where one was wanted.
     /// - Throws: what is no fault of this one file.
-    init(_ request: HTTPRequest, _ outcome: HTTPClient.Outcome, error: (HTTPResponse, String) -> StoreError, hasRanges: (Bool) -> Void) throws {
+    init(_ request: HTTPRequest, _ outcome: HTTPClient.Outcome, error: (HTTPResponse, String) -> StoreError, hasRanges: (Bool) -> Void)
+        throws
+    {
         let response: HTTPResponse
         do throws(StoreError) { response = try outcome.get() } catch let failure {
             guard failure.code == .tooLarge else { throw failure }

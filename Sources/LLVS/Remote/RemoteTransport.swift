@@ -61,7 +61,9 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
 
     // MARK: Receiving
 
-    public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] { try fetch(.versions, names, control) }
+    public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        try fetch(.versions, names, control)
+    }
     public func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] { try fetch(.changes, names, control) }
 
     private func fetch(_ folder: ExchangeListing.Foreign.Folder, _ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
@@ -72,7 +74,9 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
             let check = { try control.check(.receiving, begun, of: names.count, doing: what) }
             let asked = names[begun...].prefix(RemoteTransport.filesAtOnce)
             // A name that is no version id never becomes an address.
-            let reads = asked.filter { VersionID(validating: $0) != nil }.map { RemoteRead(name: RemoteTransport.path(folder, $0), limit: ExchangeLimits.fileSize) }
+            let reads = asked.filter { VersionID(validating: $0) != nil }.map {
+                RemoteRead(name: RemoteTransport.path(folder, $0), limit: ExchangeLimits.fileSize)
+            }
             var answers = try files.read(reads, check).makeIterator()
             for name in asked {
                 guard VersionID(validating: name) != nil, let answer = answers.next() else { fetched.append(.missing); continue }
@@ -99,7 +103,8 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
         let what = "Sending to \(description)"
         let check = { try control.check(.sending, 0, of: files.count, doing: what) }
         for file in files where VersionID(validating: file.name) == nil {
-            throw StoreError(.invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
+            throw StoreError(
+                .invalidVersionID, "\"\(file.name)\" cannot be sent to \(description): it is not a version id.", versionID: file.name)
         }
         lock.withLock { known.fresh = nil }
         if !lock.withLock({ isPrepared }) {
@@ -112,7 +117,9 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
         lock.withLock { known.add(files) }
     }
 
-    private func publish(_ folder: ExchangeListing.Foreign.Folder, _ files: [(name: String, data: OutgoingFile)], _ check: () throws -> Void) throws {
+    private func publish(
+        _ folder: ExchangeListing.Foreign.Folder, _ files: [(name: String, data: OutgoingFile)], _ check: () throws -> Void
+    ) throws {
         let uploads = try files.map { name, data in
             let state = lock.withLock { known.state(VersionID(validating: name), folder) }
             if state == .directory { throw occupied(RemoteTransport.path(folder, name), "a folder is in its place") }
@@ -142,7 +149,8 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
     }
 
     private func occupied(_ name: String, _ why: String) -> StoreError {
-        StoreError(.foreignFile, "\(name) in \(description) cannot be written: \(why). Move away what is there, and send again.", path: name)
+        StoreError(
+            .foreignFile, "\(name) in \(description) cannot be written: \(why). Move away what is there, and send again.", path: name)
     }
 
     /// What is empty there.
@@ -153,7 +161,9 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
     // MARK: Snapshots
 
     private func snapshotFile(_ name: String) throws -> String {
-        guard SnapshotLimits.isFileName(name) else { throw StoreError(.invalidArgument, "\"\(name)\" cannot be the name of a snapshot file.", path: name) }
+        guard SnapshotLimits.isFileName(name) else {
+            throw StoreError(.invalidArgument, "\"\(name)\" cannot be the name of a snapshot file.", path: name)
+        }
         return "snapshots/\(name)"
     }
 
@@ -184,9 +194,11 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
     public func snapshotFileNames() throws -> [String] { try snapshotFileNames(.none) }
     public func snapshotFileNames(_ control: PacedControl) throws -> [String] {
         var names: [String] = []
-        for entry in try files.list("snapshots", withTimes: false, { try control.look() }) ?? [] where SnapshotLimits.isFileName(entry.name) {
+        for entry in try files.list("snapshots", withTimes: false, { try control.look() }) ?? [] where SnapshotLimits.isFileName(entry.name)
+        {
             guard entry.isDirectory else { names.append(entry.name); continue }
-            for inner in try files.list("snapshots/\(entry.name)", withTimes: false, { try control.look() }) ?? [] where !inner.isDirectory {
+            for inner in try files.list("snapshots/\(entry.name)", withTimes: false, { try control.look() }) ?? [] where !inner.isDirectory
+            {
                 let name = "\(entry.name)/\(inner.name)"
                 if SnapshotLimits.isFileName(name) { names.append(name) }
             }

@@ -8,7 +8,9 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
     /// Whether the service knows `If-None-Match: *`; OpenStack's does not.
     private var isExclusive = true
 
-    package var description: String { "the bucket \(place.bucket)\(place.prefix.isEmpty ? "" : " under \(place.prefix)") at \(place.endpoint.shown)" }
+    package var description: String {
+        "the bucket \(place.bucket)\(place.prefix.isEmpty ? "" : " under \(place.prefix)") at \(place.endpoint.shown)"
+    }
     package var capabilities: RemoteCapabilities {
         lock.withLock { RemoteCapabilities(requestsToPublish: 1, isExclusive: isExclusive, hasRanges: hasRanges, hasFeed: false) }
     }
@@ -43,7 +45,9 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
             request.sink = .read { try S3Listing(what, expat: expat) }
             let response = try client.perform(request, check)
             guard response.isSuccess else { throw S3Files.error(response, "Listing \(directory)/ in \(description)") }
-            guard case .read(let reader) = response.body, let page = reader as? S3Listing else { throw StoreError(.internal, "The body of an answer went elsewhere.") }
+            guard case .read(let reader) = response.body, let page = reader as? S3Listing else {
+                throw StoreError(.internal, "The body of an answer went elsewhere.")
+            }
             try page.finish()
             for (key, size) in page.found where key.utf8.starts(with: prefix.utf8) {
                 var name = Array(key.utf8.dropFirst(prefix.utf8.count))
@@ -136,9 +140,15 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         let text = String(decoding: body.prefix(4_096), as: UTF8.self)
         func says(_ code: String) -> Bool { text.contains("<Code>\(code)</Code>") }
         if says("NoSuchBucket") { return StoreError(.notFound, "\(what) failed: there is no such bucket. Check its name, or make it.") }
-        if says("RequestTimeTooSkewed") { return StoreError(.permission, "\(what) failed: this machine's clock is wrong, and requests are signed with the time. Set it.") }
+        if says("RequestTimeTooSkewed") {
+            return StoreError(.permission, "\(what) failed: this machine's clock is wrong, and requests are signed with the time. Set it.")
+        }
         if says("SignatureDoesNotMatch") || says("InvalidAccessKeyId") {
-            return StoreError(.permission, "\(what) failed: the service refuses the keys. Give the right ones (options user and password: the key's id and the secret key).")
+            return StoreError(
+                .permission,
+                "\(what) failed: the service refuses the keys. Give the right ones (options user and password: "
+                    + "the key's id and the secret key)."
+            )
         }
         return HTTPFailure.error(response, what)
     }

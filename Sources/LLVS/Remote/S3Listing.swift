@@ -24,7 +24,8 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
         try reader?.finish()
         reader = nil
         if !isTruncated { next = nil } else if next == nil {
-            throw StoreError(.transport, "\(what) cannot be read: it goes on, but does not say where. Check that the address is that of an S3 service.")
+            throw StoreError(
+                .transport, "\(what) cannot be read: it goes on, but does not say where. Check that the address is that of an S3 service.")
         }
     }
 
@@ -34,7 +35,11 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
     func begin(_ element: String) throws {
         let name = S3Listing.local(element)
         if path.isEmpty, name != "ListBucketResult" {
-            throw StoreError(.transport, "\(what) cannot be read: it is no list of a bucket but begins with \"\(name.prefix(64))\". Check that the address is that of an S3 service.")
+            throw StoreError(
+                .transport,
+                "\(what) cannot be read: it is no list of a bucket but begins with \"\(name.prefix(64))\". "
+                    + "Check that the address is that of an S3 service."
+            )
         }
         path.append(name)
         if name == "Contents" || name == "CommonPrefixes" { (key, size) = (nil, nil) }
@@ -44,7 +49,8 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
     func text(_ bytes: UnsafeRawBufferPointer) throws {
         guard text != nil else { return }
         guard bytes.count + (text?.count ?? 0) <= S3Listing.mostText else {
-            throw StoreError(.transport, "\(what) cannot be read: a name in it has more than \(S3Listing.mostText) bytes. Move that object away.")
+            throw StoreError(
+                .transport, "\(what) cannot be read: a name in it has more than \(S3Listing.mostText) bytes. Move that object away.")
         }
         text?.append(contentsOf: bytes)
     }

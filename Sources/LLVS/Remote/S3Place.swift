@@ -13,18 +13,25 @@ package struct S3Place: Sendable {
     package init(_ rest: String) throws(HTTPAddress.Refusal) {
         // The same form as an address over HTTP, with the bucket in the place of the host.
         let address = try HTTPAddress("https:" + rest)
-        guard address.origin.port == 443 else { throw HTTPAddress.Refusal(why: "it has a port; give that with the endpoint (?endpoint=https://host:port)") }
+        guard address.origin.port == 443 else {
+            throw HTTPAddress.Refusal(why: "it has a port; give that with the endpoint (?endpoint=https://host:port)")
+        }
         let bucket = address.origin.host
-        guard (3...63).contains(bucket.utf8.count), !bucket.utf8.contains(UInt8(ascii: "[")), !bucket.utf8.contains(UInt8(ascii: "%")) else {
+        guard (3...63).contains(bucket.utf8.count), !bucket.utf8.contains(UInt8(ascii: "[")), !bucket.utf8.contains(UInt8(ascii: "%"))
+        else {
             throw HTTPAddress.Refusal(why: "it names no bucket")
         }
         let decoded = PercentCoding.decode(address.path.utf8.drop { $0 == UInt8(ascii: "/") }).map { String(decoding: $0, as: UTF8.self) }
-        guard let decoded, !decoded.utf8.contains(where: { $0 < 0x20 }) else { throw HTTPAddress.Refusal(why: "its path is not percent-encoded text") }
+        guard let decoded, !decoded.utf8.contains(where: { $0 < 0x20 }) else {
+            throw HTTPAddress.Refusal(why: "its path is not percent-encoded text")
+        }
         var options: [String: String] = [:]
         for part in address.query.dropFirst().split(separator: "&") {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard pair.count == 2, ["endpoint", "region", "addressing"].contains(pair[0]), let value = PercentCoding.decode(pair[1].utf8) else {
-                throw HTTPAddress.Refusal(why: "after its question mark only endpoint=, region= and addressing= may stand; keys are options")
+            guard pair.count == 2, ["endpoint", "region", "addressing"].contains(pair[0]), let value = PercentCoding.decode(pair[1].utf8)
+            else {
+                throw HTTPAddress.Refusal(
+                    why: "after its question mark only endpoint=, region= and addressing= may stand; keys are options")
             }
             options[String(pair[0])] = String(decoding: value, as: UTF8.self)
         }

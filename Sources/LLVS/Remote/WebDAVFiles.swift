@@ -37,8 +37,11 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
 
     // MARK: Listing
 
-    private static let wanted = "<?xml version=\"1.0\" encoding=\"utf-8\"?><D:propfind xmlns:D=\"DAV:\"><D:prop><D:getcontentlength/><D:resourcetype/>"
-    private static func question(withTimes: Bool) -> [UInt8] { Array((wanted + (withTimes ? "<D:getlastmodified/>" : "") + "</D:prop></D:propfind>").utf8) }
+    private static let wanted =
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?><D:propfind xmlns:D=\"DAV:\"><D:prop><D:getcontentlength/><D:resourcetype/>"
+    private static func question(withTimes: Bool) -> [UInt8] {
+        Array((wanted + (withTimes ? "<D:getlastmodified/>" : "") + "</D:prop></D:propfind>").utf8)
+    }
 
     package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
         let address = collection(directory)
@@ -65,7 +68,11 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         if response.status == 404 || response.status == 410 { return nil }
         guard response.isSuccess else { throw HTTPFailure.error(response, request.what) }
         guard response.status == 207, case .read(let reader) = response.body, let listing = reader as? WebDAVListing else {
-            throw StoreError(.transport, "\(request.what) failed: the server answers \(response.status) in the place of a list. Check that the address is that of a WebDAV server.")
+            throw StoreError(
+                .transport,
+                "\(request.what) failed: the server answers \(response.status) in the place of a list. "
+                    + "Check that the address is that of a WebDAV server."
+            )
         }
         return try listing.entries(at: response.date)
     }
@@ -88,8 +95,12 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
 
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
         // Some servers close the connection when a folder is missing: what is known to be is made first.
-        for directory in Set(files.map { Paths.parent(of: $0.name) }) where lock.withLock({ missing.contains(directory) }) { try make(directory, check) }
-        let staged = try files.map { _ in "tmp/\(try posix("Naming a file in", base.shown) { () throws(Errno) in try RandomName.random().hex })" }
+        for directory in Set(files.map { Paths.parent(of: $0.name) }) where lock.withLock({ missing.contains(directory) }) {
+            try make(directory, check)
+        }
+        let staged = try files.map { _ in
+            "tmp/\(try posix("Naming a file in", base.shown) { () throws(Errno) in try RandomName.random().hex })"
+        }
         let puts = try zip(files, staged).map { file, name in
             var request = HTTPRequest(method: .put, address: address(name), doing: "Writing")
             request.body = try HTTPRequest.Body(file.data, check)
@@ -117,7 +128,9 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         return request
     }
 
-    private func settle(_ file: RemoteUpload, _ request: HTTPRequest, _ outcome: HTTPClient.Outcome, _ check: Check) throws -> RemotePublished {
+    private func settle(_ file: RemoteUpload, _ request: HTTPRequest, _ outcome: HTTPClient.Outcome, _ check: Check) throws
+        -> RemotePublished
+    {
         let what = "Publishing \(address(file.name).shown)"
         switch outcome {
         case .success(let response):
@@ -169,7 +182,9 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
             last = response
             // 405: there is one already. Some have other ways to say so, and what matters is what lies in it.
             if response.isSuccess || response.status == 405 { break }
-            guard response.status == 404 || response.status == 409, !mustExist || address != base else { throw HTTPFailure.error(response, "Making the folder \(address.shown)") }
+            guard response.status == 404 || response.status == 409, !mustExist || address != base else {
+                throw HTTPFailure.error(response, "Making the folder \(address.shown)")
+            }
             missing.append(address)
             next = WebDAVFiles.parent(of: address)
         }
@@ -177,10 +192,14 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         if next == nil, let last { throw HTTPFailure.error(last, "Making the folder \(collection(directory).shown)") }
         for address in missing.reversed() {
             let response = try client.perform(makeCollection(address), check)
-            guard response.isSuccess || response.status == 405 else { throw HTTPFailure.error(response, "Making the folder \(address.shown)") }
+            guard response.isSuccess || response.status == 405 else {
+                throw HTTPFailure.error(response, "Making the folder \(address.shown)")
+            }
         }
     }
-    private func makeCollection(_ address: HTTPAddress) -> HTTPRequest { HTTPRequest(method: .makeCollection, address: address, doing: "Making the folder") }
+    private func makeCollection(_ address: HTTPAddress) -> HTTPRequest {
+        HTTPRequest(method: .makeCollection, address: address, doing: "Making the folder")
+    }
 
     private static func parent(of address: HTTPAddress) -> HTTPAddress? {
         var above = address

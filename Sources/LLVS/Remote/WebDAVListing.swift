@@ -1,6 +1,7 @@
 /// What a PROPFIND of depth 1 answers: the entries of a collection, without itself.
 ///
-/// Servers write absolute addresses or paths, behind proxies under another prefix than was asked for, with or without slashes, in any order.
+/// Servers write absolute addresses or paths, behind proxies under another prefix than was asked for, with or without slashes, in any
+/// order.
 final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
     static let mostEntries = 1_000_000
     private static let mostText = 16 << 10
@@ -37,7 +38,9 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
         reader = nil // which holds this one
         if !hasSeenOwn, listed.isEmpty, let longest = elsewhere.map(\.parent).max(by: { $0.count < $1.count }) {
             // Behind a proxy that shows the server under another path.
-            listed = elsewhere.filter { $0.parent == longest && longest + [slash] + Array($0.entry.name.utf8) != longest }.map { ($0.entry, $0.modified) }
+            listed = elsewhere.filter { $0.parent == longest && longest + [slash] + Array($0.entry.name.utf8) != longest }.map {
+                ($0.entry, $0.modified)
+            }
             if elsewhere.count == 1, elsewhere[0].entry.isDirectory { listed = [] }
         }
         return listed.map { entry, modified in
@@ -51,7 +54,11 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
 
     func begin(_ element: String) throws {
         if path.isEmpty, element != WebDAVListing.root {
-            throw StoreError(.transport, "\(what) cannot be read: it is no answer of WebDAV but begins with \"\(element.suffix(64))\". Check that the address is that of a WebDAV server.")
+            throw StoreError(
+                .transport,
+                "\(what) cannot be read: it is no answer of WebDAV but begins with \"\(element.suffix(64))\". "
+                    + "Check that the address is that of a WebDAV server."
+            )
         }
         path.append(element)
         switch element {
@@ -65,7 +72,8 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
     func text(_ bytes: UnsafeRawBufferPointer) throws {
         guard text != nil else { return }
         guard bytes.count + (text?.count ?? 0) <= WebDAVListing.mostText else {
-            throw StoreError(.transport, "\(what) cannot be read: a name in it has more than \(WebDAVListing.mostText) bytes. Move that file away.")
+            throw StoreError(
+                .transport, "\(what) cannot be read: a name in it has more than \(WebDAVListing.mostText) bytes. Move that file away.")
         }
         text?.append(contentsOf: bytes)
     }
@@ -75,7 +83,8 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
         switch element {
         case "DAV: href" where path.last == "DAV: response": href = href ?? text
         // What the server does not know of a file it lists as well, without a value.
-        case "DAV: getcontentlength": size = text.flatMap { Int(String(decoding: $0, as: UTF8.self)) }.flatMap { $0 >= 0 ? $0 : nil } ?? size
+        case "DAV: getcontentlength":
+            size = text.flatMap { Int(String(decoding: $0, as: UTF8.self)) }.flatMap { $0 >= 0 ? $0 : nil } ?? size
         case "DAV: getlastmodified": modified = text.flatMap { HTTPDate.seconds(String(decoding: $0, as: UTF8.self)) } ?? modified
         case "DAV: response": try add()
         default: return
@@ -94,7 +103,11 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
         guard !name.isEmpty else { return }
         let entry = RemoteEntry(name: String(decoding: name, as: UTF8.self), isDirectory: isDirectory, size: size, age: nil)
         guard listed.count + elsewhere.count < WebDAVListing.mostEntries else {
-            throw StoreError(.transport, "\(what) cannot be read: it has more than \(WebDAVListing.mostEntries) entries. Check that the address is that of an exchange.")
+            throw StoreError(
+                .transport,
+                "\(what) cannot be read: it has more than \(WebDAVListing.mostEntries) entries. "
+                    + "Check that the address is that of an exchange."
+            )
         }
         if parent.elementsEqual(own) {
             try Memory.grow(&listed, "A listing")
@@ -108,7 +121,9 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
     /// The decoded path of an address or of a path.
     private static func path(_ href: [UInt8]) -> [UInt8] {
         var text = href.filter { $0 > 0x20 }[...]
-        if let first = text.firstIndex(of: UInt8(ascii: ":")), text[(first + 1)...].starts(with: "//".utf8), !text[..<first].contains(UInt8(ascii: "/")) {
+        if let first = text.firstIndex(of: UInt8(ascii: ":")), text[(first + 1)...].starts(with: "//".utf8),
+            !text[..<first].contains(UInt8(ascii: "/"))
+        {
             let host = text[(first + 3)...]
             text = host.firstIndex(of: UInt8(ascii: "/")).map { host[$0...] } ?? []
         }

@@ -116,7 +116,8 @@ struct DatabasePages {
             cursor += width
         }
         guard total - cursor == (last == 0 ? 0 : Int(last - 12) / 2) else { return nil }
-        return Row(sequence: sequence, types: types, integers: integers, local: Array(local[cursor...]), size: total - cursor, overflow: overflow)
+        return Row(
+            sequence: sequence, types: types, integers: integers, local: Array(local[cursor...]), size: total - cursor, overflow: overflow)
     }
 
     /// The bytes of the last column. Of pages of which there are several images, the newest or the oldest is taken.

@@ -53,12 +53,18 @@ public struct Salvage {
         let new = try Store(path: target, options: writing)
         do {
             guard try new.allVersionIDs().isEmpty, try new.statistics().pending == 0 else {
-                throw StoreError(.storeNotEmpty, "A salvage can only be written to a new store; \(new.description) has versions. Give another path.", path: target)
+                throw StoreError(
+                    .storeNotEmpty, "A salvage can only be written to a new store; \(new.description) has versions. Give another path.",
+                    path: target)
             }
             let report = try run(path, storage, reading, beside: target, into: new, control)
             try new.storage.sync()
             try new.close()
-            Log.write(.info, "Salvaged \(path) into \(new.description): \(report.versions) versions whole, \(report.made.count) made, \(report.damages.count) damaged places.")
+            Log.write(
+                .info,
+                "Salvaged \(path) into \(new.description): \(report.versions) versions whole, \(report.made.count) made, "
+                    + "\(report.damages.count) damaged places."
+            )
             return report
         } catch {
             try? new.close()
@@ -72,7 +78,9 @@ public struct Salvage {
         try SQLiteLibrary.checkProcess("Salvaging the database", path)
         let status = try posix("Salvaging the database", path) { () throws(Errno) in try System.status(path) }
         guard status.isRegularFile else {
-            throw StoreError(.notAStore, "Salvaging the database \(path) failed: it is not a file. A store in SQLite is one file; give its path.", path: path)
+            throw StoreError(
+                .notAStore, "Salvaging the database \(path) failed: it is not a file. A store in SQLite is one file; give its path.",
+                path: path)
         }
         try OpenDatabases.checkIsClosed(status, "Salvaging the database", path)
         return nil
@@ -89,11 +97,15 @@ public struct Salvage {
         var at = System.absolute(Paths.withoutTrailingSlashes(target))
         while at != "/", (try? System.status(at)) == nil, Paths.parent(of: at) != at { at = Paths.parent(of: at) }
         guard let new = System.resolved(at), new == damaged || new.utf8.starts(with: (damaged + "/").utf8) else { return }
-        throw StoreError(.invalidArgument, "Salvaging \(path) into \(target) is not possible: the new store would be within the damaged one. Give a path outside of it.", path: target)
+        throw StoreError(
+            .invalidArgument,
+            "Salvaging \(path) into \(target) is not possible: the new store would be within the damaged one. Give a path outside of it.",
+            path: target)
     }
 
     private static func run(
-        _ path: String, _ opened: (any Storage)?, _ options: Store.Options, beside target: String, into new: Store, _ control: OperationControl
+        _ path: String, _ opened: (any Storage)?, _ options: Store.Options, beside target: String, into new: Store,
+        _ control: OperationControl
     ) throws -> SalvageReport {
         var damages: [StorageDamage] = [], folder: String?
         defer { if let folder { removeFolder(folder) } }
@@ -134,7 +146,13 @@ public struct Salvage {
                 throw error
             }
             let (file, offset) = location(place)
-            unreadable.append(StorageDamage(file: file, offset: offset, message: "A record cannot be read: a version that cannot be named any more is lost. An exchange with a store that has it brings it back."))
+                unreadable.append(
+                    StorageDamage(
+                        file: file, offset: offset,
+                        message:
+                            "A record cannot be read: a version that cannot be named any more is lost. "
+                                + "An exchange with a store that has it brings it back."
+                    ))
         }, damage: { damages.append($0) })
         if let failure { throw failure }
         let places = try Set(damages.map { damage in
@@ -185,8 +203,16 @@ public struct Salvage {
             try paced.step()
             let (file, offset) = location(place)
             let version = error.versionID.flatMap { try? VersionID($0) }
-            if version.map({ index.whole($0) != nil }) != true { try SalvageCopy(source: source, target: target).copyUnread(place, control) }
-            report.damages.append(StorageDamage(file: file, offset: offset, message: error.message + " The record was brought over as it is, without large values that have files of their own: keep the damaged store until it was read.", version: version, lost: .version))
+            if version.map({ index.whole($0) != nil }) != true {
+                try SalvageCopy(source: source, target: target).copyUnread(place, control)
+            }
+            report.damages.append(
+                StorageDamage(
+                    file: file, offset: offset,
+                    message: error.message
+                        + " The record was brought over as it is, without large values that have files of their own: "
+                            + "keep the damaged store until it was read.",
+                    version: version, lost: .version))
         }
     }
 
@@ -243,7 +269,8 @@ public struct Salvage {
     /// The end of a line and the versions behind it where others part from it, up to one that the line of another end has come to; the
     /// lowest first.
     private func parts(
-        of end: VersionID, _ parting: Set<VersionID>, _ grounds: [VersionID: SalvageLine.Ground], _ index: SalvageIndex, _ paced: PacedControl
+        of end: VersionID, _ parting: Set<VersionID>, _ grounds: [VersionID: SalvageLine.Ground], _ index: SalvageIndex,
+        _ paced: PacedControl
     ) throws -> [VersionID] {
         var parts = [end], met: Set<VersionID> = [end], at = index.best(end)?.header.predecessors.first
         while let id = at, grounds[id] == nil, try met.insert(id).inserted && !target.contains(id) {
@@ -265,7 +292,11 @@ public struct Salvage {
         for (id, child) in try index.missing(paced) where !told.contains(id) {
             try paced.step(0)
             report.damages.append(StorageDamage(
-                file: database ?? source.description, offset: 0, message: "Version \(id) is lost: version \(child) builds on it, and it is nowhere in the store. An exchange with a store that has it brings it back, and with it what waits for it.", version: id))
+                    file: database ?? source.description, offset: 0,
+                    message:
+                        "Version \(id) is lost: version \(child) builds on it, and it is nowhere in the store. "
+                            + "An exchange with a store that has it brings it back, and with it what waits for it.",
+                    version: id))
         }
     }
 }

@@ -49,7 +49,8 @@ struct SalvageCopy {
     private func read(_ place: RecordPlace, _ offset: Int, _ count: Int) throws -> [UInt8] {
         try Memory.expect(count, "Copying a version")
         return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            try source.records.read(place, at: UInt64(offset), into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[0..<count]))
+            try source.records.read(
+                place, at: UInt64(offset), into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[0..<count]))
             filled = count
         }
     }
@@ -69,7 +70,8 @@ struct SalvageCopy {
                 written.append(try blob(entry, record, control))
                 changes.append((entry.kind, nil, nil, written.count - 1))
             } else {
-                values.append(try source.records.withValue(entry, in: record.place, of: header.id) { try Memory.copy($0, "Copying a version") })
+                values.append(
+                    try source.records.withValue(entry, in: record.place, of: header.id) { try Memory.copy($0, "Copying a version") })
                 changes.append((entry.kind, nil, values.count - 1, nil))
             }
         }
@@ -81,7 +83,9 @@ struct SalvageCopy {
                 return borrowed
             }
             let encoder = RecordEncoder(), recorded = RecordChanges(list)
-            try encoder.encode(record.header.version, recorded, blobThreshold: target.storage.blobThreshold, storeBlob: target.storage.storeBlob(_:digest:))
+            try encoder.encode(
+                record.header.version, recorded, blobThreshold: target.storage.blobThreshold, storeBlob: target.storage.storeBlob(_:digest:)
+            )
             return try append(encoder.pieces(recorded))
         }
     }

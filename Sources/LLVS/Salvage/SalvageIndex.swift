@@ -42,7 +42,9 @@ struct SalvageIndex {
         guard places.insert(place).inserted else { return true }
         let id = header.id, signature = Signature(id: id, checksum: header.checksum, length: place.length)
         // One more copy of a record that is whole: after a compaction, or the union of two stores.
-        if wholes.contains(signature), let digest = try digest(ofFirst: id, store, control), digest == (try Memory.unlessShort(control) { try store.records.identityDigest(place, control) }) {
+        if wholes.contains(signature), let digest = try digest(ofFirst: id, store, control),
+            digest == (try Memory.unlessShort(control) { try store.records.identityDigest(place, control) })
+        {
             return true
         }
         let record = try Record(place, header, store, control)
@@ -68,7 +70,8 @@ struct SalvageIndex {
     /// The record of a version of which most is whole.
     func best(_ id: VersionID) -> Record? {
         whole(id) ?? records[id]?.min { a, b in
-            a.isTableWhole != b.isTableWhole ? a.isTableWhole : a.lostValues.count + a.moreLostValues < b.lostValues.count + b.moreLostValues
+                a.isTableWhole != b.isTableWhole
+                    ? a.isTableWhole : a.lostValues.count + a.moreLostValues < b.lostValues.count + b.moreLostValues
         }
     }
     /// All records of a version.
@@ -113,7 +116,9 @@ struct SalvageIndex {
         return keptBefore[low - 1]
     }
 
-    private static func isBefore(_ a: RecordPlace, _ b: RecordPlace) -> Bool { a.segment != b.segment ? a.segment < b.segment : a.offset < b.offset }
+    private static func isBefore(_ a: RecordPlace, _ b: RecordPlace) -> Bool {
+        a.segment != b.segment ? a.segment < b.segment : a.offset < b.offset
+    }
 
     /// Where several whole records of one version differ, the one with the smaller digest prevails.
     mutating func settle(_ store: Store, _ control: PacedControl) throws {
@@ -121,7 +126,9 @@ struct SalvageIndex {
             try control.step()
             let whole = all.filter(\.isWhole)
             guard whole.count > 1 else { continue }
-            let digests = try whole.map { record in (record: record, digest: try Memory.unlessShort(control) { try store.records.identityDigest(record.place, control) } ?? []) }
+            let digests = try whole.map { record in
+                (record: record, digest: try Memory.unlessShort(control) { try store.records.identityDigest(record.place, control) } ?? [])
+            }
             let sorted = digests.filter { !$0.digest.isEmpty }.sorted { Bytes.compare($0.digest, $1.digest) < 0 }
             records[id] = sorted.map(\.record) + all.filter { !$0.isWhole }
             firstWhole[id] = sorted.isEmpty ? nil : (0, nil)
@@ -145,7 +152,11 @@ extension SalvageIndex.Record {
                 try control.step(0, bytes: entry.size)
                 guard entry.kind == .insert || entry.kind == .update else { return }
                 guard try !store.isReadable(entry, in: place, of: header.id) else { return }
-                if lostValues.count < SalvageIndex.Record.namedValues { lostValues.append(ValueID(unchecked: entry.id)) } else { moreLostValues += 1 }
+                    if lostValues.count < SalvageIndex.Record.namedValues {
+                        lostValues.append(ValueID(unchecked: entry.id))
+                    } else {
+                        moreLostValues += 1
+                    }
             }
         } != nil
     }
@@ -155,13 +166,29 @@ extension SalvageIndex.Record {
         let id = header.id
         var all: [StorageDamage] = []
         if !isTableWhole {
-            all.append(StorageDamage(file: file, offset: offset, message: "Version \(id) is damaged: what it changed cannot all be read. An exchange with a store that has the version brings it back.", version: id))
+            all.append(
+                StorageDamage(
+                    file: file, offset: offset,
+                    message:
+                        "Version \(id) is damaged: what it changed cannot all be read. "
+                            + "An exchange with a store that has the version brings it back.",
+                    version: id))
         }
         for value in lostValues {
-            all.append(StorageDamage(file: file, offset: offset, message: "The bytes that version \(id) stored under \"\(value)\" are damaged. An exchange with a store that has the version brings it back.", version: id, value: value, lost: .value))
+            all.append(
+                StorageDamage(
+                    file: file, offset: offset,
+                    message:
+                        "The bytes that version \(id) stored under \"\(value)\" are damaged. "
+                            + "An exchange with a store that has the version brings it back.",
+                    version: id, value: value, lost: .value))
         }
         if moreLostValues > 0 {
-            all.append(StorageDamage(file: file, offset: offset, message: "The bytes of \(moreLostValues) more values that version \(id) stored are damaged.", version: id, lost: .value))
+            all.append(
+                StorageDamage(
+                    file: file, offset: offset,
+                    message: "The bytes of \(moreLostValues) more values that version \(id) stored are damaged.", version: id, lost: .value)
+            )
         }
         return all
     }
@@ -171,7 +198,9 @@ extension Store {
     /// Whether the bytes of a change are what was written.
     func isReadable(_ entry: RecordTable.Entry, in place: RecordPlace, of version: VersionID) throws -> Bool {
         try Memory.unlessShort {
-            try records.withValue(entry, in: place, of: version) { bytes in entry.digest.map { $0.elementsEqual(SHA256.digest(bytes)) } ?? true }
+            try records.withValue(entry, in: place, of: version) { bytes in
+                entry.digest.map { $0.elementsEqual(SHA256.digest(bytes)) } ?? true
+            }
         } ?? false
     }
 }

@@ -37,7 +37,9 @@ struct SalvageLine {
 
     /// Goes back along first predecessors as far as there are records, or to a version that is ground.
     /// - Parameter file: the file that a record is in.
-    mutating func follow(from id: VersionID, file: (RecordPlace) -> String, until ground: (VersionID) throws -> Ground?, _ control: PacedControl) throws {
+    mutating func follow(
+        from id: VersionID, file: (RecordPlace) -> String, until ground: (VersionID) throws -> Ground?, _ control: PacedControl
+    ) throws {
         var next: VersionID? = id, met: Set<VersionID> = [], last: RecordPlace?
         while let id = next {
             try control.step(0)
@@ -71,7 +73,9 @@ struct SalvageLine {
         } ?? "it stands on nothing, since no whole version was stored before in the same file: merge it with what it belongs to"
         return StorageDamage(
             file: file, offset: offset,
-            message: "Version \(made.version) was made of version \(made.original) and those before it. What these were based on (version \(lostBase.version)) is lost, so \(what).",
+            message:
+                "Version \(made.version) was made of version \(made.original) and those before it. "
+                    + "What these were based on (version \(lostBase.version)) is lost, so \(what).",
             version: made.original, lost: .nothing)
     }
 
@@ -86,11 +90,19 @@ struct SalvageLine {
             switch entry.kind {
             case .remove, .preserveRemoval: changes[id] = .removed
             case .insert, .update:
-                if try source.isReadable(entry, in: record.place, of: header.id) { changes[id] = .value(record.place, header.id) } else { lose(id) }
+                    if try source.isReadable(entry, in: record.place, of: header.id) {
+                        changes[id] = .value(record.place, header.id)
+                    } else {
+                        lose(id)
+                    }
             case .preserve:
                 let stored = header.dependencies[entry.dependency]
                 let found = try index.all(stored).first { record in
-                    try Memory.unlessShort { try source.records.findChange(record.place, entry.id, anew: true).map { $0.kind == .insert || $0.kind == .update } } == true
+                        try Memory.unlessShort {
+                            try source.records.findChange(record.place, entry.id, anew: true).map {
+                                $0.kind == .insert || $0.kind == .update
+                            }
+                        } == true
                         && Memory.unlessShort { try source.withStored(entry.id, in: record.place, of: stored) { _ in } } != nil
                 }
                 if let found { changes[id] = .value(found.place, stored) } else { lose(id) }
@@ -109,7 +121,8 @@ struct SalvageLine {
         let ids = try Array(changes.keys).sorted(by: <) { try control.check(.adding, 0, of: 0, doing: "Salvaging \(source.description)") }
         var batch: [Value.Change] = [], size = 0, last = base, made: VersionID?
         func flush(isLast: Bool) throws {
-            let version = try target.makeVersion(basedOn: last, changes: batch, metadata: metadata(of: original, isComplete: isComplete && isLast))
+            let version = try target.makeVersion(
+                basedOn: last, changes: batch, metadata: metadata(of: original, isComplete: isComplete && isLast))
             last = version.id
             made = version.id
             batch = []
@@ -119,7 +132,9 @@ struct SalvageLine {
             try control.check(.adding, 0, of: 0, doing: "Salvaging \(source.description)")
             switch changes[id] {
             case .value(let place, let version):
-                let data = try id.bytes.withUnsafeBytes { try source.withStored($0, in: place, of: version) { try Memory.copy($0, "Salvaging a value") } }
+                let data = try id.bytes.withUnsafeBytes {
+                    try source.withStored($0, in: place, of: version) { try Memory.copy($0, "Salvaging a value") }
+                }
                 size += data.count + id.bytes.count
                 batch.append(.update(id, data: data))
             case .removed: batch.append(.remove(id))
@@ -150,7 +165,10 @@ struct SalvageLine {
 extension Store {
     /// Calls with the bytes that a record stores under a value id.
     /// - Throws: `.damaged` when it stores none, or they are not what was written.
-    func withStored<R>(_ id: UnsafeRawBufferPointer, in place: RecordPlace, of version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
-        try records.withBody(place, MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0), id: id, stored: version, anew: true, body)
+    func withStored<R>(
+        _ id: UnsafeRawBufferPointer, in place: RecordPlace, of version: VersionID, _ body: (UnsafeRawBufferPointer) throws -> R
+    ) throws -> R {
+        try records.withBody(
+            place, MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0), id: id, stored: version, anew: true, body)
     }
 }

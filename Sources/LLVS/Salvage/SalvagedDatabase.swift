@@ -17,7 +17,8 @@ struct SalvagedDatabase {
 
     /// Looks through the database at `path` and its log, and makes a storage of what it finds in a new `folder`.
     /// - Parameter damage: called with what is missing or damaged.
-    static func open(_ path: String, in folder: String, _ control: OperationControl, damage: (StorageDamage) -> Void) throws -> FileStorage {
+    static func open(_ path: String, in folder: String, _ control: OperationControl, damage: (StorageDamage) -> Void) throws -> FileStorage
+    {
         let path = System.absolute(Paths.withoutTrailingSlashes(path))
         let database = try DatabaseFile(path: path, "Opening the database"), size = database.status.size
         var options = FileStorage.Options()
@@ -35,9 +36,18 @@ struct SalvagedDatabase {
         // SQLite deletes the log of a database without pages.
         if size > 0 { try best?.addWhatSQLiteReads(path, to: storage, control, damage) }
         if !tells(size, database, path) {
-            damage(StorageDamage(file: path, offset: 0, message: "The database does not have the size, or not the header, that it should have: it was cut short, bytes were inserted, or its first page is damaged. Versions that cannot be named may be lost.", lost: .unfinished))
+            damage(
+                StorageDamage(
+                    file: path, offset: 0,
+                    message:
+                        "The database does not have the size, or not the header, that it should have: "
+                            + "it was cut short, bytes were inserted, or its first page is damaged. "
+                            + "Versions that cannot be named may be lost.",
+                    lost: .unfinished))
         }
-        if let log = SQLiteLog(path + "-wal", pageSize: best?.pages.pageSize), let at = log.unusedFrom() { damage(StorageDamage.log(path, at)) }
+        if let log = SQLiteLog(path + "-wal", pageSize: best?.pages.pageSize), let at = log.unusedFrom() {
+            damage(StorageDamage.log(path, at))
+        }
         return storage
     }
 
@@ -99,7 +109,9 @@ struct SalvagedDatabase {
     private func row(_ sequence: Int64, in image: Int, columns: Int, checksum: Int64? = nil) -> DatabasePages.Row? {
         var found: DatabasePages.Row?
         pages.forEachRow(of: pages.images[image]) { row in
-            guard row.sequence == sequence, row.types.count == columns, row.integers[0] == nil, checksum == nil || row.integers[2] ?? -1 == checksum else { return }
+            guard row.sequence == sequence, row.types.count == columns, row.integers[0] == nil,
+                checksum == nil || row.integers[2] ?? -1 == checksum
+            else { return }
             if found == nil || isWhole(row) { found = row }
         }
         return found
@@ -133,13 +145,18 @@ struct SalvagedDatabase {
                 }
             }
             if !found.isWhole {
-                damage(StorageDamage(file: path, offset: UInt64(clamping: sequence), message: "Row \(sequence) of the database does not match its checksum.", version: name))
+                damage(
+                    StorageDamage(
+                        file: path, offset: UInt64(clamping: sequence),
+                        message: "Row \(sequence) of the database does not match its checksum.", version: name))
             }
         }
     }
 
     /// What SQLite finds in the database, if it takes it for one: records that were not found here, and what it misses.
-    private func addWhatSQLiteReads(_ path: String, to storage: FileStorage, _ control: OperationControl, _ damage: (StorageDamage) -> Void) throws {
+    private func addWhatSQLiteReads(_ path: String, to storage: FileStorage, _ control: OperationControl, _ damage: (StorageDamage) -> Void)
+        throws
+    {
         var options = SQLiteStorage.Options()
         options.readOnly = true
         options.create = false
@@ -153,7 +170,9 @@ struct SalvagedDatabase {
             try database.verify(control, found: { record in
                 guard let number = Int64(exactly: record.place.offset) else { return }
                 if UInt64(record.prefix.count) == record.place.length {
-                    if records[RecordRow(sequence: number, checksum: Int64(Bytes.crc32c(record.prefix)))]?.isWhole != true { _ = try storage.append([RecordPieces(record.prefix)]) }
+                        if records[RecordRow(sequence: number, checksum: Int64(Bytes.crc32c(record.prefix)))]?.isWhole != true {
+                            _ = try storage.append([RecordPieces(record.prefix)])
+                        }
                 } else if chunks[number]?.isWhole != true {
                     try append(record.place, of: database, to: storage)
                 }
@@ -216,12 +235,18 @@ extension StorageDamage {
     static func log(_ path: String, _ offset: UInt64) -> StorageDamage {
         StorageDamage(
             file: path + "-wal", offset: offset,
-            message: "The database's log goes on behind what can be read of it: who wrote it was killed, or it is damaged. Whether versions are lost cannot be told from it. If they are, a salvage, a copy of the file, or an exchange with a store that has them may bring them back; before the store is written to.",
+            message:
+                "The database's log goes on behind what can be read of it: who wrote it was killed, or it is damaged. "
+                    + "Whether versions are lost cannot be told from it. If they are, a salvage, a copy of the file, or an exchange with "
+                    + "a store that has them may bring them back; before the store is written to.",
             lost: .unfinished)
     }
     static func rows(_ path: String, _ from: Int64, _ to: Int64) -> StorageDamage {
         StorageDamage(
             file: path, offset: UInt64(clamping: from),
-            message: "\(from == to ? "Row \(from)" : "Rows \(from) to \(to)") of the database are missing: versions that cannot be named any more are lost. An exchange with a store that has them brings them back.")
+            message:
+                "\(from == to ? "Row \(from)" : "Rows \(from) to \(to)") of the database are missing: "
+                    + "versions that cannot be named any more are lost. An exchange with a store that has them brings them back."
+        )
     }
 }

@@ -45,7 +45,8 @@ public struct SnapshotManifest: Hashable, Sendable {
 
     /// - Throws: `.snapshotDamaged`.
     init(_ bytes: [UInt8], file: String) throws {
-        snapshotID = ""; format = ""; createdAt = 0; latestVersionID = ""; versionCount = 0; chunkCount = 0; totalSize = 0; chunkDigests = []
+        snapshotID = ""; format = ""; createdAt = 0; latestVersionID = ""; versionCount = 0; chunkCount = 0; totalSize = 0;
+        chunkDigests = []
         var found = 0
         func text(_ reader: inout JSONReader) throws -> String { found += 1; return String(decoding: try reader.string(), as: UTF8.self) }
         do {
@@ -55,12 +56,18 @@ public struct SnapshotManifest: Hashable, Sendable {
                     if try reader.equals(member, "snapshotId") { snapshotID = try text(&reader) }
                     else if try reader.equals(member, "format") { format = try text(&reader) }
                     else if try reader.equals(member, "createdAt") { createdAt = try reader.double() }
-                    else if try reader.equals(member, "latestVersionId") { latestVersionID = try reader.skipNull() ? "" : try text(&reader) }
+                    else if try reader.equals(member, "latestVersionId") {
+                        latestVersionID = try reader.skipNull() ? "" : try text(&reader)
+                    }
                     else if try reader.equals(member, "versionCount") { versionCount = try reader.unsigned() }
                     else if try reader.equals(member, "chunkCount") { chunkCount = try reader.unsigned() }
                     else if try reader.equals(member, "totalSize") { totalSize = try reader.unsigned() }
-                    else if try reader.equals(member, "sha256") { sha256 = try reader.skipNull() ? nil : String(decoding: try reader.string(), as: UTF8.self) }
-                    else if try reader.equals(member, "chunkDigests"), format.isEmpty || !isForeign { chunkDigests = try SnapshotManifest.digests(&reader) }
+                    else if try reader.equals(member, "sha256") {
+                        sha256 = try reader.skipNull() ? nil : String(decoding: try reader.string(), as: UTF8.self)
+                    }
+                    else if try reader.equals(member, "chunkDigests"), format.isEmpty || !isForeign {
+                        chunkDigests = try SnapshotManifest.digests(&reader)
+                    }
                     else { try reader.skip() }
                 }
             }
@@ -68,14 +75,23 @@ public struct SnapshotManifest: Hashable, Sendable {
             throw StoreError(.snapshotDamaged, "The snapshot cannot be used. \(StoreError.of(error).message)", path: file)
         }
         guard !snapshotID.isEmpty, !format.isEmpty else {
-            throw StoreError(.snapshotDamaged, "\(file) is not the manifest of a snapshot: it has no \"snapshotId\" or no \"format\". Put a snapshot anew.", path: file)
+            throw StoreError(
+                .snapshotDamaged,
+                "\(file) is not the manifest of a snapshot: it has no \"snapshotId\" or no \"format\". Put a snapshot anew.", path: file)
         }
-        guard isForeign || (chunkDigests.count == Int(exactly: chunkCount) && chunkDigests.count <= SnapshotLimits.chunkCount && snapshotID.utf8.count == SnapshotLimits.idSize) else {
-            throw StoreError(.snapshotDamaged, "\(file) is damaged: its counts do not fit together. Let a store that has all versions put a new snapshot.", path: file)
+        guard
+            isForeign
+                || (chunkDigests.count == Int(exactly: chunkCount) && chunkDigests.count <= SnapshotLimits.chunkCount
+                    && snapshotID.utf8.count == SnapshotLimits.idSize)
+        else {
+            throw StoreError(
+                .snapshotDamaged,
+                "\(file) is damaged: its counts do not fit together. Let a store that has all versions put a new snapshot.", path: file)
         }
         guard isForeign || versionCount > 0 else {
             throw StoreError(
-                .snapshotDamaged, "\(file) tells of a snapshot without versions, which nobody can have put. Let a store put a new one.", path: file)
+                .snapshotDamaged, "\(file) tells of a snapshot without versions, which nobody can have put. Let a store put a new one.",
+                path: file)
         }
     }
 
@@ -85,7 +101,9 @@ public struct SnapshotManifest: Hashable, Sendable {
         try reader.beginArray()
         while try reader.nextElement() {
             let text: JSONReader.Text
-            do { text = try reader.text(atMost: 64) } catch is JSONReader.TooLong { throw reader.failure("the digest of a chunk is too long") }
+            do { text = try reader.text(atMost: 64) } catch is JSONReader.TooLong {
+                throw reader.failure("the digest of a chunk is too long")
+            }
             guard digests.count < SnapshotLimits.chunkCount else { throw reader.failure("there are too many chunks") }
             try Memory.grow(&digests, "Reading the manifest of a snapshot")
             digests.append(String(decoding: try reader.string(text), as: UTF8.self))

@@ -39,7 +39,10 @@ struct SnapshotReader: SnapshotVersions {
     mutating func next(keepingData: (VersionID) -> Bool) throws -> Store.ReceivedVersion? {
         guard try !isAtEnd() else {
             guard versionsRead == manifest.versionCount, totalSize == manifest.totalSize else {
-                throw damaged("it holds \(versionsRead) versions in \(totalSize) bytes, and its manifest says \(manifest.versionCount) in \(manifest.totalSize)")
+                throw damaged(
+                    "it holds \(versionsRead) versions in \(totalSize) bytes, and its manifest says \(manifest.versionCount) in "
+                        + "\(manifest.totalSize)"
+                )
             }
             return nil
         }
@@ -49,11 +52,14 @@ struct SnapshotReader: SnapshotVersions {
         guard count <= Limits.changesPerVersion else { throw damaged("the version \(version.id) has too many changes") }
         var changes: [Value.Change] = []
         let keeps = keepingData(version.id)
-        let paced = control.within(.reading, nextChunk, of: Int(clamping: manifest.chunkCount)).paced(.reading, doing: "Restoring the snapshot in \(source)")
+        let paced = control.within(.reading, nextChunk, of: Int(clamping: manifest.chunkCount)).paced(
+            .reading, doing: "Restoring the snapshot in \(source)")
         for _ in 0..<count {
             try paced.step()
             let change = try self.change(keeps)
-            if let last = changes.last, !(last.id < change.id) { throw damaged("the changes of the version \(version.id) are not in order") }
+            if let last = changes.last, !(last.id < change.id) {
+                throw damaged("the changes of the version \(version.id) are not in order")
+            }
             changes.append(change)
         }
         versionsRead += 1
@@ -62,7 +68,10 @@ struct SnapshotReader: SnapshotVersions {
 
     func damaged(_ what: String) -> StoreError { SnapshotReader.damaged(what, source) }
     static func damaged(_ what: String, _ source: String) -> StoreError {
-        StoreError(.snapshotDamaged, "The snapshot in \(source) is damaged: \(what). Nothing of it was added. Let a store that has all versions put a new one.", path: source)
+        StoreError(
+            .snapshotDamaged,
+            "The snapshot in \(source) is damaged: \(what). Nothing of it was added. Let a store that has all versions put a new one.",
+            path: source)
     }
 
     private func version(_ file: [UInt8]) throws -> Version {
@@ -85,7 +94,9 @@ struct SnapshotReader: SnapshotVersions {
         case .preserveRemoval: return .preserveRemoval(valueID)
         case .preserve:
             let text = try bytes(Int(try integer(UInt8.self)), atMost: Limits.versionIDSize)
-            guard let version = text.withUnsafeBytes({ VersionID(validating: $0) }) else { throw damaged("it names a version by what is no version id") }
+            guard let version = text.withUnsafeBytes({ VersionID(validating: $0) }) else {
+                throw damaged("it names a version by what is no version id")
+            }
             return .preserve(Value.Reference(id: valueID, version: version))
         case nil: throw damaged("it holds a change of an unknown kind")
         }
@@ -109,7 +120,9 @@ struct SnapshotReader: SnapshotVersions {
             throw damaged("\(name) is not what its manifest describes; it may belong to another snapshot, or be half-written")
         }
         try Memory.expect(SnapshotLimits.payloadSize, "Reading a chunk of a snapshot")
-        guard let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID) else { throw damaged("\(name) does not have the form of a chunk of this snapshot") }
+        guard let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID) else {
+            throw damaged("\(name) does not have the form of a chunk of this snapshot")
+        }
         self.payload = payload
         position = 0
         nextChunk += 1

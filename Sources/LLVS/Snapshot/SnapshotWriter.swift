@@ -25,7 +25,11 @@ struct SnapshotWriter {
     mutating func begin(_ version: Version, changeCount: Int) throws {
         let file = InterchangeEncoder.version(version)
         guard file.count <= SnapshotLimits.versionFileSize else {
-            throw StoreError(.tooLarge, "The version \(version.id) takes \(file.count) bytes without its values, and a snapshot can hold \(SnapshotLimits.versionFileSize). Let new replicas retrieve the versions instead.", versionID: version.id.description)
+            throw StoreError(
+                .tooLarge,
+                "The version \(version.id) takes \(file.count) bytes without its values, and a snapshot can hold "
+                    + "\(SnapshotLimits.versionFileSize). Let new replicas retrieve the versions instead.",
+                versionID: version.id.description)
         }
         try integer(UInt64(file.count))
         try bytes(file)
@@ -70,12 +74,18 @@ struct SnapshotWriter {
 
     private mutating func flush() throws {
         guard digests.count < SnapshotLimits.chunkCount else {
-            throw StoreError(.tooLarge, "The store is too large for a snapshot, which has at most \(SnapshotLimits.chunkCount) chunks. Let new replicas retrieve the versions instead.")
+            throw StoreError(
+                .tooLarge,
+                "The store is too large for a snapshot, which has at most \(SnapshotLimits.chunkCount) chunks. "
+                    + "Let new replicas retrieve the versions instead."
+            )
         }
         try Memory.expect(2 * payload.count + SnapshotLimits.headerSize, "Writing a chunk of a snapshot")
         let deflated = [UInt8](unsafeUninitializedCapacity: payload.count) { buffer, count in
             count = payload.withUnsafeBytes { source in
-                guard let from = source.baseAddress, let to = buffer.baseAddress, llvs_shim_may_deflate(from, source.count) == 1 else { return 0 }
+                guard let from = source.baseAddress, let to = buffer.baseAddress, llvs_shim_may_deflate(from, source.count) == 1 else {
+                    return 0
+                }
                 return llvs_shim_deflate(from, source.count, to, source.count - 1)
             }
         }

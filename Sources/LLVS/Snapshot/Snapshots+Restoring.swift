@@ -23,17 +23,26 @@ extension Snapshots {
     public func restore(_ control: OperationControl = OperationControl()) throws -> RestoredSnapshot {
         _ = try store.reloadHistory(control)
         let count = try store.allVersionIDs(control).count
-        let notEmpty = StoreError(.storeNotEmpty, "A snapshot can only be restored into a store that is empty, holds one version, or holds a part of the same snapshot; this one holds \(count) versions. Use an exchange, or a new store.")
+        let notEmpty = StoreError(
+            .storeNotEmpty,
+            "A snapshot can only be restored into a store that is empty, holds one version, or holds a part of the same snapshot; "
+                + "this one holds \(count) versions. Use an exchange, or a new store."
+        )
         let found = try count > 1 ? { () throws -> Found? in
             // Perhaps a restore was stopped in the middle.
             guard let found = try? find(), found.manifest.isReadable, UInt64(count) < found.manifest.versionCount else { throw notEmpty }
             return found
         }() : find()
         guard let found else {
-            throw StoreError(.snapshotMissing, "There is no snapshot in \(transport.description). Use an exchange, or let another replica put one.")
+            throw StoreError(
+                .snapshotMissing, "There is no snapshot in \(transport.description). Use an exchange, or let another replica put one.")
         }
         guard found.manifest.isReadable else {
-            throw StoreError(.foreignSnapshot, "The snapshot in \(transport.description) has the format \"\(found.manifest.format)\" of another implementation, which cannot be read here. Use an exchange.")
+            throw StoreError(
+                .foreignSnapshot,
+                "The snapshot in \(transport.description) has the format \"\(found.manifest.format)\" of another implementation, which "
+                    + "cannot be read here. Use an exchange."
+            )
         }
         let zip = found.manifest.isForeign ? try self.zip(found.manifest, control) : nil
         let refused = try verify(zip ?? reader(found, isVerified: false, control), found, count > 1 ? notEmpty : nil, control)
@@ -52,8 +61,14 @@ extension Snapshots {
     private func zip(_ manifest: SnapshotManifest, _ control: OperationControl) throws -> any SnapshotVersions {
         let folder = manifest.snapshotID + "/"
         var prefix = ""
-        if SnapshotLimits.isFileName(folder + SnapshotLimits.chunkName(0)), try transport.readSnapshotFile(folder + SnapshotLimits.chunkName(0)) != nil { prefix = folder }
-        return try ZipSnapshot(manifest, from: transport.description, decode: decode, control) { try transport.readSnapshotFile(prefix + SnapshotLimits.chunkName($0)) }
+        if SnapshotLimits.isFileName(folder + SnapshotLimits.chunkName(0)),
+            try transport.readSnapshotFile(folder + SnapshotLimits.chunkName(0)) != nil
+        {
+            prefix = folder
+        }
+        return try ZipSnapshot(manifest, from: transport.description, decode: decode, control) {
+            try transport.readSnapshotFile(prefix + SnapshotLimits.chunkName($0))
+        }
     }
 
     // MARK: Verifying
@@ -72,12 +87,18 @@ extension Snapshots {
             let further = positions.count - problems.count
             guard further > 0 else { return ExchangeProblem.inOrder(problems) }
             return ExchangeProblem.inOrder(problems + [ExchangeProblem(name: "", error: StoreError(
-                .contentMismatch, "\(further) further versions of the snapshot in \(source) were not taken either. Use an exchange for the genuine ones."))])
+                            .contentMismatch,
+                            "\(further) further versions of the snapshot in \(source) were not taken either. "
+                                + "Use an exchange for the genuine ones."
+                        ))
+                ])
         }
     }
 
     /// - Parameter notEmpty: thrown when the store has a version that the snapshot has not.
-    private func verify(_ versions: any SnapshotVersions, _ found: Found, _ notEmpty: StoreError?, _ control: OperationControl) throws -> Refused {
+    private func verify(_ versions: any SnapshotVersions, _ found: Found, _ notEmpty: StoreError?, _ control: OperationControl) throws
+        -> Refused
+    {
         let present = Set(try store.allVersionIDs(control))
         var rehearsal = try Rehearsal(), reader = versions, seen: Set<VersionID> = [], refused = Refused()
         // Of what the id says what the version holds, the bytes of the values are needed to see that it does.
@@ -98,7 +119,10 @@ extension Snapshots {
                 // What the store has already is compared only, never added.
                 if present.contains(id), case .problem(let error)? = try store.add([received], here).first {
                     if error.code == .contentMismatch { throw error }
-                    throw StoreError(.storeNotEmpty, "The store's version \(id) and the one of the snapshot in \(transport.description) differ. Use a new store.", versionID: id.description)
+                    throw StoreError(
+                        .storeNotEmpty,
+                        "The store's version \(id) and the one of the snapshot in \(transport.description) differ. Use a new store.",
+                        versionID: id.description)
                 }
                 try rehearsal.add(received, at: position)
             } catch let error as StoreError where error.code == .contentMismatch {
@@ -115,7 +139,8 @@ extension Snapshots {
 
     /// - Parameter present: what the store has.
     private func finish(
-        _ rehearsal: inout Rehearsal, _ reader: any SnapshotVersions, _ refused: inout Refused, _ present: Set<VersionID>, _ control: OperationControl
+        _ rehearsal: inout Rehearsal, _ reader: any SnapshotVersions, _ refused: inout Refused, _ present: Set<VersionID>,
+        _ control: OperationControl
     ) throws {
         for (id, position, addition) in try rehearsal.finish(control) {
             switch addition {
@@ -126,7 +151,9 @@ extension Snapshots {
             // All that it builds on comes before it in the snapshot, so it was refused.
             case .problem(let error) where error.code == .missingPredecessor:
                 refused.refuse(id, at: position, StoreError(
-                    .missingPredecessor, "The version \(id) of the snapshot in \(transport.description) builds on the version \(error.versionID ?? ""), of which nothing was taken. An exchange brings both once the genuine one is there.",
+                        .missingPredecessor,
+                        "The version \(id) of the snapshot in \(transport.description) builds on the version \(error.versionID ?? ""), of "
+                            + "which nothing was taken. An exchange brings both once the genuine one is there.",
                     versionID: error.versionID))
             case .problem(let error): throw reader.damaged("it holds a version that cannot be added. \(error.message)")
             }
@@ -157,20 +184,30 @@ extension Snapshots {
     // MARK: Adding
 
     /// - Returns: how many versions of the snapshot the store has then.
-    private func add(_ versions: any SnapshotVersions, _ found: Found, without refused: Refused, _ control: OperationControl) throws -> Int {
+    private func add(_ versions: any SnapshotVersions, _ found: Found, without refused: Refused, _ control: OperationControl) throws -> Int
+    {
         var reader = versions, batch: [Store.ReceivedVersion] = [], size = 0
         var added = 0
         /// The next version. All were whole when they were checked, and their digests are those of then: what differs now was
         /// changed since, and what was added before stays.
         func next() throws -> Store.ReceivedVersion? {
             do { return try reader.next(keepingData: { _ in true }) } catch let error as StoreError where error.code == .snapshotDamaged {
-                throw StoreError(.snapshotDamaged, "The snapshot in \(transport.description) was changed while it was being restored: it was whole when it was checked, and is not any more. \(added) of its \(found.manifest.versionCount) versions were added before, and stay. Restore it again once nobody writes to it, or use an exchange for the rest.", path: error.path)
+                throw StoreError(
+                    .snapshotDamaged,
+                    "The snapshot in \(transport.description) was changed while it was being restored: "
+                        + "it was whole when it was checked, and is not any more. \(added) of its \(found.manifest.versionCount) versions "
+                        + "were added before, and stay. Restore it again once nobody writes to it, or use an exchange for the rest.",
+                    path: error.path)
             }
         }
         func addBatch() throws {
             let here = control.within(.adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount))
             for case .problem(let error) in try store.add(batch, here) {
-                throw StoreError(.snapshotDamaged, "The snapshot in \(transport.description) holds a version that cannot be added. \(error.message) What came before it was kept; use an exchange for the rest.", versionID: error.versionID)
+                throw StoreError(
+                    .snapshotDamaged,
+                    "The snapshot in \(transport.description) holds a version that cannot be added. "
+                        + "\(error.message) What came before it was kept; use an exchange for the rest.",
+                    versionID: error.versionID)
             }
             added += batch.count
             batch = []
@@ -183,7 +220,9 @@ extension Snapshots {
             if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount {
                 try addBatch()
                 // Not behind the last: then all is there.
-                try control.check(.adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount), doing: "Restoring the snapshot in \(transport.description)")
+                try control.check(
+                    .adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount),
+                    doing: "Restoring the snapshot in \(transport.description)")
             }
         }
         if !batch.isEmpty { try addBatch() }

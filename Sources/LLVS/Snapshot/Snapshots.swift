@@ -25,11 +25,15 @@ public struct Snapshots: Sendable {
 
     /// Writes a snapshot of the store to a directory, which is made when only its last component is missing.
     /// Errors are those of `put`.
-    public static func write(_ store: Store, to directory: String, _ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
+    public static func write(_ store: Store, to directory: String, _ control: OperationControl = OperationControl()) throws
+        -> SnapshotManifest
+    {
         try Snapshots(store: store, transport: FolderTransport(path: directory)).put(control)
     }
     /// Restores a snapshot that `write`, or an exchange through that folder, left there. Errors are those of `restore`.
-    public static func restore(_ store: Store, from directory: String, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()) throws -> RestoredSnapshot {
+    public static func restore(
+        _ store: Store, from directory: String, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()
+    ) throws -> RestoredSnapshot {
         var options = FolderTransport.Options()
         options.create = false
         return try Snapshots(store: store, transport: FolderTransport(path: directory, options: options), decode: decode).restore(control)
@@ -82,7 +86,11 @@ public struct Snapshots: Sendable {
         let name = prefix + "manifest.json"
         guard let bytes = try transport.readSnapshotFile(name) else { return nil }
         guard bytes.count <= SnapshotLimits.manifestSize else {
-            throw StoreError(.snapshotDamaged, "snapshots/\(name) in \(transport.description) has \(bytes.count) bytes, more than the manifest of a snapshot. Put a snapshot anew.", path: name)
+            throw StoreError(
+                .snapshotDamaged,
+                "snapshots/\(name) in \(transport.description) has \(bytes.count) bytes, more than the manifest of a snapshot. "
+                    + "Put a snapshot anew.",
+                path: name)
         }
         return Found(manifest: try SnapshotManifest(bytes, file: "snapshots/\(name) in \(transport.description)"), prefix: prefix)
     }
@@ -97,13 +105,15 @@ public struct Snapshots: Sendable {
     public func put(_ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
         _ = try store.reloadHistory(control)
         guard let latest = try store.mostRecentHead() else {
-            throw StoreError(.invalidArgument, "There is nothing to put a snapshot of: the store has no versions yet. Save something first.")
+            throw StoreError(
+                .invalidArgument, "There is nothing to put a snapshot of: the store has no versions yet. Save something first.")
         }
         let ids = try store.allVersionIDs(control)
         let prefix = Snapshots.ours
         // Without a manifest a reader sees that there is no snapshot, rather than a mixture of two.
         try transport.deleteSnapshotFile(prefix + "manifest.json")
-        var manifest = SnapshotManifest(snapshotID: VersionID.random().description, createdAt: Clock.now(), latestVersionID: latest.id.description)
+        var manifest = SnapshotManifest(
+            snapshotID: VersionID.random().description, createdAt: Clock.now(), latestVersionID: latest.id.description)
         let transport = self.transport
         var writer = SnapshotWriter(id: manifest.snapshotID) { index, chunk in
             try transport.writeSnapshotFile(prefix + SnapshotLimits.chunkName(index), chunk)
@@ -112,7 +122,8 @@ public struct Snapshots: Sendable {
             try control.check(.writing, i, of: ids.count, doing: "Putting a snapshot into \(transport.description)")
             guard let version = try store.version(id) else { continue }
             try writer.begin(version, changeCount: store.changeCount(of: id))
-            let paced = control.within(.writing, i, of: ids.count).paced(.writing, doing: "Putting a snapshot into \(transport.description)")
+            let paced = control.within(.writing, i, of: ids.count).paced(
+                .writing, doing: "Putting a snapshot into \(transport.description)")
             try store.forEachChange(madeIn: id) {
                 try paced.step(bytes: $0.data.count)
                 try writer.append($0)
@@ -124,7 +135,8 @@ public struct Snapshots: Sendable {
         manifest.chunkDigests = writer.digests
         manifest.chunkCount = UInt64(writer.digests.count)
         manifest.totalSize = writer.totalSize
-        let paced = control.within(.writing, ids.count, of: ids.count).paced(.writing, doing: "Putting a snapshot into \(transport.description)")
+        let paced = control.within(.writing, ids.count, of: ids.count).paced(
+            .writing, doing: "Putting a snapshot into \(transport.description)")
         let stale = try staleFiles(Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }), paced)
         try transport.writeSnapshotFile(prefix + "manifest.json", manifest.encoded())
         // The snapshot is there: nobody is asked any more whether to go on.

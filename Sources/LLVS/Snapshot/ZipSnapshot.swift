@@ -1,6 +1,7 @@
 /// A snapshot of the other implementation, `zip-v1`: a zip of its store directory, cut into chunks.
 ///
-/// The chunks are put together in a file without a name in the system's directory for temporary files (`TMPDIR`, else /tmp), so that an entry can be read
+/// The chunks are put together in a file without a name in the system's directory for temporary files (`TMPDIR`, else /tmp), so that an
+/// entry can be read
 /// wherever it lies; what the zip names is never a path there.
 struct ZipSnapshot: SnapshotVersions {
     static let format = "zip-v1"
@@ -15,10 +16,15 @@ struct ZipSnapshot: SnapshotVersions {
 
     /// - Parameter read: gives a chunk by its index; nil when there is none.
     /// - Throws: `.snapshotDamaged`, `.foreignSnapshot`, `.noSpace` and others of the temporary file, `.cancelled`, what reading throws.
-    init(_ manifest: SnapshotManifest, from source: String, decode: ForeignDecoder?, _ control: OperationControl, read: (_ index: Int) throws -> [UInt8]?) throws {
+    init(
+        _ manifest: SnapshotManifest, from source: String, decode: ForeignDecoder?, _ control: OperationControl,
+        read: (_ index: Int) throws -> [UInt8]?
+    ) throws {
         self.source = source; self.control = control
         func damaged(_ what: String) -> StoreError { ZipSnapshot.damaged(what, source) }
-        guard manifest.chunkCount > 0, manifest.chunkCount <= UInt64(SnapshotLimits.chunkCount) else { throw damaged("its manifest tells of \(manifest.chunkCount) chunks") }
+        guard manifest.chunkCount > 0, manifest.chunkCount <= UInt64(SnapshotLimits.chunkCount) else {
+            throw damaged("its manifest tells of \(manifest.chunkCount) chunks")
+        }
         let most = UInt64(SnapshotLimits.foreignChunkSize)
         guard manifest.totalSize >= manifest.chunkCount, manifest.totalSize <= manifest.chunkCount * most else {
             throw damaged("its manifest tells of \(manifest.totalSize) bytes in \(manifest.chunkCount) chunks")
@@ -46,10 +52,14 @@ struct ZipSnapshot: SnapshotVersions {
         // What ends with a hole is as long as what does not.
         try posix("Writing a temporary file in", folder) { () throws(Errno) in try System.truncate(file.descriptor, to: size) }
         guard size == manifest.totalSize else { throw damaged("it has \(size) bytes, and its manifest says \(manifest.totalSize)") }
-        if let told = manifest.sha256, told.lowercased() != String(decoding: InterchangeEncoder.hex(digest.finish()), as: UTF8.self) { throw damaged("its bytes are not those that its manifest describes") }
+        if let told = manifest.sha256, told.lowercased() != String(decoding: InterchangeEncoder.hex(digest.finish()), as: UTF8.self) {
+            throw damaged("its bytes are not those that its manifest describes")
+        }
         let paced = control.within(.reading, count, of: count).paced(.reading, doing: "Restoring the snapshot in \(source)")
         let zip = try ForeignZip(try ZipArchive(file, size: size, source: source, paced), paced)
-        do { directory = try ForeignStoreDirectory(zip, decode: decode, paced) } catch let error as StoreError where error.code == .notAStore {
+        do { directory = try ForeignStoreDirectory(zip, decode: decode, paced) } catch let error as StoreError
+            where error.code == .notAStore
+        {
             throw damaged("it is a zip, but not of a store")
         }
         transport = StoreDirectoryTransport(directory)
@@ -107,7 +117,8 @@ struct ZipSnapshot: SnapshotVersions {
     private static func whole<R>(_ source: String, _ read: () throws -> R) throws -> R {
         do { return try read() } catch let error as StoreError {
             switch error.code {
-            case .missingChanges, .missingVersion, .damaged, .invalidJSON, .cutShort, .invalidBase64, .invalidUTF8, .identifierMismatch, .invalidValueID, .invalidVersionID, .invalidMetadata, .tooLarge:
+            case .missingChanges, .missingVersion, .damaged, .invalidJSON, .cutShort, .invalidBase64, .invalidUTF8, .identifierMismatch,
+                .invalidValueID, .invalidVersionID, .invalidMetadata, .tooLarge:
                 throw damaged(error.message, source)
             default: throw error
             }

@@ -113,7 +113,11 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         let sizes = try records.map { record in
             let size = CallbackStorage.envelopeSize(UInt64(record.length))
             let (sum, overflow) = total.addingReportingOverflow(Int(clamping: size))
-            guard !overflow, sum < Int.max / 2 else { throw StoreError(.tooLarge, "Adding \(records.count) records to \(description) failed: together they are too large. Add them in several batches.") }
+            guard !overflow, sum < Int.max / 2 else {
+                throw StoreError(
+                    .tooLarge,
+                    "Adding \(records.count) records to \(description) failed: together they are too large. Add them in several batches.")
+            }
             total = sum
             return Int(size)
         }
@@ -131,7 +135,11 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             try checkOpen()
             let places = try functions.append(envelopes)
             guard places.count == records.count else {
-                throw StoreError(.unknownOutcome, "Adding \(records.count) records to \(description) failed: the host's append returned \(places.count) places. Whether they were stored is not known.")
+                throw StoreError(
+                    .unknownOutcome,
+                    "Adding \(records.count) records to \(description) failed: the host's append returned \(places.count) places. "
+                        + "Whether they were stored is not known."
+                )
             }
             own.formUnion(places)
             counters.bytesWritten &+= UInt64(total)
@@ -192,11 +200,15 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
                 return try functions.read(place, offset, buffer)
             }
         }
-        guard got == wanted else { throw damaged(place, "of \(wanted) bytes at \(offset) the host's read returned \(UInt(bitPattern: got))") }
+        guard got == wanted else {
+            throw damaged(place, "of \(wanted) bytes at \(offset) the host's read returned \(UInt(bitPattern: got))")
+        }
     }
 
     private func damaged(_ place: UInt64, _ what: String) -> StoreError {
-        StoreError(.damaged, "A version in \(description) is damaged: of the record at \(place), \(what). Exchange with a store that has the version.")
+        StoreError(
+            .damaged,
+            "A version in \(description) is damaged: of the record at \(place), \(what). Exchange with a store that has the version.")
     }
 
     // MARK: Scanning
@@ -250,18 +262,26 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             for record in records { seen.insert(record.place) }
             idle = seen.count == before ? idle + 1 : 0
             guard idle < 1000 else {
-                throw StoreError(.io, "Listing the records of \(store) does not come to an end: its mark moves on, and what is listed is always the same. Mend the storage: its scan reports what came after the mark, and leaves the mark where nothing did.")
+                throw StoreError(
+                    .io,
+                    "Listing the records of \(store) does not come to an end: its mark moves on, and what is listed is always the same. "
+                        + "Mend the storage: its scan reports what came after the mark, and leaves the mark where nothing did."
+                )
             }
         }
     }
 
-    private func visit(_ listed: Listed, thorough: Bool, _ found: (ScannedRecord) throws -> Void, _ damage: (StorageDamage) throws -> Void) throws {
+    private func visit(_ listed: Listed, thorough: Bool, _ found: (ScannedRecord) throws -> Void, _ damage: (StorageDamage) throws -> Void)
+        throws
+    {
         var first: [UInt8] = []
         var length: UInt64 = 0
         let place = listed.place, size = listed.size
         do {
             // Far more than any record has: keeps the arithmetic below from overflowing.
-            guard size >= UInt64(CallbackStorage.headerSize), size < 1 << 60 else { throw damaged(place, "the host lists \(size) bytes, which cannot be") }
+            guard size >= UInt64(CallbackStorage.headerSize), size < 1 << 60 else {
+                throw damaged(place, "the host lists \(size) bytes, which cannot be")
+            }
             let wanted = Int(min(size, UInt64(CallbackStorage.headerSize + 4 + CallbackStorage.blockSize)))
             if !thorough, listed.first.count >= wanted {
                 first = Array(listed.first.prefix(wanted))
@@ -269,13 +289,15 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
                 first = [UInt8](repeating: 0, count: wanted)
                 try fetch(place, 0, &first)
             }
-            guard let told = first.withUnsafeBytes({ CallbackStorage.length($0) }), told <= size, CallbackStorage.envelopeSize(told) == size else {
+            guard let told = first.withUnsafeBytes({ CallbackStorage.length($0) }), told <= size, CallbackStorage.envelopeSize(told) == size
+            else {
                 throw damaged(place, "the envelope does not match its checksum or its size")
             }
             length = told
             if length > 0 {
                 let whole = first.withUnsafeBytes { bytes in
-                    FrameFormat.load(bytes, CallbackStorage.headerSize, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[(CallbackStorage.headerSize + 4)...]))
+                    FrameFormat.load(bytes, CallbackStorage.headerSize, UInt32.self)
+                        == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[(CallbackStorage.headerSize + 4)...]))
                 }
                 guard whole else { throw damaged(place, "the first bytes do not match their checksum") }
             }
@@ -301,11 +323,16 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
             try damage(met)
             guard tellsVersion, !thorough else { return }
             return try first.withUnsafeBytes {
-                try found(ScannedRecord(place: record, prefix: UnsafeRawBufferPointer(rebasing: $0[(CallbackStorage.headerSize + 4)...]), isDamaged: true))
+                try found(
+                    ScannedRecord(
+                        place: record, prefix: UnsafeRawBufferPointer(rebasing: $0[(CallbackStorage.headerSize + 4)...]), isDamaged: true))
             }
         }
         try first.withUnsafeBytes { bytes in
-            let prefix = length == 0 ? UnsafeRawBufferPointer(start: nil, count: 0) : UnsafeRawBufferPointer(rebasing: bytes[(CallbackStorage.headerSize + 4)...])
+            let prefix =
+                length == 0
+                ? UnsafeRawBufferPointer(start: nil, count: 0)
+                : UnsafeRawBufferPointer(rebasing: bytes[(CallbackStorage.headerSize + 4)...])
             try found(ScannedRecord(place: RecordPlace(segment: 0, offset: place, length: length), prefix: prefix))
         }
     }
@@ -329,7 +356,8 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         envelope.storeBytes(of: UInt32(1).littleEndian, toByteOffset: 4, as: UInt32.self)
         envelope.storeBytes(of: UInt64(record.length).littleEndian, toByteOffset: 8, as: UInt64.self)
         envelope.storeBytes(of: 0, toByteOffset: 16, as: UInt32.self)
-        envelope.storeBytes(of: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: envelope[0..<20])).littleEndian, toByteOffset: 20, as: UInt32.self)
+        envelope.storeBytes(
+            of: Bytes.crc32c(UnsafeRawBufferPointer(rebasing: envelope[0..<20])).littleEndian, toByteOffset: 20, as: UInt32.self)
         var block = headerSize, filled = 0
         func finishBlock() {
             let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: envelope[block + 4..<block + 4 + filled]))
@@ -361,10 +389,14 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
     public func hasBlob(_ id: BlobID) -> Bool { false }
-    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws { throw StorageRange.noBlobs(description) }
+    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        throw StorageRange.noBlobs(description)
+    }
 
     /// Whether caches go to the host. A read-only storage keeps its own in memory.
-    private var hostKeepsCaches: Bool { !isReadOnly && functions.cacheGet != nil && functions.cachePut != nil && functions.cacheDelete != nil }
+    private var hostKeepsCaches: Bool {
+        !isReadOnly && functions.cacheGet != nil && functions.cachePut != nil && functions.cacheDelete != nil
+    }
 
     /// With a checksum before it, so that what the host hands back can be told from garbage.
     public func cacheGet(_ name: String) throws -> [UInt8]? {

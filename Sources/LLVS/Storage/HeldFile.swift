@@ -1,6 +1,7 @@
 import CLLVSShims
 
-/// A small file that is open and, unless it is only read, locked: by this process, and by no child that it forks. Letting go of it unlocks it.
+/// A small file that is open and, unless it is only read, locked: by this process, and by no child that it forks. Letting go of it unlocks
+/// it.
 final class HeldFile: Sendable {
     let file: OpenFile
     let identity: FileIdentity
@@ -14,7 +15,8 @@ final class HeldFile: Sendable {
     }
 
     deinit {
-        // The lock is of the open file, which a child has as well: it is this process's to give up. There the number may be of another file by now.
+        // The lock is of the open file, which a child has as well: it is this process's to give up. There the number may be of another file
+        // by now.
         guard getpid() == process else { _ = Unmanaged.passRetained(file); return }
         guard isLocked else { return }
         try? System.unlock(file.descriptor)
@@ -61,13 +63,17 @@ final class HeldFile: Sendable {
 
     private static func locked(_ file: OpenFile, _ status: System.Status, _ place: Place) throws -> HeldFile {
         do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {
-            if error.code == EWOULDBLOCK || error.code == EAGAIN { throw StoreError(.busy, "The note \(place) is open already.", path: place.path) }
+            if error.code == EWOULDBLOCK || error.code == EAGAIN {
+                throw StoreError(.busy, "The note \(place) is open already.", path: place.path)
+            }
             // A file system without locks: nobody can be kept out there.
         }
         return HeldFile(file, status, isLocked: true)
     }
 
-    private static func found(_ place: Place, _ system: FileSystem, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> (OpenFile, System.Status)? {
+    private static func found(_ place: Place, _ system: FileSystem, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> (
+        OpenFile, System.Status
+    )? {
         let flags = isReadOnly ? O_RDONLY : O_RDWR | O_CREAT
         func file() throws -> OpenFile? {
             do throws(Errno) { return try OpenFile(place, flags, mode: mode(system)) } catch {

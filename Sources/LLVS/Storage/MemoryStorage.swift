@@ -21,7 +21,8 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
         try lock.withWrite {
             try checkOpen()
             guard batch.count < Int(UInt32.max) - records.count else {
-                throw StoreError(.tooLarge, "Adding \(batch.count) records to \(description) failed: it holds at most 2^32. Use a storage on disk.")
+                throw StoreError(
+                    .tooLarge, "Adding \(batch.count) records to \(description) failed: it holds at most 2^32. Use a storage on disk.")
             }
             let new = try batch.map { try $0.bytes() }
             let first = records.count
@@ -66,14 +67,18 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
             let record = records[Int(place.segment)]
             let start = try StorageRange.check(offset, buffer.count, within: UInt64(record.count), of: description)
             record.withUnsafeBytes { bytes in
-                if buffer.count > 0, let to = buffer.baseAddress, let from = bytes.baseAddress { memcpy(to, from + Int(start), buffer.count) }
+                if buffer.count > 0, let to = buffer.baseAddress, let from = bytes.baseAddress {
+                    memcpy(to, from + Int(start), buffer.count)
+                }
             }
         }
     }
 
     public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
     public func hasBlob(_ id: BlobID) -> Bool { false }
-    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws { throw StorageRange.noBlobs(description) }
+    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        throw StorageRange.noBlobs(description)
+    }
 
     public func cacheGet(_ name: String) throws -> [UInt8]? {
         try CacheName.check(name)

@@ -7,7 +7,8 @@
 ///
 /// Threads: `append`, `scan` and `close` are called by one thread at a time (the store holds its
 /// commit lock). `read`, `sync`, `verify`, `readBlob` and the cache calls may come from any thread at any time,
-/// also beside those; `verify` calls the host's progress callback, so it holds no lock while it does. Errors are `StoreError`s; after a failed append the storage must be ready for
+/// also beside those; `verify` calls the host's progress callback, so it holds no lock while it does. Errors are `StoreError`s; after a
+/// failed append the storage must be ready for
 /// another.
 public protocol Storage: AnyObject, Sendable {
     /// What the storage is and where, for messages: "the store at /x/notes.llvs".
@@ -16,7 +17,8 @@ public protocol Storage: AnyObject, Sendable {
     var isReadOnly: Bool { get }
     /// Where it is: an absolute path; empty when it has none.
     var path: String { get }
-    /// Where others may add records, each once: what is written there is to be looked at by `scan`. None when nobody can, or nobody can tell.
+    /// Where others may add records, each once: what is written there is to be looked at by `scan`. None when nobody can, or nobody can
+    /// tell.
     var watchedPlaces: [WatchedPlace] { get }
     /// Whether the calling thread is inside a callback by which this storage asks the host: it holds locks then, and
     /// whoever came back into the store would wait for itself.
@@ -93,7 +95,8 @@ public protocol Storage: AnyObject, Sendable {
     ///   - data: all of its bytes.
     ///   - digest: SHA-256 of the bytes.
     func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws
-    /// How the SHA-256 of a blob's bytes begins, as it says itself: what binds it to the change that names it, which has all of the digest. Nil
+    /// How the SHA-256 of a blob's bytes begins, as it says itself: what binds it to the change that names it, which has all of the digest.
+    /// Nil
     /// when it does not say, or cannot be read.
     func blobTells(_ id: BlobID) -> [UInt8]?
     /// Whether the blob is there, whatever its bytes are.
@@ -153,7 +156,9 @@ extension Storage {
     public func blobWriter(size: Int?) throws -> any BlobWriter { throw StorageRange.noBlobs(description) }
     public func removeBlob(_ id: BlobID) {}
     public func storeBlob(_ data: UnsafeRawBufferPointer, digest: [UInt8]) throws -> BlobID { try storeBlob(data) }
-    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws { throw StorageRange.noBlobs(description) }
+    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws {
+        throw StorageRange.noBlobs(description)
+    }
     public func blobTells(_ id: BlobID) -> [UInt8]? { nil }
     public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (description, place.offset) }
     public func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
@@ -217,7 +222,9 @@ public struct ScannedRecord {
     /// It is not what was appended, but what tells the version is (`RecordReader.tellsVersion`): values of it are damaged.
     public var isDamaged: Bool
     /// What a scan tells of one record; the prefix stays the storage's.
-    public init(place: RecordPlace, prefix: UnsafeRawBufferPointer, isDamaged: Bool = false) { self.place = place; self.prefix = prefix; self.isDamaged = isDamaged }
+    public init(place: RecordPlace, prefix: UnsafeRawBufferPointer, isDamaged: Bool = false) {
+        self.place = place; self.prefix = prefix; self.isDamaged = isDamaged
+    }
     /// How much of a record `prefix` holds at least.
     public static let prefixSize = 64 << 10
 }
@@ -253,7 +260,8 @@ public struct StorageDamage: Hashable, Sendable {
     var place: RecordPlace?
     /// A damaged place; without further words a version is taken for lost.
     public init(file: String, offset: UInt64, message: String, version: VersionID? = nil, value: ValueID? = nil, lost: Loss = .version) {
-        self.file = file; self.offset = offset; self.message = PrintableText.escaping(message); self.version = version; self.value = value; self.lost = lost
+        self.file = file; self.offset = offset; self.message = PrintableText.escaping(message); self.version = version; self.value = value;
+        self.lost = lost
     }
 }
 
@@ -282,7 +290,9 @@ public enum Durability: UInt32, Sendable {
 /// Tells whether blobs may have come: see `Storage.blobMark`.
 public struct BlobMark: Equatable, Sendable {
     let inode: UInt64, modified: Int64, changed: Int64
-    init(inode: UInt64 = 0, modified: Int64 = 0, changed: Int64 = 0) { self.inode = inode; self.modified = modified; self.changed = changed }
+    init(inode: UInt64 = 0, modified: Int64 = 0, changed: Int64 = 0) {
+        self.inode = inode; self.modified = modified; self.changed = changed
+    }
     /// Of a storage that never has any.
     static let unchanging = BlobMark()
 }

@@ -59,7 +59,8 @@ final class NoteClaim: Sendable {
 ///           24      data
 ///     slot as it was written before: magic "LLVSnot\n", 160 bytes, data at 20, then zeros, and at 156 the checksum of bytes 0..<156
 ///
-/// The lock is the system's (`flock`): it goes with the process that held it, however that ended, and its children have none of it. What was
+/// The lock is the system's (`flock`): it goes with the process that held it, however that ended, and its children have none of it. What
+/// was
 /// written is there after a kill at any moment, since the other slot stays as it was. Nothing is synced. Who may only read the store cannot
 /// open the file, and so not lock it.
 final class NoteFile: StorageNote, @unchecked Sendable {
@@ -132,7 +133,11 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         guard held.identity.isGone(from: path) else { return }
         try makeDirectory()
         guard let new = try HeldFile.open(place, system, isReadOnly: false, storeOwner: storeOwner, makeDirectory: makeDirectory) else {
-            throw StoreError(.notFound, "Writing the note \(path) failed: it was deleted, moved or replaced while it was open, and cannot be made again. Look at what is in its place.", path: path)
+            throw StoreError(
+                .notFound,
+                "Writing the note \(path) failed: it was deleted, moved or replaced while it was open, and cannot be made again. "
+                    + "Look at what is in its place.",
+                path: path)
         }
         Log.write(.warning, "The note \(path) was deleted, moved or replaced while it was open. It is made again.")
         held = new
@@ -150,7 +155,8 @@ final class NoteFile: StorageNote, @unchecked Sendable {
             guard b.count >= data.upperBound, FrameFormat.load(b, 20, UInt32.self) == checksum(b, data) else { return nil }
         case earlierMagic:
             data = 20..<20 + Int(size)
-            guard b.count == slotSize, FrameFormat.load(b, 156, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[..<156])) else { return nil }
+            guard b.count == slotSize, FrameFormat.load(b, 156, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[..<156]))
+            else { return nil }
         default: return nil
         }
         return (FrameFormat.load(b, 8, UInt64.self), data)
@@ -166,7 +172,8 @@ final class NoteFile: StorageNote, @unchecked Sendable {
 
     func write(_ data: UnsafeRawBufferPointer, isBehindAppend: Bool = false) throws {
         guard data.count <= NoteFile.mostData else {
-            throw StoreError(.tooLarge, "A note of \(data.count) bytes was to be written to \(path); it takes \(NoteFile.mostData).", path: path)
+            throw StoreError(
+                .tooLarge, "A note of \(data.count) bytes was to be written to \(path); it takes \(NoteFile.mostData).", path: path)
         }
         try hold()
         let next = (number ?? 0) &+ 1, place = NoteFile.head..<NoteFile.head + data.count

@@ -5,7 +5,11 @@ enum StorageRange {
     @inline(__always)
     static func check(_ offset: UInt64, _ count: Int, within length: UInt64, of store: String) throws -> UInt64 {
         guard count >= 0, offset <= length, UInt64(count) <= length - offset else {
-            throw StoreError(.damaged, "Reading \(count) bytes at \(offset) of a record of \(length) bytes in \(store) failed: the record does not reach that far. Verify the store.")
+            throw StoreError(
+                .damaged,
+                "Reading \(count) bytes at \(offset) of a record of \(length) bytes in \(store) failed: "
+                    + "the record does not reach that far. Verify the store."
+            )
         }
         return offset
     }
@@ -31,7 +35,8 @@ enum CacheName {
             (b >= 0x61 && b <= 0x7A) || (b >= 0x30 && b <= 0x39) || b == 0x2E || b == 0x5F || b == 0x2D
         }
         guard allowed, bytes.count >= 1, bytes.count <= 100 else {
-            throw StoreError(.invalidArgument, "\"\(name)\" cannot be the name of a cache: those are 1 to 100 of a-z, 0-9, dot, underscore and hyphen.")
+            throw StoreError(
+                .invalidArgument, "\"\(name)\" cannot be the name of a cache: those are 1 to 100 of a-z, 0-9, dot, underscore and hyphen.")
         }
     }
 }

@@ -131,7 +131,9 @@ struct BatchFilling {
             let end = min(i + BatchFilling.sectionRows, wanted.count)
             store.lock.withRead {
                 // All are found before the first is looked at: their memory is fetched at the same time.
-                for j in i..<end where wanted[j].entry.bodyOffset != 0 { store.records.blocks.askFor(wanted[j].place, from: wanted[j].entry.bodyOffset) }
+                for j in i..<end where wanted[j].entry.bodyOffset != 0 {
+                    store.records.blocks.askFor(wanted[j].place, from: wanted[j].entry.bodyOffset)
+                }
                 for j in i..<end where !takeFromMemory(wanted[j]) { missing.append(j) }
             }
             i = end
@@ -170,7 +172,9 @@ struct BatchFilling {
     @inline(__always)
     private func accept(_ body: UnsafeRawBufferPointer, _ one: Wanted) -> Bool {
         let size = Int(one.entry.size)
-        guard let bytes = RecordTable.body(body, size: size, id: batch.id(one.row), versionText: batch.storedVersion(one.row)) else { return false }
+        guard let bytes = RecordTable.body(body, size: size, id: batch.id(one.row), versionText: batch.storedVersion(one.row)) else {
+            return false
+        }
         let target = batch.target(one.row)
         if bytes.count == size { target.copyMemory(from: bytes); return true }
         guard let to = target.baseAddress, let from = bytes.baseAddress else { return false }
@@ -184,7 +188,8 @@ struct BatchFilling {
         guard store.records.blocks.readsSegments, head.entry.bodyOffset != 0 else { return end }
         while end < missing.count {
             let next = wanted[missing[end]]
-            guard next.place.segment == head.place.segment, next.entry.bodyOffset != 0, next.position >= head.position, next.position <= behind &+ UInt64(BatchFilling.gapSize),
+            guard next.place.segment == head.place.segment, next.entry.bodyOffset != 0, next.position >= head.position,
+                next.position <= behind &+ UInt64(BatchFilling.gapSize),
                   next.position &+ UInt64(next.bodySize) &- head.position <= UInt64(BatchFilling.runSize) else { break }
             behind = max(behind, next.position &+ UInt64(next.bodySize))
             end += 1
@@ -216,7 +221,9 @@ struct BatchFilling {
         let id = batch.id(one.row), target = batch.target(one.row)
         let stored = try VersionID(ascii: batch.storedVersion(one.row))
         try store.records.withBody(place, one.entry, id: id, stored: stored) { bytes in
-            guard bytes.count == target.count else { throw store.records.damaged(place, "has a value of another size than was told", version: stored, value: id) }
+            guard bytes.count == target.count else {
+                throw store.records.damaged(place, "has a value of another size than was told", version: stored, value: id)
+            }
             target.copyMemory(from: bytes)
         }
     }

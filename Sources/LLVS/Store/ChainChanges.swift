@@ -33,7 +33,9 @@ struct ChainChanges {
             let count = store.lock.withRead { Int(store.dag.rows[Int(ordinal)].changeCount) }
             try Memory.grow(&items, by: count, "Reading \(count) changes")
             try store.maps.forEachRecordedChange(ordinal) { change in
-                var item = Item(key: arena.copy(change.key), entry: change.entry, fingerprint: change.fingerprint, before: .unknown, isPreserved: change.kind == .preserve)
+                var item = Item(
+                    key: arena.copy(change.key), entry: change.entry, fingerprint: change.fingerprint, before: .unknown,
+                    isPreserved: change.kind == .preserve)
                 if labelsAreTrue {
                     switch change.kind {
                     case .insert: item.before = .absent

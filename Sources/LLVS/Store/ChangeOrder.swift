@@ -24,7 +24,9 @@ struct ChangeOrder {
     init(checking changes: BorrowedChanges) throws {
         self.changes = changes
         guard changes.count <= Limits.changesPerVersion else {
-            throw StoreError(.tooLarge, "A version of \(changes.count) changes was asked for; at most \(Limits.changesPerVersion) go into one. Split it.")
+            throw StoreError(
+                .tooLarge, "A version of \(changes.count) changes was asked for; at most \(Limits.changesPerVersion) go into one. Split it."
+            )
         }
         guard !changes.isEmpty else { return }
         let first = changes.bytes(at: 0).id
@@ -34,7 +36,9 @@ struct ChangeOrder {
             try ValueID.check(change.id)
             if change.size > Limits.valueSize {
                 let id = ValueID(unchecked: change.id)
-                throw StoreError(.tooLarge, "The value of \"\(id)\" has \(change.size) bytes; at most \(Limits.valueSize) (1 GiB) are allowed.", valueID: id)
+                throw StoreError(
+                    .tooLarge, "The value of \"\(id)\" has \(change.size) bytes; at most \(Limits.valueSize) (1 GiB) are allowed.",
+                    valueID: id)
             }
             dataSize += UInt64(change.size)
             kinds |= 1 << change.kind.rawValue

@@ -35,7 +35,8 @@ struct UnpublishedCommits {
     var running = 0
     /// The outcome of some commit is not known.
     var hasLost = false
-    /// Versions whose append or sync failed without saying whether they are stored: made again, they get the same timestamp and must be the same version.
+    /// Versions whose append or sync failed without saying whether they are stored: made again, they get the same timestamp and must be the
+    /// same version.
     private var unconfirmed: [VersionID: Unconfirmed] = [:]
 
     var isNone: Bool { running == 0 && !hasLost }

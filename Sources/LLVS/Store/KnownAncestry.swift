@@ -12,10 +12,14 @@ struct KnownAncestry {
     mutating func contains(_ ancestor: UInt32, behind versions: [UInt32], in store: Store, _ look: () throws -> Void) rethrows -> Bool {
         if versions.contains(ancestor) { return true }
         if versions != tips {
-            if let isIn = store.lock.withRead({ store.dag.isAncestor(ancestor, of: versions, within: KnownAncestry.fewSteps) }) { return isIn }
+            if let isIn = store.lock.withRead({ store.dag.isAncestor(ancestor, of: versions, within: KnownAncestry.fewSteps) }) {
+                return isIn
+            }
             // What is behind the tips is behind what builds on them.
             let goesOn = store.lock.withRead {
-                tips.allSatisfy { tip in versions.contains { $0 == tip || store.dag.rows[Int($0)].first == tip || store.dag.rows[Int($0)].second == tip } }
+                tips.allSatisfy { tip in
+                    versions.contains { $0 == tip || store.dag.rows[Int($0)].first == tip || store.dag.rows[Int($0)].second == tip }
+                }
             }
             if !goesOn { known = MergedAncestry() }
             tips = []

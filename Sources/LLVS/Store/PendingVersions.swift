@@ -58,7 +58,8 @@ struct PendingVersions {
         return ids.compactMap { records.removeValue(forKey: $0) }
     }
 
-    /// Those that waited for versions which are here by now, and shall be tried again; and whether others wait for one that is being stored.
+    /// Those that waited for versions which are here by now, and shall be tried again; and whether others wait for one that is being
+    /// stored.
     /// O(rows that were not settled the last time).
     mutating func takeReady(in history: History) -> (ready: [Record], isStoring: Bool) {
         var ready: [Record] = [], isStoring = false, areSettled = true

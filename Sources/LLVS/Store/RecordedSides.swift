@@ -54,7 +54,8 @@ final class RecordedSides {
             let before = try x.map(\.entry) ?? whereTheyMet(key, unchangedIn: leftMap)
             let after = try y.map(\.entry) ?? whereTheyMet(key, unchangedIn: rightMap)
             if isSame(before, after) { return }
-            try body(Difference(key: key, before: before, after: after, beforeFingerprint: x?.fingerprint, afterFingerprint: y?.fingerprint))
+            try body(
+                Difference(key: key, before: before, after: after, beforeFingerprint: x?.fingerprint, afterFingerprint: y?.fingerprint))
         }
     }
 
@@ -92,7 +93,9 @@ extension Store {
     /// are good during the call.
     func forEachDifference(_ a: UInt32, _ b: UInt32, _ control: PacedControl = .none, _ body: (Difference) throws -> Void) throws {
         if a == b { return }
-        if let sides = try RecordedSides(a, b, needsMaps: true, in: self, control) { return try withExtendedLifetime(sides) { try sides.forEachDifference(body) } }
+        if let sides = try RecordedSides(a, b, needsMaps: true, in: self, control) {
+            return try withExtendedLifetime(sides) { try sides.forEachDifference(body) }
+        }
         try MapNode.forEachDifference(maps.map(a, control), maps.map(b, control)) { try body(Difference(key: $0, before: $1, after: $2)) }
     }
 }

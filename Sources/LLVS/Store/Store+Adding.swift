@@ -32,7 +32,9 @@ extension Store {
     ///   - isVerifying: reads all of the versions that are here, to see whether they are damaged.
     ///   - control: looked at with stage `.adding`.
     /// - Throws: failures of the storage, and what the control throws, only; then none of the batch is there.
-    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, _ control: OperationControl = OperationControl()) throws -> [Addition] {
+    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, _ control: OperationControl = OperationControl()) throws
+        -> [Addition]
+    {
         try checkWritable("Adding versions")
         let waiting = control.quiet.paced(.adding, doing: "Adding versions to \(self.description)")
         let control = control.paced(.adding, of: received.count, doing: "Adding versions to \(self.description)")
@@ -58,8 +60,12 @@ extension Store {
                 guard let ready = prepared[i] else { continue }
                 try control.step()
                 do {
-                    if try Waiting.looking(at: waiting, { try repairWhereDamaged(received[i], ready.sorted, isVerifying: isVerifying) }) { results[i] = .repaired; continue }
-                    guard let draft = try draft(for: received[i].version, ready, beside: (drafts, batch), &ancestry, control) else { results[i] = .alreadyPresent; continue }
+                    if try Waiting.looking(at: waiting, { try repairWhereDamaged(received[i], ready.sorted, isVerifying: isVerifying) }) {
+                        results[i] = .repaired; continue
+                    }
+                    guard let draft = try draft(for: received[i].version, ready, beside: (drafts, batch), &ancestry, control) else {
+                        results[i] = .alreadyPresent; continue
+                    }
                     batch[draft.version.id] = drafts.count
                     drafts.append((i, try lock.withWrite { try dag.makeRoom(); return appendHidden(draft) }, draft))
                 } catch let error as StoreError where Store.isProblem(error.code) {
@@ -120,7 +126,8 @@ extension Store {
         } catch let error as StoreError where Store.isProblem(error.code) { return false }
     }
 
-    /// Whether something builds on the empty root that is neither here nor among the versions: its content is known, so nobody waits for it.
+    /// Whether something builds on the empty root that is neither here nor among the versions: its content is known, so nobody waits for
+    /// it.
     private func needsEmptyRoot(_ received: [ReceivedVersion], _ prepared: [Prepared?]) throws -> Bool {
         guard try !contains(EmptyRoot.id) else { return false }
         var isNamed = false
@@ -169,12 +176,19 @@ extension Store {
         let version = received.version
         guard version.timestamp.isFinite, version.predecessors.count <= 2, Set(version.predecessors).count == version.predecessors.count,
               !version.predecessors.contains(version.id) else {
-            throw StoreError(.invalidArgument, "Version \(version.id) has a timestamp or predecessors that no version can have. Nothing of it was taken; whoever made it must make it anew.", versionID: version.id.description)
+            throw StoreError(
+                .invalidArgument,
+                "Version \(version.id) has a timestamp or predecessors that no version can have. Nothing of it was taken; "
+                    + "whoever made it must make it anew.",
+                versionID: version.id.description)
         }
         guard received.changes.count <= Limits.changesPerVersion else {
-            throw StoreError(.tooLarge, "Version \(version.id) has \(received.changes.count) changes; at most \(Limits.changesPerVersion) go into one.", versionID: version.id.description)
+            throw StoreError(
+                .tooLarge, "Version \(version.id) has \(received.changes.count) changes; at most \(Limits.changesPerVersion) go into one.",
+                versionID: version.id.description)
         }
-        try Memory.expect(2 * received.changes.count * MemoryLayout<RecordChange>.stride, "Putting \(received.changes.count) changes in order")
+        try Memory.expect(
+            2 * received.changes.count * MemoryLayout<RecordChange>.stride, "Putting \(received.changes.count) changes in order")
         let sorted = received.changes.withBorrowed { borrowed in
             borrowed.sorted { Bytes.compare($0.id, $1.id) < 0 }
         }
@@ -182,21 +196,32 @@ extension Store {
             try ValueID.check(sorted[i].id)
             let id = ValueID(unchecked: sorted[i].id)
             if sorted[i].data.count > Limits.valueSize {
-                throw StoreError(.tooLarge, "Version \(version.id) has a value of \(sorted[i].data.count) bytes under \"\(id)\"; at most 1 GiB is allowed.", valueID: id, versionID: version.id.description)
+                throw StoreError(
+                    .tooLarge,
+                    "Version \(version.id) has a value of \(sorted[i].data.count) bytes under \"\(id)\"; at most 1 GiB is allowed.",
+                    valueID: id, versionID: version.id.description)
             }
             if i > 0, Bytes.equal(sorted[i - 1].id, sorted[i].id) {
-                throw StoreError(.duplicateID, "Version \(version.id) names \"\(id)\" twice. Nothing of it was taken; whoever made it must make it anew.", valueID: id, versionID: version.id.description)
+                throw StoreError(
+                    .duplicateID,
+                    "Version \(version.id) names \"\(id)\" twice. Nothing of it was taken; whoever made it must make it anew.", valueID: id,
+                    versionID: version.id.description)
             }
         }
         return sorted
     }
 
     /// The draft of a received version; nil when it is here already.
-    private func draft(for version: Version, _ prepared: Prepared, beside others: Batch, _ ancestry: inout KnownAncestry, _ control: PacedControl) throws -> Draft? {
+    private func draft(
+        for version: Version, _ prepared: Prepared, beside others: Batch, _ ancestry: inout KnownAncestry, _ control: PacedControl
+    ) throws -> Draft? {
         let sorted = prepared.sorted
         if let other = others.index[version.id].map({ others.drafts[$0].draft }) {
             guard identityDigest(other.version, other.changes) == identityDigest(version, sorted) else {
-                throw StoreError(.versionMismatch, "Version \(version.id) came twice at once, and the two differ. One was taken; remove the other where it comes from.", versionID: version.id.description)
+                throw StoreError(
+                    .versionMismatch,
+                    "Version \(version.id) came twice at once, and the two differ. One was taken; remove the other where it comes from.",
+                    versionID: version.id.description)
             }
             return nil
         }
@@ -204,21 +229,29 @@ extension Store {
         try checkUnconfirmed(version, sorted)
         let ordinals = try version.predecessors.map { try knownOrdinal($0, for: version.id, beside: others) }
         if prepared.vouching == .oldMerge, let first = ordinals.first,
-           version.timestamp.bitPattern != Clock.after(lock.withRead { dag.rows[Int(first)].timestamp }).bitPattern { throw version.isNotWhatItsIDSays }
+            version.timestamp.bitPattern != Clock.after(lock.withRead { dag.rows[Int(first)].timestamp }).bitPattern
+        {
+            throw version.isNotWhatItsIDSays
+        }
         for change in sorted where change.kind == .preserve {
             guard let stored = change.storedVersion else { continue }
             let ordinal = try knownOrdinal(stored, for: version.id, beside: others)
             try control.step(0)
             let inAncestry = try ancestry.contains(ordinal, behind: ordinals, in: self, control.look)
             guard inAncestry else {
-                throw StoreError(.invalidReference, "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors. Nothing of it was taken; whoever made it must make it anew.", valueID: ValueID(unchecked: change.id), versionID: version.id.description)
+                throw StoreError(
+                    .invalidReference,
+                    "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors. "
+                        + "Nothing of it was taken; whoever made it must make it anew.",
+                    valueID: ValueID(unchecked: change.id), versionID: version.id.description)
             }
             try checkStored(change.id, ordinal, stored, for: version.id, beside: others)
         }
         var recorded = version
         recorded.valueDataSize = sorted.reduce(UInt64(0)) { $0 + UInt64($1.data.count) }
         var draft = Draft(
-            version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none, changes: sorted,
+            version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none,
+            changes: sorted,
             traits: sorted.contains { $0.kind == .preserve } ? .preserves : [])
         draft.digests = prepared.digests
         return draft
@@ -229,7 +262,9 @@ extension Store {
 
     private func knownOrdinal(_ id: VersionID, for version: VersionID, beside others: Batch) throws -> UInt32 {
         if let ordinal = lock.withRead({ dag.ordinal(of: id) }) ?? others.index[id].map({ others.drafts[$0].ordinal }) { return ordinal }
-        throw StoreError(.missingPredecessor, "Version \(version) builds on version \(id), which is not here. Add that first, or both at once.", versionID: id.description)
+        throw StoreError(
+            .missingPredecessor, "Version \(version) builds on version \(id), which is not here. Add that first, or both at once.",
+            versionID: id.description)
     }
 
     /// A preserve must name bytes that its version stored, be it in the store or in the same batch.
@@ -243,7 +278,11 @@ extension Store {
             kind = try records.findChange(place(of: ordinal), id)?.kind
         }
         guard kind == .insert || kind == .update else {
-            throw StoreError(.invalidReference, "Version \(version) preserves \"\(ValueID(unchecked: id))\" of version \(stored), which stored no such value. Nothing of it was taken; whoever made it must make it anew.", valueID: ValueID(unchecked: id), versionID: version.description)
+            throw StoreError(
+                .invalidReference,
+                "Version \(version) preserves \"\(ValueID(unchecked: id))\" of version \(stored), which stored no such value. "
+                    + "Nothing of it was taken; whoever made it must make it anew.",
+                valueID: ValueID(unchecked: id), versionID: version.description)
         }
     }
 }

@@ -52,7 +52,9 @@ extension Store {
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, `.outOfMemory`, what the storage throws, and
     ///   what `ids` throws.
     /// - Complexity: O(count · log values + bytes).
-    public func batch(at version: VersionID, isSeparated: Bool = true, ids: (_ sink: (UnsafeRawBufferPointer) throws -> Void) throws -> Void) throws -> ValueBatch {
+    public func batch(
+        at version: VersionID, isSeparated: Bool = true, ids: (_ sink: (UnsafeRawBufferPointer) throws -> Void) throws -> Void
+    ) throws -> ValueBatch {
         let batch = ValueBatch(isSeparated: isSeparated)
         let root = try maps.map(requireOrdinal(version))
         var filling = BatchFilling(self, batch)
@@ -130,7 +132,8 @@ extension Store {
 
     /// Calls with the bounds of what is asked for; no upper one when it is open.
     func withBounds<R>(
-        _ range: IDRange, after: [UInt8]? = nil, before: [UInt8]? = nil, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> R
+        _ range: IDRange, after: [UInt8]? = nil, before: [UInt8]? = nil,
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> R
     ) rethrows -> R {
         var (low, high) = range.bounds
         if let after, Bytes.compare(after, low) >= 0 { low = after + [0] }

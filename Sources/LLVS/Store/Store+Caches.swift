@@ -23,7 +23,10 @@ extension Store {
     func saveCaches() {
         guard !storage.isReadOnly, storage.damages.isEmpty, lock.withRead({ unpublished.isNone && !cachesAreWrong }) else { return }
         let (count, isWhole, isOutdated, head) = lock.withRead {
-            (dag.liveCount, pending.count == 0 && damages.allSatisfy { $0.lost == .nothing }, cachesAreOutdated, dag.headOrdinals.max { dag.isNewer($1, $0) })
+            (
+                dag.liveCount, pending.count == 0 && damages.allSatisfy { $0.lost == .nothing }, cachesAreOutdated,
+                dag.headOrdinals.max { dag.isNewer($1, $0) }
+            )
         }
         guard isWhole, let head else { return }
         let isMuch = MapPolicy.cachesPay(new: count - cachedVersions, known: cachedVersions, isOutdated: isOutdated)

@@ -9,14 +9,16 @@ extension Store {
     /// recorded, since other implementations relay such a version with the bytes as its own, and a `preserveRemoval` is a
     /// `remove`. With an `id`, making the same version again returns the one that is there.
     /// - Throws: `.unknownPredecessor`, `.duplicateID`, `.invalidValueID`, `.invalidUTF8`, `.tooLarge`,
-    ///   `.invalidVersionID` (also for one that differs from a known one by case, that cannot be a file name everywhere, or that has the form
+    ///   `.invalidVersionID` (also for one that differs from a known one by case, that cannot be a file name everywhere, or that has the
+    ///   form
     ///   of those that follow from content and is none), `.versionMismatch` (the id is
     ///   taken by another version), `.invalidReference`, `.readOnly`, `.noSpace`, `.io`, and `.unknownOutcome` when
     ///   a sync failed after the version was written: making it again under its id is safe.
     /// - Complexity: O(changes × (id length + log values)).
     @discardableResult
     public func makeVersion(
-        basedOn predecessor: VersionID?, changes: [Value.Change], metadata: Metadata = Metadata(), id: VersionID? = nil, timestamp: Double? = nil
+        basedOn predecessor: VersionID?, changes: [Value.Change], metadata: Metadata = Metadata(), id: VersionID? = nil,
+        timestamp: Double? = nil
     ) throws -> Version {
         try changes.withBorrowed { try makeVersion(basedOn: predecessor, borrowing: $0, metadata: metadata, id: id, timestamp: timestamp) }
     }
@@ -52,11 +54,18 @@ extension Store {
         let (recorded, kept) = try effective(sorted, on: first, view)
         return try removingUnused(kept) {
             let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.size) }
-            let behind = known?.timestamp ?? (isFirstSave ? EmptyRoot.version.timestamp : first == History.none ? nil : lock.withRead { dag.rows[Int(first)].timestamp })
-            let version = Version(id: id ?? EmptyRoot.id, predecessors: predecessor.map { [$0] } ?? [], timestamp: timestamp ?? 0, valueDataSize: size, metadata: metadata)
+            let behind =
+                known?.timestamp
+                ?? (isFirstSave
+                    ? EmptyRoot.version.timestamp : first == History.none ? nil : lock.withRead { dag.rows[Int(first)].timestamp })
+            let version = Version(
+                id: id ?? EmptyRoot.id, predecessors: predecessor.map { [$0] } ?? [], timestamp: timestamp ?? 0, valueDataSize: size,
+                metadata: metadata)
             var draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: .labelsAreTrue)
             if id != nil || timestamp != nil {
-                return try makeOnce(&draft, isNamed: id != nil, timestamp: timestamp, behind: behind) { try isFirstSave ? commitWithEmptyRoot($0) : commit($0, view) }
+                return try makeOnce(&draft, isNamed: id != nil, timestamp: timestamp, behind: behind) {
+                    try isFirstSave ? commitWithEmptyRoot($0) : commit($0, view)
+                }
             }
             draft.version.timestamp = surroundings.times.next(surroundings.clock(), behind: behind)
             draft.version.id = draft.version.contentID(recorded, digests: &draft.digests)
@@ -79,7 +88,9 @@ extension Store {
         defer { inFlight.end(id) }
         // Another handle may have taken the id. What another stored under one that follows from its content is the same.
         if isNamed { _ = try findOrdinal(id) }
-        if let existing = try existingVersion(draft.version, draft.changes, comparingTimestamp: timestamp != nil) { return (existing, false) }
+        if let existing = try existingVersion(draft.version, draft.changes, comparingTimestamp: timestamp != nil) {
+            return (existing, false)
+        }
         if isNamed { try name(&draft, timestamp: timestamp, behind: behind) }
         try checkUnconfirmed(draft.version, draft.changes)
         try commit(draft)
@@ -90,7 +101,9 @@ extension Store {
     private func name(_ draft: inout Draft, timestamp: Double?, behind: Double?) throws {
         let id = draft.version.id
         if let twin = lock.withRead({ dag.caseTwin(of: id) }) {
-            throw StoreError(.invalidVersionID, "The version id \(id) differs from the known \(twin) by case only. Choose another.", versionID: id.description)
+            throw StoreError(
+                .invalidVersionID, "The version id \(id) differs from the known \(twin) by case only. Choose another.",
+                versionID: id.description)
         }
         try id.checkIsFileName()
         if id == EmptyRoot.id { draft.version.timestamp = EmptyRoot.version.timestamp; return }
@@ -102,7 +115,9 @@ extension Store {
         guard id.text == nil, draft.version.contentID(draft.changes, digests: &draft.digests) == id else {
             throw StoreError(
                 .invalidVersionID,
-                "A version cannot be made under the id \(id): ids of this form (UUIDs of version 8) are computed from what versions hold, and this one holds something else. Give no id, or one of another form. Of a version whose outcome was not known: it is not stored; make it without an id.",
+                "A version cannot be made under the id \(id): ids of this form (UUIDs of version 8) are computed from what versions hold, "
+                    + "and this one holds something else. Give no id, or one of another form. Of a version whose outcome was not known: "
+                    + "it is not stored; make it without an id.",
                 versionID: id.description)
         }
     }
@@ -110,13 +125,16 @@ extension Store {
     /// One that the caller gives: versions made here are later than those that they are based on.
     private func checkTimestamp(_ timestamp: Double, behind: Double?, _ predecessor: VersionID?) throws {
         guard timestamp.isFinite else {
-            throw StoreError(.invalidArgument, "The timestamp of a version cannot be \(timestamp). Give a finite number of seconds, or none for the time now.")
+            throw StoreError(
+                .invalidArgument,
+                "The timestamp of a version cannot be \(timestamp). Give a finite number of seconds, or none for the time now.")
         }
         guard let behind, timestamp <= behind else { return }
         let since1970 = Version.secondsFrom1970To2001
         throw StoreError(
             .invalidArgument,
-            "The timestamp \(timestamp + since1970) is not later than \(behind + since1970), which is that of the predecessor. Give a later one, or none for the time now.",
+            "The timestamp \(timestamp + since1970) is not later than \(behind + since1970), which is that of the predecessor. "
+                + "Give a later one, or none for the time now.",
             versionID: predecessor?.description)
     }
 
@@ -124,13 +142,17 @@ extension Store {
     /// Also returns bytes that the record borrows.
     private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: MapLines.View?) throws -> (RecordChanges, [Pulled]) {
         if let view { return try effective(sorted, on: first) { view.lookup($0) } }
-        if first != History.none, sorted.count <= MapPolicy.fewLookups { return try effective(sorted, on: first) { try maps.entry($0, at: first) } }
+        if first != History.none, sorted.count <= MapPolicy.fewLookups {
+            return try effective(sorted, on: first) { try maps.entry($0, at: first) }
+        }
         let root = first == History.none ? nil : try maps.map(first)
         return try effective(sorted, on: first) { root?.lookup($0) }
     }
 
     /// `present` tells what prevails at the version.
-    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) throws -> MapEntry?) throws -> (RecordChanges, [Pulled]) {
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) throws -> MapEntry?) throws -> (
+        RecordChanges, [Pulled]
+    ) {
         if first == History.none, sorted.areAll(.insert) { return (sorted.sorted, []) }
         if sorted.count == 1 {
             // By far the most common: an update that is one.
@@ -154,7 +176,11 @@ extension Store {
                     if present != nil { items.append(RecordChanges.Item(index, .remove)) }
                 case .preserve:
                     guard let stored = given.storedVersion(at: start + i) else {
-                        throw StoreError(.invalidReference, "A preserve of \"\(ValueID(unchecked: change.id))\" names no version. Set the version that stored the bytes.", valueID: ValueID(unchecked: change.id))
+                            throw StoreError(
+                                .invalidReference,
+                                "A preserve of \"\(ValueID(unchecked: change.id))\" names no version. "
+                                    + "Set the version that stored the bytes.",
+                                valueID: ValueID(unchecked: change.id))
                     }
                     let ordinal = try checkReference(change.id, stored)
                     if let present, present.version == ordinal { continue }
@@ -175,7 +201,9 @@ extension Store {
     }
 
     /// Runs what makes a version of the values. Files of theirs go again when there is no such version, or it was there already.
-    private func removingUnused(_ values: [Pulled], _ make: () throws -> (version: Version, isNew: Bool)) throws -> (version: Version, isNew: Bool) {
+    private func removingUnused(_ values: [Pulled], _ make: () throws -> (version: Version, isNew: Bool)) throws -> (
+        version: Version, isNew: Bool
+    ) {
         do {
             let made = try withExtendedLifetime(values, make)
             // The version that was there already has blobs of its own.
@@ -190,7 +218,8 @@ extension Store {
     /// The bytes that a version stored, to be stored once more.
     private func pull(_ id: UnsafeRawBufferPointer, _ stored: VersionID, _ ordinal: UInt32) throws -> Pulled {
         let place = place(of: ordinal)
-        let entry = try records.located(MapEntry(version: ordinal, size: MapEntry.unknownSize, bodyOffset: 0), place, id: id, stored: stored)
+        let entry = try records.located(
+            MapEntry(version: ordinal, size: MapEntry.unknownSize, bodyOffset: 0), place, id: id, stored: stored)
         guard let threshold = storage.blobThreshold, Int(entry.size) > threshold else {
             return .bytes(try records.withBody(place, entry, id: id, stored: stored) { try Memory.copy($0, "Taking over a value") })
         }
@@ -205,10 +234,14 @@ extension Store {
 
     /// The ordinal of the version that a reference names, which must be here and have stored that id.
     func checkReference(_ id: UnsafeRawBufferPointer, _ stored: VersionID) throws -> UInt32 {
-        guard let ordinal = try findOrdinal(stored), let found = try records.findChange(place(of: ordinal), id), found.kind == .insert || found.kind == .update else {
+        guard let ordinal = try findOrdinal(stored), let found = try records.findChange(place(of: ordinal), id),
+            found.kind == .insert || found.kind == .update
+        else {
             let id = ValueID(unchecked: id)
             throw StoreError(
-                .invalidReference, "A change names the bytes of \"\(id)\" stored in version \(stored), which stored none. Use a reference that a version or a fork gave.",
+                .invalidReference,
+                "A change names the bytes of \"\(id)\" stored in version \(stored), which stored none. "
+                    + "Use a reference that a version or a fork gave.",
                 valueID: id, versionID: stored.description)
         }
         return ordinal
@@ -217,9 +250,13 @@ extension Store {
     /// When the outcome of making a version of that id was not known, it may be stored all the same: then only
     /// the very same may be made, or there would be two.
     func checkUnconfirmed(_ version: Version, _ changes: some Collection<RecordChange>) throws {
-        guard let unconfirmed = lock.withRead({ unpublished.unconfirmed(version.id) }), unconfirmed.digest != identityDigest(version, changes) else { return }
+        guard let unconfirmed = lock.withRead({ unpublished.unconfirmed(version.id) }),
+            unconfirmed.digest != identityDigest(version, changes)
+        else { return }
         throw StoreError(
-            .versionMismatch, "Version \(version.id) was made before with an outcome that is not known, and was a different one. Make the same again, or choose another id.",
+            .versionMismatch,
+            "Version \(version.id) was made before with an outcome that is not known, and was a different one. "
+                + "Make the same again, or choose another id.",
             versionID: version.id.description)
     }
 
@@ -232,8 +269,14 @@ extension Store {
         if wanted.id == EmptyRoot.id {
             var same = EmptyRoot.version
             if !comparingTimestamp { same.timestamp = wanted.timestamp }
-            guard wanted.predecessors.isEmpty, wanted.metadata.isEmpty, changes.isEmpty, wanted.timestamp.bitPattern == same.timestamp.bitPattern else {
-                throw StoreError(.versionMismatch, "Version \(wanted.id) is the empty root, which is the same everywhere: no predecessors, metadata or changes, and timestamp 0. Choose another id.", versionID: wanted.id.description)
+            guard wanted.predecessors.isEmpty, wanted.metadata.isEmpty, changes.isEmpty,
+                wanted.timestamp.bitPattern == same.timestamp.bitPattern
+            else {
+                throw StoreError(
+                    .versionMismatch,
+                    "Version \(wanted.id) is the empty root, which is the same everywhere: "
+                        + "no predecessors, metadata or changes, and timestamp 0. Choose another id.",
+                    versionID: wanted.id.description)
             }
         }
         guard let ordinal = lock.withRead({ dag.ordinal(of: wanted.id) }) else {
@@ -242,7 +285,10 @@ extension Store {
             if !comparingTimestamp, let timestamp = waitingTimestamp(wanted.id) { asked.timestamp = timestamp }
             if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? records.identityDigest(waiting.place),
                digest != identityDigest(asked, changes) {
-                throw StoreError(.versionMismatch, "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one. Choose another id.", versionID: wanted.id.description)
+                throw StoreError(
+                    .versionMismatch,
+                    "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one. Choose another id.",
+                    versionID: wanted.id.description)
             }
             return nil
         }
@@ -252,9 +298,14 @@ extension Store {
         if !comparingTimestamp { asked.timestamp = existing.timestamp }
         let same = try asked.predecessors == existing.predecessors && asked.timestamp == existing.timestamp
             && asked.metadata == existing.metadata
-            && (identityDigest(asked, changes) == records.identityDigest(place) || haveSameOutcome(changes, place, on: lock.withRead { dag.rows[Int(ordinal)].first }))
+            && (identityDigest(asked, changes) == records.identityDigest(place)
+                || haveSameOutcome(changes, place, on: lock.withRead { dag.rows[Int(ordinal)].first }))
         guard same else {
-            throw StoreError(.versionMismatch, "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ. The one that is here stays; make the other under an id of its own.", versionID: wanted.id.description)
+            throw StoreError(
+                .versionMismatch,
+                "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ. "
+                    + "The one that is here stays; make the other under an id of its own.",
+                versionID: wanted.id.description)
         }
         return existing
     }

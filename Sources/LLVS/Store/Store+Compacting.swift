@@ -21,9 +21,11 @@ extension Store {
     private func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
         let began = Log.begin(.info)
         let report = try Log.holding { try storage.compact(trigger, control) }
+        let why = report.syncMarker.map { "; nothing is done there, since \($0) tells of a folder sync" } ?? ""
         Log.write(
             report.made > 0 || report.deleted > 0 ? .info : .debug,
-            "Compacted \(description): \(report.folded) files put together into \(report.made) (\(report.bytesWritten) bytes), \(report.deleted) deleted (\(report.bytesDeleted) bytes)\(report.syncMarker.map { "; nothing is done there, since \($0) tells of a folder sync" } ?? "")\(Log.duration(since: began)).")
+            "Compacted \(description): \(report.folded) files put together into \(report.made) (\(report.bytesWritten) bytes), "
+                + "\(report.deleted) deleted (\(report.bytesDeleted) bytes)\(why)\(Log.duration(since: began)).")
         if report.made > 0 || report.deleted > 0 { lock.withWrite { cachesAreOutdated = true } }
         return report
     }

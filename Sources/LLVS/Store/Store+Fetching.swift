@@ -17,7 +17,9 @@ extension Store {
     ///     none. Called with locks held: it must not call the store, nor wait.
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, and what `reserve` throws.
     /// - Complexity: O(length of the id + log values + size), and one read when the bytes are not in memory.
-    public func fetch(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Fetched {
+    public func fetch(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws
+        -> Fetched
+    {
         switch try fetchQuickly(id, at: version, into: reserve) {
         case .fetched(let fetched): return fetched
         case .unfinished(let unfinished): return try fetch(id, at: version, going: unfinished, into: reserve)
@@ -26,23 +28,31 @@ extension Store {
 
     /// Goes on where `fetchQuickly` ended. Whether the map of the version is in memory is not asked again.
     public func fetch(
-        _ id: UnsafeRawBufferPointer, at version: VersionID, going unfinished: Unfinished, into reserve: (Int) throws -> UnsafeMutableRawPointer?
+        _ id: UnsafeRawBufferPointer, at version: VersionID, going unfinished: Unfinished,
+        into reserve: (Int) throws -> UnsafeMutableRawPointer?
     ) throws -> Fetched {
-        guard let located = try unfinished.located ?? locateWithoutMap(id, at: unfinished.ordinal ?? requireOrdinal(version)) else { return .absent }
+        guard let located = try unfinished.located ?? locateWithoutMap(id, at: unfinished.ordinal ?? requireOrdinal(version)) else {
+            return .absent
+        }
         return .copied(size: try copy(located, id, into: reserve), storedVersion: located.stored)
     }
 
     /// A large value goes straight to where it is wanted, and is not read at all when it is wanted nowhere. Answers its size.
-    private func copy(_ located: Located, _ id: UnsafeRawBufferPointer, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Int {
+    private func copy(_ located: Located, _ id: UnsafeRawBufferPointer, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws
+        -> Int
+    {
         var entry = located.entry
         if entry.bodyOffset == 0 || entry.size == MapEntry.unknownSize {
             guard let found = try records.findChange(located.place, id), let known = MapEntry(version: entry.version, found) else {
-                throw records.damaged(located.place, "does not hold a value that another version says it does", version: located.stored, value: id)
+                throw records.damaged(
+                    located.place, "does not hold a value that another version says it does", version: located.stored, value: id)
             }
             if let blob = found.body.blob {
                 try records.check(blob, found.body, located.place, id: id, stored: located.stored)
                 if let target = try reserve(found.body.size) {
-                    try records.readBlob(blob, at: 0, into: UnsafeMutableRawBufferPointer(start: target, count: found.body.size), id: id, stored: located.stored)
+                    try records.readBlob(
+                        blob, at: 0, into: UnsafeMutableRawBufferPointer(start: target, count: found.body.size), id: id,
+                        stored: located.stored)
                 }
                 return found.body.size
             }
@@ -57,7 +67,9 @@ extension Store {
             return Int(entry.size)
         }
         return try records.withBody(located.place, entry, id: id, stored: located.stored) { bytes in
-            if let target = try reserve(bytes.count) { UnsafeMutableRawBufferPointer(start: target, count: bytes.count).copyMemory(from: bytes) }
+            if let target = try reserve(bytes.count) {
+                UnsafeMutableRawBufferPointer(start: target, count: bytes.count).copyMemory(from: bytes)
+            }
             return bytes.count
         }
     }
@@ -89,7 +101,9 @@ extension Store {
     ///
     /// One look under the store's lock for readers, and no write to memory that other readers look at: it counts no
     /// reference, allocates nothing, and never calls the host.
-    public func fetchQuickly(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws -> Quick {
+    public func fetchQuickly(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?)
+        throws -> Quick
+    {
         try ValueID.check(id)
         let found: Found = try lock.withRead {
             try checkOpenLocked()
@@ -98,8 +112,11 @@ extension Store {
                 let (isHere, root) = maps.root(of: ordinal)
                 guard isHere else { return .done(.unfinished(Unfinished(ordinal: ordinal))) }
                 guard let entry = root?._withUnsafeGuaranteedRef({ $0.lookup(id) }) else { return .done(.fetched(.absent)) }
-                let located = Located(entry: entry, stored: dag.id(entry.version), place: dag.rows[Int(entry.version)].place), size = Int(entry.size)
-                guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else { return .done(.unfinished(Unfinished(ordinal: ordinal, located: located))) }
+                let located = Located(entry: entry, stored: dag.id(entry.version), place: dag.rows[Int(entry.version)].place),
+                    size = Int(entry.size)
+                guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else {
+                    return .done(.unfinished(Unfinished(ordinal: ordinal, located: located)))
+                }
                 guard let body = records.blocks.bytes(located.place, from: entry.bodyOffset) else { return .missing(located) }
                 guard let bytes = RecordTable.body(body, size: size, id: id, version: located.stored), bytes.count == size else {
                     return .done(.unfinished(Unfinished(ordinal: ordinal, located: located)))
@@ -115,7 +132,9 @@ extension Store {
             guard records.blocks.readsSegments, size <= Store.quickSize else { return unfinished }
             return try withScratch(RecordTable.bodyHeaderSize + size) { buffer in
                 guard try records.blocks.readMissed(located.place, at: located.entry.bodyOffset, into: buffer),
-                      let bytes = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: located.stored), bytes.count == size else { return unfinished }
+                    let bytes = RecordTable.body(UnsafeRawBufferPointer(buffer), size: size, id: id, version: located.stored),
+                    bytes.count == size
+                else { return unfinished }
                 if let target = try reserve(size) { UnsafeMutableRawBufferPointer(start: target, count: size).copyMemory(from: bytes) }
                 return .fetched(.copied(size: size, storedVersion: located.stored))
             }

@@ -28,7 +28,8 @@ extension Store {
     /// The id of a merge as they were made before does not cover its timestamp, which follows from its first predecessor.
     func settled(_ vouching: Vouching, _ version: Version) -> Vouching {
         guard vouching == .oldMerge, let first = version.predecessors.first,
-              let before = lock.withRead({ dag.ordinalIncludingStaged(of: first).map { dag.rows[Int($0)].timestamp } }) else { return vouching }
+            let before = lock.withRead({ dag.ordinalIncludingStaged(of: first).map { dag.rows[Int($0)].timestamp } })
+        else { return vouching }
         return version.timestamp.bitPattern == Clock.after(before).bitPattern ? .oldMerge : .none
     }
 }

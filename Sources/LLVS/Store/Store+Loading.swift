@@ -128,7 +128,8 @@ extension Store {
     /// of each version that differing records name; `preferred`: the best of those met so far, while loading.
     @discardableResult
     private func ingest(
-        _ place: RecordPlace, prefix: UnsafeRawBufferPointer?, loading: Bool, choices: [VersionID: RecordPlace], preferred: [VersionID: RecordPlace] = [:]
+        _ place: RecordPlace, prefix: UnsafeRawBufferPointer?, loading: Bool, choices: [VersionID: RecordPlace],
+        preferred: [VersionID: RecordPlace] = [:]
     ) throws
         -> (added: [VersionID], conflict: (VersionID, RecordPlace)?)
     {
@@ -156,7 +157,9 @@ extension Store {
                 return .known(row.place, row.checksum, isWaiting: false)
             }
             if let waiting = pending.records[header.id] { return .known(waiting.place, waiting.header.checksum, isWaiting: true) }
-            guard pending.count == 0, header.dependencies.isEmpty, header.blobs.isEmpty, let ordinal = publishLocked(header, header.metadata.branchName, place) else { return .slow }
+            guard pending.count == 0, header.dependencies.isEmpty, header.blobs.isEmpty,
+                let ordinal = publishLocked(header, header.metadata.branchName, place)
+            else { return .slow }
             if let prefix { maps.keepChanges(ordinal, header, prefix) }
             return .admitted
         }
@@ -165,8 +168,12 @@ extension Store {
         case .slow: return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
         case .known(let knownPlace, let checksum, let isWaiting):
             if knownPlace == place { return ([], nil) }
-            if checksum == header.checksum, knownPlace.length == place.length, try records.haveSameBytes(knownPlace, place) { return ([], nil) }
-            if isWaiting, !header.blobs.isEmpty, let digest = try? records.identityDigest(place), digest == (try? records.identityDigest(knownPlace)) {
+            if checksum == header.checksum, knownPlace.length == place.length, try records.haveSameBytes(knownPlace, place) {
+                return ([], nil)
+            }
+            if isWaiting, !header.blobs.isEmpty, let digest = try? records.identityDigest(place),
+                digest == (try? records.identityDigest(knownPlace))
+            {
                 let waiting = lock.withWrite { () -> PendingVersions.Record? in
                     pending.addAlternative(PendingVersions.Record(place: place, header: header))
                     return pending.remove(header.id)
@@ -215,27 +222,38 @@ extension Store {
 
     /// Of two records that differ though they name one version: the place of the one that is whole, else of the one with the smaller
     /// digest; and whether the first is damaged. Only the same by meaning are no conflict.
-    private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> (place: RecordPlace, isFirstDamaged: Bool) {
+    private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> (place: RecordPlace, isFirstDamaged: Bool)
+    {
         let x = try wholeDigests.of(a, digestOfWhole), y = try wholeDigests.of(b, digestOfWhole)
         guard let x, let y else {
             // What is damaged costs nothing as long as there is another.
-            if x == nil { noteDamage(a, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: y != nil) }
-            if y == nil { noteDamage(b, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: x != nil) }
+            if x == nil {
+                noteDamage(a, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: y != nil)
+            }
+            if y == nil {
+                noteDamage(b, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: x != nil)
+            }
             return (x == nil && y != nil ? b : a, x == nil)
         }
         if x == y { return (a, false) }
         let prevailing = Bytes.compare(x, y) < 0 ? a : b
-        noteDamage(prevailing == a ? b : a, "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id)
+        noteDamage(
+            prevailing == a ? b : a,
+            "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id)
         return (prevailing, false)
     }
 
     /// Nil when the record is damaged, or is not what its id says; blobs are not looked at.
     private func digestOfWhole(_ place: RecordPlace) throws -> [UInt8]? {
-        do { return try records.isWhole(place, withBlobs: false) && vouching(ofRecordAt: place) != .none ? records.identityDigest(place) : nil } catch let error as StoreError where error.code.isDamage { return nil }
+        do {
+            return try records.isWhole(place, withBlobs: false) && vouching(ofRecordAt: place) != .none
+                ? records.identityDigest(place) : nil
+        } catch let error as StoreError where error.code.isDamage { return nil }
     }
 
     /// Adds versions whose records are stored, or leaves them pending; then those that waited for them.
-    /// - Throws: what being short of descriptors or of memory throws, while it is looked for their large values: the rest waits for the next look.
+    /// - Throws: what being short of descriptors or of memory throws, while it is looked for their large values: the rest waits for the
+    ///   next look.
     func admit(_ records: [PendingVersions.Record]) throws -> [VersionID] {
         var added: [VersionID] = []
         var work = Array(records.reversed())
@@ -292,9 +310,14 @@ extension Store {
         guard let ordinal = found, !toBuildOn || lock.withRead({ [.live, .virtual].contains(dag.rows[Int(ordinal)].state) }) else {
             let what = code == .unknownPredecessor ? "The predecessor \(id)" : "Version \(id)"
             if found == nil, lock.withRead({ newerVersions.contains(id) }) {
-                throw StoreError(.newerFormat, "\(what) in \(description) was made by a newer version of the library, and cannot be read by this one. Use a newer version.", versionID: id.description)
+                throw StoreError(
+                    .newerFormat,
+                    "\(what) in \(description) was made by a newer version of the library, and cannot be read by this one. "
+                        + "Use a newer version.",
+                    versionID: id.description)
             }
-            throw StoreError(code, "\(what) is not in \(description). Retrieve it from where it was made, or check the id.", versionID: id.description)
+            throw StoreError(
+                code, "\(what) is not in \(description). Retrieve it from where it was made, or check the id.", versionID: id.description)
         }
         return ordinal
     }

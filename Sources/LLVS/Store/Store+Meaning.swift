@@ -15,7 +15,9 @@ extension Store {
         let root = first == History.none ? nil : try maps.map(first)
         var one: [(ValueID, Outcome)] = [], other: [(ValueID, Outcome)] = []
         for change in changes {
-            let outcome = outcome(change.kind, at: root?.lookup(change.id), stored: change.storedVersion) { .bytes(size: change.size, digest: change.digest) }
+            let outcome = outcome(change.kind, at: root?.lookup(change.id), stored: change.storedVersion) {
+                .bytes(size: change.size, digest: change.digest)
+            }
             if let outcome { one.append((ValueID(unchecked: change.id), outcome)) }
         }
         try records.forEachChange(place) { entry, header in
@@ -23,7 +25,8 @@ extension Store {
             let outcome = try outcome(entry.kind, at: root?.lookup(entry.id), stored: stored) {
                 if let digest = entry.digest { return .bytes(size: entry.size, digest: Array(digest)) }
                 let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-                return .bytes(size: entry.size, digest: try records.withBody(place, located, id: entry.id, stored: header.id) { SHA256.digest($0) })
+                return .bytes(
+                    size: entry.size, digest: try records.withBody(place, located, id: entry.id, stored: header.id) { SHA256.digest($0) })
             }
             if let outcome { other.append((ValueID(unchecked: entry.id), outcome)) }
         }
@@ -31,7 +34,9 @@ extension Store {
     }
 
     /// Nil for what leaves the state as it is.
-    private func outcome(_ kind: Value.Change.Kind, at present: MapEntry?, stored: VersionID?, bytes: () throws -> Outcome) rethrows -> Outcome? {
+    private func outcome(_ kind: Value.Change.Kind, at present: MapEntry?, stored: VersionID?, bytes: () throws -> Outcome) rethrows
+        -> Outcome?
+    {
         switch kind {
         case .insert, .update: return try bytes()
         case .remove, .preserveRemoval: return present == nil ? nil : .removed

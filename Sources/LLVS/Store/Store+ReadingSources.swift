@@ -28,10 +28,13 @@ extension Store {
     ///   it does not give as many bytes as it said; else as `makeVersion`. Then nothing of the version is stored.
     @discardableResult
     public func makeVersion(
-        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, reading sources: [ValueSource], metadata: Metadata = Metadata(), id: VersionID? = nil,
+        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, reading sources: [ValueSource],
+        metadata: Metadata = Metadata(), id: VersionID? = nil,
         timestamp: Double? = nil
     ) throws -> Version {
-        guard !sources.isEmpty else { return try makeVersion(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp) }
+        guard !sources.isEmpty else {
+            return try makeVersion(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp)
+        }
         try checkWritable("Making a version")
         // What is wrong with the ids is told before anything is read.
         let ids = sources.map(\.id.bytes)
@@ -45,7 +48,8 @@ extension Store {
                 return try withExtendedLifetime(pulled) {
                     var list = named
                     for (i, value) in pulled.enumerated() { value.set(&list[changes.count + i]) }
-                    let (version, isNew) = try make(basedOn: predecessor, borrowing: BorrowedChanges(list), metadata: metadata, id: id, timestamp: timestamp)
+                    let (version, isNew) = try make(
+                        basedOn: predecessor, borrowing: BorrowedChanges(list), metadata: metadata, id: id, timestamp: timestamp)
                     // The version that was there already has blobs of its own.
                     if !isNew { remove(pulled) }
                     return version
@@ -65,23 +69,35 @@ extension Store {
         let threshold = storage.blobThreshold ?? Int.max
         let limit = source.size ?? Limits.valueSize
         guard limit >= 0, limit <= Limits.valueSize else {
-            throw StoreError(.tooLarge, "The value of \"\(source.id)\" is to have \(limit) bytes; at most \(Limits.valueSize) (1 GiB) are allowed.", valueID: source.id)
+            throw StoreError(
+                .tooLarge, "The value of \"\(source.id)\" is to have \(limit) bytes; at most \(Limits.valueSize) (1 GiB) are allowed.",
+                valueID: source.id)
         }
         var bytes: [UInt8] = [], size = 0, digest = SHA256()
         var writer = try source.size.flatMap { $0 > threshold ? try storage.blobWriter(size: $0) : nil }
         // More than that is believed as it comes: there may be no memory for what is only said.
-        if writer == nil, let size = source.size { try Memory.grow(&bytes, by: min(size, 16 << 20), "Reading the value of \"\(source.id)\"") }
+        if writer == nil, let size = source.size {
+            try Memory.grow(&bytes, by: min(size, 16 << 20), "Reading the value of \"\(source.id)\"")
+        }
         try withUnsafeTemporaryAllocation(byteCount: 256 << 10, alignment: 16) { buffer in
             while true {
                 let got = try source.read(buffer)
                 guard got >= 0, got <= buffer.count else {
-                    throw StoreError(.invalidArgument, "Reading the value of \"\(source.id)\" gave \(UInt(bitPattern: got)) bytes where there is room for \(buffer.count).", valueID: source.id)
+                    throw StoreError(
+                        .invalidArgument,
+                        "Reading the value of \"\(source.id)\" gave \(UInt(bitPattern: got)) bytes "
+                            + "where there is room for \(buffer.count).",
+                        valueID: source.id)
                 }
                 if got == 0 { return }
                 size += got
                 guard size <= limit else {
                     if source.size != nil { throw Store.wrongSize(source.id, limit, "more") }
-                    throw StoreError(.tooLarge, "The value of \"\(source.id)\" has more than \(limit) bytes (1 GiB), which is the most that is allowed. Cut it into several values.", valueID: source.id)
+                    throw StoreError(
+                        .tooLarge,
+                        "The value of \"\(source.id)\" has more than \(limit) bytes (1 GiB), which is the most that is allowed. "
+                            + "Cut it into several values.",
+                        valueID: source.id)
                 }
                 let piece = UnsafeRawBufferPointer(rebasing: buffer[..<got])
                 if writer == nil {
@@ -105,6 +121,8 @@ extension Store {
     }
 
     private static func wrongSize(_ id: ValueID, _ told: Int, _ found: String) -> StoreError {
-        StoreError(.invalidArgument, "The value of \"\(id)\" was to have \(told) bytes and has \(found). Give the size that it has, or none.", valueID: id)
+        StoreError(
+            .invalidArgument, "The value of \"\(id)\" was to have \(told) bytes and has \(found). Give the size that it has, or none.",
+            valueID: id)
     }
 }

@@ -9,7 +9,9 @@ extension Store {
             switch entry.kind {
             case .insert, .update:
                 let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-                try records.withBody(place, located, id: entry.id, stored: header.id) { try body(BorrowedChange(kind: entry.kind, id: entry.id, data: $0)) }
+                try records.withBody(place, located, id: entry.id, stored: header.id) {
+                    try body(BorrowedChange(kind: entry.kind, id: entry.id, data: $0))
+                }
             case .preserve: try body(BorrowedChange(kind: .preserve, id: entry.id, storedVersion: header.dependencies[entry.dependency]))
             case .remove, .preserveRemoval: try body(BorrowedChange(kind: entry.kind, id: entry.id))
             }
@@ -20,7 +22,9 @@ extension Store {
     func forEachChangeSize(madeIn id: VersionID, _ body: (BorrowedChange, _ size: Int) throws -> Void) throws {
         try records.forEachChange(place(of: try requireOrdinal(id))) { entry, header in
             let stored = entry.kind == .preserve ? header.dependencies[entry.dependency] : nil
-            try body(BorrowedChange(kind: entry.kind, id: entry.id, storedVersion: stored), entry.kind == .insert || entry.kind == .update ? entry.size : 0)
+            try body(
+                BorrowedChange(kind: entry.kind, id: entry.id, storedVersion: stored),
+                entry.kind == .insert || entry.kind == .update ? entry.size : 0)
         }
     }
 

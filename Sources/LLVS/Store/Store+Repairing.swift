@@ -21,7 +21,8 @@ extension Store {
     /// The ordinal of a version that is here and damaged; nil when it is not here, or whole.
     /// - Parameter isVerifying: reads all of it; else only versions in which damage was met are.
     func damagedOrdinal(_ id: VersionID, isVerifying: Bool) throws -> UInt32? {
-        guard isVerifying || !records.knownDamage.isEmpty, let (ordinal, place) = lock.withRead({ dag.ordinal(of: id).map { ($0, dag.rows[Int($0)].place) } }),
+        guard isVerifying || !records.knownDamage.isEmpty,
+            let (ordinal, place) = lock.withRead({ dag.ordinal(of: id).map { ($0, dag.rows[Int($0)].place) } }),
               isVerifying || records.knownDamage.concerns(id, at: place) else { return nil }
         guard try !records.knownDamage.isUnsynced(id) && records.isWhole(place, withBlobs: true) else { return ordinal }
         records.knownDamage.forget(id, at: place)
@@ -31,15 +32,21 @@ extension Store {
     /// Whether a version was here and damaged, and is whole now.
     /// - Parameter sorted: its changes, borrowed from it.
     func repairWhereDamaged(_ received: ReceivedVersion, _ sorted: [RecordChange], isVerifying: Bool) throws -> Bool {
-        guard let damaged = try ofOne(received.version.id, { try damagedOrdinal(received.version.id, isVerifying: isVerifying) }) else { return false }
+        guard let damaged = try ofOne(received.version.id, { try damagedOrdinal(received.version.id, isVerifying: isVerifying) }) else {
+            return false
+        }
         try withExtendedLifetime(received) { try repair(damaged, received, sorted) }
         return true
     }
 
     /// What keeps one version from being repaired must not keep others from being taken.
     private func ofOne<R>(_ id: VersionID, _ body: () throws -> R) throws -> R {
-        do { return try body() } catch let error as StoreError where [.io, .permission, .newerFormat, .notAStore, .notADirectory].contains(error.code) {
-            throw StoreError(.damaged, "Version \(id) is damaged here, and was not repaired: \(error.message)", versionID: id.description, path: error.path, systemCode: error.systemCode)
+        do { return try body() } catch let error as StoreError
+            where [.io, .permission, .newerFormat, .notAStore, .notADirectory].contains(error.code)
+        {
+            throw StoreError(
+                .damaged, "Version \(id) is damaged here, and was not repaired: \(error.message)", versionID: id.description,
+                path: error.path, systemCode: error.systemCode)
         }
     }
 
@@ -48,7 +55,9 @@ extension Store {
     func repair(_ ordinal: UInt32, _ received: ReceivedVersion, _ sorted: [RecordChange]) throws {
         let (place, row) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)]) }
         try checkSameHeader(received.version, row, ordinal, place)
-        guard sorted.count == Int(row.changeCount), sorted.reduce(UInt64(0), { $0 &+ UInt64($1.data.count) }) == row.valueDataSize else { throw Store.isAnother(received.version.id) }
+        guard sorted.count == Int(row.changeCount), sorted.reduce(UInt64(0), { $0 &+ UInt64($1.data.count) }) == row.valueDataSize else {
+            throw Store.isAnother(received.version.id)
+        }
         let found = try ofOne(received.version.id) {
             let found = try compare(sorted, with: place, of: received.version.id)
             for (blob, i) in found.damagedBlobs { try storage.replaceBlob(blob, sorted[i].data, digest: SHA256.digest(sorted[i].data)) }
@@ -69,7 +78,9 @@ extension Store {
                 }
                 moved = try withCommitLock {
                     try checkOpen()
-                    guard let place = try storage.append([encoder.pieces(RecordChanges(sorted))]).first else { throw StoreError(.internal, "A storage appended a record and told no place.") }
+                    guard let place = try storage.append([encoder.pieces(RecordChanges(sorted))]).first else {
+                        throw StoreError(.internal, "A storage appended a record and told no place.")
+                    }
                     return (place, encoder.checksum)
                 }
             } catch {
@@ -100,12 +111,17 @@ extension Store {
     private func checkSameHeader(_ version: Version, _ row: History.Row, _ ordinal: UInt32, _ place: RecordPlace) throws {
         let header = try? records.header(place)
         let (predecessors, branch) = lock.withRead { (dag.predecessors(ordinal).map(dag.id), dag.branch(ordinal)) }
-        guard version.predecessors == predecessors, version.metadata.branchName == branch, version.timestamp.bitPattern == row.timestamp.bitPattern,
+        guard version.predecessors == predecessors, version.metadata.branchName == branch,
+            version.timestamp.bitPattern == row.timestamp.bitPattern,
               header.map({ $0.metadata == version.metadata }) ?? true else { throw Store.isAnother(version.id) }
     }
 
     private static func isAnother(_ id: VersionID) -> StoreError {
-        StoreError(.versionMismatch, "Version \(id) is damaged here, and was not repaired: the one that came is another, for what is whole here of it is not the same there. Retrieve from where the version was made.", versionID: id.description)
+        StoreError(
+            .versionMismatch,
+            "Version \(id) is damaged here, and was not repaired: the one that came is another, for what is whole here of it is not the "
+                + "same there. Retrieve from where the version was made.",
+            versionID: id.description)
     }
 
     private struct Comparison {
@@ -137,7 +153,9 @@ extension Store {
                 case .remove, .preserveRemoval:
                     guard change.kind == .remove || change.kind == .preserveRemoval else { throw Store.isAnother(id) }
                 case .preserve:
-                    guard change.kind == .preserve, change.storedVersion == header.dependencies[entry.dependency] else { throw Store.isAnother(id) }
+                    guard change.kind == .preserve, change.storedVersion == header.dependencies[entry.dependency] else {
+                        throw Store.isAnother(id)
+                    }
                 }
                 i += 1
             }

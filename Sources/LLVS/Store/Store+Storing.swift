@@ -152,13 +152,17 @@ extension Store {
     }
 
     /// Prepares the record of a version, stores its large values, and notes what the version does to the map.
-    private func encode(_ item: inout Storing, by encoder: RecordEncoder, keeping: Keeping, beside own: [VersionID: UInt32], _ blobs: inout [BlobID]) throws {
+    private func encode(
+        _ item: inout Storing, by encoder: RecordEncoder, keeping: Keeping, beside own: [VersionID: UInt32], _ blobs: inout [BlobID]
+    ) throws {
         let draft = item.draft, isKept = draft.changes.count <= keeping.most
         // What is kept of the changes once they are stored must not fail.
         if isKept, case .maps = keeping { try Memory.expect(draft.changes.count * 256, "Saving \(draft.changes.count) changes") }
         try Memory.check()
         defer { blobs += encoder.blobs }
-        try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: storage.blobThreshold, storeBlob: storage.storeBlob(_:digest:))
+        try encoder.encode(
+            draft.version, draft.changes, digests: draft.digests, blobThreshold: storage.blobThreshold,
+            storeBlob: storage.storeBlob(_:digest:))
         item.checksum = encoder.checksum
         guard isKept else { return }
         item.mapped = draft.mapChanges(item.ordinal, in: encoder) { id in own[id] ?? lock.withRead { dag.ordinalIncludingStaged(of: id) } }
@@ -204,7 +208,9 @@ extension Store {
 
     /// Keeps in mind that the versions may be stored or not, and names the last of them in the error.
     private func unconfirmed(_ items: some BidirectionalCollection<Storing>, _ error: StoreError) -> StoreError {
-        let all = items.map { ($0.draft.version.id, (timestamp: $0.draft.version.timestamp, digest: identityDigest($0.draft.version, $0.draft.changes))) }
+        let all = items.map {
+            ($0.draft.version.id, (timestamp: $0.draft.version.timestamp, digest: identityDigest($0.draft.version, $0.draft.changes)))
+        }
         lock.withWrite { for (id, what) in all { unpublished.lose(id, what) } }
         var error = error
         error.versionID = items.last?.draft.version.id.description

@@ -41,7 +41,9 @@ extension Store {
     /// The bytes are good during the call.
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`.
     /// - Complexity: O(length of the id + log values), one read.
-    public func withValue<R>(_ id: UnsafeRawBufferPointer, at version: VersionID, _ body: (UnsafeRawBufferPointer, VersionID) throws -> R) throws -> R? {
+    public func withValue<R>(_ id: UnsafeRawBufferPointer, at version: VersionID, _ body: (UnsafeRawBufferPointer, VersionID) throws -> R)
+        throws -> R?
+    {
         try ValueID.check(id)
         guard let located = try locate(id, at: version) else { return nil }
         return try records.withBody(located.place, located.entry, id: id, stored: located.stored) { try body($0, located.stored) }
@@ -144,7 +146,9 @@ extension Store {
                     kind: entry.kind, id: key, reference: .init(id: key, version: header.id), size: UInt64(entry.size),
                     entry: MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))))
             case .preserve:
-                out.append(ChangeSummary(kind: .preserve, id: key, reference: .init(id: key, version: header.dependencies[entry.dependency]), size: 0))
+                out.append(
+                    ChangeSummary(
+                        kind: .preserve, id: key, reference: .init(id: key, version: header.dependencies[entry.dependency]), size: 0))
             case .remove, .preserveRemoval:
                 out.append(ChangeSummary(kind: entry.kind, id: key, reference: nil, size: 0))
             }

@@ -6,7 +6,8 @@ public struct VerifyReport: Sendable {
     public var values: UInt64 = 0
     /// Versions whose ancestry is not completely here.
     public var pending: UInt64 = 0
-    /// Versions of the history that the id of a head vouches for: on a way back from it, all ids are those that follow from what the versions
+    /// Versions of the history that the id of a head vouches for: on a way back from it, all ids are those that follow from what the
+    /// versions
     /// hold, so that none of them can have been another when the head was made.
     public var vouched: UInt64 = 0
     /// All others: what they hold, or what leads to them, has an id of the caller's or of another implementation's, or is damaged.
@@ -70,13 +71,16 @@ extension Store {
     }
 
     /// Reads the values of a record; those that are damaged are reported one by one. Answers how many are whole.
-    private func verifyValues(_ place: RecordPlace, _ report: inout VerifyReport, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> UInt64 {
+    private func verifyValues(
+        _ place: RecordPlace, _ report: inout VerifyReport, _ ancestry: inout KnownAncestry, _ control: OperationControl
+    ) throws -> UInt64 {
         var values: UInt64 = 0, unchecked = 0, sum: UInt64 = 0, strangers: Set<VersionID>?
         let version = try records.header(place).version
         var check = try ContentCheck(version, changeCount: records.header(place).changeCount)
         try records.forEachChange(place) { entry, header in
             if entry.kind == .preserve {
-                let none = try strangers ?? self.strangers(among: header, &ancestry, control.within(.verifying, Int(report.versions), of: 0))
+                let none =
+                    try strangers ?? self.strangers(among: header, &ancestry, control.within(.verifying, Int(report.versions), of: 0))
                 strangers = none
                 try verifyPreserve(entry, header, place, strangers: none, &report)
             }
@@ -98,7 +102,9 @@ extension Store {
                 }
                 values += 1
             } catch let error as StoreError where error.code.isOfOne {
-                report.add(error, at: place, in: storage, version: header.id, value: ValueID(unchecked: entry.id), blob: entry.blob == nil ? nil : error.path, lost: .value)
+                report.add(
+                    error, at: place, in: storage, version: header.id, value: ValueID(unchecked: entry.id),
+                    blob: entry.blob == nil ? nil : error.path, lost: .value)
                 // Of what is not known nothing can be computed.
                 check = nil
             }
@@ -111,13 +117,17 @@ extension Store {
         if version.valueDataSize != sum {
             report.damages.append(StorageDamage(
                 file: file, offset: offset,
-                message: "Version \(id) says that it stored \(version.valueDataSize) bytes of values, and stored \(sum). All of it can be read; whoever wrote the record wrote it wrong.",
+                    message:
+                        "Version \(id) says that it stored \(version.valueDataSize) bytes of values, and stored \(sum). "
+                            + "All of it can be read; whoever wrote the record wrote it wrong.",
                 version: id, lost: .nothing))
         }
         if let found = check?.finish(), id.text != nil || settled(found, version) == .none {
             report.damages.append(StorageDamage(
                 file: file, offset: offset,
-                message: "What is recorded under the id of version \(id) is not what the id says: somebody wrote another version under it, or changed it. The genuine version is not here.",
+                    message:
+                        "What is recorded under the id of version \(id) is not what the id says: "
+                            + "somebody wrote another version under it, or changed it. The genuine version is not here.",
                 version: id, lost: .version))
         }
         return values
@@ -133,15 +143,21 @@ extension Store {
                 let id = dag.id(UInt32(truncatingIfNeeded: i))
                 guard isReached[i], id.text == nil, id.hasContentForm, whole.contains(id) else { report.unvouched += 1; continue }
                 report.vouched += 1
-                for predecessor in [dag.rows[i].first, dag.rows[i].second] where predecessor != History.none { isReached[Int(predecessor)] = true }
+                for predecessor in [dag.rows[i].first, dag.rows[i].second] where predecessor != History.none {
+                    isReached[Int(predecessor)] = true
+                }
             }
         }
     }
 
     /// The versions that a record's preserves name and that are here, but none of its ancestors.
-    private func strangers(among header: RecordHeader, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> Set<VersionID> {
+    private func strangers(among header: RecordHeader, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> Set<
+        VersionID
+    > {
         let paced = control.paced(.verifying, doing: "Verifying")
-        let (predecessors, named) = lock.withRead { (header.predecessors.compactMap { dag.ordinal(of: $0) }, header.dependencies.map { ($0, dag.ordinal(of: $0)) }) }
+        let (predecessors, named) = lock.withRead {
+            (header.predecessors.compactMap { dag.ordinal(of: $0) }, header.dependencies.map { ($0, dag.ordinal(of: $0)) })
+        }
         guard predecessors.count == header.predecessors.count else { return [] }
         var strangers: Set<VersionID> = []
         for case (let id, let ordinal?) in named {
@@ -164,7 +180,9 @@ extension Store {
                 let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
                 report.damages.append(StorageDamage(
                     file: file, offset: offset,
-                    message: "Version \(header.id) preserves \"\(value)\" of version \(stored), which is not among its ancestors. It can be read here, and "
+                        message:
+                            "Version \(header.id) preserves \"\(value)\" of version \(stored), which is not among its ancestors. "
+                                + "It can be read here, and "
                         + "others refuse the version: whoever wrote the record wrote it wrong. Make a version of its values anew.",
                     version: header.id, value: value, lost: .nothing))
                 return
@@ -173,7 +191,9 @@ extension Store {
         let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
         report.damages.append(StorageDamage(
             file: file, offset: offset,
-            message: "Version \(header.id) preserves \"\(value)\" of version \(stored), which stored no such value: reading it fails. Whoever wrote the record wrote it wrong; store the value anew.",
+                message:
+                    "Version \(header.id) preserves \"\(value)\" of version \(stored), which stored no such value: reading it fails. "
+                        + "Whoever wrote the record wrote it wrong; store the value anew.",
             version: header.id, value: value, lost: .value))
     }
 
@@ -194,7 +214,9 @@ extension Store {
             }
             // A blob: the record that names it has said whose value is in it.
             if damage.version == nil, let named = values[damage.file], let first = named.first {
-                if damage.offset > 0, report.damages[first].offset == 0 { for i in named { report.damages[i].offset = damage.offset; Work.damages.count() } }
+                if damage.offset > 0, report.damages[first].offset == 0 {
+                    for i in named { report.damages[i].offset = damage.offset; Work.damages.count() }
+                }
                 continue
             }
             if damage.lost == .version || damage.lost == .value {
@@ -231,7 +253,9 @@ extension Store {
         guard !places.isEmpty else { return }
         var found: [RecordPlace: VersionID] = [:]
         lock.withRead {
-            for i in dag.rows.indices where dag.rows[i].state == .live && places.contains(dag.rows[i].place) { found[dag.rows[i].place] = dag.id(UInt32(truncatingIfNeeded: i)) }
+            for i in dag.rows.indices where dag.rows[i].state == .live && places.contains(dag.rows[i].place) {
+                found[dag.rows[i].place] = dag.id(UInt32(truncatingIfNeeded: i))
+            }
         }
         for i in damages.indices where damages[i].version == nil { damages[i].version = damages[i].place.flatMap { found[$0] } }
     }
@@ -250,7 +274,9 @@ extension Store {
 
     /// A record is damaged whose version is here all the same: what it lost are values. False when it is not so.
     private func addValues(of damage: StorageDamage, to report: inout VerifyReport, _ control: OperationControl) throws -> Bool {
-        guard let version = damage.version, let place = lock.withRead({ dag.ordinal(of: version).map { dag.rows[Int($0)].place } }) else { return false }
+        guard let version = damage.version, let place = lock.withRead({ dag.ordinal(of: version).map { dag.rows[Int($0)].place } }) else {
+            return false
+        }
         // Another record of the version may be the one that is read.
         let (file, offset) = storage.location(place)
         guard file == damage.file, damage.place.map({ $0 == place }) ?? (offset == damage.offset) else { return false }
@@ -278,9 +304,15 @@ extension Store {
 
 extension VerifyReport {
     /// - Parameter blob: the file that the value is in, when it has one of its own.
-    fileprivate mutating func add(_ error: StoreError, at place: RecordPlace, in storage: any Storage, version: VersionID? = nil, value: ValueID? = nil, blob: String? = nil, lost: Loss) {
+    fileprivate mutating func add(
+        _ error: StoreError, at place: RecordPlace, in storage: any Storage, version: VersionID? = nil, value: ValueID? = nil,
+        blob: String? = nil, lost: Loss
+    ) {
         let (file, offset) = blob.map { ($0, 0) } ?? storage.location(place)
-        damages.append(StorageDamage(file: file, offset: offset, message: error.message, version: version ?? error.versionID.flatMap { try? VersionID($0) }, value: value, lost: lost))
+        damages.append(
+            StorageDamage(
+                file: file, offset: offset, message: error.message, version: version ?? error.versionID.flatMap { try? VersionID($0) },
+                value: value, lost: lost))
     }
 }
 

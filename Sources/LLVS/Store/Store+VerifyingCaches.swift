@@ -34,7 +34,8 @@ extension Store {
 
     /// Removes caches that say other than the records, and tells of them.
     /// - Parameter explained: versions of which damage was found that explains why no record of them was met; nil: of all.
-    func settleCaches(_ found: CacheVerification, explained: Set<VersionID>?, _ report: inout VerifyReport, _ control: PacedControl) throws {
+    func settleCaches(_ found: CacheVerification, explained: Set<VersionID>?, _ report: inout VerifyReport, _ control: PacedControl) throws
+    {
         guard found.rows > 0 else { return }
         // Others may have added versions since.
         try reloadHistory()
@@ -42,21 +43,27 @@ extension Store {
             let refused = Set(damages.compactMap(\.version))
             let isHidden = { [self] (id: VersionID) in
                 // Those being stored, or of which nobody knows whether they are, are not in it yet.
-                dag.ordinal(of: id) == nil && pending.records[id] == nil && !refused.contains(id) && !dag.isHidden(id) && unpublished.unconfirmed(id) == nil
+                dag.ordinal(of: id) == nil && pending.records[id] == nil && !refused.contains(id) && !dag.isHidden(id)
+                    && unpublished.unconfirmed(id) == nil
             }
             return (found.hidden.filter(isHidden).min(),
                     explained.flatMap { explained in found.unconfirmed(in: dag).filter { !explained.contains($0) }.min() })
         }
         var isWrong = hidden != nil || wrong != nil
-        if let version = wrong ?? hidden { report.damages.append(wrongCache(Store.historyName, "the history of version \(version)", version)) }
+        if let version = wrong ?? hidden {
+            report.damages.append(wrongCache(Store.historyName, "the history of version \(version)", version))
+        }
         if !isWrong, let version = try wrongKeys(below: found.rows, control) {
             isWrong = true
             report.damages.append(wrongCache(Store.historyName, "which values version \(version) changed", version))
         }
         // A map can only be held against records that are there, and that the history names rightly.
-        if !isWrong, let checkpoint = lock.withRead({ maps.checkpoint }), Int(checkpoint.base) < found.rows, try !isTrue(checkpoint, control) {
+        if !isWrong, let checkpoint = lock.withRead({ maps.checkpoint }), Int(checkpoint.base) < found.rows,
+            try !isTrue(checkpoint, control)
+        {
             isWrong = true
-            report.damages.append(wrongCache(checkpoint.name, "what prevails at version \(versionID(checkpoint.base))", versionID(checkpoint.base)))
+            report.damages.append(
+                wrongCache(checkpoint.name, "what prevails at version \(versionID(checkpoint.base))", versionID(checkpoint.base)))
             try? storage.cacheDelete(checkpoint.name)
         }
         // Of a version whose record is damaged the records alone would tell nothing: who opens the store next is to know no more.
@@ -75,7 +82,9 @@ extension Store {
     private func wrongKeys(below end: Int, _ control: PacedControl) throws -> VersionID? {
         for ordinal in 0..<UInt32(truncatingIfNeeded: end) {
             try control.step()
-            guard let told = lock.withRead({ dag.isLive(Int(ordinal)) ? dag.keyHashes(of: ordinal).map { Array($0) } : nil }) else { continue }
+            guard let told = lock.withRead({ dag.isLive(Int(ordinal)) ? dag.keyHashes(of: ordinal).map { Array($0) } : nil }) else {
+                continue
+            }
             var recorded: [UInt32] = []
             recorded.reserveCapacity(told.count)
             // What is damaged is told by others.
@@ -87,7 +96,12 @@ extension Store {
 
     private func wrongCache(_ name: String, _ what: String, _ version: VersionID) -> StorageDamage {
         let advice = storage.isReadOnly ? "Remove it" : "It was removed"
-        return StorageDamage(file: storage.cacheLocation(name), offset: 0, message: "A cache tells other than the records: \(what). \(advice), and is made again; close the store and open it, since what was read through this handle may be wrong.", version: version, lost: .nothing)
+        return StorageDamage(
+            file: storage.cacheLocation(name), offset: 0,
+            message:
+                "A cache tells other than the records: \(what). \(advice), and is made again; "
+                    + "close the store and open it, since what was read through this handle may be wrong.",
+            version: version, lost: .nothing)
     }
 
     /// Whether a map from the caches is what the records make.

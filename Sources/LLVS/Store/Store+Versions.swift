@@ -18,7 +18,9 @@ extension Store {
         let (id, place, checksum) = lock.withRead { (dag.id(ordinal), dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
         let header = try records.header(place)
         // A history that comes from a cache may say anything.
-        guard header.checksum == checksum, header.id == id else { throw records.damaged(place, "is not the one that was there", version: id) }
+        guard header.checksum == checksum, header.id == id else {
+            throw records.damaged(place, "is not the one that was there", version: id)
+        }
         return header.version
     }
 

@@ -46,7 +46,9 @@ extension Store {
         guard !gone.isEmpty else { return true }
         if !storage.isReadOnly { try? storage.cacheDelete(Store.historyName) }
         let waiting = gone.count - 1
-        Log.write(.warning, "A cache of \(description) told of version \(id), whose record is damaged. \(waiting) versions that build on it wait.")
+        Log.write(
+            .warning, "A cache of \(description) told of version \(id), whose record is damaged. \(waiting) versions that build on it wait."
+        )
         noteDamage(place, error.message, version: id)
         for ordinal in gone.dropFirst() {
             let place = self.place(of: ordinal)

@@ -114,10 +114,13 @@ public final class Store: @unchecked Sendable {
             throw StoreError(.invalidArgument, "The path of a store holds a NUL byte, which no path can. Give another.")
         }
         guard options.busyTimeout >= 0, options.busyTimeout.isFinite else {
-            throw StoreError(.invalidArgument, "The busy time-out is \(options.busyTimeout) s; give a finite number of seconds that is not negative.")
+            throw StoreError(
+                .invalidArgument, "The busy time-out is \(options.busyTimeout) s; give a finite number of seconds that is not negative.")
         }
         if let mode = options.fileMode, mode > 0o777 || mode & 0o600 != 0o600 {
-            throw StoreError(.invalidArgument, "The file mode is 0\(String(mode, radix: 8)); give permissions (at most 0777) that let the owner read and write (0600).")
+            throw StoreError(
+                .invalidArgument,
+                "The file mode is 0\(String(mode, radix: 8)); give permissions (at most 0777) that let the owner read and write (0600).")
         }
         let began = Log.begin(.info)
         let storage: any Storage
@@ -157,7 +160,12 @@ public final class Store: @unchecked Sendable {
             giveUp(error)
             throw error
         }
-        Log.write(.info, "Opened \(description)\(isReadOnly ? " for reading" : ""): \(dag.liveCount) versions, \(cachedRows) of them from the caches\(maps.checkpoint == nil ? "" : " with a map"), \(dag.headOrdinals.count) heads, \(pending.count) waiting\(Log.duration(since: began)).")
+        Log.write(
+            .info,
+            "Opened \(description)\(isReadOnly ? " for reading" : ""): \(dag.liveCount) versions, \(cachedRows) of them from the "
+                + "caches\(maps.checkpoint == nil ? "" : " with a map"), \(dag.headOrdinals.count) heads, \(pending.count) "
+                + "waiting\(Log.duration(since: began))."
+        )
         compactIfItPays(.opened, control.forPart)
         // Compacting may have taken its time, and been cancelled, which cancels the whole.
         do { try control.look() } catch {
@@ -229,7 +237,8 @@ public final class Store: @unchecked Sendable {
 
     private var closedError: StoreError {
         StoreError(.closed, commitLock.isLeft
-            ? "The store is closed, since a callback of its storage did not return while a version was being stored: it may be there, or not. Open the store again to go on."
+                ? "The store is closed, since a callback of its storage did not return while a version was being stored: "
+                    + "it may be there, or not. Open the store again to go on."
             : "The store is closed. Open it again to go on.")
     }
 
@@ -243,7 +252,9 @@ public final class Store: @unchecked Sendable {
     func checkWritable(_ what: String) throws {
         try checkOpen()
         if storage.isReadOnly {
-            throw StoreError(.readOnly, "\(what) is not possible: \(storage.description) is open for reading only. Open it without the read-only option.")
+            throw StoreError(
+                .readOnly, "\(what) is not possible: \(storage.description) is open for reading only. Open it without the read-only option."
+            )
         }
     }
 
@@ -292,12 +303,18 @@ public final class Store: @unchecked Sendable {
     func claimNote(ofCoordinator name: String) throws -> any StorageNote {
         try checkOpen()
         func busy(_ where: String) -> StoreError {
-            StoreError(.busy, "A coordinator named \"\(name)\" is open on \(description) already, \(`where`): each would save where it is, and make two heads. Close that one, or open this one under another name.")
+            StoreError(
+                .busy,
+                "A coordinator named \"\(name)\" is open on \(description) already, \(`where`): "
+                    + "each would save where it is, and make two heads. Close that one, or open this one under another name."
+            )
         }
         if !isReadOnly, !coordinators.withLock({ $0.insert(name).inserted }) { throw busy("through the same store") }
         do { return try storage.openNote("coordinator-\(name)") } catch {
             releaseNote(ofCoordinator: name)
-            if let error = error as? StoreError, error.code == .busy { throw busy("in this process, in another, or in a child that one of them forked") }
+            if let error = error as? StoreError, error.code == .busy {
+                throw busy("in this process, in another, or in a child that one of them forked")
+            }
             throw error
         }
     }

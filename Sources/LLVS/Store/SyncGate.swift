@@ -64,7 +64,15 @@ final class SyncGate: HostCallMark, @unchecked Sendable {
     /// Nobody knows what was synced: those who wait for it are told so.
     override func hostLeft() {
         lock.withLock {
-            failures.append((synced, appended, StoreError(.unknownOutcome, "A sync was left by a callback of the storage that did not return. Whether what it was to make durable is on the medium is not known.")))
+            failures.append(
+                (
+                    synced, appended,
+                    StoreError(
+                        .unknownOutcome,
+                        "A sync was left by a callback of the storage that did not return. "
+                            + "Whether what it was to make durable is on the medium is not known."
+                    )
+                ))
             synced = appended
             syncing = false
             outstanding -= 1

@@ -71,7 +71,8 @@ public final class ValueBatch: @unchecked Sendable {
     @inline(__always) func id(_ row: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: ids[rows[row].id]) }
     /// The text of the version that stored a row's value; empty when there is none.
     @inline(__always) func storedVersion(_ row: Int) -> UnsafeRawBufferPointer {
-        rows[row].version.map { UnsafeRawBufferPointer(rebasing: versions[versionRanges[$0]]) } ?? UnsafeRawBufferPointer(start: nil, count: 0)
+        rows[row].version.map { UnsafeRawBufferPointer(rebasing: versions[versionRanges[$0]]) }
+            ?? UnsafeRawBufferPointer(start: nil, count: 0)
     }
     /// Where a row's bytes go.
     @inline(__always) func target(_ row: Int) -> UnsafeMutableRawBufferPointer { dataPiece.mutable(rows[row].data) }

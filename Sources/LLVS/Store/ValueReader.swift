@@ -40,7 +40,9 @@ public final class ValueReader: @unchecked Sendable {
         self.id = ValueID(unchecked: id)
         storedVersion = located.stored
         place = located.place
-        entry = located.entry.size == MapEntry.unknownSize ? try store.records.located(located.entry, located.place, id: id, stored: located.stored) : located.entry
+        entry =
+            located.entry.size == MapEntry.unknownSize
+            ? try store.records.located(located.entry, located.place, id: id, stored: located.stored) : located.entry
         size = Int(entry.size)
     }
 
@@ -52,7 +54,10 @@ public final class ValueReader: @unchecked Sendable {
     public func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         try store.checkOpen()
         guard offset >= 0 else {
-            throw StoreError(.invalidArgument, "Reading the value of \"\(id)\" from byte \(offset) on is not possible: values begin at 0. Give another offset.", valueID: id)
+            throw StoreError(
+                .invalidArgument,
+                "Reading the value of \"\(id)\" from byte \(offset) on is not possible: values begin at 0. Give another offset.",
+                valueID: id)
         }
         guard offset < size, buffer.count > 0 else { return 0 }
         let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, size - offset)])
@@ -75,7 +80,8 @@ public final class ValueReader: @unchecked Sendable {
             var entry = entry
             if entry.bodyOffset == 0 {
                 guard let found = try store.records.findChange(place, raw), found.body.size == size else {
-                    throw store.records.damaged(place, "does not hold a value that another version says it does", version: storedVersion, value: raw)
+                    throw store.records.damaged(
+                        place, "does not hold a value that another version says it does", version: storedVersion, value: raw)
                 }
                 if let blob = found.body.blob {
                     try store.records.check(blob, found.body, place, id: raw, stored: storedVersion)
@@ -83,8 +89,11 @@ public final class ValueReader: @unchecked Sendable {
                 }
                 entry.bodyOffset = UInt64(found.body.bodyOffset)
             }
-            if size > ValueReader.keptSize { return .body(try store.records.withLargeBody(place, entry, id: raw, stored: storedVersion) { try LargeBodyBlocks($0) }) }
-            return .whole(try store.records.withBody(place, entry, id: raw, stored: storedVersion) { try Memory.copy($0, "Reading a value") })
+            if size > ValueReader.keptSize {
+                return .body(try store.records.withLargeBody(place, entry, id: raw, stored: storedVersion) { try LargeBodyBlocks($0) })
+            }
+            return .whole(
+                try store.records.withBody(place, entry, id: raw, stored: storedVersion) { try Memory.copy($0, "Reading a value") })
         }
     }
 
@@ -92,7 +101,9 @@ public final class ValueReader: @unchecked Sendable {
         switch contents {
         case .unread: throw StoreError(.internal, "The value of \"\(id)\" was not opened.")
         case .whole(let bytes):
-            guard bytes.count - offset >= wanted.count else { throw StoreError(.internal, "The value of \"\(id)\" is not as long as it was.") }
+            guard bytes.count - offset >= wanted.count else {
+                throw StoreError(.internal, "The value of \"\(id)\" is not as long as it was.")
+            }
             bytes.withUnsafeBytes { wanted.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + wanted.count])) }
         case .blob(let blob):
             try id.bytes.withUnsafeBytes { raw in
@@ -104,7 +115,9 @@ public final class ValueReader: @unchecked Sendable {
 
     /// Whole blocks go where they are wanted; of one that is wanted in part, all is read and kept for who reads on.
     /// - Parameter read: fills its buffer, of whole blocks or to the end, from a block's beginning on.
-    private func readBlocks(_ offset: Int, _ wanted: UnsafeMutableRawBufferPointer, _ read: (Int, UnsafeMutableRawBufferPointer) throws -> Void) throws {
+    private func readBlocks(
+        _ offset: Int, _ wanted: UnsafeMutableRawBufferPointer, _ read: (Int, UnsafeMutableRawBufferPointer) throws -> Void
+    ) throws {
         var done = 0
         while done < wanted.count {
             let at = offset + done, left = wanted.count - done, start = at - at % ValueReader.blockSize
@@ -124,7 +137,8 @@ public final class ValueReader: @unchecked Sendable {
             }
             let count = min(left, start + length - at)
             block.withUnsafeBytes {
-                UnsafeMutableRawBufferPointer(rebasing: wanted[done..<done + count]).copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[at - start..<at - start + count]))
+                UnsafeMutableRawBufferPointer(rebasing: wanted[done..<done + count]).copyMemory(
+                    from: UnsafeRawBufferPointer(rebasing: $0[at - start..<at - start + count]))
             }
             done += count
         }
@@ -152,7 +166,8 @@ final class LargeBodyBlocks {
         try withScratch(ValueReader.blockSize) { scratch in
             try body.check { piece in
                 for start in stride(from: 0, to: piece.count, by: ValueReader.blockSize) {
-                    checksums.append(Bytes.crc32c(UnsafeRawBufferPointer(rebasing: piece[start..<min(piece.count, start + ValueReader.blockSize)])))
+                    checksums.append(
+                        Bytes.crc32c(UnsafeRawBufferPointer(rebasing: piece[start..<min(piece.count, start + ValueReader.blockSize)])))
                 }
                 guard let inflation, !isWrong else { return }
                 var at = 0
@@ -164,7 +179,9 @@ final class LargeBodyBlocks {
                 }
             }
             // What is still in the state when all bytes are taken.
-            while let inflation, !isWrong, let more = inflation.take(UnsafeRawBufferPointer(start: nil, count: 0), into: scratch)?.made, more > 0 {
+            while let inflation, !isWrong, let more = inflation.take(UnsafeRawBufferPointer(start: nil, count: 0), into: scratch)?.made,
+                more > 0
+            {
                 made += more
                 isWrong = made > body.size
             }
@@ -186,7 +203,9 @@ final class LargeBodyBlocks {
         var at = 0, block = start / ValueReader.blockSize
         while at < buffer.count {
             let end = min(buffer.count, at + ValueReader.blockSize)
-            guard block < checksums.count, Bytes.crc32c(UnsafeRawBufferPointer(rebasing: buffer[at..<end])) == checksums[block] else { throw body.damage() }
+            guard block < checksums.count, Bytes.crc32c(UnsafeRawBufferPointer(rebasing: buffer[at..<end])) == checksums[block] else {
+                throw body.damage()
+            }
             at = end
             block += 1
         }
@@ -201,7 +220,9 @@ final class LargeBodyBlocks {
     }
 
     private func skip(to start: Int, _ scratch: UnsafeMutableRawBufferPointer) throws {
-        while inflated < start { try inflate(into: UnsafeMutableRawBufferPointer(rebasing: scratch[..<min(scratch.count, start - inflated)])) }
+        while inflated < start {
+            try inflate(into: UnsafeMutableRawBufferPointer(rebasing: scratch[..<min(scratch.count, start - inflated)]))
+        }
     }
 
     private func inflate(into buffer: UnsafeMutableRawBufferPointer) throws {
@@ -219,7 +240,8 @@ final class LargeBodyBlocks {
                 storedUsed = 0
             }
             let step = stored.withUnsafeBytes {
-                inflation.take(UnsafeRawBufferPointer(rebasing: $0[storedUsed...]), into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+                inflation.take(
+                    UnsafeRawBufferPointer(rebasing: $0[storedUsed...]), into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
             }
             guard let step, step.taken > 0 || step.made > 0 else { throw body.damage("has a value that does not inflate") }
             storedUsed += step.taken

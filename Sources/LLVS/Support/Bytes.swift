@@ -106,7 +106,9 @@ struct SHA256 {
     /// The same as it lies in memory, in four words.
     mutating func finishWords() -> (UInt64, UInt64, UInt64, UInt64) {
         var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-        withUnsafeMutableBytes(of: &words) { if let p = $0.assumingMemoryBound(to: UInt8.self).baseAddress { llvs_shim_sha256_final(&context, p) } }
+        withUnsafeMutableBytes(of: &words) {
+            if let p = $0.assumingMemoryBound(to: UInt8.self).baseAddress { llvs_shim_sha256_final(&context, p) }
+        }
         return words
     }
     /// SHA-256 as it lies in memory, in four words.

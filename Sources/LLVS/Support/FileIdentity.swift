@@ -34,6 +34,10 @@ struct FileIdentity: Hashable, Sendable {
 extension StoreError {
     /// What a store was opened from is not at its path any more.
     static func gone(_ doing: String, _ store: String, path: String) -> StoreError {
-        StoreError(.notFound, "\(doing) \(store) failed: \(path) was deleted, moved or replaced while the store was open, and nobody would find what is written. Close the store, put back what was there where it can be had, and open the store again.", path: path)
+        StoreError(
+            .notFound,
+            "\(doing) \(store) failed: \(path) was deleted, moved or replaced while the store was open, and nobody would find what is "
+                + "written. Close the store, put back what was there where it can be had, and open the store again.",
+            path: path)
     }
 }

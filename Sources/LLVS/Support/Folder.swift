@@ -31,7 +31,11 @@ final class Folder: Sendable {
     func held() throws(Errno) -> OpenFile {
         if let opened = opened.withLock({ $0 }) { return opened.file }
         let file: OpenFile
-        if let inner { file = try OpenFile(inner.above.place(inner.name), System.heldDirectory) } else { file = try OpenFile(path, System.heldDirectory) }
+        if let inner {
+            file = try OpenFile(inner.above.place(inner.name), System.heldDirectory)
+        } else {
+            file = try OpenFile(path, System.heldDirectory)
+        }
         let identity = FileIdentity(try System.status(file.descriptor))
         return opened.withLock { known in
             // Another thread may have been faster; both are the same directory, or one was replaced just now.
@@ -64,7 +68,11 @@ final class Folder: Sendable {
         guard let known = opened.withLock({ $0 }) else { return above }
         let found: FileIdentity?
         do throws(Errno) {
-            if let inner { found = FileIdentity(try inner.above.place(inner.name).status()) } else { found = FileIdentity(try System.status(path)) }
+            if let inner {
+                found = FileIdentity(try inner.above.place(inner.name).status())
+            } else {
+                found = FileIdentity(try System.status(path))
+            }
         } catch {
             // A look that fails otherwise tells nothing.
             guard [ENOENT, ENOTDIR, ELOOP].contains(error.code) else { return above }
@@ -109,7 +117,9 @@ final class Folder: Sendable {
     }
 
     /// To read its names; for `closedir`.
-    func stream() throws(Errno) -> DirectoryStream { try System.stream(place(".").found { (at) throws(Errno) in try System.open(".", in: at, O_RDONLY | O_DIRECTORY) }) }
+    func stream() throws(Errno) -> DirectoryStream {
+        try System.stream(place(".").found { (at) throws(Errno) in try System.open(".", in: at, O_RDONLY | O_DIRECTORY) })
+    }
 
     /// The names in it, without "." and "..", in no order.
     func names() throws(Errno) -> [String] {

@@ -50,7 +50,9 @@ package final class GivenTimes: @unchecked Sendable {
         guard runs.count > GivenTimes.mostRuns else { return }
         // Of many the two that are closest to each other become one: what lies between them counts as given, and nothing else moves.
         var closest = 1
-        for i in runs.indices.dropFirst() where runs[i].start - runs[i - 1].end < runs[closest].start - runs[closest - 1].end { closest = i }
+        for i in runs.indices.dropFirst() where runs[i].start - runs[i - 1].end < runs[closest].start - runs[closest - 1].end {
+            closest = i
+        }
         runs[closest - 1].end = runs[closest].end
         runs.remove(at: closest)
     }

@@ -4,7 +4,9 @@ enum GivingWay {
     private nonisolated(unsafe) static var caches: [ObjectIdentifier: @Sendable () -> Void] = [:]
 
     /// - Parameter forget: empties the caches. Called on any thread that holds none of the library's locks.
-    static func add(_ owner: AnyObject, _ forget: @escaping @Sendable () -> Void) { lock.withLock { caches[ObjectIdentifier(owner)] = forget } }
+    static func add(_ owner: AnyObject, _ forget: @escaping @Sendable () -> Void) {
+        lock.withLock { caches[ObjectIdentifier(owner)] = forget }
+    }
     static func remove(_ owner: AnyObject) {
         let gone = lock.withLock { caches.removeValue(forKey: ObjectIdentifier(owner)) }
         withExtendedLifetime(gone) {}

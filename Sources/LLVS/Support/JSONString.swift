@@ -43,7 +43,11 @@ enum JSONString {
             case UInt8(ascii: "\\"):
                 i += 1
                 guard let scalar = escape(bytes, at: &i) else { return nil }
-                if scalar.isASCII { out.append(UInt8(truncatingIfNeeded: scalar.value)) } else { out.append(contentsOf: UTF8.encode(scalar).map { Array($0) } ?? []) }
+                if scalar.isASCII {
+                    out.append(UInt8(truncatingIfNeeded: scalar.value))
+                } else {
+                    out.append(contentsOf: UTF8.encode(scalar).map { Array($0) } ?? [])
+                }
             default: return nil
             }
         }

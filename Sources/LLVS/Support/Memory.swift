@@ -35,7 +35,8 @@ public enum Memory {
         let short = Memory.short
         guard llvs_shim_reserve_fill() != 0 else { throw short }
     }
-    private static let short: any Error = StoreError(.outOfMemory, "There is not enough memory; nothing was changed. Free some, and try again.")
+    private static let short: any Error = StoreError(
+        .outOfMemory, "There is not enough memory; nothing was changed. Free some, and try again.")
 
     /// Throws `.outOfMemory` when there are no `size` bytes for what is to be done.
     @inline(__always)
@@ -76,21 +77,29 @@ public enum Memory {
     /// Makes room in an array for more, or throws.
     @inline(__always)
     public static func grow<T>(_ list: inout [T], by more: Int = 1, _ doing: @autoclosure () -> String) throws {
-        if more > list.capacity - list.count { list.reserveCapacity(try capacity(list.count, list.capacity, more, MemoryLayout<T>.stride, doing)) }
+        if more > list.capacity - list.count {
+            list.reserveCapacity(try capacity(list.count, list.capacity, more, MemoryLayout<T>.stride, doing))
+        }
     }
     @inline(__always)
     static func grow<T>(_ list: inout ContiguousArray<T>, by more: Int = 1, _ doing: @autoclosure () -> String) throws {
-        if more > list.capacity - list.count { list.reserveCapacity(try capacity(list.count, list.capacity, more, MemoryLayout<T>.stride, doing)) }
+        if more > list.capacity - list.count {
+            list.reserveCapacity(try capacity(list.count, list.capacity, more, MemoryLayout<T>.stride, doing))
+        }
     }
     /// As above, for bytes that will be about so many in the end, says somebody who need not be right. What is there already is a quarter
     /// of that before it is believed: then room is made for just that, and the last step does not hold all of it twice.
     @inline(__always)
     static func grow(_ list: inout [UInt8], by more: Int, towards whole: Int, _ doing: @autoclosure () -> String) throws {
-        if more > list.capacity - list.count { list.reserveCapacity(try capacity(list.count, list.capacity, more, 1, towards: whole, doing)) }
+        if more > list.capacity - list.count {
+            list.reserveCapacity(try capacity(list.count, list.capacity, more, 1, towards: whole, doing))
+        }
     }
     /// Twice what there is, or what is needed, for which there is memory.
     @inline(never)
-    private static func capacity(_ count: Int, _ capacity: Int, _ more: Int, _ stride: Int, towards whole: Int = 0, _ doing: () -> String) throws -> Int {
+    private static func capacity(_ count: Int, _ capacity: Int, _ more: Int, _ stride: Int, towards whole: Int = 0, _ doing: () -> String)
+        throws -> Int
+    {
         let (needed, overflow) = count.addingReportingOverflow(more)
         let isBelieved = whole >= needed && whole / 4 <= capacity
         let wanted = isBelieved ? whole : max(needed, capacity < 1 << 30 ? 2 * capacity : 0, 8)

@@ -1,6 +1,7 @@
 /// A thread that calls back on behalf of one observation, and ends with it.
 ///
-/// No callback begins after cancelling, which waits until a running one is over, except from within a callback of any observation. In a forked child, where the thread does not exist, it waits for nothing.
+/// No callback begins after cancelling, which waits until a running one is over, except from within a callback of any observation. In a
+/// forked child, where the thread does not exist, it waits for nothing.
 public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
     /// What the thread and the observation share; outlives the observation when that goes first.
     final class State: @unchecked Sendable {

@@ -72,5 +72,7 @@ public struct OperationControl: Sendable {
         StoreError(.cancelled, "\(what) was cancelled; what had been added whole is kept. Run it again to go on.")
     }
     /// Of work that adds nothing before its end.
-    static func ended(_ what: String) -> StoreError { StoreError(.cancelled, "\(what) was cancelled; nothing was changed. Begin it again.") }
+    static func ended(_ what: String) -> StoreError {
+        StoreError(.cancelled, "\(what) was cancelled; nothing was changed. Begin it again.")
+    }
 }

@@ -7,7 +7,9 @@ enum PrintableText {
     /// The text with control characters, separators of lines and marks of direction written out: `\n`, `\x1B`, `\u{202E}`.
     /// - Complexity: the size of the text; nothing is copied when there are none.
     static func escaping(_ text: String) -> String {
-        let isPlain: Bool? = text.utf8.withContiguousStorageIfAvailable { bytes in !bytes.contains { $0 < 0x20 || $0 == 0x7F || $0 == 0xC2 || $0 == 0xD8 || $0 == 0xE2 } }
+        let isPlain: Bool? = text.utf8.withContiguousStorageIfAvailable { bytes in
+            !bytes.contains { $0 < 0x20 || $0 == 0x7F || $0 == 0xC2 || $0 == 0xD8 || $0 == 0xE2 }
+        }
         if isPlain == true { return text }
         var result = ""
         for scalar in text.unicodeScalars {

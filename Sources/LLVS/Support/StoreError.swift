@@ -119,7 +119,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// For programs.
     public var code: Code
-    /// For people: what was being done to what, and what can be done. Control characters in names are written out: it can be logged as it is.
+    /// For people: what was being done to what, and what can be done. Control characters in names are written out: it can be logged as it
+    /// is.
     public var message: String { didSet { message = PrintableText.escaping(message) } }
     /// The bytes of the value id concerned, where there is one.
     package var valueIDBytes: [UInt8]?

@@ -116,7 +116,8 @@ enum System {
         }
     }
 
-    /// Throws `EFBIG` where writing at `offset` would send SIGXFSZ to the host. A write that begins below the limit ends at it, without a signal.
+    /// Throws `EFBIG` where writing at `offset` would send SIGXFSZ to the host. A write that begins below the limit ends at it, without a
+    /// signal.
     static func checkLimit(_ offset: UInt64) throws(Errno) {
         if llvs_shim_may_write(offset) == 0 { throw Errno(EFBIG) }
     }
@@ -192,11 +193,15 @@ enum System {
     static func mkdir(_ name: String, in directory: Int32, mode: UInt32 = 0o777) throws(Errno) {
         try retrying { mkdirat(directory, name, mode_t(truncatingIfNeeded: mode)) }
     }
-    static func rename(_ from: String, in source: Int32, _ to: String, in target: Int32) throws(Errno) { try retrying { renameat(source, from, target, to) } }
+    static func rename(_ from: String, in source: Int32, _ to: String, in target: Int32) throws(Errno) {
+        try retrying { renameat(source, from, target, to) }
+    }
     static func unlink(_ name: String, in directory: Int32) throws(Errno) { try retrying { unlinkat(directory, name, 0) } }
     static func rmdir(_ name: String, in directory: Int32) throws(Errno) { try retrying { unlinkat(directory, name, AT_REMOVEDIR) } }
 
-    static func mkdir(_ path: String, mode: UInt32 = 0o777) throws(Errno) { try retrying { cMkdir(path, mode_t(truncatingIfNeeded: mode)) } }
+    static func mkdir(_ path: String, mode: UInt32 = 0o777) throws(Errno) {
+        try retrying { cMkdir(path, mode_t(truncatingIfNeeded: mode)) }
+    }
     static func rename(_ from: String, _ to: String) throws(Errno) { try retrying { cRename(from, to) } }
     static func unlink(_ path: String) throws(Errno) { try retrying { cUnlink(path) } }
 

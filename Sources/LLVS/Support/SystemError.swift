@@ -27,7 +27,8 @@ extension StoreError {
         case EROFS:
             code = .readOnly; advice = "The medium is read-only: open the store read-only, or copy it to a writable place."
         case ENOSPC, EDQUOT, EFBIG:
-            code = .noSpace; advice = "Make room (or raise the quota or the limit on file sizes) and try again; nothing stored before is affected."
+            code = .noSpace;
+            advice = "Make room (or raise the quota or the limit on file sizes) and try again; nothing stored before is affected."
         case EMFILE, ENFILE:
             code = .tooManyFiles; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
         case ENOMEM:
@@ -39,7 +40,9 @@ extension StoreError {
         case ENAMETOOLONG:
             code = .invalidArgument; advice = "Give a shorter path."
         case ELOOP:
-            code = .invalidArgument; advice = "A symbolic link is in its place, which is not followed here, or links lead in a circle. Put what it leads to there itself."
+            code = .invalidArgument;
+            advice =
+                "A symbolic link is in its place, which is not followed here, or links lead in a circle. Put what it leads to there itself."
         default:
             code = .io; advice = "Check the medium, and try again."
         }
@@ -49,6 +52,7 @@ extension StoreError {
 
 /// Runs system calls and turns what they throw into the error for `doing` it to `path`.
 @inline(__always)
-func posix<R>(_ doing: @autoclosure () -> String, _ path: @autoclosure () -> String, _ body: () throws(Errno) -> R) throws(StoreError) -> R {
+func posix<R>(_ doing: @autoclosure () -> String, _ path: @autoclosure () -> String, _ body: () throws(Errno) -> R) throws(StoreError) -> R
+{
     do { return try body() } catch { throw StoreError.posix(error, doing: doing(), path: path()) }
 }

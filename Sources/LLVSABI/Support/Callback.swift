@@ -26,18 +26,27 @@ func callHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code
 }
 
 /// Calls a callback that gives what comes next of a value or a file, and answers how many bytes; 0 at its end.
-func readHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code], _ read: llvs_read_fn, _ payload: UnsafeMutableRawPointer?,
+func readHost(
+    _ what: @autoclosure () -> String, keeping codes: [StoreError.Code], _ read: llvs_read_fn, _ payload: UnsafeMutableRawPointer?,
               into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     var size = 0
     let status = try callHost(what(), keeping: codes, expecting: LLVS_END.rawValue) {
         read(payload, buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), buffer.count, &size, $0)
     }
     if status == LLVS_END.rawValue {
-        guard size == 0 else { throw StoreError(.invalidArgument, "\(what()) answered LLVS_END and gave \(UInt(bitPattern: size)) bytes. Give them with LLVS_OK, and the end with the next call.") }
+        guard size == 0 else {
+            throw StoreError(
+                .invalidArgument,
+                "\(what()) answered LLVS_END and gave \(UInt(bitPattern: size)) bytes. "
+                    + "Give them with LLVS_OK, and the end with the next call."
+            )
+        }
         return 0
     }
     // A callback that was ended before it could answer looks like this: its value must not be taken for complete.
-    guard size != 0 else { throw StoreError(.invalidArgument, "\(what()) answered LLVS_OK and gave nothing. Where there is nothing more, answer LLVS_END.") }
+    guard size != 0 else {
+        throw StoreError(.invalidArgument, "\(what()) answered LLVS_OK and gave nothing. Where there is nothing more, answer LLVS_END.")
+    }
     guard size > 0, size <= buffer.count else {
         throw StoreError(.invalidArgument, "\(what()) gave \(UInt(bitPattern: size)) bytes where there is room for \(buffer.count).")
     }

@@ -51,7 +51,8 @@ enum InputError {
         StoreError(.invalidArgument, "The argument \"\(name)\" is NULL, which is not allowed here.")
     }
     static func nullWithSize(_ name: StaticString, _ size: Int) -> StoreError {
-        StoreError(.invalidArgument, "The argument \"\(name)\" is NULL but its size is \(UInt(bitPattern: size)); give the bytes, or size 0.")
+        StoreError(
+            .invalidArgument, "The argument \"\(name)\" is NULL but its size is \(UInt(bitPattern: size)); give the bytes, or size 0.")
     }
     static func tooLarge(_ name: StaticString, _ size: Int, _ limit: Int) -> StoreError {
         StoreError(.tooLarge, "The argument \"\(name)\" has size \(UInt(bitPattern: size)); at most \(limit) is allowed.")
@@ -63,10 +64,18 @@ enum InputError {
         StoreError(.invalidArgument, "The reserved field of \"\(name)\" is not zero; begin with its _INIT macro or llvs_struct_init.")
     }
     static func structTooSmall(_ name: StaticString, _ size: Int, _ needed: Int) -> StoreError {
-        StoreError(.structSize, "The size given for \"\(name)\" is \(UInt(bitPattern: size)), but it has \(needed) bytes; begin with its _INIT macro or llvs_struct_init.")
+        StoreError(
+            .structSize,
+            "The size given for \"\(name)\" is \(UInt(bitPattern: size)), but it has \(needed) bytes; "
+                + "begin with its _INIT macro or llvs_struct_init."
+        )
     }
     static func structUnknown(_ name: StaticString, _ size: Int) -> StoreError {
-        StoreError(.structSize, "\"\(name)\" is given with \(UInt(bitPattern: size)) bytes, and those that this library does not know are not zero; the program was made for a newer library.")
+        StoreError(
+            .structSize,
+            "\"\(name)\" is given with \(UInt(bitPattern: size)) bytes, and those that this library does not know are not zero; "
+                + "the program was made for a newer library."
+        )
     }
     static func forked(_ name: StaticString) -> StoreError {
         StoreError(.forked, "The \(name) was opened before fork() and cannot be used in the child; open it again there.")

@@ -14,7 +14,9 @@ enum ForkGuard {
     /// Not 0 in the process that wrote it.
     private nonisolated(unsafe) static let mark: UnsafeMutablePointer<UInt32>? = {
         let size = sysconf(Int32(_SC_PAGESIZE)), wipeOnFork: Int32 = 18
-        guard size > 0, let page = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), page != MAP_FAILED else { return nil }
+        guard size > 0, let page = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), page != MAP_FAILED else {
+            return nil
+        }
         guard madvise(page, size, wipeOnFork) == 0 else { munmap(page, size); return nil }
         let mark = page.assumingMemoryBound(to: UInt32.self)
         mark.pointee = 1

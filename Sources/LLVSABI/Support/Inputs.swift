@@ -49,7 +49,9 @@ func optionalVersionID(_ bytes: llvs_bytes, _ name: StaticString) throws -> Vers
 }
 
 /// `count` elements that never grow (llvs_bytes, llvs_reference, llvs_metadata_entry).
-func elements<T>(_ start: UnsafePointer<T>?, _ count: Int, _ name: StaticString, limit: Int = Limits.changesPerVersion) throws -> UnsafeBufferPointer<T> {
+func elements<T>(_ start: UnsafePointer<T>?, _ count: Int, _ name: StaticString, limit: Int = Limits.changesPerVersion) throws
+    -> UnsafeBufferPointer<T>
+{
     guard count >= 0, count <= limit else { throw InputError.tooLarge(name, count, limit) }
     guard count > 0 else { return UnsafeBufferPointer(start: nil, count: 0) }
     guard let start else { throw InputError.nullWithSize(name, count) }
@@ -101,7 +103,9 @@ func flag(_ value: llvs_bool, _ name: StaticString) throws -> Bool {
 
 private func change(_ input: llvs_change) throws -> BorrowedChange {
     guard input.reserved == 0 else { throw InputError.reserved("llvs_change") }
-    guard let kind = UInt8(exactly: input.kind).flatMap(Value.Change.Kind.init(rawValue:)) else { throw InputError.constant("llvs_change.kind", input.kind) }
+    guard let kind = UInt8(exactly: input.kind).flatMap(Value.Change.Kind.init(rawValue:)) else {
+        throw InputError.constant("llvs_change.kind", input.kind)
+    }
     let id = try rawBytes(input.id, "llvs_change.id")
     let data = try rawBytes(input.data, "llvs_change.data")
     let stored = try optionalVersionID(input.stored_version, "llvs_change.stored_version")
@@ -125,7 +129,10 @@ func withChanges<R>(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: 
     // Many are checked now, and read again from where the caller has them as they are needed.
     if count <= 64 { return try body(BorrowedChanges((0..<count).map(read))) }
     for i in 0..<count { _ = try read(i) }
-    return try body(BorrowedChanges(count: count, of: raw, stride: size, bytes: { checkedBytes(raw + $0 * size) }, storedVersion: { (try? read($0))?.storedVersion }))
+    return try body(
+        BorrowedChanges(
+            count: count, of: raw, stride: size, bytes: { checkedBytes(raw + $0 * size) }, storedVersion: { (try? read($0))?.storedVersion }
+        ))
 }
 
 /// Of a change that was checked before. A caller who changed it meanwhile gets some change, but no trap.
@@ -156,7 +163,9 @@ func ownedChanges(_ start: UnsafePointer<llvs_change>?, _ count: Int, _ size: In
     }
 }
 
-func metadata(_ start: UnsafePointer<llvs_metadata_entry>?, _ count: Int, branch: llvs_bytes = llvs_bytes(data: nil, size: 0)) throws -> Metadata {
+func metadata(_ start: UnsafePointer<llvs_metadata_entry>?, _ count: Int, branch: llvs_bytes = llvs_bytes(data: nil, size: 0)) throws
+    -> Metadata
+{
     guard count != 0 || branch.size != 0 else { return Metadata() }
     var pairs: [(key: [UInt8], value: [UInt8])] = []
     for entry in try elements(start, count, "metadata", limit: Limits.metadataSize) {

@@ -58,12 +58,15 @@ static int was_synced(long result) {
 ssize_t read(int file, void *to, size_t size) { return was_read(file, syscall(SYS_read, file, to, size)); }
 ssize_t readv(int file, const struct iovec *to, int count) { return was_read(file, syscall(SYS_readv, file, to, count)); }
 BOTH(ssize_t, pread, (int file, void *to, size_t size, off_t at), { return was_read(file, syscall(SYS_pread64, file, to, size, at)); })
-BOTH(ssize_t, preadv, (int file, const struct iovec *to, int count, off_t at), { return was_read(file, syscall(SYS_preadv, file, to, count, at, 0)); })
+BOTH(ssize_t, preadv, (int file, const struct iovec *to, int count, off_t at),
+     { return was_read(file, syscall(SYS_preadv, file, to, count, at, 0)); })
 
 ssize_t write(int file, const void *from, size_t size) { return was_written(file, syscall(SYS_write, file, from, size)); }
 ssize_t writev(int file, const struct iovec *from, int count) { return was_written(file, syscall(SYS_writev, file, from, count)); }
-BOTH(ssize_t, pwrite, (int file, const void *from, size_t size, off_t at), { return was_written(file, syscall(SYS_pwrite64, file, from, size, at)); })
-BOTH(ssize_t, pwritev, (int file, const struct iovec *from, int count, off_t at), { return was_written(file, syscall(SYS_pwritev, file, from, count, at, 0)); })
+BOTH(ssize_t, pwrite, (int file, const void *from, size_t size, off_t at),
+     { return was_written(file, syscall(SYS_pwrite64, file, from, size, at)); })
+BOTH(ssize_t, pwritev, (int file, const struct iovec *from, int count, off_t at),
+     { return was_written(file, syscall(SYS_pwritev, file, from, count, at, 0)); })
 ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t size, unsigned flags) {
     return was_written(to, syscall(SYS_copy_file_range, from, from_at, to, to_at, size, flags));
 }
@@ -71,7 +74,9 @@ ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t s
 int fsync(int file) { return was_synced(syscall(SYS_fsync, file)); }
 int fdatasync(int file) { return was_synced(syscall(SYS_fdatasync, file)); }
 int syncfs(int file) { return was_synced(syscall(SYS_syncfs, file)); }
-int sync_file_range(int file, off_t at, off_t size, unsigned flags) { return was_synced(syscall(SYS_sync_file_range, file, at, size, flags)); }
+int sync_file_range(int file, off_t at, off_t size, unsigned flags) {
+    return was_synced(syscall(SYS_sync_file_range, file, at, size, flags));
+}
 int msync(void *at, size_t size, int flags) { return was_synced(syscall(SYS_msync, at, size, flags)); }
 
 static int opened(int directory, const char *path, int flags, va_list more) {
@@ -98,5 +103,9 @@ static void *mapped(void *at, size_t size, int protection, int flags, int file, 
     if (file >= 0) add(&counted.mappings, 1);
     return (void *)syscall(SYS_mmap, at, size, protection, flags, file, offset);
 }
-void *mmap(void *at, size_t size, int protection, int flags, int file, off_t offset) { return mapped(at, size, protection, flags, file, offset); }
-void *mmap64(void *at, size_t size, int protection, int flags, int file, off_t offset) { return mapped(at, size, protection, flags, file, offset); }
+void *mmap(void *at, size_t size, int protection, int flags, int file, off_t offset) {
+    return mapped(at, size, protection, flags, file, offset);
+}
+void *mmap64(void *at, size_t size, int protection, int flags, int file, off_t offset) {
+    return mapped(at, size, protection, flags, file, offset);
+}

@@ -41,7 +41,9 @@ static int free_port(void) {
     int listener = socket(AF_INET, SOCK_STREAM, 0);
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 || getsockname(listener, (struct sockaddr *)&address, &size) != 0) broken("no free port");
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &size) != 0)
+        broken("no free port");
     close(listener);
     return ntohs(address.sin_port);
 }
@@ -51,17 +53,29 @@ static void write_settings(const struct syncthing pair[2], int which) {
     char *path = path_of(pair[which].home, "config.xml");
     FILE *file = fopen(path, "w");
     if (!file) broken("cannot write %s", path);
-    fprintf(file, "<configuration version=\"36\">\n<folder id=\"shared\" label=\"shared\" path=\"%s\" type=\"sendreceive\" rescanIntervalS=\"3\" fsWatcherEnabled=\"true\" fsWatcherDelayS=\"1\" ignorePerms=\"false\" autoNormalize=\"true\">\n", pair[which].folder);
-    for (int i = 0; i < 2; i++) fprintf(file, "<device id=\"%s\"></device>\n", pair[i].id);
-    fprintf(file, "<minDiskFree unit=\"%%\">0</minDiskFree><pullerPauseS>1</pullerPauseS><maxConflicts>-1</maxConflicts><markerName>.stfolder</markerName><disableFsync>true</disableFsync>\n</folder>\n");
-    for (int i = 0; i < 2; i++) fprintf(file, "<device id=\"%s\" name=\"%d\" compression=\"never\"><address>tcp://127.0.0.1:%d</address></device>\n", pair[i].id, i, pair[i].port);
     fprintf(file,
-            "<gui enabled=\"false\"></gui>\n<options><listenAddress>tcp://127.0.0.1:%d</listenAddress><globalAnnounceEnabled>false</globalAnnounceEnabled>"
-            "<localAnnounceEnabled>false</localAnnounceEnabled><relaysEnabled>false</relaysEnabled><natEnabled>false</natEnabled><urAccepted>-1</urAccepted>"
-            "<crashReportingEnabled>false</crashReportingEnabled><autoUpgradeIntervalH>0</autoUpgradeIntervalH><startBrowser>false</startBrowser>"
-            "<stunKeepaliveStartS>0</stunKeepaliveStartS><reconnectionIntervalS>1</reconnectionIntervalS><setLowPriority>false</setLowPriority>"
-            "<minHomeDiskFree unit=\"%%\">0</minHomeDiskFree></options>\n</configuration>\n",
-            pair[which].port);
+            "<configuration version=\"36\">\n<folder id=\"shared\" label=\"shared\" path=\"%s\" type=\"sendreceive\" rescanIntervalS=\"3\" "
+            "fsWatcherEnabled=\"true\" fsWatcherDelayS=\"1\" ignorePerms=\"false\" autoNormalize=\"true\">\n",
+            pair[which].folder);
+    for (int i = 0; i < 2; i++) fprintf(file, "<device id=\"%s\"></device>\n", pair[i].id);
+    fprintf(file, "<minDiskFree "
+                  "unit=\"%%\">0</minDiskFree><pullerPauseS>1</pullerPauseS><maxConflicts>-1</maxConflicts><markerName>.stfolder</"
+                  "markerName><disableFsync>true</disableFsync>\n</folder>\n");
+    for (int i = 0; i < 2; i++)
+        fprintf(file, "<device id=\"%s\" name=\"%d\" compression=\"never\"><address>tcp://127.0.0.1:%d</address></device>\n", pair[i].id, i,
+                pair[i].port);
+    fprintf(
+        file,
+        "<gui "
+        "enabled=\"false\"></gui>\n<options><listenAddress>tcp://127.0.0.1:%d</listenAddress><globalAnnounceEnabled>false</"
+        "globalAnnounceEnabled>"
+        "<localAnnounceEnabled>false</localAnnounceEnabled><relaysEnabled>false</relaysEnabled><natEnabled>false</"
+        "natEnabled><urAccepted>-1</urAccepted>"
+        "<crashReportingEnabled>false</crashReportingEnabled><autoUpgradeIntervalH>0</autoUpgradeIntervalH><startBrowser>false</"
+        "startBrowser>"
+        "<stunKeepaliveStartS>0</stunKeepaliveStartS><reconnectionIntervalS>1</reconnectionIntervalS><setLowPriority>false</setLowPriority>"
+        "<minHomeDiskFree unit=\"%%\">0</minHomeDiskFree></options>\n</configuration>\n",
+        pair[which].port);
     if (fclose(file) != 0) broken("cannot write %s", path);
     free(path);
 }
@@ -76,7 +90,8 @@ static pid_t start(const struct syncthing *one) {
         if (out < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(126);
         snprintf(home, sizeof home, "--home=%s", one->home);
         setenv("HOME", one->home, 1);
-        execlp("syncthing", "syncthing", "serve", home, "--no-browser", "--no-restart", "--no-upgrade", "--no-default-folder", "--skip-port-probing", (char *)NULL);
+        execlp("syncthing", "syncthing", "serve", home, "--no-browser", "--no-restart", "--no-upgrade", "--no-default-folder",
+               "--skip-port-probing", (char *)NULL);
         _exit(127);
     }
     free(log);

@@ -54,7 +54,9 @@ static void join_writer(pid_t writer, int is_killed) {
     int status;
     if (waitpid(writer, &status, 0) != writer) broken("cannot wait");
     if (is_killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) tally(KILLS, 1);
-    else if (status != 0) ledger_fail("a process ended with %s %d", WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    else if (status != 0)
+        ledger_fail("a process ended with %s %d", WIFSIGNALED(status) ? "signal" : "status",
+                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
 /* In both at once; of one side the process is killed in the middle, and another one comes for it. */
@@ -94,7 +96,9 @@ static int are_alike(const struct syncthing pair[2], char *what, size_t size) {
         const struct entry *a = next_file(&trees[0], &at[0]), *b = next_file(&trees[1], &at[1]);
         if (!a && !b) break;
         alike = a && b && strcmp(a->path, b->path) == 0 && a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
-        if (!alike) snprintf(what, size, "%s (%llu bytes) and %s (%llu bytes)", a ? a->path : "nothing", (unsigned long long)(a ? a->size : 0), b ? b->path : "nothing", (unsigned long long)(b ? b->size : 0));
+        if (!alike)
+            snprintf(what, size, "%s (%llu bytes) and %s (%llu bytes)", a ? a->path : "nothing", (unsigned long long)(a ? a->size : 0),
+                     b ? b->path : "nothing", (unsigned long long)(b ? b->size : 0));
     }
     for (int i = 0; i < 2; i++) free_tree(&trees[i]);
     return alike && count > 0;
@@ -113,7 +117,9 @@ static void wait_until_in_step(struct syncthing pair[2]) {
 }
 
 /* One of the two begins with the other. */
-static int are_one_longer(const struct entry *a, const struct entry *b) { return memcmp(a->bytes, b->bytes, a->size < b->size ? a->size : b->size) == 0; }
+static int are_one_longer(const struct entry *a, const struct entry *b) {
+    return memcmp(a->bytes, b->bytes, a->size < b->size ? a->size : b->size) == 0;
+}
 
 /*
  * Syncthing takes what it has just fetched for a change of this machine when it looks at the wrong moment, and puts one
@@ -154,7 +160,8 @@ static void check_that_versions_are_the_same(const struct place places[2]) {
     if (child < 0) broken("cannot fork");
     if (child == 0) {
         uint64_t a = count_versions(&places[0]), b = count_versions(&places[1]);
-        if (a != b) ledger_fail("there are %llu versions in one store, and %llu in the other", (unsigned long long)a, (unsigned long long)b);
+        if (a != b)
+            ledger_fail("there are %llu versions in one store, and %llu in the other", (unsigned long long)a, (unsigned long long)b);
         _exit(0);
     }
     join_writer(child, 0);
@@ -171,7 +178,8 @@ static void run(const struct trial *trial, const char *folder, uint64_t seed, lo
     for (int i = 0; i < 2; i++) {
         pair[i].home = path_of(folder, names[i][0]);
         pair[i].folder = path_of(folder, names[i][1]);
-        struct place place = {path_of(pair[i].folder, "store"), LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, *(const int *)trial->what, (uint32_t)i + 1};
+        struct place place = { path_of(pair[i].folder, "store"), LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, *(const int *)trial->what,
+                               (uint32_t)i + 1 };
         places[i] = place;
     }
     start_syncthings(pair);

@@ -77,7 +77,8 @@ import Testing
         let merged = try SmallStack.run(64 << 10) {
             [try Documents.text(objects[0], objects[1], objects[2]), try Documents.text(lists[0], lists[1], lists[2])]
         }
-        #expect(merged == [nested("{\"m\":1,\"n\":2}", "{\"a\":", "}", 127), nested("{\"id\":1,\"l\":[2,3]}", "[{\"id\":1,\"l\":", "}]", 62)])
+        #expect(
+            merged == [nested("{\"m\":1,\"n\":2}", "{\"a\":", "}", 127), nested("{\"id\":1,\"l\":[2,3]}", "[{\"id\":1,\"l\":", "}]", 62)])
     }
 
     @Test("hashes are not values") func hashesAreNotValues() throws {

@@ -92,7 +92,9 @@ class _Merge:
 
     # The core, in the order of the specification.
 
-    def core(self, o: Optional[Value], x: Optional[Value], y: Optional[Value], path: Path, where: tuple[Union[str, j.Node], ...]) -> Optional[Value]:
+    def core(
+        self, o: Optional[Value], x: Optional[Value], y: Optional[Value], path: Path, where: tuple[Union[str, j.Node], ...]
+    ) -> Optional[Value]:
         rule = self.rules.rule(steps(path))
         if rule.absent is None:
             return self.lines(o, x, y, rule, path, where)
@@ -100,7 +102,9 @@ class _Merge:
         result = self.lines(default if o is None else o, default if x is None else x, default if y is None else y, rule, path, where)
         return None if x is None and y is None and same(result, default) else result
 
-    def lines(self, o: Optional[Value], x: Optional[Value], y: Optional[Value], rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> Optional[Value]:
+    def lines(
+        self, o: Optional[Value], x: Optional[Value], y: Optional[Value], rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]
+    ) -> Optional[Value]:
         if x is None and y is None:
             return None
         if same(x, o):
@@ -138,16 +142,23 @@ class _Merge:
         return self.pick("pick" if j.rank(x) == j.rank(y) else "type", o, x, y, rule, path, where)
 
     def saves_objects(self, x: Optional[Value], y: Optional[Value], rule: Rule) -> bool:
-        """Whether to go into two objects of which one side alone changed its own: a save keeps how unchanged numbers in them are written."""
+        """Whether to go into two objects of which one side alone changed its own: a save keeps how unchanged numbers in them are
+        written.
+        """
         return self.app_wins and rule.kind in ("auto", "register") and isinstance(x, j.Object) and isinstance(y, j.Object)
 
     # Records and picks.
 
-    def record(self, kind: str, o: Optional[Value], x: Optional[Value], y: Optional[Value], result: Optional[Value], rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> Optional[Value]:  # fmt: skip
+    def record(
+        self, kind: str, o: Optional[Value], x: Optional[Value], y: Optional[Value], result: Optional[Value], rule: Rule,
+        path: Path, where: tuple[Union[str, j.Node], ...]
+    ) -> Optional[Value]:
         self.records.append(Record(where, kind, o, x, y, result, rule.given, path))
         return result
 
-    def pick(self, kind: str, o: Optional[Value], x: Value, y: Value, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> Optional[Value]:
+    def pick(
+        self, kind: str, o: Optional[Value], x: Value, y: Value, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]
+    ) -> Optional[Value]:
         if self.app_wins:
             return self.record(kind, o, x, y, x, rule, path, where)
         if rule.pick == "arbiter":
@@ -156,7 +167,9 @@ class _Merge:
 
     # The kinds.
 
-    def counter(self, o: Optional[Value], x: Value, y: Value, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> Optional[Value]:
+    def counter(
+        self, o: Optional[Value], x: Value, y: Value, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]
+    ) -> Optional[Value]:
         if not isinstance(x, j.Number) or not isinstance(y, j.Number) or not (o is None or isinstance(o, j.Number)):
             return self.pick("type", o, x, y, rule, path, where)
         total = x.value.plus(y.value).plus(o.value if o else rule.start, -1)
@@ -183,7 +196,9 @@ class _Merge:
         if rule.key is None:
             of_o, of_x, of_y = ({j.identity(item): item for item in reversed(array.items)} for array in (o, x, y))
             kept = {**of_y, **of_x}
-            return j.Array(tuple(j.sort_by_identity([item for name, item in kept.items() if name not in of_o or (name in of_x and name in of_y)])))
+            return j.Array(
+                tuple(j.sort_by_identity([item for name, item in kept.items() if name not in of_o or (name in of_x and name in of_y)]))
+            )
         sides = [by_key(distinct(array), keys_of(distinct(array), rule.key)) for array in (o, x, y)]
         merged = self.elements(*sides, dict.fromkeys(key for side in sides for key in side), path, where, {})
         return j.Array(tuple(j.sort_by_identity(list(merged.values()))))
@@ -197,15 +212,31 @@ class _Merge:
         merged = self.elements(*sides, dict.fromkeys([*base, *newer, *older]), path, where, place)
         order, moves = emit(base, newer, older, set(merged))
         for key in moves:
-            self.record("move-move", sides[0][key], sides[1].get(key), sides[2].get(key), merged[key], rule, path + (key,), where + (element_step(key, place, rule),))
+            self.record(
+                "move-move",
+                sides[0][key],
+                sides[1].get(key),
+                sides[2].get(key),
+                merged[key],
+                rule,
+                path + (key,),
+                where + (element_step(key, place, rule),),
+            )
         return j.Array(tuple(merged[key] for key in order))
 
-    def elements(self, o: dict[Key, j.Node], x: dict[Key, j.Node], y: dict[Key, j.Node], keys: Iterable[Key], path: Path, where: tuple[Union[str, j.Node], ...], place: dict[Key, int]) -> dict[Key, j.Node]:  # fmt: skip
+    def elements(
+        self, o: dict[Key, j.Node], x: dict[Key, j.Node], y: dict[Key, j.Node], keys: Iterable[Key], path: Path,
+        where: tuple[Union[str, j.Node], ...], place: dict[Key, int]
+    ) -> dict[Key, j.Node]:
         rule = self.rules.rule(steps(path))
-        merged = {key: self.core(o.get(key), x.get(key), y.get(key), path + (key,), where + (element_step(key, place, rule),)) for key in keys}
+        merged = {
+            key: self.core(o.get(key), x.get(key), y.get(key), path + (key,), where + (element_step(key, place, rule),)) for key in keys
+        }
         return {key: node(value) for key, value in merged.items() if value is not None}
 
-    def text(self, base: str, o: Optional[Value], x: j.String, y: j.String, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Node:
+    def text(
+        self, base: str, o: Optional[Value], x: j.String, y: j.String, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]
+    ) -> j.Node:
         newer_wins = self.app_wins or rule.pick != "older"
         result, overlaps, limited = merge_text(base, x.text, y.text, rule.unit, rule.overlap, newer_wins, self.budget)
         for found in overlaps:
@@ -239,7 +270,9 @@ def merge_values(
         mine, theirs = lookup(parsed[1], path, rules), lookup(parsed[2], path, rules)
         if mine is not None and theirs is not None and not same(mine, theirs) and {identity(mine), identity(theirs)} <= values:
             found = lookup(result, path, rules)
-            merge.record("contested", lookup(parsed[0], path, rules), mine, theirs, found, rules.rule(steps(path)), path, shown(path, rules))
+            merge.record(
+                "contested", lookup(parsed[0], path, rules), mine, theirs, found, rules.rule(steps(path)), path, shown(path, rules)
+            )
     # A side's value as a whole is that side's bytes; the newer's where both are the same object.
     for value, data in ((parsed[1], x), (parsed[2], y)):
         if result is value and value is not None:
@@ -353,7 +386,11 @@ def lookup(value: Optional[Value], path: Path, rules: RuleSet) -> Optional[Value
 def shown(path: Path, rules: RuleSet) -> tuple[Union[str, j.Node], ...]:
     """A path as records show it."""
     return tuple(
-        step if isinstance(step, str) else index_step(step) if isinstance(step, int) else element_step(step, {}, rules.rule(steps(path[:depth])))
+        (
+            step
+            if isinstance(step, str)
+            else index_step(step) if isinstance(step, int) else element_step(step, {}, rules.rule(steps(path[:depth])))
+        )
         for depth, step in enumerate(path)
     )
 

@@ -106,7 +106,9 @@ def pair(base: list[Key], newer: list[Key], older: list[Key]) -> tuple[list[Key]
             continue
         if all(key in everywhere_x or key in everywhere_y for key in o_slice):
             continue
-        if any(key not in place and key in everywhere_y for key in x_slice) or any(key not in place and key in everywhere_x for key in y_slice):
+        if any(key not in place and key in everywhere_y for key in x_slice) or any(
+            key not in place and key in everywhere_x for key in y_slice
+        ):
             continue
         x_keys[x0 + 1 : x1] = o_slice
         y_keys[y0 + 1 : y1] = o_slice

@@ -127,18 +127,20 @@ public:
     }
     /// Calls after each change of the current version, on the thread whose call moved it.
     Observer observe(std::function<void(const VersionID &)> callback) {
-        return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
-            return llvs_coordinator_observe(raw(), moved, payload, payload_free, observer, error);
-        });
+        return Observer::make(std::move(callback),
+                              [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+                                  return llvs_coordinator_observe(raw(), moved, payload, payload_free, observer, error);
+                              });
     }
     /// Calls soon after the other side of an exchange attached now may have gained versions, on a thread of the library.
     Observer observe_exchanges(std::function<void()> callback) {
-        return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
-            return llvs_coordinator_observe_exchanges(raw(), detail::notify, payload, payload_free, observer, error);
-        });
+        return Observer::make(std::move(callback),
+                              [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+                                  return llvs_coordinator_observe_exchanges(raw(), detail::notify, payload, payload_free, observer, error);
+                              });
     }
-    /// Restores the first usable snapshot of the exchanges into a store that is empty or holds one version; false when there is none. Tells by
-    /// `move` where the current version went.
+    /// Restores the first usable snapshot of the exchanges into a store that is empty or holds one version; false when there is none. Tells
+    /// by `move` where the current version went.
     bool bootstrap(const llvs_control *control = nullptr, Move *move = nullptr) {
         llvs_bool restored = 0;
         Moving moving(move);

@@ -23,7 +23,9 @@ inline std::string_view view(const llvs_bytes &bytes) { return std::string_view(
 namespace detail {
 
 inline llvs_bytes bytes(std::string_view text) { return llvs_bytes_make(text.data(), text.size()); }
-inline std::string string(llvs_bytes bytes) { return bytes.size ? std::string(reinterpret_cast<const char *>(bytes.data), bytes.size) : std::string(); }
+inline std::string string(llvs_bytes bytes) {
+    return bytes.size ? std::string(reinterpret_cast<const char *>(bytes.data), bytes.size) : std::string();
+}
 inline std::string string(const llvs_version_id &id) { return std::string(id.text, id.size); }
 
 /// The unique owner of a C handle.

@@ -85,21 +85,22 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_open(store.raw(), LLVS_NONE, &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
     }
-    /// Calls soon after the other side may have gained versions, on a thread of the library. Throws Error (UNSUPPORTED) when it cannot tell.
-    /// The URL that it was opened with; empty when it goes through a transport of the host.
+    /// Calls soon after the other side may have gained versions, on a thread of the library. Throws Error (UNSUPPORTED) when it cannot
+    /// tell. The URL that it was opened with; empty when it goes through a transport of the host.
     std::string url() const { return detail::string(llvs_exchange_url(raw())); }
     Observer observe(std::function<void()> callback) {
-        return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
-            return llvs_exchange_observe(raw(), detail::notify, payload, payload_free, observer, error);
-        });
+        return Observer::make(std::move(callback),
+                              [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+                                  return llvs_exchange_observe(raw(), detail::notify, payload, payload_free, observer, error);
+                              });
     }
     ExchangeResult retrieve(const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_retrieve(raw(), control, &result, error); });
         return ExchangeResult(result);
     }
-    /// Retrieves, and looks as well at the files of what the store has: those that are damaged are problems, and the next `send` writes them anew;
-    /// versions that are damaged in the store are repaired.
+    /// Retrieves, and looks as well at the files of what the store has: those that are damaged are problems, and the next `send` writes
+    /// them anew; versions that are damaged in the store are repaired.
     ExchangeResult verify(const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_verify(raw(), control, &result, error); });

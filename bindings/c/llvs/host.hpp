@@ -106,7 +106,8 @@ public:
         auto *payload = new std::shared_ptr<Storage>(std::move(storage));
         llvs_storage *raw = nullptr;
         detail::run([&](llvs_error **error) {
-            return llvs_storage_create(detail::bytes(name), &callbacks, payload, detail::delete_payload<std::shared_ptr<Storage>>, &raw, error);
+            return llvs_storage_create(detail::bytes(name), &callbacks, payload, detail::delete_payload<std::shared_ptr<Storage>>, &raw,
+                                       error);
         });
         handle_ = decltype(handle_)(raw);
     }
@@ -119,7 +120,8 @@ private:
         return detail::guard(error, [&]() -> llvs_status {
             std::vector<std::uint64_t> found = storage(payload).append(detail::views(records, count));
             // The records are kept by now: nobody could name them.
-            if (found.size() != count) throw Error(LLVS_ERROR_UNKNOWN_OUTCOME, "a storage returned another number of places than it got records");
+            if (found.size() != count)
+                throw Error(LLVS_ERROR_UNKNOWN_OUTCOME, "a storage returned another number of places than it got records");
             for (std::size_t i = 0; i < count; i++) places[i] = found[i];
             return LLVS_OK;
         });
@@ -131,7 +133,8 @@ private:
             return LLVS_OK;
         });
     }
-    static llvs_status read(void *payload, std::uint64_t place, std::uint64_t offset, std::uint8_t *buffer, std::size_t size, llvs_error **error) {
+    static llvs_status read(void *payload, std::uint64_t place, std::uint64_t offset, std::uint8_t *buffer, std::size_t size,
+                            llvs_error **error) {
         return detail::guard(error, [&]() -> llvs_status { storage(payload).read(place, offset, buffer, size); return LLVS_OK; });
     }
     static llvs_status sync(void *payload, llvs_error **error) {
@@ -194,8 +197,8 @@ public:
     virtual void fetch_versions(const std::vector<std::string_view> &names, Reply &reply) = 0;
     /// Answers (Reply::set, for large files Reply::set_source) for each name with its changes file.
     virtual void fetch_changes(const std::vector<std::string_view> &names, Reply &reply) = 0;
-    /// Publishes files in order, the changes of a version before the version, each whole or not at all; existing ones are replaced. The reply
-    /// tells whether the call has been cancelled.
+    /// Publishes files in order, the changes of a version before the version, each whole or not at all; existing ones are replaced. The
+    /// reply tells whether the call has been cancelled.
     virtual void send(const std::vector<VersionFiles> &files, Reply &reply) = 0;
     /// The exchange is done with the transport.
     virtual void close() {}
@@ -238,7 +241,8 @@ public:
         auto *payload = new std::shared_ptr<Transport>(std::move(transport));
         llvs_transport *raw = nullptr;
         detail::run([&](llvs_error **error) {
-            return llvs_transport_create(detail::bytes(name), &callbacks, payload, detail::delete_payload<std::shared_ptr<Transport>>, &raw, error);
+            return llvs_transport_create(detail::bytes(name), &callbacks, payload, detail::delete_payload<std::shared_ptr<Transport>>, &raw,
+                                         error);
         });
         handle_ = decltype(handle_)(raw);
     }
@@ -266,10 +270,12 @@ private:
     static llvs_status fetch_changes(void *payload, const llvs_bytes *names, std::size_t count, llvs_reply *reply, llvs_error **error) {
         return answer(reply, error, [&](Reply &to) { transport(payload).fetch_changes(detail::views(names, count), to); });
     }
-    static llvs_status send(void *payload, const llvs_exchange_files *const *files, std::size_t count, llvs_reply *reply, llvs_error **error) {
+    static llvs_status send(void *payload, const llvs_exchange_files *const *files, std::size_t count, llvs_reply *reply,
+                            llvs_error **error) {
         return answer(reply, error, [&](Reply &to) {
             std::vector<VersionFiles> found;
-            for (std::size_t i = 0; i < count; i++) found.push_back({view(files[i]->name), view(files[i]->version), view(files[i]->changes)});
+            for (std::size_t i = 0; i < count; i++)
+                found.push_back({ view(files[i]->name), view(files[i]->version), view(files[i]->changes) });
             transport(payload).send(found, to);
         });
     }

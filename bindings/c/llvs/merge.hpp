@@ -84,8 +84,8 @@ public:
         return Arbiter(raw);
     }
 
-    /// Merges by rules, and asks the function about what these leave to it; see llvs_value_merger_create. An exception of the function comes
-    /// out of the merge unchanged; several threads may call it at once.
+    /// Merges by rules, and asks the function about what these leave to it; see llvs_value_merger_create. An exception of the function
+    /// comes out of the merge unchanged; several threads may call it at once.
     static Arbiter value_merger(std::function<ValueAnswer(const ValueQuestion &)> merge, std::string_view rules = {}) {
         using Merge = std::function<ValueAnswer(const ValueQuestion &)>;
         llvs_arbiter *raw = nullptr;
@@ -96,8 +96,8 @@ public:
         return Arbiter(raw);
     }
 
-    /// An exception of the function comes out of the merge unchanged. Any threads may merge through one arbiter; the function is then called by
-    /// several at once.
+    /// An exception of the function comes out of the merge unchanged. Any threads may merge through one arbiter; the function is then
+    /// called by several at once.
     explicit Arbiter(Resolve resolve, const Arbiter *fallback = nullptr) : Arbiter(nullptr) {
         llvs_arbiter *raw = nullptr;
         auto *payload = new Resolve(std::move(resolve));

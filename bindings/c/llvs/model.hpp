@@ -30,7 +30,8 @@ struct Version {
     explicit Version(const llvs_version_info &info)
         : id(detail::string(info.id)), timestamp(info.timestamp), value_data_size(info.value_data_size) {
         for (std::uint32_t i = 0; i < info.predecessor_count; i++) predecessors.push_back(detail::string(info.predecessors[i]));
-        for (std::size_t i = 0; i < info.metadata_count; i++) metadata[detail::string(info.metadata[i].key)] = detail::string(info.metadata[i].value);
+        for (std::size_t i = 0; i < info.metadata_count; i++)
+            metadata[detail::string(info.metadata[i].key)] = detail::string(info.metadata[i].value);
         if (info.branch.data) branch = detail::string(info.branch);
     }
 };

@@ -75,8 +75,14 @@ std::optional<Snapshot> snapshot(Call call) {
     run([&](llvs_error **error) { return call(&raw, error); });
     if (!raw) return std::nullopt;
     Handle<llvs_snapshot, llvs_snapshot_free> owned(raw);
-    return Snapshot{string(raw->id), string(raw->format), string(raw->latest_version), raw->created_at, raw->version_count, raw->chunk_count, raw->total_size,
-                    problems(raw->problems, raw->problem_count)};
+    return Snapshot{ string(raw->id),
+                     string(raw->format),
+                     string(raw->latest_version),
+                     raw->created_at,
+                     raw->version_count,
+                     raw->chunk_count,
+                     raw->total_size,
+                     problems(raw->problems, raw->problem_count) };
 }
 
 } // namespace detail

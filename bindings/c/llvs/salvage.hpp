@@ -26,11 +26,12 @@ struct SalvageReport {
 };
 
 /// Writes all that is whole in the damaged store at `path` into a new one at `target`; see llvs_store_salvage.
-inline SalvageReport salvage(
-    std::string_view path, std::string_view target, const llvs_store_options &options = Store::options(), const llvs_store_options &target_options = Store::options(),
-    const llvs_control *control = nullptr) {
+inline SalvageReport salvage(std::string_view path, std::string_view target, const llvs_store_options &options = Store::options(),
+                             const llvs_store_options &target_options = Store::options(), const llvs_control *control = nullptr) {
     llvs_salvage_report *raw = nullptr;
-    detail::run([&](llvs_error **error) { return llvs_store_salvage(detail::bytes(path), &options, detail::bytes(target), &target_options, control, &raw, error); });
+    detail::run([&](llvs_error **error) {
+        return llvs_store_salvage(detail::bytes(path), &options, detail::bytes(target), &target_options, control, &raw, error);
+    });
     detail::Handle<llvs_salvage_report, llvs_salvage_report_free> owned(raw);
     SalvageReport report;
     report.versions = raw->versions;

@@ -141,7 +141,8 @@ public:
         detail::BorrowedOptions options(more);
         llvs_version_id id;
         detail::run([&](llvs_error **error) {
-            return llvs_store_make_version(raw(), detail::bytes(predecessor), borrowed.data(), borrowed.size(), sizeof(llvs_change), options.raw(), &id, nullptr, error);
+            return llvs_store_make_version(raw(), detail::bytes(predecessor), borrowed.data(), borrowed.size(), sizeof(llvs_change),
+                                           options.raw(), &id, nullptr, error);
         });
         return detail::string(id);
     }
@@ -149,7 +150,8 @@ public:
     std::optional<Value> value(std::string_view id, std::string_view at) const {
         llvs_buffer buffer;
         llvs_version_id stored;
-        detail::run([&](llvs_error **error) { return llvs_store_value(raw(), detail::bytes(id), detail::bytes(at), &buffer, &stored, error); });
+        detail::run(
+            [&](llvs_error **error) { return llvs_store_value(raw(), detail::bytes(id), detail::bytes(at), &buffer, &stored, error); });
         if (!buffer.data) return std::nullopt;
         Value value{std::string(id), std::string(reinterpret_cast<const char *>(buffer.data), buffer.size), detail::string(stored)};
         llvs_buffer_dispose(&buffer);
@@ -160,14 +162,18 @@ public:
         llvs_value_reader *reader = nullptr;
         std::uint64_t size = 0;
         llvs_version_id stored;
-        detail::run([&](llvs_error **error) { return llvs_store_open_value(raw(), detail::bytes(id), detail::bytes(at), &reader, &size, &stored, error); });
+        detail::run([&](llvs_error **error) {
+            return llvs_store_open_value(raw(), detail::bytes(id), detail::bytes(at), &reader, &size, &stored, error);
+        });
         return detail::reader(reader, size, stored);
     }
     std::vector<std::optional<Value>> values(const std::vector<std::string> &ids, std::string_view at) const {
         std::vector<llvs_bytes> borrowed;
         for (const std::string &id : ids) borrowed.push_back(detail::bytes(id));
         llvs_value_list *list = nullptr;
-        detail::run([&](llvs_error **error) { return llvs_store_values(raw(), borrowed.data(), borrowed.size(), detail::bytes(at), &list, error); });
+        detail::run([&](llvs_error **error) {
+            return llvs_store_values(raw(), borrowed.data(), borrowed.size(), detail::bytes(at), &list, error);
+        });
         return detail::take(list);
     }
     /// Calls with each value at a version that begins with the prefix, in byte order of the ids, or the reverse of it.
@@ -193,7 +199,9 @@ public:
         return count;
     }
 
-    std::optional<Version> version(std::string_view id) const { return one([&](auto out, auto error) { return llvs_store_version(raw(), detail::bytes(id), out, error); }); }
+    std::optional<Version> version(std::string_view id) const {
+        return one([&](auto out, auto error) { return llvs_store_version(raw(), detail::bytes(id), out, error); });
+    }
     std::optional<Version> most_recent_head() const {
         llvs_heads_options options = LLVS_HEADS_OPTIONS_INIT;
         options.limit = 1;
@@ -206,7 +214,9 @@ public:
         options.branch = detail::bytes(branch);
         return many([&](auto out, auto error) { return llvs_store_heads(raw(), &options, out, error); });
     }
-    std::vector<Version> versions_of(std::string_view id) const { return many([&](auto out, auto error) { return llvs_store_versions_of(raw(), detail::bytes(id), out, error); }); }
+    std::vector<Version> versions_of(std::string_view id) const {
+        return many([&](auto out, auto error) { return llvs_store_versions_of(raw(), detail::bytes(id), out, error); });
+    }
     std::vector<Version> merge_bases(std::string_view a, std::string_view b) const {
         return many([&](auto out, auto error) { return llvs_store_merge_bases(raw(), detail::bytes(a), detail::bytes(b), out, error); });
     }
@@ -216,7 +226,9 @@ public:
     }
     bool is_ancestor(std::string_view ancestor, std::string_view descendant) const {
         llvs_bool answer = 0;
-        detail::run([&](llvs_error **error) { return llvs_store_is_ancestor(raw(), detail::bytes(ancestor), detail::bytes(descendant), &answer, error); });
+        detail::run([&](llvs_error **error) {
+            return llvs_store_is_ancestor(raw(), detail::bytes(ancestor), detail::bytes(descendant), &answer, error);
+        });
         return answer != 0;
     }
     /// Versions in topological order, newest first: all of them, or those that the options ask for.
@@ -240,9 +252,10 @@ public:
     }
     /// Calls back, on a thread of the library, soon after versions came into the store, whoever added them.
     Observer observe(std::function<void()> callback) {
-        return Observer::make(std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
-            return llvs_store_observe(raw(), detail::notify, payload, payload_free, observer, error);
-        });
+        return Observer::make(std::move(callback),
+                              [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+                                  return llvs_store_observe(raw(), detail::notify, payload, payload_free, observer, error);
+                              });
     }
     /// Where the store is: an absolute path; empty for one in memory or in a storage of the host.
     std::string path() const { return detail::string(llvs_store_path(raw())); }
@@ -263,17 +276,22 @@ public:
         });
     }
 
-    Version merge(std::string_view ours, std::string_view theirs, const Arbiter &arbiter = Arbiter::rules(), const MergeOptions &more = {}) {
+    Version merge(std::string_view ours, std::string_view theirs, const Arbiter &arbiter = Arbiter::rules(),
+                  const MergeOptions &more = {}) {
         detail::BorrowedMergeOptions options(more);
         llvs_version_list *list = nullptr;
-        detail::run([&](llvs_error **error) { return llvs_store_merge(raw(), detail::bytes(ours), detail::bytes(theirs), arbiter.raw(), options.raw(), &list, error); });
+        detail::run([&](llvs_error **error) {
+            return llvs_store_merge(raw(), detail::bytes(ours), detail::bytes(theirs), arbiter.raw(), options.raw(), &list, error);
+        });
         return *detail::take_one(list);
     }
     /// Nothing when nothing changed.
     std::optional<Version> merge_heads(std::string_view into, const Arbiter &arbiter = Arbiter::rules(), const MergeOptions &more = {}) {
         detail::BorrowedMergeOptions options(more);
         llvs_version_list *list = nullptr;
-        detail::run([&](llvs_error **error) { return llvs_store_merge_heads(raw(), detail::bytes(into), arbiter.raw(), options.raw(), &list, error); });
+        detail::run([&](llvs_error **error) {
+            return llvs_store_merge_heads(raw(), detail::bytes(into), arbiter.raw(), options.raw(), &list, error);
+        });
         return detail::take_one(list);
     }
     /// Undoes what a version changed, on top of another, and tells what was undone and what was not.

@@ -53,7 +53,8 @@ final class BlobDirectory: @unchecked Sendable {
         let identity: FileIdentity
         var dataOffset: UInt64 { UInt64(BlobDirectory.headerSize + 4 * table.count) }
         init(id: RandomName, path: String, file: OpenFile, identity: FileIdentity, size: UInt64, digest: [UInt8]?, table: [UInt32]) {
-            self.id = id; self.path = path; self.file = file; self.identity = identity; self.size = size; self.digest = digest; self.table = table
+            self.id = id; self.path = path; self.file = file; self.identity = identity; self.size = size; self.digest = digest;
+            self.table = table
         }
     }
 
@@ -80,7 +81,11 @@ final class BlobDirectory: @unchecked Sendable {
         let place = place(of: name)
         try? place.rmdir()
         if let status = try? place.status(), status.isDirectory {
-            throw StoreError(.notADirectory, "Writing a value anew is not possible: the folder \(place), which is not empty, is in the place of its file. Move it away and retrieve again.", path: place.path)
+            throw StoreError(
+                .notADirectory,
+                "Writing a value anew is not possible: the folder \(place), which is not empty, is in the place of its file. "
+                    + "Move it away and retrieve again.",
+                path: place.path)
         }
         var written: UInt64 = 0
         let writer = try FileBlobWriter(self, size: data.count, replacing: id) { written = $0 }
@@ -138,7 +143,9 @@ final class BlobDirectory: @unchecked Sendable {
         let yesterday = System.now &- 86_400 * 1_000_000_000
         for name in (try? folder.names()) ?? [] where name.hasSuffix(".new") && RandomName(hex: name.dropLast(4)) != nil {
             let old = folder.place(name)
-            guard let file = try? OpenFile(old, O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile, status.modified < yesterday else { continue }
+            guard let file = try? OpenFile(old, O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile,
+                status.modified < yesterday
+            else { continue }
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch { if error.code == EWOULDBLOCK { continue } }
             withExtendedLifetime(file) { try? system.unlink(old) }
         }
@@ -157,7 +164,8 @@ final class BlobDirectory: @unchecked Sendable {
         return try posix("Making the blob", path + "/" + name) { () throws(Errno) in try new() }
     }
 
-    /// Gives a file that is whole its name, in the directory that is there by now: somebody may have put another in place while it was written.
+    /// Gives a file that is whole its name, in the directory that is there by now: somebody may have put another in place while it was
+    /// written.
     func publish(_ file: Place, as name: RandomName) throws -> Place {
         if folder.isElsewhere { folder.renew() }
         let final = place(of: name)
@@ -246,7 +254,9 @@ final class BlobDirectory: @unchecked Sendable {
 
     func read(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         let blob = try blob(RandomName(id))
-        do { try read(blob, at: offset, into: buffer) } catch let error as StoreError where error.code == .damaged && (try? place(of: blob.id).status()).map(FileIdentity.init) != blob.identity {
+        do { try read(blob, at: offset, into: buffer) } catch let error as StoreError
+            where error.code == .damaged && (try? place(of: blob.id).status()).map(FileIdentity.init) != blob.identity
+        {
             // Somebody has put a good file in its place.
             forget(blob)
             try read(self.blob(RandomName(id)), at: offset, into: buffer)
@@ -255,7 +265,10 @@ final class BlobDirectory: @unchecked Sendable {
 
     private func read(_ blob: OpenBlob, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         guard offset <= blob.size, UInt64(buffer.count) <= blob.size - offset else {
-            throw StoreError(.damaged, "Reading \(buffer.count) bytes at \(offset) of the blob \(blob.path) failed: it has \(blob.size). Verify the store.", path: blob.path)
+            throw StoreError(
+                .damaged,
+                "Reading \(buffer.count) bytes at \(offset) of the blob \(blob.path) failed: it has \(blob.size). Verify the store.",
+                path: blob.path)
         }
         let blockSize = UInt64(BlobDirectory.blockSize)
         var done = 0
@@ -313,7 +326,10 @@ final class BlobDirectory: @unchecked Sendable {
                     let count = Int(min(blob.size - at, UInt64(bytes.count)))
                     if at > 0 { try progress(done) }
                     do {
-                        try bytes.withUnsafeMutableBytes { try read(BlobID(high: id.high, low: id.low), at: at, into: UnsafeMutableRawBufferPointer(rebasing: $0[0..<count])) }
+                        try bytes.withUnsafeMutableBytes {
+                            try read(
+                                BlobID(high: id.high, low: id.low), at: at, into: UnsafeMutableRawBufferPointer(rebasing: $0[0..<count]))
+                        }
                     } catch let error as StoreError where error.code.isOfOne {
                         try damage(StorageDamage(file: blob.path, offset: blob.dataOffset + at, message: error.message, lost: .value))
                     }
@@ -336,14 +352,22 @@ final class BlobDirectory: @unchecked Sendable {
         }
         if got < target.count {
             forget(blob)
-            throw StoreError(.damaged, "Reading the blob \(blob.path) failed: it has become shorter than it was. Put back the whole file, or exchange with a store that has the value.", path: blob.path)
+            throw StoreError(
+                .damaged,
+                "Reading the blob \(blob.path) failed: it has become shorter than it was. "
+                    + "Put back the whole file, or exchange with a store that has the value.",
+                path: blob.path)
         }
     }
 
     private func check(_ blob: OpenBlob, _ block: Int, _ bytes: UnsafeRawBufferPointer) throws {
         guard block < blob.table.count, Bytes.crc32c(bytes) == blob.table[block] else {
             forget(blob)
-            throw StoreError(.damaged, "A value is damaged: block \(block) of the blob \(blob.path) does not match its checksum. Put back a good copy of the file, or exchange with a store that has the value.", path: blob.path)
+            throw StoreError(
+                .damaged,
+                "A value is damaged: block \(block) of the blob \(blob.path) does not match its checksum. "
+                    + "Put back a good copy of the file, or exchange with a store that has the value.",
+                path: blob.path)
         }
     }
 
@@ -361,30 +385,47 @@ final class BlobDirectory: @unchecked Sendable {
         if let known { return known }
         let place = place(of: id), filePath = place.path
         let file = try posix("Opening the blob", filePath) { () throws(Errno) in try OpenFile(place, O_RDONLY) }
-        let damaged = StoreError(.damaged, "A value is damaged: the header or the table of the blob \(filePath) does not match its checksum. Put back a good copy of the file, or exchange with a store that has the value.", path: filePath)
-        let incomplete = StoreError(.notFound, "The blob \(filePath) is not wholly here. If a syncing program is bringing it, wait; else put back a good copy of the file, or exchange with a store that has the value.", path: filePath)
+        let damaged = StoreError(
+            .damaged,
+            "A value is damaged: the header or the table of the blob \(filePath) does not match its checksum. "
+                + "Put back a good copy of the file, or exchange with a store that has the value.",
+            path: filePath)
+        let incomplete = StoreError(
+            .notFound,
+            "The blob \(filePath) is not wholly here. If a syncing program is bringing it, wait; "
+                + "else put back a good copy of the file, or exchange with a store that has the value.",
+            path: filePath)
         let status = try posix("Looking at the blob", filePath) { () throws(Errno) in try System.status(file.descriptor) }
         let fileSize = status.size
         guard status.isRegularFile else {
-            throw StoreError(.damaged, "The blob \(filePath) is not a file. Remove it and put back a copy of the file, or retrieve the version from a store that has it.", path: filePath)
+            throw StoreError(
+                .damaged,
+                "The blob \(filePath) is not a file. Remove it and put back a copy of the file, or retrieve the version from a store that "
+                    + "has it.",
+                path: filePath)
         }
         guard fileSize >= UInt64(BlobDirectory.headerSize) else { throw incomplete }
         let header = try bytes(of: file, filePath, at: 0, BlobDirectory.headerSize)
         let (size, tableChecksum, digest): (UInt64, UInt32, [UInt8]) = try header.withUnsafeBytes { b in
             guard FrameFormat.load(b, 60, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60])),
                   FrameFormat.load(b, 0, UInt64.self) == BlobDirectory.magic, FrameFormat.load(b, 8, UInt32.self) == 1,
-                  FrameFormat.load(b, 12, UInt32.self) == UInt32(BlobDirectory.blockSize), RandomName(loading: b, at: 16) == id else { throw damaged }
+                FrameFormat.load(b, 12, UInt32.self) == UInt32(BlobDirectory.blockSize), RandomName(loading: b, at: 16) == id
+            else { throw damaged }
             return (FrameFormat.load(b, 32, UInt64.self), FrameFormat.load(b, 40, UInt32.self), Array(b[44..<60]))
         }
         let blocks = size / UInt64(BlobDirectory.blockSize) + (size % UInt64(BlobDirectory.blockSize) == 0 ? 0 : 1)
         // Before memory is taken for the table: the file must be as long as its header says.
         // Nobody writes a larger one; a sparse file of any size costs nothing to make.
         guard size <= UInt64(Limits.valueSize) else { throw damaged }
-        guard size <= fileSize, blocks * 4 <= fileSize - size, fileSize - size - blocks * 4 >= UInt64(BlobDirectory.headerSize), let count = Int(exactly: blocks) else { throw incomplete }
+        guard size <= fileSize, blocks * 4 <= fileSize - size, fileSize - size - blocks * 4 >= UInt64(BlobDirectory.headerSize),
+            let count = Int(exactly: blocks)
+        else { throw incomplete }
         let table = try bytes(of: file, filePath, at: UInt64(BlobDirectory.headerSize), count * 4)
         let blob: OpenBlob = try table.withUnsafeBytes { b in
             guard Bytes.crc32c(b) == tableChecksum else { throw damaged }
-            return OpenBlob(id: id, path: filePath, file: file, identity: FileIdentity(status), size: size, digest: digest.contains { $0 != 0 } ? digest : nil, table: (0..<count).map { FrameFormat.load(b, $0 * 4, UInt32.self) })
+            return OpenBlob(
+                id: id, path: filePath, file: file, identity: FileIdentity(status), size: size,
+                digest: digest.contains { $0 != 0 } ? digest : nil, table: (0..<count).map { FrameFormat.load(b, $0 * 4, UInt32.self) })
         }
         lock.withLock {
             if open.count >= BlobDirectory.openLimit { open.removeFirst() }
@@ -398,7 +439,13 @@ final class BlobDirectory: @unchecked Sendable {
         let got = try posix("Reading the blob", filePath) { () throws(Errno) in
             try bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: offset) }
         }
-        guard got == count else { throw StoreError(.notFound, "The blob \(filePath) is not wholly here. If a syncing program is bringing it, wait; else put back a good copy of the file, or retrieve from a store that has the value.", path: filePath) }
+        guard got == count else {
+            throw StoreError(
+                .notFound,
+                "The blob \(filePath) is not wholly here. If a syncing program is bringing it, wait; "
+                    + "else put back a good copy of the file, or retrieve from a store that has the value.",
+                path: filePath)
+        }
         return bytes
     }
 }

@@ -96,7 +96,8 @@ extension CacheDirectory {
                 try envelope.borrowed { (b) throws(Errno) in try directory.system.write(file.descriptor, b, at: 0) }
             }
             guard let bytes = directory.pieces(file, name) else {
-                let message = "A cache in \(directory.path) is not what was written to it, or there is no memory to read it. Check the disk."
+                let message =
+                    "A cache in \(directory.path) is not what was written to it, or there is no memory to read it. Check the disk."
                 throw StoreError(.io, message, path: directory.path)
             }
             try posix("Writing a cache", directory.path) { () throws(Errno) in try aside.rename(to: directory.file(name)) }

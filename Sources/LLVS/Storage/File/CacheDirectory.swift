@@ -32,7 +32,11 @@ final class CacheDirectory: @unchecked Sendable {
     init(path: String?, writable: Bool, store: StoreDirectory, system: FileSystem) throws {
         if let path {
             guard !path.isEmpty, !path.utf8.contains(0) else {
-                throw StoreError(.invalidArgument, "The path of the cache directory is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a directory.", path: path)
+                throw StoreError(
+                    .invalidArgument,
+                    "The path of the cache directory is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). "
+                        + "Give the path of a directory.",
+                    path: path)
             }
         }
         isInner = path == nil
@@ -78,7 +82,8 @@ final class CacheDirectory: @unchecked Sendable {
         guard b.count == envelopeSize, size >= envelopeSize,
               FrameFormat.load(b, 28, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<28])),
               FrameFormat.load(b, 0, UInt64.self) == magic, FrameFormat.load(b, 8, UInt32.self) == 1,
-              FrameFormat.load(b, 12, UInt32.self) == checksum(name), FrameFormat.load(b, 16, UInt64.self) == UInt64(size - envelopeSize) else { return nil }
+            FrameFormat.load(b, 12, UInt32.self) == checksum(name), FrameFormat.load(b, 16, UInt64.self) == UInt64(size - envelopeSize)
+        else { return nil }
         return FrameFormat.load(b, 24, UInt32.self)
     }
 

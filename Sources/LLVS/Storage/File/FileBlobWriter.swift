@@ -22,7 +22,8 @@ final class FileBlobWriter: BlobWriter {
     /// - Parameters:
     ///   - replaced: the blob in whose place it is to be, under its name; nil for a new one.
     ///   - finished: called with the bytes written, once the blob is there.
-    init(_ directory: BlobDirectory, size: Int?, replacing replaced: BlobID? = nil, finished: @escaping (UInt64) -> Void = { _ in }) throws {
+    init(_ directory: BlobDirectory, size: Int?, replacing replaced: BlobID? = nil, finished: @escaping (UInt64) -> Void = { _ in }) throws
+    {
         self.directory = directory; self.size = size; self.finished = finished
         let new = try posix("Naming a new blob in", directory.path) { () throws(Errno) in try RandomName.random() }
         name = replaced.map(RandomName.init) ?? new
@@ -98,9 +99,15 @@ final class FileBlobWriter: BlobWriter {
         var buffer = [UInt8](repeating: 0, count: 256 << 10), at = 0
         while at < position {
             let got = try posix("Reading what was written to", path) { () throws(Errno) in
-                try buffer.filled { (b) throws(Errno) in try System.pread(file.descriptor, UnsafeMutableRawBufferPointer(rebasing: b[..<min(b.count, position - at)]), at: UInt64(at)) }
+                try buffer.filled { (b) throws(Errno) in
+                    try System.pread(
+                        file.descriptor, UnsafeMutableRawBufferPointer(rebasing: b[..<min(b.count, position - at)]), at: UInt64(at))
+                }
             }
-            guard got > 0 else { throw StoreError(.io, "What was written to \(path) cannot be read back. The medium fails: copy the store to another.", path: path) }
+            guard got > 0 else {
+                throw StoreError(
+                    .io, "What was written to \(path) cannot be read back. The medium fails: copy the store to another.", path: path)
+            }
             try buffer.withUnsafeBytes { try blob.append(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
             at += got
         }

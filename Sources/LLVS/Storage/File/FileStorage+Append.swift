@@ -19,7 +19,8 @@ extension FileStorage {
         let start = writer.end
         do {
             try expectDescriptor()
-            let places = try writer.append(records, frameSize: frameSize, segment: segment.index, isSynced: durable >= start, scratch: scratch)
+            let places = try writer.append(
+                records, frameSize: frameSize, segment: segment.index, isSynced: durable >= start, scratch: scratch)
             state.lock()
             segment.position = writer.end
             segment.lastFrame = writer.lastFrame
@@ -95,7 +96,11 @@ extension FileStorage {
             state.withLock { segment.complete = true }
             retire()
         } catch {
-            Log.write(.warning, "Sealing the segment \(full.path) failed: \(error). It is left unsealed, and what is not known to be on the disk is written anew.")
+            Log.write(
+                .warning,
+                "Sealing the segment \(full.path) failed: \(error). It is left unsealed, and what is not known to be on the disk is "
+                    + "written anew."
+            )
             lose(full, segment)
         }
     }
@@ -103,7 +108,9 @@ extension FileStorage {
     /// A write failed: nothing more goes into this segment. What it holds is still to be synced. Under `appending`.
     func abandon(_ writer: SegmentWriter, _ segment: Segment) {
         state.withLock {
-            if segment.durable < segment.position { durability.retired.append(DurabilityState.Own(file: writer.file, id: writer.id, path: writer.path, segment: segment)) }
+            if segment.durable < segment.position {
+                durability.retired.append(DurabilityState.Own(file: writer.file, id: writer.id, path: writer.path, segment: segment))
+            }
         }
         retire()
     }
@@ -113,7 +120,8 @@ extension FileStorage {
         guard let segment = state.withLock({ self.writer === writer ? durability.ownSegment : nil }) else { return }
         Log.write(
             .error,
-            "The segment \(writer.path) was cut short while it was being written. Versions that were in it are lost here: verify the store, "
+            "The segment \(writer.path) was cut short while it was being written. Versions that were in it are lost here: "
+                + "verify the store, "
                 + "and retrieve them from whoever has them.")
         abandon(writer, segment)
     }
@@ -122,7 +130,9 @@ extension FileStorage {
     /// is to be written anew. (The system may have dropped the bytes; syncing again would say it is fine.) Under `appending`.
     func lose(_ writer: SegmentWriter, _ segment: Segment) {
         state.withLock {
-            if segment.durable < segment.position { durability.lost.append(DurabilityState.Own(file: writer.file, id: writer.id, path: writer.path, segment: segment)) }
+            if segment.durable < segment.position {
+                durability.lost.append(DurabilityState.Own(file: writer.file, id: writer.id, path: writer.path, segment: segment))
+            }
         }
         retire()
     }

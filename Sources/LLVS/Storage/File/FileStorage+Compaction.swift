@@ -23,7 +23,13 @@ extension FileStorage {
         if trigger != .request, options.compaction == .onRequest { return report }
         // Its progress callback belongs to the host, which may compact or close the store there.
         guard compacting.lock() else {
-            guard trigger != .request else { throw StoreError(.busy, "Compacting \(description) was asked for from within the progress callback of a compaction of it. Do it after that has returned.") }
+            guard trigger != .request else {
+                throw StoreError(
+                    .busy,
+                    "Compacting \(description) was asked for from within the progress callback of a compaction of it. "
+                        + "Do it after that has returned."
+                )
+            }
             return report
         }
         defer { compacting.unlock() }
@@ -72,7 +78,12 @@ extension FileStorage {
     /// Whether segments are there that were folded, long enough ago. Looks at the last folding only: while others follow,
     /// those look, too; and to look costs by all that was ever folded.
     private func mayDelete() -> Bool {
-        let (any, folded) = state.withLock { (!passedOver.isEmpty || segments.contains { $0.replaced && !$0.gone }, segments.filter { $0.name.hasPrefix(Origin.namePrefix) }.map(\.name)) }
+        let (any, folded) = state.withLock {
+            (
+                !passedOver.isEmpty || segments.contains { $0.replaced && !$0.gone },
+                segments.filter { $0.name.hasPrefix(Origin.namePrefix) }.map(\.name)
+            )
+        }
         guard any else { return false }
         let looks = folded.compactMap { name in try? directory.segment(name).status() }
         return !looks.isEmpty && looks.allSatisfy(isOldEnough)
@@ -121,7 +132,9 @@ extension FileStorage {
 
         var glances: [(name: String, glance: SegmentFold.Glance)] = []
         for name in names {
-            guard let id = RandomName(hex: name.dropLast(4)), here.contains(id), !covered.contains(id), state.withLock({ segmentsByName[name].map { isFoldable(segments[$0]) } ?? true }) else { continue }
+            guard let id = RandomName(hex: name.dropLast(4)), here.contains(id), !covered.contains(id),
+                state.withLock({ segmentsByName[name].map { isFoldable(segments[$0]) } ?? true })
+            else { continue }
             try fold.check()
             if let glance = SegmentFold.glance(directory.segment(name)), glance.size < foldLimit { glances.append((name, glance)) }
         }
@@ -139,7 +152,9 @@ extension FileStorage {
     }
 
     /// Which are folded together.
-    private func groups(_ glances: [(name: String, glance: SegmentFold.Glance)], _ trigger: CompactionTrigger) -> [[(name: String, glance: SegmentFold.Glance)]] {
+    private func groups(_ glances: [(name: String, glance: SegmentFold.Glance)], _ trigger: CompactionTrigger) -> [[(
+        name: String, glance: SegmentFold.Glance
+    )]] {
         typealias Group = [(name: String, glance: SegmentFold.Glance)]
         var groups: [Group] = []
         var group: Group = []
@@ -150,7 +165,9 @@ extension FileStorage {
             guard glances.count > threshold(trigger) else { return [] }
             sorted = glances.sorted { $0.glance.size != $1.glance.size ? $0.glance.size < $1.glance.size : $0.glance.id < $1.glance.id }
         } else {
-            sorted = glances.sorted { $0.glance.created != $1.glance.created ? $0.glance.created < $1.glance.created : $0.glance.id < $1.glance.id }
+            sorted = glances.sorted {
+                $0.glance.created != $1.glance.created ? $0.glance.created < $1.glance.created : $0.glance.id < $1.glance.id
+            }
         }
         for next in sorted {
             let size = next.glance.size
@@ -184,7 +201,8 @@ extension FileStorage {
             try applyForwards(of: head, in: segment, here: [])
             // Where all that it holds was reported from where it was, no scan need look at it.
             let isKnown = inputs.allSatisfy { input in
-                segmentsByName[input.id.hex + ".seg"].map { !segments[$0].damaged && segments[$0].position >= input.from + input.size } ?? false
+                segmentsByName[input.id.hex + ".seg"].map { !segments[$0].damaged && segments[$0].position >= input.from + input.size }
+                    ?? false
             }
             guard isKnown else { return }
             segment.id = head.id
@@ -196,7 +214,10 @@ extension FileStorage {
 
     // MARK: What was folded
 
-    private func delete(_ old: [Origin], foldedInto name: String, _ head: FoldedSegment, _ fold: SegmentFold, _ here: inout Set<RandomName>, _ report: inout CompactionReport) throws {
+    private func delete(
+        _ old: [Origin], foldedInto name: String, _ head: FoldedSegment, _ fold: SegmentFold, _ here: inout Set<RandomName>,
+        _ report: inout CompactionReport
+    ) throws {
         let place = directory.segment(name), path = place.path
         guard let folded = try? OpenFile(place, O_RDONLY) else { return }
         // It may have come from another machine, or from a backup.
@@ -206,7 +227,9 @@ extension FileStorage {
         for origin in old {
             try fold.check()
             let oldName = origin.id.hex + ".seg", oldPlace = directory.segment(oldName), oldPath = oldPlace.path
-            guard let file = try? OpenFile(oldPlace, O_RDONLY), let status = try? System.status(file.descriptor), status.size == origin.length else { continue }
+            guard let file = try? OpenFile(oldPlace, O_RDONLY), let status = try? System.status(file.descriptor),
+                status.size == origin.length
+            else { continue }
             // The lock of one that was never sealed says whether its writer lives.
             if !origin.sealed, (try? System.lockExclusively(file.descriptor)) == nil { continue }
             // Damaged meanwhile, or not of the same bytes: it stays, whatever it holds.
@@ -239,7 +262,11 @@ extension FileStorage {
             inputs.append(input)
         }
         guard inputs.count == head.direct.count, SegmentFold.id(of: inputs) == head.id else {
-            Log.write(.warning, "The segment \(directory.segments)/\(name) is damaged. Those that were folded into it and are still there are kept. Verify the store.")
+            Log.write(
+                .warning,
+                "The segment \(directory.segments)/\(name) is damaged. Those that were folded into it and are still there are kept. "
+                    + "Verify the store."
+            )
             return
         }
         Log.write(.warning, "The segment \(directory.segments)/\(name) is damaged. It is made again of those that were folded into it.")

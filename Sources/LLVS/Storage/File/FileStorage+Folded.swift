@@ -68,7 +68,8 @@ extension FileStorage {
             guard segmentsByName[name] != nil || here.contains(name) else { continue }
             let old = try segmentLocked(named: name)
             guard old !== durability.ownSegment, !old.forwards.contains(where: { $0.to == Int(segment.index) }) else { continue }
-            old.forwards.append(Forward(to: Int(segment.index), from: origin.from, size: origin.size, at: head.data + origin.at, length: origin.length))
+            old.forwards.append(
+                Forward(to: Int(segment.index), from: origin.from, size: origin.size, at: head.data + origin.at, length: origin.length))
         }
     }
 
@@ -91,7 +92,9 @@ extension FileStorage {
         for origin in head.origins {
             guard let index = segmentsByName[origin.id.hex + ".seg"] else { continue }
             let old = segments[index]
-            guard old !== segment, old !== durability.ownSegment, old.forwards.contains(where: { $0.to == Int(segment.index) }), old.position <= origin.length else { continue }
+            guard old !== segment, old !== durability.ownSegment, old.forwards.contains(where: { $0.to == Int(segment.index) }),
+                old.position <= origin.length
+            else { continue }
             old.id = origin.id
             if origin.sealed {
                 old.position = origin.length
@@ -109,8 +112,11 @@ extension FileStorage {
     func forwards(of place: RecordPlace) -> [RecordPlace] {
         guard Int(place.segment) < segments.count else { return [] }
         return segments[Int(place.segment)].forwards.compactMap { forward in
-            guard place.offset >= forward.from, place.offset - forward.from <= forward.size, place.length <= forward.size - (place.offset - forward.from) else { return nil }
-            return RecordPlace(segment: UInt32(truncatingIfNeeded: forward.to), offset: forward.at + (place.offset - forward.from), length: place.length)
+            guard place.offset >= forward.from, place.offset - forward.from <= forward.size,
+                place.length <= forward.size - (place.offset - forward.from)
+            else { return nil }
+            return RecordPlace(
+                segment: UInt32(truncatingIfNeeded: forward.to), offset: forward.at + (place.offset - forward.from), length: place.length)
         }
     }
 

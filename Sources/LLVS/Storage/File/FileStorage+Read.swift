@@ -12,9 +12,17 @@ extension FileStorage {
         (file, found) = try locate(place)
         if try fill(buffer, file, found.offset + offset, found) { return }
         // A syncing program may have brought back a shorter copy of one that was folded and deleted.
-        if let (whole, elsewhere) = try? locate(place, without: found.segment), try fill(buffer, whole, elsewhere.offset + offset, elsewhere) { return }
+        if let (whole, elsewhere) = try? locate(place, without: found.segment),
+            try fill(buffer, whole, elsewhere.offset + offset, elsewhere)
+        {
+            return
+        }
         let path = path(of: found), position = found.offset + offset
-        throw StoreError(.damaged, "Reading \(buffer.count) bytes at \(position) of the segment \(path) failed: it has become shorter than it was. Put back the longer copy, or exchange with a store that has the versions.", path: path)
+        throw StoreError(
+            .damaged,
+            "Reading \(buffer.count) bytes at \(position) of the segment \(path) failed: it has become shorter than it was. "
+                + "Put back the longer copy, or exchange with a store that has the versions.",
+            path: path)
     }
 
     public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
@@ -30,7 +38,8 @@ extension FileStorage {
     @inline(__always)
     private func readOpen(_ segment: UInt32, _ buffer: UnsafeMutableRawBufferPointer, at position: UInt64) throws -> Int? {
         do throws(Errno) { return try descriptors.read(segment, buffer, at: position) } catch {
-            throw StoreError.posix(error, doing: "Reading the segment", path: path(of: RecordPlace(segment: segment, offset: position, length: 0)))
+            throw StoreError.posix(
+                error, doing: "Reading the segment", path: path(of: RecordPlace(segment: segment, offset: position, length: 0)))
         }
     }
 
@@ -49,7 +58,9 @@ extension FileStorage {
             }
         }
         let path = path(of: place)
-        throw StoreError(.damaged, "Reading the segment \(path) failed: the file is gone. Put it back, or exchange with a store that has the versions.", path: path)
+        throw StoreError(
+            .damaged, "Reading the segment \(path) failed: the file is gone. Put it back, or exchange with a store that has the versions.",
+            path: path)
     }
 
     private func fill(_ buffer: UnsafeMutableRawBufferPointer, _ file: OpenFile, _ position: UInt64, _ place: RecordPlace) throws -> Bool {
@@ -61,7 +72,9 @@ extension FileStorage {
     public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (path(of: place), place.offset) }
 
     private func path(of place: RecordPlace) -> String {
-        state.withLock { Int(place.segment) < segments.count ? directory.segments + "/" + segments[Int(place.segment)].name : directory.segments }
+        state.withLock {
+            Int(place.segment) < segments.count ? directory.segments + "/" + segments[Int(place.segment)].name : directory.segments
+        }
     }
 
     /// The segment's file, open; nil when it is gone.
@@ -94,7 +107,11 @@ extension FileStorage {
             }
         }
         if let found, let id, found.id != id {
-            throw StoreError(.damaged, "Reading the segment \(path) failed: another segment was put in its place. Put it back, or exchange with a store that has the versions.", path: path)
+            throw StoreError(
+                .damaged,
+                "Reading the segment \(path) failed: another segment was put in its place. "
+                    + "Put it back, or exchange with a store that has the versions.",
+                path: path)
         }
         return try state.withLock {
             try checkOpen()

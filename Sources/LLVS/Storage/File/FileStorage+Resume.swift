@@ -6,7 +6,8 @@
 ///
 /// Bytes once written are never overwritten, and a segment's name is random: a file of that name that has the last frame before
 /// the position (where it begins is what `last frame` says, 0 when there is none), or the seal, holds what it held. How long
-/// it is does not tell that: an older copy may be as long, with room at its end. One that is passed over was folded into another, and `currentPlace` leads no row of the
+/// it is does not tell that: an older copy may be as long, with room at its end. One that is passed over was folded into another, and
+/// `currentPlace` leads no row of the
 /// history to it: it may be gone, then it has no name. One that is gone otherwise was perhaps folded since.
 extension FileStorage {
     public func scanMark() -> [UInt8]? {
@@ -20,7 +21,8 @@ extension FileStorage {
                 let isGone = segment.replaced && !names.contains(segment.name)
                 // One that was never sealed is looked at again while it is there.
                 let isPassedOver = segment.replaced && (isGone || segment.complete)
-                guard !isPassedOver || segment.forwards.contains(where: { segments[$0.to].complete && $0.length >= segment.position }) else { return nil }
+                guard !isPassedOver || segment.forwards.contains(where: { segments[$0.to].complete && $0.length >= segment.position })
+                else { return nil }
                 let name = isGone ? [] : Array(segment.name.utf8)
                 mark.varint(UInt64(name.count))
                 mark.raw(name)
@@ -68,7 +70,9 @@ extension FileStorage {
         if !missing.isEmpty {
             for name in names where name.hasPrefix(Origin.namePrefix) { if let head = readHead(name) { heads.append((name, head)) } }
             var found = missing
-            for origin in heads.flatMap(\.head.origins) { if let end = found[origin.id.hex + ".seg"], end <= origin.length { found[origin.id.hex + ".seg"] = nil } }
+            for origin in heads.flatMap(\.head.origins) {
+                if let end = found[origin.id.hex + ".seg"], end <= origin.length { found[origin.id.hex + ".seg"] = nil }
+            }
             guard found.isEmpty else { return nil }
         }
         return state.withLock {
@@ -96,7 +100,9 @@ extension FileStorage {
                 numbers.append(segment.index)
             }
             for (name, head) in heads {
-                guard let segment = try? segmentLocked(named: name), (try? applyForwards(of: head, in: segment, here: here)) != nil else { return nil }
+                guard let segment = try? segmentLocked(named: name), (try? applyForwards(of: head, in: segment, here: here)) != nil else {
+                    return nil
+                }
             }
             return numbers
         }

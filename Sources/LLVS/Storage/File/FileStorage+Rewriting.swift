@@ -8,12 +8,19 @@ extension FileStorage {
     func rewriteLost() throws {
         while let own = state.withLock({ durability.lost.first }) {
             let (from, end) = state.withLock { (max(own.segment.durable, UInt64(FrameFormat.segmentHeaderSize)), own.segment.position) }
-            let unreadable = StoreError(.io, "Versions appended to \(own.path) cannot be read back to be written anew. The medium fails: copy the store to another.", path: own.path)
+            let unreadable = StoreError(
+                .io,
+                "Versions appended to \(own.path) cannot be read back to be written anew. The medium fails: copy the store to another.",
+                path: own.path)
             // What was damaged before the sync failed is not what that lost: it stays where it is. So is what does not match in
             // a segment that was sealed, since whoever seals one has synced it.
-            let (isSealed, known) = state.withLock { (own.segment.complete, Set(damageList.compactMap { $0.file == own.path ? $0.offset : nil })) }
+            let (isSealed, known) = state.withLock {
+                (own.segment.complete, Set(damageList.compactMap { $0.file == own.path ? $0.offset : nil }))
+            }
             var frames: [Range<UInt64>] = [], damaged: [UInt64] = []
-            var check = SegmentScanner(file: own.file, path: own.path, id: own.id, from: from, size: end, sealed: isSealed, thorough: true, inspector: options.inspector, buffer: ScanBuffer())
+            var check = SegmentScanner(
+                file: own.file, path: own.path, id: own.id, from: from, size: end, sealed: isSealed, thorough: true,
+                inspector: options.inspector, buffer: ScanBuffer())
             check.passed = { frames.append($0) }
             try check.run(found: { _, _, _, _ in }, damage: { damage in
                 guard isSealed || known.contains(damage.offset) else { throw unreadable }
@@ -55,7 +62,8 @@ extension FileStorage {
     private func frameHeader(_ own: DurabilityState.Own, _ at: UInt64) throws(Errno) -> FrameFormat.FrameHeader? {
         var bytes = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)
         return try bytes.filled { (b) throws(Errno) in
-            try System.pread(own.file.descriptor, b, at: at) == b.count ? FrameFormat.frameHeader(UnsafeRawBufferPointer(b), id: own.id, offset: at) : nil
+            try System.pread(own.file.descriptor, b, at: at) == b.count
+                ? FrameFormat.frameHeader(UnsafeRawBufferPointer(b), id: own.id, offset: at) : nil
         }
     }
 
@@ -68,7 +76,8 @@ extension FileStorage {
             guard let file = try? OpenFile(place, O_RDONLY) else { continue }
             state.withLock {
                 let segment = segments[index]
-                guard let id = segment.id, segment.durable < segment.position, !durability.lost.contains(where: { $0.segment === segment }) else { return }
+                guard let id = segment.id, segment.durable < segment.position, !durability.lost.contains(where: { $0.segment === segment })
+                else { return }
                 durability.lost.append(DurabilityState.Own(file: file, id: id, path: path, segment: segment))
             }
         }
@@ -84,7 +93,9 @@ extension BlobDirectory {
         guard isDoubtful else { return }
         let since = System.now &- BlobDirectory.doubtfulAge
         for name in (try? folder.names()) ?? [] where name.hasSuffix(".blob") {
-            guard RandomName(hex: name.dropLast(5)) != nil, let status = try? folder.place(name).status(), status.isRegularFile, status.modified >= since else { continue }
+            guard RandomName(hex: name.dropLast(5)) != nil, let status = try? folder.place(name).status(), status.isRegularFile,
+                status.modified >= since
+            else { continue }
             try rewrite(folder.place(name), size: status.size)
         }
         try store.syncDirectory(folder, system)
@@ -103,7 +114,9 @@ extension BlobDirectory {
                 while at < size {
                     let count = try buffer.filled { (b) throws(Errno) in try System.pread(source.descriptor, b, at: at) }
                     if count == 0 { break }
-                    try buffer.borrowed { (b) throws(Errno) in try system.write(copy.descriptor, UnsafeRawBufferPointer(rebasing: b[0..<count]), at: at) }
+                    try buffer.borrowed { (b) throws(Errno) in
+                        try system.write(copy.descriptor, UnsafeRawBufferPointer(rebasing: b[0..<count]), at: at)
+                    }
                     at += UInt64(count)
                 }
                 try system.fdatasync(copy.descriptor)

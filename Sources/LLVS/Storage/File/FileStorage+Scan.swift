@@ -62,7 +62,11 @@ extension FileStorage {
     func segmentLocked(named name: String) throws -> Segment {
         if let index = segmentsByName[name] { return segments[index] }
         guard let index = UInt32(exactly: segments.count) else {
-            throw StoreError(.tooLarge, "\(description) has too many segments. Compact it with an earlier version of what is in its directory, or salvage it into a new store.", path: directory.segments)
+            throw StoreError(
+                .tooLarge,
+                "\(description) has too many segments. Compact it with an earlier version of what is in its directory, or salvage it into "
+                    + "a new store.",
+                path: directory.segments)
         }
         let segment = Segment(index: index, name: name)
         segmentsByName[name] = segments.count
@@ -165,7 +169,8 @@ extension FileStorage {
     }
 
     /// The segment's id, where to go on, and what is wrong with its header. Nil: there is nothing to read (yet).
-    private func begin(_ segment: Segment, _ file: OpenFile, _ path: String, _ size: UInt64) throws -> (RandomName, UInt64, StorageDamage?)? {
+    private func begin(_ segment: Segment, _ file: OpenFile, _ path: String, _ size: UInt64) throws -> (RandomName, UInt64, StorageDamage?)?
+    {
         let (known, position) = state.withLock { (segment.id, segment.position) }
         if let known, position > 0 {
             // Shrunken: an older copy was put in its place. It comes back, or reading says what is missing.
@@ -201,7 +206,9 @@ extension FileStorage {
 enum SegmentFile {
     /// The segment's id, where its frames begin, and what is wrong with its header (kept only where frames are
     /// found). Nil: nothing to read, yet or at all; then `damage` is told why, if that is so for good.
-    static func begin(_ file: OpenFile, _ path: String, name: String, size: UInt64, damage: (StorageDamage) -> Void) throws -> (RandomName, UInt64, StorageDamage?)? {
+    static func begin(_ file: OpenFile, _ path: String, name: String, size: UInt64, damage: (StorageDamage) -> Void) throws -> (
+        RandomName, UInt64, StorageDamage?
+    )? {
         let headerSize = UInt64(FrameFormat.segmentHeaderSize)
         guard size >= headerSize else { return nil }
         var bytes = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize)
@@ -213,14 +220,33 @@ enum SegmentFile {
         let named = RandomName(hex: name.dropLast(4))
         guard let header else {
             // The frames carry the id as well, so with the id from the file's name they can be read without the header.
-            return named.map { ($0, headerSize, StorageDamage(file: path, offset: 0, message: "The segment's header is damaged. The versions behind it are not affected.", lost: .nothing)) }
+            return named.map {
+                (
+                    $0, headerSize,
+                    StorageDamage(
+                        file: path, offset: 0, message: "The segment's header is damaged. The versions behind it are not affected.",
+                        lost: .nothing)
+                )
+            }
         }
         guard header.format == FrameFormat.format else {
-            damage(StorageDamage(file: path, offset: 0, message: "The segment has format \(header.format), which this version of the library does not know. Use a newer version of the library."))
+            damage(
+                StorageDamage(
+                    file: path, offset: 0,
+                    message:
+                        "The segment has format \(header.format), which this version of the library does not know. "
+                            + "Use a newer version of the library."
+                ))
             return nil
         }
         if let named, named != header.id {
-            damage(StorageDamage(file: path, offset: 0, message: "The file is a segment of another name, \(header.id.hex).seg; it was renamed or copied. It is not read: give it back its name."))
+            damage(
+                StorageDamage(
+                    file: path, offset: 0,
+                    message:
+                        "The file is a segment of another name, \(header.id.hex).seg; it was renamed or copied. It is not read: "
+                            + "give it back its name."
+                ))
             return nil
         }
         return (header.id, headerSize, nil)

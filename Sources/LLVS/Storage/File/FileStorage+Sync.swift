@@ -79,7 +79,11 @@ extension FileStorage {
             }
             return serial
         } catch let error as StoreError {
-            throw StoreError(.unknownOutcome, "\(error.message) Whether what was added to \(description) last is stored, and would survive a power cut, is not known. Making the same version again under its id is harmless.", path: error.path ?? directory.path, systemCode: error.systemCode)
+            throw StoreError(
+                .unknownOutcome,
+                "\(error.message) Whether what was added to \(description) last is stored, and would survive a power cut, is not known. "
+                    + "Making the same version again under its id is harmless.",
+                path: error.path ?? directory.path, systemCode: error.systemCode)
         }
     }
 
@@ -138,7 +142,9 @@ extension FileStorage {
 
     /// Others' segments, and with them whatever blobs they name, of which nothing is known here.
     private func syncForeign(appendingHeld: Bool) throws {
-        let pending = state.withLock { durability.foreign.filter { $0 < segments.count }.map { (index: $0, name: segments[$0].name, end: segments[$0].position) } }
+        let pending = state.withLock {
+            durability.foreign.filter { $0 < segments.count }.map { (index: $0, name: segments[$0].name, end: segments[$0].position) }
+        }
         guard !pending.isEmpty else { return }
         let haveBlobs = (try? directory.blobsFolder.held()) != nil
         do { try syncForeign(pending, haveBlobs: haveBlobs) } catch {
@@ -171,7 +177,9 @@ extension FileStorage {
         if !wholesale {
             for segment in pending { try syncFile(directory.segment(segment.name)) }
             if haveBlobs {
-                for name in (try? directory.blobsFolder.names()) ?? [] where name.hasSuffix(".blob") { try syncFile(directory.blobsFolder.place(name)) }
+                for name in (try? directory.blobsFolder.names()) ?? [] where name.hasSuffix(".blob") {
+                    try syncFile(directory.blobsFolder.place(name))
+                }
                 try directory.syncDirectory(directory.blobsFolder, options.system)
             }
         }

@@ -1,7 +1,9 @@
 extension FileStorage {
     /// Reads every byte of every segment and blob. Touches nothing of what `scan` knows, so it may run beside readers.
     public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
-        let known = try state.withLock { try checkOpen(); return segments.filter { $0.position > 0 }.map { (name: $0.name, end: $0.position) } }
+        let known = try state.withLock {
+            try checkOpen(); return segments.filter { $0.position > 0 }.map { (name: $0.name, end: $0.position) }
+        }
         // What is in the place of the files that are open may be something else by now, or nothing.
         blobs.letGo()
         for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
@@ -17,7 +19,10 @@ extension FileStorage {
         let missing = known.filter { !there.contains($0.name) }
         if !missing.isEmpty { try discoverFolded() }
         for segment in missing where !state.withLock({ isElsewhere(segment.name, there) }) {
-            try damage(StorageDamage(file: directory.segments + "/" + segment.name, offset: 0, message: "The segment is gone. Put it back, or exchange with a store that has the versions."))
+            try damage(
+                StorageDamage(
+                    file: directory.segments + "/" + segment.name, offset: 0,
+                    message: "The segment is gone. Put it back, or exchange with a store that has the versions."))
         }
         let buffer = ScanBuffer()
         var left = names, read: Set<String> = []
@@ -26,7 +31,10 @@ extension FileStorage {
             for name in left where read.insert(name).inserted {
                 try control.check(.verifying, done, of: total, doing: what)
                 let end = known.first { $0.name == name }?.end ?? 0
-                done = done &+ Int(clamping: try verify(name, knownTo: end, buffer, found, damage, vanished: { vanished.append((name, $0)) }) { at in
+                done =
+                    done
+                    &+ Int(
+                        clamping: try verify(name, knownTo: end, buffer, found, damage, vanished: { vanished.append((name, $0)) }) { at in
                     try control.check(.verifying, done &+ Int(clamping: at), of: total, doing: what)
                 })
             }
@@ -58,7 +66,8 @@ extension FileStorage {
 
     /// Returns the segment's size.
     private func verify(_ name: String, knownTo end: UInt64, _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void,
-                        _ damage: (StorageDamage) throws -> Void, vanished: (StorageDamage) -> Void, _ progress: @escaping (UInt64) throws -> Void) throws -> UInt64 {
+        _ damage: (StorageDamage) throws -> Void, vanished: (StorageDamage) -> Void, _ progress: @escaping (UInt64) throws -> Void
+    ) throws -> UInt64 {
         let place = directory.segment(name), path = place.path
         let file: OpenFile
         let status: System.Status
@@ -66,14 +75,21 @@ extension FileStorage {
             file = try OpenFile(place, O_RDONLY)
             status = try System.status(file.descriptor)
         } catch {
-            let problem = StorageDamage(file: path, offset: 0, message: StoreError.posix(error, doing: "Opening the segment", path: path).message)
+            let problem = StorageDamage(
+                file: path, offset: 0, message: StoreError.posix(error, doing: "Opening the segment", path: path).message)
             if error.code == ENOENT { vanished(problem) } else { try damage(problem) }
             return 0
         }
         guard status.isRegularFile else { return 0 }
         // It may be a copy of before that a syncing program brought back after the whole one was folded and deleted.
         if status.size < end, !isFolded(name, upTo: end) {
-            try damage(StorageDamage(file: path, offset: status.size, message: "The segment has become shorter than it was: \(end) bytes were read from it before. Put back the longer copy, or exchange with a store that has the versions."))
+            try damage(
+                StorageDamage(
+                    file: path, offset: status.size,
+                    message:
+                        "The segment has become shorter than it was: \(end) bytes were read from it before. "
+                            + "Put back the longer copy, or exchange with a store that has the versions."
+                ))
         }
         var met: [StorageDamage] = []
         guard let (id, start, problem) = try SegmentFile.begin(file, path, name: name, size: status.size, damage: { met.append($0) }) else {
@@ -82,7 +98,9 @@ extension FileStorage {
             return status.size
         }
         let sealed = try posix("Reading the segment", path) { () throws(Errno) in try SegmentFile.isSealed(file, id, status.size) }
-        var scanner = SegmentScanner(file: file, path: path, id: id, from: start, size: status.size, sealed: sealed, thorough: true, inspector: options.inspector, buffer: buffer)
+        var scanner = SegmentScanner(
+            file: file, path: path, id: id, from: start, size: status.size, sealed: sealed, thorough: true, inspector: options.inspector,
+            buffer: buffer)
         let segment = try state.withLock { try checkOpen(); return try segmentLocked(named: name).index }
         // The closures are called while `run` lasts only.
         try withoutActuallyEscaping(progress) { progress in
@@ -95,13 +113,23 @@ extension FileStorage {
         if let problem, scanner.position > start { try damage(problem) }
         if !scanner.finished, !isBeingWritten(name, file) { try damage(unfinished(path, scanner.position)) }
         if scanner.position < end, status.size >= end {
-            try damage(StorageDamage(file: path, offset: scanner.position, message: "The segment's end is damaged: whole versions were read from there before. Exchange with a store that has them."))
+            try damage(
+                StorageDamage(
+                    file: path, offset: scanner.position,
+                    message:
+                        "The segment's end is damaged: whole versions were read from there before. Exchange with a store that has them."))
         }
         return status.size
     }
 
     private func unfinished(_ path: String, _ offset: UInt64) -> StorageDamage {
-        StorageDamage(file: path, offset: offset, message: "The segment does not end as a segment does that was closed: who wrote it was killed or writes still, or the file was cut short or damaged at its end. Whether versions are lost cannot be told from it. If they are, a copy of the file, an exchange with a store that has them, or a salvage may bring them back.", lost: .unfinished)
+        StorageDamage(
+            file: path, offset: offset,
+            message:
+                "The segment does not end as a segment does that was closed: who wrote it was killed or writes still, or the file was cut "
+                    + "short or damaged at its end. Whether versions are lost cannot be told from it. "
+                    + "If they are, a copy of the file, an exchange with a store that has them, or a salvage may bring them back.",
+            lost: .unfinished)
     }
 
     /// Whether somebody is writing the segment: we, or a process of this machine, which holds a lock on it.
@@ -138,12 +166,15 @@ extension FileStorage {
         }
     }
 
-    private func salvage(_ name: String, _ file: OpenFile, _ path: String, _ size: UInt64, _ buffer: ScanBuffer, _ found: (RecordPlace) throws -> Void,
+    private func salvage(
+        _ name: String, _ file: OpenFile, _ path: String, _ size: UInt64, _ buffer: ScanBuffer, _ found: (RecordPlace) throws -> Void,
                          _ damage: (StorageDamage) throws -> Void, _ progress: @escaping (UInt64) throws -> Void) throws {
         guard let id = try idForSalvage(name, file, path) else { return try damage(unfinished(path, 0)) }
         let sealed = try posix("Reading the segment", path) { () throws(Errno) in try SegmentFile.isSealed(file, id, size) }
         let segment = try state.withLock { try checkOpen(); return try segmentLocked(named: name).index }
-        var scanner = SegmentScanner(file: file, path: path, id: id, from: UInt64(FrameFormat.segmentHeaderSize), size: size, sealed: sealed, thorough: false, inspector: options.inspector, buffer: buffer)
+        var scanner = SegmentScanner(
+            file: file, path: path, id: id, from: UInt64(FrameFormat.segmentHeaderSize), size: size, sealed: sealed, thorough: false,
+            inspector: options.inspector, buffer: buffer)
         try withoutActuallyEscaping(progress) { progress in
             try withoutActuallyEscaping(found) { found in
                 scanner.progress = progress

@@ -45,7 +45,8 @@ public final class FileStorage: Storage, @unchecked Sendable {
     /// Values of their own may come after the records that name them, from a syncing program. Their directory is made with the first.
     public var watchedPlaces: [WatchedPlace] {
         [
-            WatchedPlace(directory.segments, names: { $0.hasSuffix(".seg") }), WatchedPlace(directory.blobs, isOptional: true, names: { $0.hasSuffix(".blob") }),
+            WatchedPlace(directory.segments, names: { $0.hasSuffix(".seg") }),
+            WatchedPlace(directory.blobs, isOptional: true, names: { $0.hasSuffix(".blob") }),
             WatchedPlace(directory.path, names: { ["segments", "blobs"].contains($0) }),
         ]
     }
@@ -100,7 +101,9 @@ public final class FileStorage: Storage, @unchecked Sendable {
         isReadOnly = options.readOnly
         let damages = try directory.open(create: options.create && !options.readOnly, durably: options.system)
         blobs = BlobDirectory(directory.blobsFolder, store: directory, durability: options.durability, system: options.system)
-        caches = try CacheDirectory(path: options.cacheDirectory, writable: !options.readOnly || options.cacheDirectory != nil, store: directory, system: options.system)
+        caches = try CacheDirectory(
+            path: options.cacheDirectory, writable: !options.readOnly || options.cacheDirectory != nil, store: directory,
+            system: options.system)
         damageList = damages
         damageSet = Set(damages)
         if !isReadOnly, let root = try? directory.root.held(), let status = try? System.status(root.descriptor) {
@@ -184,7 +187,9 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     /// Throws when the directory is not the one that was opened any more.
     func checkPresence(_ doing: String) throws {
-        if let identity = state.withLock({ held?.identity }), identity.isGone(from: directory.path) { throw StoreError.gone(doing, description, path: directory.path) }
+        if let identity = state.withLock({ held?.identity }), identity.isGone(from: directory.path) {
+            throw StoreError.gone(doing, description, path: directory.path)
+        }
     }
 
     /// Remembers a damage; whether it is new. Under `state`.

@@ -82,7 +82,8 @@ enum FrameFormat {
     }
 
     static func storeFrameHeader(
-        in b: UnsafeMutableRawBufferPointer, at start: Int, kind: Kind, marks: UInt8 = 0, id: RandomName, offset: UInt64, bodySize: UInt64, tableChecksum: UInt32
+        in b: UnsafeMutableRawBufferPointer, at start: Int, kind: Kind, marks: UInt8 = 0, id: RandomName, offset: UInt64, bodySize: UInt64,
+        tableChecksum: UInt32
     ) {
         b.storeBytes(of: frameMagic.littleEndian, toByteOffset: start, as: UInt32.self)
         b.storeBytes(of: (UInt32(kind.rawValue) | UInt32(marks) << 8).littleEndian, toByteOffset: start + 4, as: UInt32.self)
@@ -111,7 +112,9 @@ enum FrameFormat {
 
     /// Whether the bytes are the seal of that segment at that offset (nil: at any).
     static func isSeal(_ b: UnsafeRawBufferPointer, id: RandomName, offset: UInt64?) -> Bool {
-        guard b.count >= sealSize, let header = frameHeader(b, id: id, offset: offset), header.kind == Kind.seal.rawValue, header.bodySize == 16 else { return false }
+        guard b.count >= sealSize, let header = frameHeader(b, id: id, offset: offset), header.kind == Kind.seal.rawValue,
+            header.bodySize == 16
+        else { return false }
         return header.tableChecksum == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[frameHeaderSize..<sealSize]))
     }
 

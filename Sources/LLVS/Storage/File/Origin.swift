@@ -55,8 +55,11 @@ struct Origin: Equatable, Sendable {
         var origins: [Origin] = []
         origins.reserveCapacity(count)
         for _ in 0..<count {
-            guard let id = reader.blobID(), let length = reader.varint(), let from = reader.varint(), let size = reader.varint(), let at = reader.varint(),
-                  from >= UInt64(FrameFormat.segmentHeaderSize), from <= length >> 1, size <= length >> 1 - from, at <= available, size <= available - at else { return nil }
+            guard let id = reader.blobID(), let length = reader.varint(), let from = reader.varint(), let size = reader.varint(),
+                let at = reader.varint(),
+                from >= UInt64(FrameFormat.segmentHeaderSize), from <= length >> 1, size <= length >> 1 - from, at <= available,
+                size <= available - at
+            else { return nil }
             origins.append(Origin(id: RandomName(id), length: length >> 1, sealed: length & 1 == 1, from: from, size: size, at: at))
         }
         return reader.remaining == 0 ? origins : nil
@@ -82,7 +85,8 @@ struct FoldedSegment {
             guard try System.pread(file.descriptor, b, at: 0) == b.count, let header = FrameFormat.segmentHeader(UnsafeRawBufferPointer(b)),
                   header.format == FrameFormat.format, header.id == RandomName(hex: name.dropLast(4)),
                   let frame = FrameFormat.frameHeader(
-                      UnsafeRawBufferPointer(rebasing: b[FrameFormat.segmentHeaderSize...]), id: header.id, offset: UInt64(FrameFormat.segmentHeaderSize)),
+                    UnsafeRawBufferPointer(rebasing: b[FrameFormat.segmentHeaderSize...]), id: header.id,
+                    offset: UInt64(FrameFormat.segmentHeaderSize)),
                   frame.kind == FrameFormat.Kind.origins.rawValue, frame.bodySize <= FrameFormat.maxOriginsSize,
                   frame.bodySize <= size - sealSize - UInt64(headers) else { return nil }
             return (header.id, header.created, Int(frame.bodySize), frame.tableChecksum)
@@ -91,7 +95,9 @@ struct FoldedSegment {
         let data = UInt64(headers + found.listSize), end = size - sealSize
         var list = [UInt8](repeating: 0, count: found.listSize)
         let origins = try list.filled { (b) throws(Errno) -> [Origin]? in
-            guard try System.pread(file.descriptor, b, at: UInt64(headers)) == b.count, Bytes.crc32c(UnsafeRawBufferPointer(b)) == found.checksum else { return nil }
+            guard try System.pread(file.descriptor, b, at: UInt64(headers)) == b.count,
+                Bytes.crc32c(UnsafeRawBufferPointer(b)) == found.checksum
+            else { return nil }
             return Origin.decode(UnsafeRawBufferPointer(b), available: end - data)
         }
         guard let origins else { return nil }

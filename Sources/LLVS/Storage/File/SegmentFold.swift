@@ -26,7 +26,9 @@ struct SegmentFold {
 
     /// Nil: not a segment that may be folded, or not now.
     static func glance(_ place: Place) -> Glance? {
-        guard let named = RandomName(hex: place.name.dropLast(4)), let file = try? OpenFile(place, O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile else { return nil }
+        guard let named = RandomName(hex: place.name.dropLast(4)), let file = try? OpenFile(place, O_RDONLY),
+            let status = try? System.status(file.descriptor), status.isRegularFile
+        else { return nil }
         var bytes = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize)
         let header = try? bytes.filled { (b) throws(Errno) in
             try System.pread(file.descriptor, b, at: 0) == b.count ? FrameFormat.segmentHeader(UnsafeRawBufferPointer(b)) : nil
@@ -47,7 +49,9 @@ struct SegmentFold {
         let folded = try? FoldedSegment.read(file, name: place.name, size: glance.size)
         let from = folded?.data ?? UInt64(FrameFormat.segmentHeaderSize)
         var isWhole = true
-        var scanner = SegmentScanner(file: file, path: place.path, id: glance.id, from: from, size: glance.size, sealed: glance.sealed, thorough: true, inspector: nil, buffer: buffer)
+        var scanner = SegmentScanner(
+            file: file, path: place.path, id: glance.id, from: from, size: glance.size, sealed: glance.sealed, thorough: true,
+            inspector: nil, buffer: buffer)
         try run(&scanner) { _ in isWhole = false }
         let end = scanner.finished ? scanner.position - UInt64(FrameFormat.sealSize) : scanner.position
         // Room behind a seal is what a power cut can leave: it was taken away just before.
@@ -61,7 +65,9 @@ struct SegmentFold {
     func isWhole(_ place: Place, _ id: RandomName, size: UInt64) throws -> Bool {
         guard let file = try? OpenFile(place, O_RDONLY) else { return false }
         var isWhole = true
-        var scanner = SegmentScanner(file: file, path: place.path, id: id, from: UInt64(FrameFormat.segmentHeaderSize), size: size, sealed: true, thorough: true, inspector: nil, buffer: buffer)
+        var scanner = SegmentScanner(
+            file: file, path: place.path, id: id, from: UInt64(FrameFormat.segmentHeaderSize), size: size, sealed: true, thorough: true,
+            inspector: nil, buffer: buffer)
         try run(&scanner) { _ in isWhole = false }
         return isWhole && scanner.finished
     }
@@ -108,7 +114,9 @@ struct SegmentFold {
         let random = try posix("Folding segments in", directory.segments) { () throws(Errno) in try RandomName.random() }
         let aside = directory.segment(SegmentFold.asidePrefix + random.hex + ".tmp")
         do {
-            let file = try posix("Making the segment", aside.path) { () throws(Errno) in try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL, mode: system.mode) }
+            let file = try posix("Making the segment", aside.path) { () throws(Errno) in
+                try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL, mode: system.mode)
+            }
             // So that whoever tidies up sees that we are alive.
             try? System.lockExclusively(file.descriptor)
             let size = try write(inputs, id, to: file, aside.path)
@@ -135,13 +143,18 @@ struct SegmentFold {
         let doing = "Writing the segment"
         let list = Origin.encode(SegmentFold.origins(of: inputs))
         guard list.count <= FrameFormat.maxOriginsSize else {
-            throw StoreError(.tooLarge, "Folding \(inputs.count) segments into one failed: too many were folded into them before. They stay as they are, which costs time at opening only.", path: path)
+            throw StoreError(
+                .tooLarge,
+                "Folding \(inputs.count) segments into one failed: too many were folded into them before. "
+                    + "They stay as they are, which costs time at opening only.",
+                path: path)
         }
         var head = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize + FrameFormat.frameHeaderSize)
         head.withUnsafeMutableBytes { b in
             FrameFormat.storeSegmentHeader(in: b, id: id, created: inputs.first?.created ?? 0, host: .unknown)
             FrameFormat.storeFrameHeader(
-                in: b, at: FrameFormat.segmentHeaderSize, kind: .origins, id: id, offset: UInt64(FrameFormat.segmentHeaderSize), bodySize: UInt64(list.count),
+                in: b, at: FrameFormat.segmentHeaderSize, kind: .origins, id: id, offset: UInt64(FrameFormat.segmentHeaderSize),
+                bodySize: UInt64(list.count),
                 tableChecksum: list.withUnsafeBytes { Bytes.crc32c($0) })
         }
         try posix(doing, path) { () throws(Errno) in
@@ -151,14 +164,17 @@ struct SegmentFold {
         var end = UInt64(head.count + list.count), frames: UInt64 = 1
         for input in inputs {
             let source = try posix("Opening the segment", input.path) { () throws(Errno) -> OpenFile? in
-                do throws(Errno) { return try OpenFile(input.place, O_RDONLY) } catch { if error.code == ENOENT { return nil }; throw error }
+                do throws(Errno) { return try OpenFile(input.place, O_RDONLY) } catch {
+                    if error.code == ENOENT { return nil }; throw error
+                }
             }
             guard let source else { throw Vanished() }
             buffer.forget()
             try forEachFrame(of: source, input.path, input.id, input.from, input.size) { header, body in
                 var frame = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)
                 frame.withUnsafeMutableBytes {
-                    FrameFormat.storeFrameHeader(in: $0, at: 0, kind: .batch, id: id, offset: end, bodySize: header.bodySize, tableChecksum: header.tableChecksum)
+                    FrameFormat.storeFrameHeader(
+                        in: $0, at: 0, kind: .batch, id: id, offset: end, bodySize: header.bodySize, tableChecksum: header.tableChecksum)
                 }
                 try posix(doing, path) { () throws(Errno) in try frame.borrowed { (b) throws(Errno) in try output.put(b) } }
                 try forEachPiece(of: source, input.path, body, header.bodySize, limit: input.length) { piece, _ in
@@ -169,7 +185,9 @@ struct SegmentFold {
             }
         }
         var seal = [UInt8](repeating: 0, count: FrameFormat.sealSize)
-        seal.withUnsafeMutableBytes { FrameFormat.storeSeal(in: $0, id: id, offset: end, frames: frames, records: inputs.reduce(0) { $0 + $1.records }) }
+        seal.withUnsafeMutableBytes {
+            FrameFormat.storeSeal(in: $0, id: id, offset: end, frames: frames, records: inputs.reduce(0) { $0 + $1.records })
+        }
         try posix(doing, path) { () throws(Errno) in
             try seal.borrowed { (b) throws(Errno) in try output.put(b) }
             try output.flush()
@@ -180,7 +198,9 @@ struct SegmentFold {
     // MARK: Comparing
 
     /// Whether the folded segment holds what its list says of the old one, byte for byte.
-    func holds(_ origin: Origin, at start: UInt64, in folded: OpenFile, _ foldedPath: String, _ id: RandomName, _ old: OpenFile, _ oldPath: String) throws -> Bool {
+    func holds(
+        _ origin: Origin, at start: UInt64, in folded: OpenFile, _ foldedPath: String, _ id: RandomName, _ old: OpenFile, _ oldPath: String
+    ) throws -> Bool {
         let other = ScanBuffer()
         buffer.forget()
         let shift = start &- origin.from
@@ -188,12 +208,18 @@ struct SegmentFold {
             try forEachFrame(of: old, oldPath, origin.id, origin.from, origin.size) { header, body in
                 let place = body &- UInt64(FrameFormat.frameHeaderSize) &+ shift
                 let limit = start + origin.size
-                guard let copy = try posix("Reading the segment", foldedPath, { () throws(Errno) in try other.bytes(folded.descriptor, place, FrameFormat.frameHeaderSize, size: limit) }),
+                guard
+                    let copy = try posix(
+                        "Reading the segment", foldedPath,
+                        { () throws(Errno) in try other.bytes(folded.descriptor, place, FrameFormat.frameHeaderSize, size: limit) }),
                       let there = FrameFormat.frameHeader(copy, id: id, offset: place), there.kind == FrameFormat.Kind.batch.rawValue,
                       there.bodySize == header.bodySize, there.tableChecksum == header.tableChecksum else { throw Differs() }
                 try forEachPiece(of: old, oldPath, body, header.bodySize, limit: origin.length) { piece, offset in
                     let at = place + UInt64(FrameFormat.frameHeaderSize) + offset
-                    guard let same = try posix("Reading the segment", foldedPath, { () throws(Errno) in try other.bytes(folded.descriptor, at, piece.count, size: limit) }),
+                    guard
+                        let same = try posix(
+                            "Reading the segment", foldedPath,
+                            { () throws(Errno) in try other.bytes(folded.descriptor, at, piece.count, size: limit) }),
                           let a = same.baseAddress, let b = piece.baseAddress, memcmp(a, b, piece.count) == 0 else { throw Differs() }
                 }
             }
@@ -204,25 +230,36 @@ struct SegmentFold {
     private struct Differs: Error {}
 
     /// Calls with each frame of a range that holds whole frames of records only, and where its body begins.
-    private func forEachFrame(of file: OpenFile, _ path: String, _ id: RandomName, _ from: UInt64, _ size: UInt64, _ body: (FrameFormat.FrameHeader, UInt64) throws -> Void) throws {
+    private func forEachFrame(
+        of file: OpenFile, _ path: String, _ id: RandomName, _ from: UInt64, _ size: UInt64,
+        _ body: (FrameFormat.FrameHeader, UInt64) throws -> Void
+    ) throws {
         let headerSize = UInt64(FrameFormat.frameHeaderSize)
         var at = from
         let end = from + size
         while at < end {
-            let bytes = try posix("Reading the segment", path) { () throws(Errno) in try buffer.bytes(file.descriptor, at, FrameFormat.frameHeaderSize, size: end) }
-            guard let bytes, let header = FrameFormat.frameHeader(bytes, id: id, offset: at), header.kind == FrameFormat.Kind.batch.rawValue,
+            let bytes = try posix("Reading the segment", path) { () throws(Errno) in
+                try buffer.bytes(file.descriptor, at, FrameFormat.frameHeaderSize, size: end)
+            }
+            guard let bytes, let header = FrameFormat.frameHeader(bytes, id: id, offset: at),
+                header.kind == FrameFormat.Kind.batch.rawValue,
                   header.bodySize <= end - at - headerSize else { throw Vanished() }
             try body(header, at + headerSize)
             at += headerSize + header.bodySize
         }
     }
 
-    private func forEachPiece(of file: OpenFile, _ path: String, _ from: UInt64, _ size: UInt64, limit: UInt64, _ body: (UnsafeRawBufferPointer, UInt64) throws -> Void) throws {
+    private func forEachPiece(
+        of file: OpenFile, _ path: String, _ from: UInt64, _ size: UInt64, limit: UInt64,
+        _ body: (UnsafeRawBufferPointer, UInt64) throws -> Void
+    ) throws {
         var done: UInt64 = 0
         while done < size {
             try check()
             let count = Int(min(size - done, 256 << 10))
-            let piece = try posix("Reading the segment", path) { () throws(Errno) in try buffer.bytes(file.descriptor, from + done, count, size: limit) }
+            let piece = try posix("Reading the segment", path) { () throws(Errno) in
+                try buffer.bytes(file.descriptor, from + done, count, size: limit)
+            }
             guard let piece else { throw Vanished() }
             try body(piece, done)
             done += UInt64(count)

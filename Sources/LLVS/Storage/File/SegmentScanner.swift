@@ -41,7 +41,10 @@ struct SegmentScanner {
     /// Where the first frame begins that is not whole while the medium could not be read: it may be whole on another day.
     private(set) var doubtful: UInt64?
 
-    init(file: OpenFile, path: String, id: RandomName, from position: UInt64, size: UInt64, sealed: Bool, thorough: Bool, inspector: RecordInspector?, buffer: ScanBuffer) {
+    init(
+        file: OpenFile, path: String, id: RandomName, from position: UInt64, size: UInt64, sealed: Bool, thorough: Bool,
+        inspector: RecordInspector?, buffer: ScanBuffer
+    ) {
         self.file = file; self.path = path; self.id = id; self.position = position; self.size = size
         self.sealed = sealed; self.thorough = thorough; self.inspector = inspector; self.buffer = buffer
         buffer.forget()
@@ -99,7 +102,13 @@ struct SegmentScanner {
     /// Nothing valid follows where it was written, but frames that lie elsewhere perhaps.
     private func endInTail(_ reason: String, movedTo moved: UInt64?, _ damage: Damage) throws {
         if let moved {
-            try damage(StorageDamage(file: path, offset: position, message: "Versions are damaged: \(reason), and the frames behind, from byte \(moved) on, do not lie where they were written. Bytes were inserted or removed. Salvage the store, or put back a good copy of the file."))
+            try damage(
+                StorageDamage(
+                    file: path, offset: position,
+                    message:
+                        "Versions are damaged: \(reason), and the frames behind, from byte \(moved) on, do not lie where they were "
+                            + "written. Bytes were inserted or removed. Salvage the store, or put back a good copy of the file."
+                ))
         }
         try reportSuspects(at: position, upTo: nil)
     }
@@ -108,20 +117,32 @@ struct SegmentScanner {
 
     private mutating func frame(at start: UInt64, wasWhole: Bool, _ found: Found, _ damage: Damage) throws -> Frame {
         let headerSize = UInt64(FrameFormat.frameHeaderSize)
-        guard let head = try bytes(at: start, FrameFormat.frameHeaderSize) else { return .bad("the segment ends within a frame's header", next: nil) }
-        guard let header = FrameFormat.frameHeader(head, id: id, offset: suspect == nil ? start : nil) else { return .bad("a frame's header does not match its checksum", next: start + 1) }
+        guard let head = try bytes(at: start, FrameFormat.frameHeaderSize) else {
+            return .bad("the segment ends within a frame's header", next: nil)
+        }
+        guard let header = FrameFormat.frameHeader(head, id: id, offset: suspect == nil ? start : nil) else {
+            return .bad("a frame's header does not match its checksum", next: start + 1)
+        }
         guard header.bodySize <= size - start - headerSize else { return .bad("the segment ends within a frame", next: nil) }
         let body = start + headerSize, end = body + header.bodySize
         switch FrameFormat.Kind(rawValue: header.kind) {
         case .seal:
-            guard let all = try bytes(at: start, FrameFormat.sealSize), FrameFormat.isSeal(all, id: id, offset: suspect == nil ? start : nil) else { return .bad("a seal does not match its checksum", next: end) }
+            guard let all = try bytes(at: start, FrameFormat.sealSize),
+                FrameFormat.isSeal(all, id: id, offset: suspect == nil ? start : nil)
+            else { return .bad("a seal does not match its checksum", next: end) }
             return .seal(end)
         case .batch:
             return try batch(at: body, end: end, checksum: header.tableChecksum, wasWhole: wasWhole, found, damage)
         case .origins:
-            guard header.bodySize <= FrameFormat.maxOriginsSize, let list = try bytes(at: body, Int(header.bodySize)), Bytes.crc32c(list) == header.tableChecksum else {
+            guard header.bodySize <= FrameFormat.maxOriginsSize, let list = try bytes(at: body, Int(header.bodySize)),
+                Bytes.crc32c(list) == header.tableChecksum
+            else {
                 if !wasWhole { return .bad("the list of folded segments does not match its checksum", next: end) }
-                try damage(StorageDamage(file: path, offset: start, message: "The list of the segments that were folded into this one is damaged. The versions are not affected.", lost: .nothing))
+                try damage(
+                    StorageDamage(
+                        file: path, offset: start,
+                        message: "The list of the segments that were folded into this one is damaged. The versions are not affected.",
+                        lost: .nothing))
                 return .passed(end)
             }
             return .passed(end)
@@ -131,16 +152,30 @@ struct SegmentScanner {
     }
 
     /// A frame of a kind that this library does not know: another than a batch, so that its checksum covers all of its body.
-    private mutating func unknown(_ header: FrameFormat.FrameHeader, _ start: UInt64, _ end: UInt64, wasWhole: Bool, _ damage: Damage) throws -> Frame {
+    private mutating func unknown(_ header: FrameFormat.FrameHeader, _ start: UInt64, _ end: UInt64, wasWhole: Bool, _ damage: Damage)
+        throws -> Frame
+    {
         let isIgnorable = header.kind >= FrameFormat.ignorableKinds
         let body = start + UInt64(FrameFormat.frameHeaderSize)
         let isWhole = try isWhole(Entry(offset: body, length: end - body, checksum: header.tableChecksum))
-        guard isWhole || (wasWhole && isIgnorable) else { return .bad("a frame of kind \(header.kind) does not match its checksum", next: end) }
+        guard isWhole || (wasWhole && isIgnorable) else {
+            return .bad("a frame of kind \(header.kind) does not match its checksum", next: end)
+        }
         metUnknown = true
         if !isWhole {
-            try damage(StorageDamage(file: path, offset: start, message: "What a newer version of the library wrote beside the versions is damaged. The versions are not affected.", lost: .nothing))
+            try damage(
+                StorageDamage(
+                    file: path, offset: start,
+                    message: "What a newer version of the library wrote beside the versions is damaged. The versions are not affected.",
+                    lost: .nothing))
         } else if !isIgnorable {
-            try damage(StorageDamage(file: path, offset: start, message: "A newer version of the library wrote this (a frame of kind \(header.kind)), and this version cannot read it. Use a newer version of the library."))
+            try damage(
+                StorageDamage(
+                    file: path, offset: start,
+                    message:
+                        "A newer version of the library wrote this (a frame of kind \(header.kind)), and this version cannot read it. "
+                            + "Use a newer version of the library."
+                ))
         }
         return .passed(end)
     }
@@ -150,7 +185,9 @@ struct SegmentScanner {
         var synced: UInt64 = 0
         at = start
         let headerSize = UInt64(FrameFormat.frameHeaderSize)
-        while let head = try bytes(at: at, FrameFormat.frameHeaderSize), let header = FrameFormat.frameHeader(head, id: id, offset: suspect == nil ? at : nil) {
+        while let head = try bytes(at: at, FrameFormat.frameHeaderSize),
+            let header = FrameFormat.frameHeader(head, id: id, offset: suspect == nil ? at : nil)
+        {
             if header.marks & FrameFormat.isBehindSynced != 0 || header.kind == FrameFormat.Kind.seal.rawValue { synced = at }
             guard header.bodySize <= size - at - headerSize else { break }
             at += headerSize + header.bodySize
@@ -160,7 +197,9 @@ struct SegmentScanner {
 
     private struct Entry { var offset: UInt64; var length: UInt64; var checksum: UInt32 }
 
-    private mutating func batch(at body: UInt64, end: UInt64, checksum: UInt32, wasWhole: Bool, _ found: Found, _ damage: Damage) throws -> Frame {
+    private mutating func batch(at body: UInt64, end: UInt64, checksum: UInt32, wasWhole: Bool, _ found: Found, _ damage: Damage) throws
+        -> Frame
+    {
         let bad = Frame.bad("a frame's table does not match its checksum", next: end)
         guard end - body >= 4, let first = try bytes(at: body, 4) else { return bad }
         let count = Int(FrameFormat.load(first, 0, UInt32.self))
@@ -170,7 +209,9 @@ struct SegmentScanner {
 
         // Most frames hold one small record and lie wholly in the buffer.
         if count == 1 {
-            let entry = Entry(offset: body + UInt64(tableSize), length: FrameFormat.load(table, 4, UInt64.self), checksum: FrameFormat.load(table, 12, UInt32.self))
+            let entry = Entry(
+                offset: body + UInt64(tableSize), length: FrameFormat.load(table, 4, UInt64.self),
+                checksum: FrameFormat.load(table, 12, UInt32.self))
             guard entry.length == end - entry.offset else { return bad }
             return try records([entry], end, wasWhole: wasWhole, found, damage)
         }
@@ -179,7 +220,8 @@ struct SegmentScanner {
         var offset = body + UInt64(tableSize)
         for i in 0..<count {
             let at = 4 + i * FrameFormat.entrySize
-            let entry = Entry(offset: offset, length: FrameFormat.load(table, at, UInt64.self), checksum: FrameFormat.load(table, at + 8, UInt32.self))
+            let entry = Entry(
+                offset: offset, length: FrameFormat.load(table, at, UInt64.self), checksum: FrameFormat.load(table, at + 8, UInt32.self))
             guard entry.length <= end - offset else { return bad }
             offset += entry.length
             entries.append(entry)
@@ -248,10 +290,13 @@ struct SegmentScanner {
         let tellsVersion = try version != nil && self.tellsVersion(entry)
         let what = "a record does not match its checksum"
         try damage(StorageDamage(
-            file: path, offset: entry.offset, message: tellsVersion ? messageOfValues(what, version) : message(what, version), version: version,
+                file: path, offset: entry.offset, message: tellsVersion ? messageOfValues(what, version) : message(what, version),
+                version: version,
             lost: tellsVersion ? .value : .version))
         try suspect?(entry.offset, entry.length)
-        guard tellsVersion, !thorough, suspect == nil, let prefix = try bytes(at: entry.offset, Int(min(entry.length, UInt64(ScannedRecord.prefixSize)))) else { return }
+        guard tellsVersion, !thorough, suspect == nil,
+            let prefix = try bytes(at: entry.offset, Int(min(entry.length, UInt64(ScannedRecord.prefixSize))))
+        else { return }
         records &+= 1
         try found(entry.offset, entry.length, prefix, true)
     }
@@ -259,7 +304,9 @@ struct SegmentScanner {
     /// Whether what tells the version is whole.
     private func tellsVersion(_ entry: Entry) throws -> Bool {
         try withoutActuallyEscaping({ (offset: UInt64, buffer: UnsafeMutableRawBufferPointer) in
-            guard let piece = try bytes(at: entry.offset + offset, buffer.count) else { throw StoreError(.damaged, "The segment \(path) ends within a record.", path: path) }
+            guard let piece = try bytes(at: entry.offset + offset, buffer.count) else {
+                throw StoreError(.damaged, "The segment \(path) ends within a record.", path: path)
+            }
             buffer.copyMemory(from: piece)
         }) { read in
             var reader = RecordReader(length: entry.length, read: read)
@@ -302,9 +349,13 @@ struct SegmentScanner {
         guard let suspect else { return }
         let end = next ?? size, table = start + UInt64(FrameFormat.frameHeaderSize)
         guard table <= end, end - table >= 4 else { return }
-        if let head = try bytes(at: start, FrameFormat.frameHeaderSize + 4), let header = FrameFormat.frameHeader(head, id: id, offset: nil) {
-            let count = FrameFormat.load(head, FrameFormat.frameHeaderSize, UInt32.self), tableSize = 4 + UInt64(count) * UInt64(FrameFormat.entrySize)
-            if count <= FrameFormat.maxRecords, tableSize <= end - table, let entries = try bytes(at: table, Int(tableSize)), Bytes.crc32c(entries) == header.tableChecksum {
+        if let head = try bytes(at: start, FrameFormat.frameHeaderSize + 4), let header = FrameFormat.frameHeader(head, id: id, offset: nil)
+        {
+            let count = FrameFormat.load(head, FrameFormat.frameHeaderSize, UInt32.self),
+                tableSize = 4 + UInt64(count) * UInt64(FrameFormat.entrySize)
+            if count <= FrameFormat.maxRecords, tableSize <= end - table, let entries = try bytes(at: table, Int(tableSize)),
+                Bytes.crc32c(entries) == header.tableChecksum
+            {
                 let lengths = (0..<Int(count)).map { FrameFormat.load(entries, 4 + $0 * FrameFormat.entrySize, UInt64.self) }
                 var at = table + tableSize
                 for length in lengths where at < end {
@@ -343,8 +394,11 @@ struct SegmentScanner {
         guard let start = try bytes(at: offset, min(preludeSize, Int(clamping: size - offset))), start.count == preludeSize,
               start[0] == RecordHeader.format else { return nil }
         let headerSize = UInt64(FrameFormat.load(start, 4, UInt32.self)), checksum = FrameFormat.load(start, 24, UInt32.self)
-        let tableSize = FrameFormat.load(start, 8, UInt64.self), bodiesSize = FrameFormat.load(start, 16, UInt64.self), largest = UInt64(Int64.max / 4)
-        guard tableSize <= largest, bodiesSize <= largest, headerSize <= size - offset - UInt64(preludeSize), headerSize <= effort else { return nil }
+        let tableSize = FrameFormat.load(start, 8, UInt64.self), bodiesSize = FrameFormat.load(start, 16, UInt64.self),
+            largest = UInt64(Int64.max / 4)
+        guard tableSize <= largest, bodiesSize <= largest, headerSize <= size - offset - UInt64(preludeSize), headerSize <= effort else {
+            return nil
+        }
         effort -= headerSize
         var crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: start[..<24]))
         var done: UInt64 = 0
@@ -358,12 +412,16 @@ struct SegmentScanner {
     }
 
     private func messageOfValues(_ reason: String, _ version: VersionID?) -> String {
-        "Values that version \(version.map(\.description) ?? "") stored are damaged: \(reason). Bytes were changed after they were written. The version and its other values can be read. An exchange with a store that has the version brings them back."
+        "Values that version \(version.map(\.description) ?? "") stored are damaged: \(reason). "
+            + "Bytes were changed after they were written. The version and its other values can be read. "
+            + "An exchange with a store that has the version brings them back."
     }
 
     private func message(_ reason: String, _ version: VersionID?) -> String {
         let lost = version.map { "Version \($0) (as far as its bytes can be trusted)" } ?? "A version that cannot be named any more"
-        return "\(lost) is damaged: \(reason). Bytes were changed after they were written. An exchange with a store that has the version brings it back."
+        return
+            "\(lost) is damaged: \(reason). Bytes were changed after they were written. "
+                + "An exchange with a store that has the version brings it back."
     }
 
     /// Where the first frame header of this segment at or behind `from` is.
@@ -382,9 +440,15 @@ struct SegmentScanner {
             guard let piece = try bytes(at: at, count), let base = piece.baseAddress else { return nil }
             var i = 0
             while i + FrameFormat.frameHeaderSize <= count {
-                guard let hit = memchr(base + i, Int32(FrameFormat.magicFirstByte), count - FrameFormat.frameHeaderSize - i + 1) else { break }
+                guard let hit = memchr(base + i, Int32(FrameFormat.magicFirstByte), count - FrameFormat.frameHeaderSize - i + 1) else {
+                    break
+                }
                 i = UnsafeRawPointer(hit) - base
-                if FrameFormat.frameHeader(UnsafeRawBufferPointer(rebasing: piece[i...]), id: id, offset: anywhere ? nil : at + UInt64(i)) != nil { return at + UInt64(i) }
+                if FrameFormat.frameHeader(UnsafeRawBufferPointer(rebasing: piece[i...]), id: id, offset: anywhere ? nil : at + UInt64(i))
+                    != nil
+                {
+                    return at + UInt64(i)
+                }
                 i += 1
             }
             // A header may straddle two pieces.

@@ -30,7 +30,9 @@ final class SegmentWriter {
         let place = directory.place(id.hex + ".seg"), path = place.path
         // Others may have put another directory there since.
         directory.renew()
-        let file = try posix("Making the segment", path) { () throws(Errno) in try OpenFile(place, O_RDWR | O_CREAT | O_EXCL, mode: system.mode) }
+        let file = try posix("Making the segment", path) { () throws(Errno) in
+            try OpenFile(place, O_RDWR | O_CREAT | O_EXCL, mode: system.mode)
+        }
         do {
             try System.lockExclusively(file.descriptor)
         } catch {
@@ -66,13 +68,19 @@ final class SegmentWriter {
     /// Bytes of a frame that holds the records.
     static func frameSize(_ records: [RecordPieces], of store: String) throws -> Int {
         guard records.count <= FrameFormat.maxRecords else {
-            throw StoreError(.tooLarge, "Adding \(records.count) records at once to \(store) failed: at most \(FrameFormat.maxRecords) go into one batch. Add them in several.")
+            throw StoreError(
+                .tooLarge,
+                "Adding \(records.count) records at once to \(store) failed: at most \(FrameFormat.maxRecords) go into one batch. "
+                    + "Add them in several."
+            )
         }
         var size = FrameFormat.frameHeaderSize + 4 + records.count * FrameFormat.entrySize
         for record in records {
             let (sum, overflow) = size.addingReportingOverflow(record.length)
             guard !overflow, sum < Int.max / 2 else {
-                throw StoreError(.tooLarge, "Adding \(records.count) records to \(store) failed: together they are too large. Add them in several batches.")
+                throw StoreError(
+                    .tooLarge,
+                    "Adding \(records.count) records to \(store) failed: together they are too large. Add them in several batches.")
             }
             size = sum
         }
@@ -82,7 +90,9 @@ final class SegmentWriter {
     /// Appends the records as one frame. `segment` is what places call this segment; `isSynced`: all before it is on the medium.
     /// - Throws: `.unknownOutcome` when the frame may be in the file all the same, else what kept it
     ///   out. Either way this writer must not be used again.
-    func append(_ batch: [RecordPieces], frameSize: Int, segment: UInt32, isSynced: Bool = false, scratch: UnsafeMutableRawBufferPointer) throws -> [RecordPlace] {
+    func append(_ batch: [RecordPieces], frameSize: Int, segment: UInt32, isSynced: Bool = false, scratch: UnsafeMutableRawBufferPointer)
+        throws -> [RecordPlace]
+    {
         let marks = isSynced && end > 0 ? FrameFormat.isBehindSynced : 0
         let preamble = end == 0 ? FrameFormat.segmentHeaderSize : 0
         let start = end &+ UInt64(preamble)
@@ -136,7 +146,10 @@ final class SegmentWriter {
     private static let longRoom: UInt64 = 64 << 10
 
     /// The whole frame, and the segment's header before the first, in one buffer and one write.
-    private func writeSmall(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ marks: UInt8, _ scratch: UnsafeMutableRawBufferPointer) throws {
+    private func writeSmall(
+        _ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ marks: UInt8,
+        _ scratch: UnsafeMutableRawBufferPointer
+    ) throws {
         let frame = UnsafeMutableRawBufferPointer(rebasing: scratch[preamble..<preamble + frameSize])
         let table = FrameFormat.frameHeaderSize
         let tableSize = 4 + batch.count * FrameFormat.entrySize
@@ -151,24 +164,30 @@ final class SegmentWriter {
         }
         let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: frame[table..<table + tableSize]))
         FrameFormat.storeFrameHeader(
-            in: frame, at: 0, kind: .batch, marks: marks, id: id, offset: start, bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize), tableChecksum: crc)
+            in: frame, at: 0, kind: .batch, marks: marks, id: id, offset: start, bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize),
+            tableChecksum: crc)
         try system.write(file.descriptor, UnsafeRawBufferPointer(rebasing: scratch[0..<preamble + frameSize]), at: end)
     }
 
     /// A frame larger than the buffer: checksums first, then its pieces as they come; large ones from where they are.
     /// A frame that the pieces did not fill in the end stays torn.
-    private func writeLarge(_ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ marks: UInt8, _ scratch: UnsafeMutableRawBufferPointer) throws {
+    private func writeLarge(
+        _ batch: [RecordPieces], _ places: [RecordPlace], _ preamble: Int, _ frameSize: Int, _ start: UInt64, _ marks: UInt8,
+        _ scratch: UnsafeMutableRawBufferPointer
+    ) throws {
         var table = [UInt8](repeating: 0, count: 4 + batch.count * FrameFormat.entrySize)
         var header = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)
         try table.withUnsafeMutableBytes { table in
             table.storeBytes(of: UInt32(batch.count).littleEndian, as: UInt32.self)
             for i in batch.indices {
-                FrameFormat.storeEntry(in: table, at: 4 + i * FrameFormat.entrySize, length: places[i].length, checksum: try batch[i].checksum())
+                FrameFormat.storeEntry(
+                    in: table, at: 4 + i * FrameFormat.entrySize, length: places[i].length, checksum: try batch[i].checksum())
             }
             let crc = Bytes.crc32c(UnsafeRawBufferPointer(table))
             header.withUnsafeMutableBytes {
                 FrameFormat.storeFrameHeader(
-                    in: $0, at: 0, kind: .batch, marks: marks, id: id, offset: start, bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize), tableChecksum: crc)
+                    in: $0, at: 0, kind: .batch, marks: marks, id: id, offset: start,
+                    bodySize: UInt64(frameSize - FrameFormat.frameHeaderSize), tableChecksum: crc)
             }
         }
         var output = BufferedOutput(file: file.descriptor, system: system, buffer: scratch, filled: preamble, offset: end)
@@ -192,14 +211,17 @@ final class SegmentWriter {
 
     /// Appends the frame that stands in another segment at `offset`, checked before, with a header of our own.
     /// Returns where the next frame begins there.
-    func copyFrame(from source: OpenFile, sourceID: RandomName, at offset: UInt64, scratch: UnsafeMutableRawBufferPointer) throws(Errno) -> UInt64 {
+    func copyFrame(from source: OpenFile, sourceID: RandomName, at offset: UInt64, scratch: UnsafeMutableRawBufferPointer) throws(Errno)
+        -> UInt64
+    {
         let preamble = end == 0 ? FrameFormat.segmentHeaderSize : 0
         let start = end &+ UInt64(preamble)
         let head = UnsafeMutableRawBufferPointer(rebasing: scratch[preamble..<preamble + FrameFormat.frameHeaderSize])
         guard try System.pread(source.descriptor, head, at: offset) == head.count,
               let header = FrameFormat.frameHeader(UnsafeRawBufferPointer(head), id: sourceID, offset: offset) else { throw Errno(EIO) }
         if preamble > 0 { FrameFormat.storeSegmentHeader(in: scratch, id: id, created: System.now, host: .current) }
-        FrameFormat.storeFrameHeader(in: scratch, at: preamble, kind: .batch, id: id, offset: start, bodySize: header.bodySize, tableChecksum: header.tableChecksum)
+        FrameFormat.storeFrameHeader(
+            in: scratch, at: preamble, kind: .batch, id: id, offset: start, bodySize: header.bodySize, tableChecksum: header.tableChecksum)
         try system.write(file.descriptor, UnsafeRawBufferPointer(rebasing: scratch[0..<preamble + head.count]), at: end)
         var done: UInt64 = 0
         let body = offset &+ UInt64(head.count), target = start &+ UInt64(head.count)
@@ -226,12 +248,21 @@ final class SegmentWriter {
                 // There was room for all of it, so it is small: one that is whole is what is in the buffer.
                 var there = [UInt8](repeating: 0, count: frameSize)
                 let count = try there.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: start) }
-                if count < frameSize || !there.withUnsafeBytes({ Bytes.equal($0, UnsafeRawBufferPointer(rebasing: scratch[0..<frameSize])) }) { return failure }
+                if count < frameSize
+                    || !there.withUnsafeBytes({ Bytes.equal($0, UnsafeRawBufferPointer(rebasing: scratch[0..<frameSize])) })
+                {
+                    return failure
+                }
             } else if try System.status(file.descriptor).size < start &+ UInt64(frameSize) {
                 return failure
             }
         } catch {}
-        return StoreError(.unknownOutcome, failure.message + " Whether it was stored all the same is not known: look after the next reload, or store it again under the same version id.", path: path, systemCode: failure.systemCode)
+        return StoreError(
+            .unknownOutcome,
+            failure.message
+                + " Whether it was stored all the same is not known: look after the next reload, or store it again under the same version "
+                    + "id.",
+            path: path, systemCode: failure.systemCode)
     }
 }
 

@@ -18,7 +18,10 @@ struct StoreDirectory: Sendable {
 
     init(_ path: String) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "The path of a store is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a directory.", path: path)
+            throw StoreError(
+                .invalidArgument,
+                "The path of a store is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a directory.", path: path
+            )
         }
         self.path = System.absolute(Paths.withoutTrailingSlashes(path))
         root = Folder(self.path)
@@ -38,9 +41,14 @@ struct StoreDirectory: Sendable {
                 try make(system)
                 return []
             case ENOENT:
-                throw StoreError(.notFound, "Opening the store at \(path) failed: there is nothing. Check the path, or let the store be made.", path: path, systemCode: error.code)
+                throw StoreError(
+                    .notFound, "Opening the store at \(path) failed: there is nothing. Check the path, or let the store be made.",
+                    path: path, systemCode: error.code)
             case ENOTDIR:
-                throw StoreError(.notADirectory, "Opening the store at \(path) failed: it, or a part of the path, is a file. A store is a directory; give another path.", path: path, systemCode: error.code)
+                throw StoreError(
+                    .notADirectory,
+                    "Opening the store at \(path) failed: it, or a part of the path, is a file. A store is a directory; give another path.",
+                    path: path, systemCode: error.code)
             default:
                 throw StoreError.posix(error, doing: "Opening the store at", path: path)
             }
@@ -56,13 +64,26 @@ struct StoreDirectory: Sendable {
                 if create { try make(system) }
                 return []
             }
-            return [StorageDamage(file: marker, offset: 0, message: "The file llvs-store, which says that \(path) is a store, is missing. The versions are not affected. Write it anew with the two lines \"LLVS store\" and \"format 1\".", lost: .nothing)]
+            return [
+                StorageDamage(
+                    file: marker, offset: 0,
+                    message:
+                        "The file llvs-store, which says that \(path) is a store, is missing. The versions are not affected. "
+                            + "Write it anew with the two lines \"LLVS store\" and \"format 1\".",
+                    lost: .nothing)
+            ]
         }
         guard names.isEmpty else {
-            throw StoreError(.notAStore, "Opening the store at \(path) failed: the directory has other things in it and is not a store. Give an empty or a new directory.", path: path)
+            throw StoreError(
+                .notAStore,
+                "Opening the store at \(path) failed: the directory has other things in it and is not a store. "
+                    + "Give an empty or a new directory.",
+                path: path)
         }
         guard create else {
-            throw StoreError(.notFound, "Opening the store at \(path) failed: the directory is empty. Check the path, or let the store be made.", path: path)
+            throw StoreError(
+                .notFound, "Opening the store at \(path) failed: the directory is empty. Check the path, or let the store be made.",
+                path: path)
         }
         try make(system)
         return []
@@ -77,19 +98,34 @@ struct StoreDirectory: Sendable {
             return try bytes.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }
         }
         let lines = bytes.prefix(count).split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
-        if lines.count >= 3, lines[0].elementsEqual("LLVS store".utf8), lines[1].starts(with: "format ".utf8), let format = StoreDirectory.number(lines[1].dropFirst(7)) {
+        if lines.count >= 3, lines[0].elementsEqual("LLVS store".utf8), lines[1].starts(with: "format ".utf8),
+            let format = StoreDirectory.number(lines[1].dropFirst(7))
+        {
             guard format == String(StoreDirectory.format) else {
-                throw StoreError(.newerFormat, "Opening the store at \(path) failed: it has format \(format), and this version of the library knows formats up to \(StoreDirectory.format). Use a newer version of the library.", path: path)
+                throw StoreError(
+                    .newerFormat,
+                    "Opening the store at \(path) failed: it has format \(format), and this version of the library knows formats up to "
+                        + "\(StoreDirectory.format). Use a newer version of the library.",
+                    path: path)
             }
             if !complete { try make(system) }
             return []
         }
-        return [StorageDamage(file: marker, offset: 0, message: "The file llvs-store, which says that \(path) is a store, is damaged. The versions are not affected. Write it anew with the two lines \"LLVS store\" and \"format 1\".", lost: .nothing)]
+        return [
+            StorageDamage(
+                file: marker, offset: 0,
+                message:
+                    "The file llvs-store, which says that \(path) is a store, is damaged. The versions are not affected. "
+                        + "Write it anew with the two lines \"LLVS store\" and \"format 1\".",
+                lost: .nothing)
+        ]
     }
 
     /// The digits of a number of a format, however large; nil when it is none.
     private static func number(_ digits: ArraySlice<UInt8>) -> String? {
-        guard let first = digits.first, first != UInt8(ascii: "0"), digits.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) else { return nil }
+        guard let first = digits.first, first != UInt8(ascii: "0"),
+            digits.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") })
+        else { return nil }
         return String(decoding: digits, as: UTF8.self)
     }
 
@@ -137,7 +173,9 @@ struct StoreDirectory: Sendable {
                 }
                 break
             } catch {
-                guard error.code == ENOENT, !at.isEmpty, at != "/" else { throw StoreError.posix(error, doing: "Making the directory", path: path) }
+                guard error.code == ENOENT, !at.isEmpty, at != "/" else {
+                    throw StoreError.posix(error, doing: "Making the directory", path: path)
+                }
                 missing.append(at)
                 at = Paths.parent(of: at)
             }

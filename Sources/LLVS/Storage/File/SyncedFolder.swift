@@ -18,7 +18,9 @@ enum SyncedFolder {
         let owners = [geteuid(), 0, (try? System.status(at))?.owner ?? 0]
         while true {
             for name in markers {
-                guard let status = try? System.status(at == "/" ? "/" + name : at + "/" + name), owners.contains(status.owner) else { continue }
+                guard let status = try? System.status(at == "/" ? "/" + name : at + "/" + name), owners.contains(status.owner) else {
+                    continue
+                }
                 // ~/.dropbox is where Dropbox keeps its settings.
                 if name == ".dropbox", at == home { continue }
                 return at == "/" ? "/" + name : at + "/" + name

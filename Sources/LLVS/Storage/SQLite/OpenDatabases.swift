@@ -49,7 +49,11 @@ enum OpenDatabases {
     /// - Throws: `.busy` where SQLite has it open in this process.
     static func checkIsClosed(_ status: System.Status, _ doing: String, _ path: String) throws {
         guard status.isRegularFile, part(FileIdentity(status)) != nil else { return }
-        throw StoreError(.busy, "\(doing) \(path) failed: the database is open in this process, and reading the file beside SQLite would take its locks away. Close all stores in it first.", path: path)
+        throw StoreError(
+            .busy,
+            "\(doing) \(path) failed: the database is open in this process, and reading the file beside SQLite would take its locks away. "
+                + "Close all stores in it first.",
+            path: path)
     }
 }
 
@@ -60,9 +64,12 @@ final class DatabaseFile: Sendable {
     let status: System.Status
     let path: String
 
-    /// - Throws: `.busy` where SQLite has it open in this process, `.notAStore` where it is no file, or what the system says. Nothing is waited for.
+    /// - Throws: `.busy` where SQLite has it open in this process, `.notAStore` where it is no file, or what the system says. Nothing is
+    ///   waited for.
     convenience init(path: String, _ doing: String) throws {
-        try self.init(path, doing, look: { () throws(Errno) in try System.status(path) }, open: { () throws(Errno) in try System.open(path, O_RDONLY) })
+        try self.init(
+            path, doing, look: { () throws(Errno) in try System.status(path) },
+            open: { () throws(Errno) in try System.open(path, O_RDONLY) })
     }
     /// A link in its place is not followed.
     convenience init(_ place: Place, _ doing: String) throws {
@@ -74,11 +81,17 @@ final class DatabaseFile: Sendable {
     private init(_ path: String, _ doing: String, look: () throws(Errno) -> System.Status, open: () throws(Errno) -> Int32) throws {
         self.path = path
         let found = try posix(doing, path, look)
-        guard found.isRegularFile else { throw StoreError(.notAStore, "\(doing) \(path) failed: it is not a file. Check the path.", path: path) }
+        guard found.isRegularFile else {
+            throw StoreError(.notAStore, "\(doing) \(path) failed: it is not a file. Check the path.", path: path)
+        }
         try OpenDatabases.checkIsClosed(found, doing, path)
         do throws(Errno) { descriptor = try open() } catch {
             guard error.code != EWOULDBLOCK else {
-                throw StoreError(.busy, "\(doing) \(path) failed: another program holds a lease on it (F_SETLEASE), and opening would wait until that lets go. End that program, or give a copy.", path: path, systemCode: error.code)
+                throw StoreError(
+                    .busy,
+                    "\(doing) \(path) failed: another program holds a lease on it (F_SETLEASE), and opening would wait until that lets go. "
+                        + "End that program, or give a copy.",
+                    path: path, systemCode: error.code)
             }
             throw StoreError.posix(error, doing: doing, path: path)
         }
@@ -87,7 +100,9 @@ final class DatabaseFile: Sendable {
             throw StoreError.posix(error, doing: doing, path: path)
         }
         // Somebody may have put another file there.
-        guard status.isRegularFile else { throw StoreError(.notAStore, "\(doing) \(path) failed: it is not a file any more. Check who writes there.", path: path) }
+        guard status.isRegularFile else {
+            throw StoreError(.notAStore, "\(doing) \(path) failed: it is not a file any more. Check who writes there.", path: path)
+        }
         try OpenDatabases.checkIsClosed(status, doing, path)
     }
 

@@ -34,39 +34,66 @@ extension SQLiteConnection {
 
     /// Throws when files lie beside the database that SQLite would take for its own, and are not.
     ///
-    /// A rollback journal can name a file, which SQLite deletes. The shared memory is mapped: whoever may write to it ends the process by cutting it short.
+    /// A rollback journal can name a file, which SQLite deletes. The shared memory is mapped: whoever may write to it ends the process by
+    /// cutting it short.
     ///
-    /// None of the files that are written may have a further name (hard link): what is written here would be written there. To the shared memory those who read write, too.
+    /// None of the files that are written may have a further name (hard link): what is written here would be written there. To the shared
+    /// memory those who read write, too.
     static func checkBeside(_ path: String, _ mode: Mode) throws {
         let database = Place(path)
         try checkJournal(database)
         func beside(_ suffix: String) -> Place { database.folder.place(database.name + suffix) }
         let owner = try? database.status()
-        if mode == .write, let owner { try checkNames(owner, path, of: path, "Give the store a file of its own: copy the file, and put the copy in its place (cp, mv).") }
+        if mode == .write, let owner {
+            try checkNames(
+                owner, path, of: path, "Give the store a file of its own: copy the file, and put the copy in its place (cp, mv).")
+        }
         for file in ["-wal", "-shm"].map(beside) {
             guard let status = try? file.status() else { continue }
             guard status.isRegularFile else {
-                throw StoreError(.notAStore, "Opening the database \(path) failed: \(file), which should be a file of SQLite, is \(status.isLink ? "a symbolic link, which is not followed" : "no file"). Move it away.", path: file.path)
+                throw StoreError(
+                    .notAStore,
+                    "Opening the database \(path) failed: \(file), which should be a file of SQLite, is "
+                        + "\(status.isLink ? "a symbolic link, which is not followed" : "no file"). Move it away.",
+                    path: file.path)
             }
-            if mode == .write || mode == .read && file.name.hasSuffix("-shm") { try checkNames(status, file.path, of: path, "Close all programs that use the database, and put a copy of the file in its place (cp, mv); -shm can be removed.") }
+            if mode == .write || mode == .read && file.name.hasSuffix("-shm") {
+                try checkNames(
+                    status, file.path, of: path,
+                    "Close all programs that use the database, and put a copy of the file in its place (cp, mv); -shm can be removed.")
+            }
             guard let owner else { continue }
             let othersMay = status.permissions & 0o022 & ~owner.permissions != 0
             let isOurs = [UInt32(geteuid()), 0, owner.owner].contains(status.owner) || owner.permissions & 0o022 != 0
             guard isOurs, !othersMay else {
-                throw StoreError(.permission, "Opening the database \(path) failed: \(file) may be written by others than those who may write the database. They could end this process. Close all programs that use the database; then remove that file where it is -shm, and where it is -wal take it from who owns it (chown, chmod).", path: file.path)
+                throw StoreError(
+                    .permission,
+                    "Opening the database \(path) failed: \(file) may be written by others than those who may write the database. "
+                        + "They could end this process. Close all programs that use the database; "
+                        + "then remove that file where it is -shm, and where it is -wal take it from who owns it (chown, chmod).",
+                    path: file.path)
             }
         }
     }
 
     private static func checkNames(_ status: System.Status, _ file: String, of path: String, _ advice: String) throws {
         guard status.names > 1 else { return }
-        throw StoreError(.permission, "Opening the database \(path) failed: \(file) has \(status.names) names (hard links), and what is written to it would change it under all of them. \(advice)", path: file)
+        throw StoreError(
+            .permission,
+            "Opening the database \(path) failed: \(file) has \(status.names) names (hard links), and what is written to it would change "
+                + "it under all of them. \(advice)",
+            path: file)
     }
 
     static func checkJournal(_ database: Place) throws {
         let path = database.path, journal = database.folder.place(database.name + "-journal")
         if (try? journal.status()) != nil {
-            throw StoreError(.notAStore, "Opening the database \(path) failed: \(journal) lies beside it, by which SQLite would undo writes, and delete a file that it names. A store in SQLite has none. If another program is writing to the database, let it end; else move that file away, and salvage the store into a new one where the database is damaged then.", path: journal.path)
+            throw StoreError(
+                .notAStore,
+                "Opening the database \(path) failed: \(journal) lies beside it, by which SQLite would undo writes, and delete a file that "
+                    + "it names. A store in SQLite has none. If another program is writing to the database, let it end; "
+                    + "else move that file away, and salvage the store into a new one where the database is damaged then.",
+                path: journal.path)
         }
     }
 
@@ -74,7 +101,8 @@ extension SQLiteConnection {
     func watched<R>(by control: PacedControl, _ body: () throws -> R) throws -> R { try Waiting.looking(at: control, body) }
 }
 
-/// Has SQLite look at the control of the call that runs (`Waiting`): every few thousand steps of a statement, and while it waits for others.
+/// Has SQLite look at the control of the call that runs (`Waiting`): every few thousand steps of a statement, and while it waits for
+/// others.
 final class SQLiteWatch {
     /// Milliseconds between two looks.
     static let longestPause: Int32 = 20

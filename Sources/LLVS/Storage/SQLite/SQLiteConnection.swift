@@ -28,7 +28,8 @@ final class SQLiteConnection {
     /// Looks at the control of the call that runs, while SQLite works or waits.
     let watch = SQLiteWatch()
 
-    /// - Throws: `.unsupported` when there is no SQLite that can be used; `.notFound`, `.notAStore`, `.permission`, ... as the system tells.
+    /// - Throws: `.unsupported` when there is no SQLite that can be used; `.notFound`, `.notAStore`, `.permission`, ... as the system
+    ///   tells.
     /// - Parameter of: for messages, what it is a copy of.
     init(_ path: String, _ mode: Mode, _ patience: Patience = .standard, of original: String? = nil) throws {
         self.patience = patience
@@ -122,7 +123,9 @@ final class SQLiteConnection {
     }
 
     /// Runs the statement once with what `bind` binds, and hands each row to `row`, which returns false to stop.
-    func query(_ sql: String, doing: String, bind: (SQLiteStatement) -> Void = { _ in }, row: (SQLiteStatement) throws -> Bool = { _ in true }) throws {
+    func query(
+        _ sql: String, doing: String, bind: (SQLiteStatement) -> Void = { _ in }, row: (SQLiteStatement) throws -> Bool = { _ in true }
+    ) throws {
         let statement = try prepared(sql, doing: doing)
         defer {
             sqlite.pointee.reset(statement.handle)
@@ -169,7 +172,8 @@ final class SQLiteConnection {
             if failure.code == .io {
                 // The log's bytes may be on the disk although its sync failed.
                 failure.code = .unknownOutcome
-                failure.message += " Whether it was stored is not known: look after the next reload, or store it again under the same version id."
+                failure.message +=
+                    " Whether it was stored is not known: look after the next reload, or store it again under the same version id."
             }
             throw failure
         }
@@ -183,17 +187,29 @@ final class SQLiteConnection {
         let advice: String
         switch result & 0xFF {
         case SQLITE_FULL: code = .noSpace; advice = "Make room and try again; nothing stored before is affected."
-        case SQLITE_READONLY: code = .readOnly; advice = "Check the permissions of the file and of its directory, or open the store read-only."
-        case SQLITE_BUSY, SQLITE_LOCKED: code = .busy; advice = "Another process or connection has kept the database locked for longer than the busy time-out of \(patience.description); try again, or allow more."
-        case SQLITE_CORRUPT: code = .damaged; advice = "The file's structure is damaged. Verify the store, and retrieve from where the versions are, or salvage the store into a new one."
-        case SQLITE_NOTADB: code = .notAStore; advice = "The file is not an SQLite database, or is damaged at its beginning. Give another path."
+        case SQLITE_READONLY:
+            code = .readOnly; advice = "Check the permissions of the file and of its directory, or open the store read-only."
+        case SQLITE_BUSY, SQLITE_LOCKED:
+            code = .busy;
+            advice =
+                "Another process or connection has kept the database locked for longer than the busy time-out of \(patience.description); "
+                    + "try again, or allow more."
+        case SQLITE_CORRUPT:
+            code = .damaged;
+            advice =
+                "The file's structure is damaged. Verify the store, and retrieve from where the versions are, or salvage the store into a "
+                    + "new one."
+        case SQLITE_NOTADB:
+            code = .notAStore; advice = "The file is not an SQLite database, or is damaged at its beginning. Give another path."
         case SQLITE_PERM, SQLITE_AUTH: code = .permission; advice = "Check the permissions of the file and of its directory."
         case SQLITE_NOMEM: code = .outOfMemory; advice = "The system is short of memory: free some, and try again."
-        case SQLITE_TOOBIG: code = .tooLarge; advice = "It is larger than SQLite takes: save the values in several versions, or use the file storage."
+        case SQLITE_TOOBIG:
+            code = .tooLarge; advice = "It is larger than SQLite takes: save the values in several versions, or use the file storage."
         case SQLITE_CANTOPEN:
             return cannotOpen(doing, result)
         case SQLITE_IOERR where result != SQLiteConnection.syncFailed && [EFBIG, EDQUOT, ENOSPC].contains(systemCode(result)):
-            code = .noSpace; advice = "Make room (or raise the quota or the limit on file sizes) and try again; nothing stored before is affected."
+            code = .noSpace;
+            advice = "Make room (or raise the quota or the limit on file sizes) and try again; nothing stored before is affected."
         default: code = .io; advice = "Check the medium, and try again."
         }
         return StoreError(code, "\(doing) \(path) failed: \(text(result)). \(advice)", path: path, systemCode: systemCode(result))
@@ -212,7 +228,11 @@ final class SQLiteConnection {
         let system = systemCode(result)
         // What is missing is not the database, then, but its log beside it, which could not be made.
         if system == Errno.missing.code, (try? System.status(path)) != nil {
-            return StoreError(.readOnly, "\(doing) \(path) failed: its files -wal and -shm cannot be made beside it. Check the permissions of the directory, or open the store read-only.", path: path, systemCode: system)
+            return StoreError(
+                .readOnly,
+                "\(doing) \(path) failed: its files -wal and -shm cannot be made beside it. "
+                    + "Check the permissions of the directory, or open the store read-only.",
+                path: path, systemCode: system)
         }
         if system != 0 { return StoreError.posix(Errno(system), doing: doing, path: path) }
         return StoreError(.io, "\(doing) \(path) failed: \(text(result)). Check the path and the permissions of the directory.", path: path)
@@ -246,7 +266,11 @@ struct SQLiteStatement {
     func bind(_ index: Int32, _ text: String) { sqlite.pointee.bind_text(handle, index, text, -1, llvs_sqlite_transient()) }
     /// The bytes must stay until the statement was run.
     func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) {
-        if bytes.count == 0 { sqlite.pointee.bind_zeroblob(handle, index, 0) } else { sqlite.pointee.bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), llvs_sqlite_static()) }
+        if bytes.count == 0 {
+            sqlite.pointee.bind_zeroblob(handle, index, 0)
+        } else {
+            sqlite.pointee.bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), llvs_sqlite_static())
+        }
     }
 
     func integer(_ column: Int32) -> Int64 { sqlite.pointee.column_int64(handle, column) }

@@ -24,7 +24,12 @@ enum SQLiteLibrary {
     /// - Throws: `.forked`.
     static func checkProcess(_ doing: String, _ path: String) throws {
         guard isForked else { return }
-        throw StoreError(.forked, "\(doing) \(path) failed: a store in SQLite was open when this process was forked, and SQLite does not work on in the child. Close all stores in SQLite before the fork, or run another program first (exec, posix_spawn; in Python, multiprocessing with \"spawn\").", path: path)
+        throw StoreError(
+            .forked,
+            "\(doing) \(path) failed: a store in SQLite was open when this process was forked, and SQLite does not work on in the child. "
+                + "Close all stores in SQLite before the fork, or run another program first (exec, posix_spawn; "
+                + "in Python, multiprocessing with \"spawn\").",
+            path: path)
     }
 
     /// To be followed by `leave`, where it says true, once nothing is done by SQLite any more. Before what needs it: a fork looks at it.
@@ -44,14 +49,22 @@ enum SQLiteLibrary {
         let sqlite = try found.get()
         let version = sqlite.pointee.libversion_number()
         guard version >= oldest else {
-            throw unusable(path, "the SQLite in \(name) is version \(version / 1_000_000).\(version / 1_000 % 1_000).\(version % 1_000), and 3.20 is the oldest that works", "Install a newer one.")
+            throw unusable(
+                path,
+                "the SQLite in \(name) is version \(version / 1_000_000).\(version / 1_000 % 1_000).\(version % 1_000), and 3.20 is the "
+                    + "oldest that works",
+                "Install a newer one.")
         }
         guard sqlite.pointee.threadsafe() != 0 else {
-            throw unusable(path, "the SQLite in \(name) was built for one thread only (SQLITE_THREADSAFE=0)", "Install one that was built for several, as systems bring it.")
+            throw unusable(
+                path, "the SQLite in \(name) was built for one thread only (SQLITE_THREADSAFE=0)",
+                "Install one that was built for several, as systems bring it.")
         }
         let result = sqlite.pointee.initialize()
         guard result == SQLITE_OK else {
-            throw StoreError(result == SQLITE_NOMEM ? .outOfMemory : .unsupported, "Opening the database \(path) failed: SQLite does not start: \(text(result, sqlite)) (SQLite \(result)).", path: path)
+            throw StoreError(
+                result == SQLITE_NOMEM ? .outOfMemory : .unsupported,
+                "Opening the database \(path) failed: SQLite does not start: \(text(result, sqlite)) (SQLite \(result)).", path: path)
         }
         return sqlite
     }
@@ -61,9 +74,13 @@ enum SQLiteLibrary {
     private static func missing(_ path: String, _ problem: String) -> StoreError {
         // The dynamic linker has words for that, but no number.
         do throws(Errno) { System.close(try System.open("/", O_RDONLY)) } catch {
-            if error.code == EMFILE || error.code == ENFILE { return StoreError.posix(error, doing: "Opening SQLite for the database", path: path) }
+            if error.code == EMFILE || error.code == ENFILE {
+                return StoreError.posix(error, doing: "Opening SQLite for the database", path: path)
+            }
         }
-        return unusable(path, "SQLite cannot be opened: \(problem)", "Install it (Debian's package libsqlite3-0, Fedora's sqlite-libs, Alpine's sqlite-libs).")
+        return unusable(
+            path, "SQLite cannot be opened: \(problem)",
+            "Install it (Debian's package libsqlite3-0, Fedora's sqlite-libs, Alpine's sqlite-libs).")
     }
 
     private static func unusable(_ path: String, _ why: String, _ advice: String) -> StoreError {

@@ -14,7 +14,9 @@ struct SQLiteLog {
     /// Nil when there is no log, or an empty one.
     /// - Parameter pageSize: of the database, for a log whose header is damaged.
     init?(_ path: String, pageSize: Int?) {
-        guard let file = try? OpenFile(Place(path), O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile, status.size > 0 else { return nil }
+        guard let file = try? OpenFile(Place(path), O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile,
+            status.size > 0
+        else { return nil }
         self.file = file
         size = status.size
         var head = [UInt8](repeating: 0, count: SQLiteLog.headerSize + SQLiteLog.frameHeaderSize)
@@ -24,7 +26,9 @@ struct SQLiteLog {
         var sums: (UInt32, UInt32) = (0, 0)
         SQLiteLog.add(head[0..<24], magic & 1 == 1, to: &sums)
         let told = SQLiteLog.word(head, 8)
-        headerIsWhole = size >= UInt64(SQLiteLog.headerSize) && magic & 0xFFFF_FFFE == 0x377F_0682 && sums == (SQLiteLog.word(head, 24), SQLiteLog.word(head, 28))
+        headerIsWhole =
+            size >= UInt64(SQLiteLog.headerSize) && magic & 0xFFFF_FFFE == 0x377F_0682
+            && sums == (SQLiteLog.word(head, 24), SQLiteLog.word(head, 28))
             && SQLiteLog.isPageSize(Int(told))
         guard let pageSize = headerIsWhole ? Int(told) : pageSize else { return nil }
         self.pageSize = pageSize
@@ -41,7 +45,9 @@ struct SQLiteLog {
         guard headerIsWhole else { return 0 }
         var used = UInt64(SQLiteLog.headerSize), at = used, sums = seed
         var frame = [UInt8](repeating: 0, count: SQLiteLog.frameHeaderSize + pageSize)
-        while at < size, let got = try? frame.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }), got == frame.count {
+        while at < size, let got = try? frame.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }),
+            got == frame.count
+        {
             SQLiteLog.add(frame[0..<8], checksumIsBigEndian, to: &sums)
             SQLiteLog.add(frame[SQLiteLog.frameHeaderSize...], checksumIsBigEndian, to: &sums)
             guard saltOf(frame) == salt, sums == (SQLiteLog.word(frame, 16), SQLiteLog.word(frame, 20)) else { break }
@@ -60,7 +66,9 @@ struct SQLiteLog {
         let wanted = withUnsafeBytes(of: salt.bigEndian) { Array($0) }, chunk = 1 << 18
         var buffer = [UInt8](repeating: 0, count: chunk), at = offset + 8
         while at + 8 <= size {
-            guard let got = try? buffer.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }), got >= 8 else { return nil }
+            guard let got = try? buffer.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }), got >= 8 else {
+                return nil
+            }
             let found: Int? = buffer.withUnsafeBytes { b in
                 guard let base = b.baseAddress else { return nil }
                 var i = 0
@@ -85,7 +93,8 @@ struct SQLiteLog {
         var images: [PageImage] = [], committed = 0, at = UInt64(SQLiteLog.headerSize)
         var head = [UInt8](repeating: 0, count: SQLiteLog.frameHeaderSize)
         while let start = frameStart(from: at) {
-            guard let got = try? head.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: start) }), got == head.count else { break }
+            guard let got = try? head.filled({ (b) throws(Errno) in try System.pread(file.descriptor, b, at: start) }), got == head.count
+            else { break }
             let number = SQLiteLog.word(head, 0)
             if number > 0 {
                 images.append(PageImage(isInLog: true, offset: start + UInt64(SQLiteLog.frameHeaderSize), number: number))

@@ -5,7 +5,10 @@
 enum SQLiteNewDatabase {
     /// What makes each table, in the words that SQLite keeps. The rest of the schema is the index of the key that is a text.
     static let tables = [
-        ("records", "CREATE TABLE records(seq INTEGER PRIMARY KEY, length INTEGER NOT NULL, checksum INTEGER NOT NULL, first INTEGER, data BLOB)"),
+        (
+            "records",
+            "CREATE TABLE records(seq INTEGER PRIMARY KEY, length INTEGER NOT NULL, checksum INTEGER NOT NULL, first INTEGER, data BLOB)"
+        ),
         ("chunks", "CREATE TABLE chunks(seq INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, data BLOB NOT NULL)"),
         ("caches", "CREATE TABLE caches(name TEXT PRIMARY KEY, checksum INTEGER NOT NULL, data BLOB NOT NULL)"),
     ]
@@ -19,7 +22,9 @@ enum SQLiteNewDatabase {
         rows.append(row("index", index, "caches", UInt8(tables.count + 2), nil))
         var file = [UInt8](repeating: 0, count: pageSize * (rows.count + 1))
         func put(_ bytes: some Sequence<UInt8>, at offset: Int) { for (i, byte) in bytes.enumerated() { file[offset + i] = byte } }
-        func put(_ number: Int, _ size: Int, at offset: Int) { for i in 0..<size { file[offset + i] = UInt8(truncatingIfNeeded: number >> (8 * (size - 1 - i))) } }
+        func put(_ number: Int, _ size: Int, at offset: Int) {
+            for i in 0..<size { file[offset + i] = UInt8(truncatingIfNeeded: number >> (8 * (size - 1 - i))) }
+        }
         put("SQLite format 3\0".utf8, at: 0)
         put(pageSize, 2, at: 16)
         put([2, 2, 0, 64, 32, 32], at: 18)  // written and read by way of a log
@@ -58,12 +63,15 @@ enum SQLiteNewDatabase {
         return [UInt8(types.count + 1)] + types + texts.flatMap { Array($0.utf8) } + [page] + Array((sql ?? "").utf8)
     }
     /// Of less than 16,384.
-    private static func varint(_ number: Int) -> [UInt8] { number < 128 ? [UInt8(number)] : [UInt8(number >> 7 & 127) | 128, UInt8(number & 127)] }
+    private static func varint(_ number: Int) -> [UInt8] {
+        number < 128 ? [UInt8(number)] : [UInt8(number >> 7 & 127) | 128, UInt8(number & 127)]
+    }
 
     /// Files of databases that this process must never close: see `make`.
     private static let keptOpen = Guarded<[OpenFile]>([])
 
-    /// Makes the database at `path` where there is nothing, or an empty file; one of the effective user's keeps its permissions. Any number of processes may do so at once.
+    /// Makes the database at `path` where there is nothing, or an empty file; one of the effective user's keeps its permissions. Any number
+    /// of processes may do so at once.
     ///
     /// A database that is one already is not opened here: as soon as a process closes any descriptor of a file, the system takes all
     /// locks from it that SQLite holds there for other connections (https://www.sqlite.org/howtocorrupt.html, 2.2).
@@ -91,7 +99,11 @@ enum SQLiteNewDatabase {
                 // Where there are no locks SQLite does not work for several either.
                 if error.code == EWOULDBLOCK || error.code == EAGAIN {
                     guard waited < patience.milliseconds else {
-                        throw StoreError(.busy, "Making the database \(path) failed: another process has been making it for longer than the busy time-out of \(patience.description). Try again, or allow more.", path: path, systemCode: error.code)
+                        throw StoreError(
+                            .busy,
+                            "Making the database \(path) failed: another process has been making it for longer than the busy time-out of "
+                                + "\(patience.description). Try again, or allow more.",
+                            path: path, systemCode: error.code)
                     }
                     try Waiting.look()
                     usleep(UInt32(pause) * 1_000)

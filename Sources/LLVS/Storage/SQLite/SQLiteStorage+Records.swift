@@ -7,7 +7,9 @@ extension SQLiteStorage {
         guard !records.isEmpty else { return [] }
         writing.lock()
         defer { writing.unlock() }
-        do { return try append(records, to: writable("Adding versions to")) } catch let error as StoreError where error.code == .readOnly && !isReadOnly {
+        do { return try append(records, to: writable("Adding versions to")) } catch let error as StoreError
+            where error.code == .readOnly && !isReadOnly
+        {
             // Perhaps it is so no more: another connection is made when there can be one.
             writerRefuses = true
             return try append(records, to: writable("Adding versions to"))
@@ -24,7 +26,11 @@ extension SQLiteStorage {
         let range = try appending(to: writer, doing) {
             let before = try writer.integer("SELECT coalesce(max(seq), 0) FROM records", doing: doing)
             guard before >= 0, before < Int64.max - Int64(records.count) else {
-                throw StoreError(.damaged, "Adding versions to \(path) failed: its rows are numbered up to the highest number. The database is damaged; exchange with a new store.", path: path)
+                throw StoreError(
+                    .damaged,
+                    "Adding versions to \(path) failed: its rows are numbered up to the highest number. The database is damaged; "
+                        + "exchange with a new store.",
+                    path: path)
             }
             for (i, record) in records.enumerated() {
                 places.append(try insert(record, as: before + 1 + Int64(i), writer, doing))
@@ -58,7 +64,9 @@ extension SQLiteStorage {
             scratch.removeAll(keepingCapacity: true)
         }
         try scratch.withUnsafeBytes { data in
-            try writer.query("INSERT INTO records(seq, length, checksum, first, data) VALUES(?1, ?2, ?3, ?4, ?5)", doing: doing, bind: { statement in
+            try writer.query(
+                "INSERT INTO records(seq, length, checksum, first, data) VALUES(?1, ?2, ?3, ?4, ?5)", doing: doing,
+                bind: { statement in
                 statement.bind(1, seq)
                 statement.bind(2, Int64(length))
                 if let first {
@@ -70,12 +78,18 @@ extension SQLiteStorage {
                 }
             })
         }
-        return RecordPlace(segment: first == nil ? SQLiteStorage.inRecords : SQLiteStorage.inChunks, offset: UInt64(bitPattern: first ?? seq), length: UInt64(length))
+        return RecordPlace(
+            segment: first == nil ? SQLiteStorage.inRecords : SQLiteStorage.inChunks, offset: UInt64(bitPattern: first ?? seq),
+            length: UInt64(length))
     }
 
     private func insertChunks(_ record: RecordPieces, from first: Int64, _ writer: SQLiteConnection, _ doing: String) throws {
         guard first > 0, first < Int64.max / 2 else {
-            throw StoreError(.damaged, "Adding versions to \(path) failed: its rows are numbered up to the highest number. The database is damaged; exchange with a new store.", path: path)
+            throw StoreError(
+                .damaged,
+                "Adding versions to \(path) failed: its rows are numbered up to the highest number. The database is damaged; "
+                    + "exchange with a new store.",
+                path: path)
         }
         var seq = first
         func flush() throws {
@@ -118,7 +132,10 @@ extension SQLiteStorage {
         let number = Int64(bitPattern: place.offset)
         switch place.segment {
         case SQLiteStorage.inRecords:
-            try readers.use { try copy($0, "SELECT checksum, data FROM records WHERE seq = ?1", number, expecting: place.length, from: offset, into: buffer) }
+            try readers.use {
+                try copy(
+                    $0, "SELECT checksum, data FROM records WHERE seq = ?1", number, expecting: place.length, from: offset, into: buffer)
+            }
         case SQLiteStorage.inChunks:
             try readers.use { try copy(place, $0, from: offset, into: buffer) }
         default: throw StorageRange.unknownPlace(description)
@@ -126,7 +143,9 @@ extension SQLiteStorage {
     }
 
     /// Copies a part of a record in chunks.
-    private func copy(_ place: RecordPlace, _ connection: SQLiteConnection, from offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    private func copy(_ place: RecordPlace, _ connection: SQLiteConnection, from offset: UInt64, into buffer: UnsafeMutableRawBufferPointer)
+        throws
+    {
         let size = UInt64(SQLiteStorage.chunkSize)
         var done = 0
         while done < buffer.count {
@@ -145,7 +164,8 @@ extension SQLiteStorage {
     /// Copies a part of the one row's bytes.
     /// - Parameter checked: all of them must match their checksum.
     private func copy(
-        _ connection: SQLiteConnection, _ sql: String, _ seq: Int64, expecting length: UInt64, from offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, checked: Bool = false
+        _ connection: SQLiteConnection, _ sql: String, _ seq: Int64, expecting length: UInt64, from offset: UInt64,
+        into buffer: UnsafeMutableRawBufferPointer, checked: Bool = false
     ) throws {
         var whole = false
         try connection.query(sql, doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { row in
@@ -156,7 +176,11 @@ extension SQLiteStorage {
             return false
         })
         guard whole else {
-            throw StoreError(.damaged, "A version in the database \(path) is damaged: row \(seq) is missing or does not match its checksum. Exchange with a store that has the version.", path: path)
+            throw StoreError(
+                .damaged,
+                "A version in the database \(path) is damaged: row \(seq) is missing or does not match its checksum. "
+                    + "Exchange with a store that has the version.",
+                path: path)
         }
     }
 
@@ -192,7 +216,9 @@ extension SQLiteStorage {
             try control.look()
             var isWhole = false
             do {
-                try connection.query(SQLiteStorage.columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { row in
+                try connection.query(
+                    SQLiteStorage.columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) },
+                    row: { row in
                     try visit(row, seq, connection, false, { record in
                         // Handed out before, when it was met first.
                         if record.isDamaged { return }
@@ -228,7 +254,15 @@ extension SQLiteStorage {
                     return true
                 })
             } catch let error as StoreError where error.code == .damaged || error.code == .io { problems.append(error.message) }
-            for problem in problems { try damage(StorageDamage(file: path, offset: 0, message: "SQLite reports: \(problem). Salvage the store into a new one, and retrieve what is missing from where the versions are.")) }
+                for problem in problems {
+                    try damage(
+                        StorageDamage(
+                            file: path, offset: 0,
+                            message:
+                                "SQLite reports: \(problem). Salvage the store into a new one, and retrieve what is missing from where the "
+                                    + "versions are."
+                        ))
+                }
             if let at = unusedLog() { try damage(StorageDamage.log(path, at)) }
         } }
     }
@@ -262,7 +296,11 @@ extension SQLiteStorage {
                 try looking()
                 // They are numbered without gaps, in the order of their commits.
                 if seq - 1 > last { try damage(StorageDamage.rows(path, last + 1, seq - 1)) }
-                if !skipping.contains(where: { $0.contains(seq) }) { try visit(row, seq, connection, thorough, found) { unreadable(seq); try damage($0) } }
+                if !skipping.contains(where: { $0.contains(seq) }) {
+                    try visit(row, seq, connection, thorough, found) {
+                        unreadable(seq); try damage($0)
+                    }
+                }
                 last = seq
                 try reached(seq)
             } catch {
@@ -271,7 +309,11 @@ extension SQLiteStorage {
             }
         }
         do {
-            try connection.query(columns + " > ?1 ORDER BY seq", doing: "Reading versions from", bind: { $0.bind(1, after) }, row: { try hand($0); return true })
+            try connection.query(
+                columns + " > ?1 ORDER BY seq", doing: "Reading versions from", bind: { $0.bind(1, after) },
+                row: {
+                    try hand($0); return true
+                })
             return
         } catch let error as StoreError where error.code == .damaged && callback == nil {
             try damage(StorageDamage(file: path, offset: 0, message: error.message))
@@ -284,19 +326,29 @@ extension SQLiteStorage {
             seq += 1
             try looking()
             do {
-                try connection.query(columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { try hand($0); return false })
+                try connection.query(
+                    columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) },
+                    row: {
+                        try hand($0); return false
+                    })
             } catch let error as StoreError where error.code == .damaged && callback == nil {
                 unreadable(seq)
             }
         }
     }
 
-    private func visit(_ row: SQLiteStatement, _ seq: Int64, _ connection: SQLiteConnection, _ thorough: Bool, _ found: (ScannedRecord) throws -> Void, _ damage: (StorageDamage) throws -> Void) throws {
+    private func visit(
+        _ row: SQLiteStatement, _ seq: Int64, _ connection: SQLiteConnection, _ thorough: Bool, _ found: (ScannedRecord) throws -> Void,
+        _ damage: (StorageDamage) throws -> Void
+    ) throws {
         let length = row.integer(1), checksum = row.integer(2)
         let lost = { (prefix: UnsafeRawBufferPointer?, place: RecordPlace?) in
             let version = prefix.flatMap { self.options.inspector?($0) }
             let name = version.map { "Version \($0) (as far as its bytes can be trusted)" } ?? "A version that cannot be named any more"
-            var damage = StorageDamage(file: self.path, offset: UInt64(clamping: seq), message: "\(name) is damaged: row \(seq) does not match its checksum. Exchange with a store that has the version.", version: version)
+            var damage = StorageDamage(
+                file: self.path, offset: UInt64(clamping: seq),
+                message: "\(name) is damaged: row \(seq) does not match its checksum. Exchange with a store that has the version.",
+                version: version)
             damage.place = place
             return damage
         }
@@ -316,7 +368,9 @@ extension SQLiteStorage {
             return try found(ScannedRecord(place: place, prefix: data))
         }
         let first = row.integer(3)
-        guard length > Int64(SQLiteStorage.chunkSize), first > 0, SQLiteStorage.checksum(length: length, first: first) == checksum else { return try damage(lost(nil, nil)) }
+        guard length > Int64(SQLiteStorage.chunkSize), first > 0, SQLiteStorage.checksum(length: length, first: first) == checksum else {
+            return try damage(lost(nil, nil))
+        }
         let place = RecordPlace(segment: SQLiteStorage.inChunks, offset: UInt64(bitPattern: first), length: UInt64(length))
         let size = UInt64(SQLiteStorage.chunkSize)
         var chunk = [UInt8](repeating: 0, count: SQLiteStorage.chunkSize)
@@ -326,7 +380,9 @@ extension SQLiteStorage {
             let load = { (number: UInt64) throws in
                 let count = Int(min(size, place.length - number * size))
                 try chunk.withUnsafeMutableBytes { target in
-                    try self.copy(connection, "SELECT checksum, data FROM chunks WHERE seq = ?1", first &+ Int64(clamping: number), expecting: UInt64(count), from: 0, into: UnsafeMutableRawBufferPointer(rebasing: target[0..<count]), checked: true)
+                    try self.copy(
+                        connection, "SELECT checksum, data FROM chunks WHERE seq = ?1", first &+ Int64(clamping: number),
+                        expecting: UInt64(count), from: 0, into: UnsafeMutableRawBufferPointer(rebasing: target[0..<count]), checked: true)
                 }
             }
             if thorough { for number in 1..<(place.length + size - 1) / size { try load(number) } }
@@ -338,14 +394,18 @@ extension SQLiteStorage {
         // The first bytes name the version when its header is whole, whatever else of them is not.
         let there = (try? chunk.withUnsafeMutableBytes { try copy(place, connection, from: 0, into: $0) }) != nil
         guard there else { return try damage(lost(nil, place)) }
-        try chunk.withUnsafeBytes { try lostInPart($0, place, RecordReader(length: place.length) { try self.copy(place, connection, from: $0, into: $1) }) }
+        try chunk.withUnsafeBytes {
+            try lostInPart($0, place, RecordReader(length: place.length) { try self.copy(place, connection, from: $0, into: $1) })
+        }
     }
 
     // MARK: Blobs
 
     public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
     public func hasBlob(_ id: BlobID) -> Bool { false }
-    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws { throw StorageRange.noBlobs(description) }
+    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        throw StorageRange.noBlobs(description)
+    }
 
     // MARK: Caches
 
@@ -365,7 +425,9 @@ extension SQLiteStorage {
         return try readers.use { connection in
             var result: R?
             do {
-                try connection.query("SELECT checksum, data FROM caches WHERE name = ?1", doing: "Reading a cache from", bind: { $0.bind(1, name) }, row: { row in
+                try connection.query(
+                    "SELECT checksum, data FROM caches WHERE name = ?1", doing: "Reading a cache from", bind: { $0.bind(1, name) },
+                    row: { row in
                     let bytes = row.bytes(1)
                     if Int64(Bytes.crc32c(bytes)) == row.integer(0) { result = try body(bytes) }
                     return false
@@ -381,7 +443,9 @@ extension SQLiteStorage {
         if isReadOnly { state.withLock { memoryCaches[name] = .some(data) }; return }
         try changeCaches { writer in
             try data.withUnsafeBytes { bytes in
-                try writer.query("INSERT OR REPLACE INTO caches(name, checksum, data) VALUES(?1, ?2, ?3)", doing: "Writing a cache to", bind: { statement in
+                try writer.query(
+                    "INSERT OR REPLACE INTO caches(name, checksum, data) VALUES(?1, ?2, ?3)", doing: "Writing a cache to",
+                    bind: { statement in
                     statement.bind(1, name)
                     statement.bind(2, Int64(Bytes.crc32c(bytes)))
                     statement.bind(3, bytes)

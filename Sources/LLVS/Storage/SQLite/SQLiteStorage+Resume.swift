@@ -19,7 +19,9 @@ extension SQLiteStorage {
     public func resume(_ mark: [UInt8]) -> [UInt32]? {
         let read = mark.withUnsafeBytes { raw -> (last: UInt64, length: UInt64, checksum: UInt64)? in
             var reader = ByteReader(raw)
-            guard let last = reader.varint(), let length = reader.varint(), let checksum = reader.varint(), reader.remaining == 0 else { return nil }
+            guard let last = reader.varint(), let length = reader.varint(), let checksum = reader.varint(), reader.remaining == 0 else {
+                return nil
+            }
             return (last, length, checksum)
         }
         guard let read, let last = Int64(exactly: read.last), last > 0, let row = try? identity(of: last),
@@ -44,7 +46,9 @@ extension SQLiteStorage {
     private func identity(of seq: Int64) throws -> (length: Int64, checksum: Int64)? {
         try readers.use { connection in
             var found: (length: Int64, checksum: Int64)?
-            try connection.query("SELECT length, checksum FROM records WHERE seq = ?1", doing: "Looking for a version in", bind: { $0.bind(1, seq) }, row: {
+            try connection.query(
+                "SELECT length, checksum FROM records WHERE seq = ?1", doing: "Looking for a version in", bind: { $0.bind(1, seq) },
+                row: {
                 found = ($0.integer(0), $0.integer(1))
                 return false
             })

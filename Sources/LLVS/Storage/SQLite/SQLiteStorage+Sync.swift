@@ -28,7 +28,12 @@ extension SQLiteStorage {
         } catch let error as StoreError where error.code != .closed {
             state.withLock { needsSync = true }
             writing.withLock { logIsDoubtful = true }
-            throw StoreError(.unknownOutcome, error.message + " Whether what was added last is stored, and would survive a power cut, is not known. Making the same version again under its id is harmless.", path: log, systemCode: error.systemCode)
+            throw StoreError(
+                .unknownOutcome,
+                error.message
+                    + " Whether what was added last is stored, and would survive a power cut, is not known. "
+                        + "Making the same version again under its id is harmless.",
+                path: log, systemCode: error.systemCode)
         }
     }
 
@@ -69,7 +74,9 @@ extension SQLiteStorage {
             while true {
                 let count = try buffer.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: at) }
                 if count == 0 { break }
-                try buffer.borrowed { (b) throws(Errno) in try system.write(file.descriptor, UnsafeRawBufferPointer(rebasing: b[0..<count]), at: at) }
+                try buffer.borrowed { (b) throws(Errno) in
+                    try system.write(file.descriptor, UnsafeRawBufferPointer(rebasing: b[0..<count]), at: at)
+                }
                 at += UInt64(count)
             }
             try System.fdatasync(file.descriptor)

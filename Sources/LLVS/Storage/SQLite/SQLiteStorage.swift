@@ -84,7 +84,9 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.permission`, `.noSpace`, `.readOnly`, `.busy`, `.io`.
     public init(path: String, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a file.", path: path)
+            throw StoreError(
+                .invalidArgument,
+                "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a file.", path: path)
         }
         var path = System.absolute(Paths.withoutTrailingSlashes(path))
         // SQLite's other files are beside what a link leads to.
@@ -228,13 +230,22 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             switch error.code {
             case ENOENT:
                 guard !mayCreate else { return }
-                throw StoreError(.notFound, "Opening the database \(path) failed: there is nothing. Check the path, or let the store be made.", path: path, systemCode: error.code)
+                throw StoreError(
+                    .notFound, "Opening the database \(path) failed: there is nothing. Check the path, or let the store be made.",
+                    path: path, systemCode: error.code)
             case EILSEQ:
-                throw StoreError(.notAStore, "Opening the database \(path) failed: it is too short to be a database. Give another path.", path: path)
+                throw StoreError(
+                    .notAStore, "Opening the database \(path) failed: it is too short to be a database. Give another path.", path: path)
             case ENODATA:
-                throw StoreError(.damaged, "Opening the database \(path) failed: it is empty, and its log is not: it was cut short. Put back a copy of it, or salvage the store into a new one.", path: path)
+                throw StoreError(
+                    .damaged,
+                    "Opening the database \(path) failed: it is empty, and its log is not: it was cut short. "
+                        + "Put back a copy of it, or salvage the store into a new one.",
+                    path: path)
             case EISDIR:
-                throw StoreError(.notAStore, "Opening the database \(path) failed: it is not a file. A store in SQLite is one file; give another path.", path: path)
+                throw StoreError(
+                    .notAStore, "Opening the database \(path) failed: it is not a file. A store in SQLite is one file; give another path.",
+                    path: path)
             default:
                 throw StoreError.posix(error, doing: "Opening the database", path: path)
             }
@@ -260,13 +271,21 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         let application = try connection.integer("PRAGMA application_id", doing: "Opening the database")
         let format = try connection.integer("PRAGMA user_version", doing: "Opening the database")
         guard application == applicationID else {
-            throw StoreError(.notAStore, "Opening the database \(connection.path) failed: it is another application's. Give another path.", path: connection.path)
+            throw StoreError(
+                .notAStore, "Opening the database \(connection.path) failed: it is another application's. Give another path.",
+                path: connection.path)
         }
         guard format <= SQLiteStorage.format else {
-            throw StoreError(.newerFormat, "Opening the database \(connection.path) failed: it has format \(format), and this version of the library knows formats up to \(SQLiteStorage.format). Use a newer version of the library.", path: connection.path)
+            throw StoreError(
+                .newerFormat,
+                "Opening the database \(connection.path) failed: it has format \(format), and this version of the library knows formats up "
+                    + "to \(SQLiteStorage.format). Use a newer version of the library.",
+                path: connection.path)
         }
         guard format >= 1 else {
-            throw StoreError(.notAStore, "Opening the database \(connection.path) failed: it has no format number. Give another path.", path: connection.path)
+            throw StoreError(
+                .notAStore, "Opening the database \(connection.path) failed: it has no format number. Give another path.",
+                path: connection.path)
         }
         try checkSchema(connection)
     }
@@ -279,16 +298,24 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         for (name, sql) in SQLiteNewDatabase.tables { expected.insert(["table", name, name, sql]) }
         var pages: Set<Int64> = [1], isOurs = true
         do {
-            try connection.query("SELECT type, name, tbl_name, sql, rootpage FROM sqlite_master LIMIT 16", doing: "Opening the database", row: { row in
+            try connection.query(
+                "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_master LIMIT 16", doing: "Opening the database",
+                row: { row in
                 var texts = (0..<4).map { String(decoding: row.bytes($0), as: UTF8.self) }
                 // As the format page has them, on several lines.
-                if texts[3].utf8.contains(UInt8(ascii: "\n")) { texts[3] = texts[3].split { $0 == " " || $0 == "\n" }.joined(separator: " ") }
+                    if texts[3].utf8.contains(UInt8(ascii: "\n")) {
+                        texts[3] = texts[3].split { $0 == " " || $0 == "\n" }.joined(separator: " ")
+                    }
                 isOurs = expected.remove(texts) != nil && pages.insert(row.integer(4)).inserted && isOurs
                 return true
             })
         } catch let error as StoreError where error.code == .tooLarge { isOurs = false }
         guard isOurs, expected.isEmpty else {
-            throw StoreError(.notAStore, "Opening the database \(connection.path) failed: its tables, or what else it defines, are not those of a store: another program changed the database, or its definitions are damaged. Salvage the store into a new one.", path: connection.path)
+            throw StoreError(
+                .notAStore,
+                "Opening the database \(connection.path) failed: its tables, or what else it defines, are not those of a store: "
+                    + "another program changed the database, or its definitions are damaged. Salvage the store into a new one.",
+                path: connection.path)
         }
     }
 
@@ -301,7 +328,9 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     private static func prepare(_ connection: SQLiteConnection, create: Bool) throws {
         if try isEmpty(connection) {
             guard create else {
-                throw StoreError(.notFound, "Opening the database \(connection.path) failed: it is empty. Check the path, or let the store be made.", path: connection.path)
+                throw StoreError(
+                    .notFound, "Opening the database \(connection.path) failed: it is empty. Check the path, or let the store be made.",
+                    path: connection.path)
             }
             try connection.useLog(doing: "Making the database")
             try connection.transaction(doing: "Making the database") {

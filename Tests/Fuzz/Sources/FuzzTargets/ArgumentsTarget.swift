@@ -48,7 +48,8 @@ enum ArgumentsTarget {
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
         // The calls in order, with what comes of a few simple rows of bytes.
         let patterns: [(String, (Int) -> UInt8)] = [
-            ("zeros", { _ in 0 }), ("right", { _ in 15 }), ("ascending", { UInt8(truncatingIfNeeded: $0) }), ("mixed", { UInt8(truncatingIfNeeded: $0 * 37 ^ $0 >> 3) }),
+            ("zeros", { _ in 0 }), ("right", { _ in 15 }), ("ascending", { UInt8(truncatingIfNeeded: $0) }),
+            ("mixed", { UInt8(truncatingIfNeeded: $0 * 37 ^ $0 >> 3) }),
         ]
         var seeds = patterns.map { name, byte in FuzzTarget.Seed(name: name, bytes: (0..<600).map(byte)) }
         for which in 0..<Calls.howMany {

@@ -25,7 +25,13 @@ enum CachesTarget {
 
     private static func decode(_ bytes: [UInt8]) -> (history: History, checkpoint: MapCheckpoint?, mark: [UInt8])? {
         var mark: [UInt8] = []
-        guard let found = try? HistoryIndex.decode(bytes, resume: { mark = $0; return (0..<UInt32($0.count)).map { $0 } }) else { return nil }
+        guard
+            let found = try? HistoryIndex.decode(
+                bytes,
+                resume: {
+                    mark = $0; return (0..<UInt32($0.count)).map { $0 }
+                })
+        else { return nil }
         return (found.history, found.checkpoint, mark)
     }
 
@@ -33,7 +39,9 @@ enum CachesTarget {
         guard let found = decode(bytes) else { return }
         let encoded = HistoryIndex.encode(found.history, found.checkpoint, mark: found.mark)
         guard let again = decode(encoded) else { fail("an index that was just encoded is void") }
-        require(HistoryIndex.encode(again.history, again.checkpoint, mark: again.mark) == encoded, "an index is encoded otherwise the second time")
+        require(
+            HistoryIndex.encode(again.history, again.checkpoint, mark: again.mark) == encoded,
+            "an index is encoded otherwise the second time")
         require(again.history.liveCount == found.history.liveCount, "versions got lost")
         let history = found.history
         for i in history.rows.indices where history.isLive(i) {
@@ -71,9 +79,15 @@ enum CachesTarget {
     /// The same with checksums that are right, where the footer says where they are: nobody guesses those.
     private static func repaired(_ bytes: [UInt8]) -> [UInt8] {
         func integer(_ offset: Int) -> Int? {
-            bytes.withUnsafeBytes { Int(exactly: UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: bytes.count - FlatMapFile.footerSize + offset, as: UInt64.self))) }
+            bytes.withUnsafeBytes {
+                Int(
+                    exactly: UInt64(
+                        littleEndian: $0.loadUnaligned(fromByteOffset: bytes.count - FlatMapFile.footerSize + offset, as: UInt64.self)))
+            }
         }
-        guard bytes.count >= FlatMapFile.footerSize, let nodes = integer(24), let count = integer(32), nodes <= bytes.count, count <= bytes.count else { return bytes }
+        guard bytes.count >= FlatMapFile.footerSize, let nodes = integer(24), let count = integer(32), nodes <= bytes.count,
+            count <= bytes.count
+        else { return bytes }
         let size = nodes + count * 16, blocks = FlatMapFile.blocks(of: size)
         guard size + blocks * 4 + FlatMapFile.footerSize == bytes.count else { return bytes }
         var out = ByteWriter(bytes: bytes)
@@ -81,17 +95,22 @@ enum CachesTarget {
             let start = block * FlatMapFile.blockSize, end = min(start + FlatMapFile.blockSize, size)
             out.patch(bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[start..<end])) }, at: size + block * 4)
         }
-        out.patch(out.bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[size..<bytes.count - 4])) }, at: bytes.count - 4)
+        out.patch(
+            out.bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[size..<bytes.count - 4])) }, at: bytes.count - 4)
         return out.bytes
     }
 
     /// Single keys, looked up before anybody has looked over all of the map.
-    private static func glance(_ memory: CacheBytes, _ patch: MapPatch?, _ keys: [[UInt8]], _ expected: (UnsafeRawBufferPointer) -> MapEntry?) {
+    private static func glance(
+        _ memory: CacheBytes, _ patch: MapPatch?, _ keys: [[UInt8]], _ expected: (UnsafeRawBufferPointer) -> MapEntry?
+    ) {
         guard let file = FlatMapFile(memory) else { return }
         let glance = CheckpointGlance(file, patch, versionLimit: versionLimit)
         for key in keys.prefix(40) + [[0], Array("Contact/1".utf8), [UInt8](repeating: 255, count: 600)] {
             key.withUnsafeBytes { key in
-                if case .entry(let entry)? = glance.find(key, patched: false), let other = expected(key) { require(entry.version == other.version, "another entry") }
+                if case .entry(let entry)? = glance.find(key, patched: false), let other = expected(key) {
+                    require(entry.version == other.version, "another entry")
+                }
                 _ = glance.find(key, patched: true)
             }
         }
@@ -134,7 +153,8 @@ enum CachesTarget {
             do { try builder.append(key, entry); return true } catch { isInOrder = false; return false }
         }
         require(isInOrder, "a patched map is out of order")
-        guard let written = try? builder.finish(RandomName(high: 1, low: 2)), let flattened = FlatMap(written, versionLimit: versionLimit) else { fail("a map that was just written is void") }
+        guard let written = try? builder.finish(RandomName(high: 1, low: 2)), let flattened = FlatMap(written, versionLimit: versionLimit)
+        else { fail("a map that was just written is void") }
         require(MapNode.haveSameContents(MapNode(flattened), patched), "a map is written otherwise")
     }
 
@@ -143,16 +163,21 @@ enum CachesTarget {
         for count in [1, 70, 200] {
             var builder = FlatMapBuilder(MemoryCacheWriter(), expected: count)
             for i in 0..<count {
-                try Array("Contact/\(1000 + i)".utf8).withUnsafeBytes { try builder.append($0, MapEntry(version: UInt32(i), size: 7, bodyOffset: 9)) }
+                try Array("Contact/\(1000 + i)".utf8).withUnsafeBytes {
+                    try builder.append($0, MapEntry(version: UInt32(i), size: 7, bodyOffset: 9))
+                }
             }
-            guard let bytes = try builder.finish(RandomName(high: 1, low: 2)), let flat = FlatMap(bytes, versionLimit: versionLimit) else { continue }
+            guard let bytes = try builder.finish(RandomName(high: 1, low: 2)), let flat = FlatMap(bytes, versionLimit: versionLimit) else {
+                continue
+            }
             var changes = KeyArena()
             Array("Contact/1000".utf8).withUnsafeBytes { changes.append($0, MapEntry(version: 3, size: 1, bodyOffset: 1)) }
             Array("Contact/1001".utf8).withUnsafeBytes { changes.append($0, nil) }
             Array("D".utf8).withUnsafeBytes { changes.append($0, MapEntry(version: 4, size: MapEntry.unknownSize, bodyOffset: 0)) }
             let changed = changes.withChanges(isSorted: true) { try? MapNode.applying($0, to: MapNode(flat)) }
             let patch = FuzzInput.part(MapPatch.encode(flat, to: changed, limit: 1000) ?? [])
-            let all = Array(bytes.bytes), nodes = Array(all.prefix(all.count - FlatMapFile.footerSize - count * 16 - FlatMapFile.blocks(of: all.count) * 4))
+            let all = Array(bytes.bytes),
+                nodes = Array(all.prefix(all.count - FlatMapFile.footerSize - count * 16 - FlatMapFile.blocks(of: all.count) * 4))
             seeds.append(FuzzTarget.Seed(name: "map-\(count)", bytes: [1] + patch + all))
             var made = ByteWriter(bytes: [2])
             made.integer(flat.root)
@@ -164,7 +189,10 @@ enum CachesTarget {
         let index = store.lock.withRead { HistoryIndex.encode(store.dag, nil, mark: [1, 2, 3, 4]) }
         seeds.append(FuzzTarget.Seed(name: "history", bytes: [0] + index))
         let checkpoint = MapCheckpoint(id: RandomName(high: 1, low: 2), base: 1, patch: (3, [0, 0]), versionLimit: 4)
-        seeds.append(FuzzTarget.Seed(name: "history-checkpoint", bytes: [0] + store.lock.withRead { HistoryIndex.encode(store.dag, checkpoint, mark: [1, 2, 3, 4]) }))
+        seeds.append(
+            FuzzTarget.Seed(
+                name: "history-checkpoint",
+                bytes: [0] + store.lock.withRead { HistoryIndex.encode(store.dag, checkpoint, mark: [1, 2, 3, 4]) }))
         return seeds
     }
 }

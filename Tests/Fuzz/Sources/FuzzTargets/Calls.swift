@@ -26,12 +26,15 @@ enum Calls {
         let made = arguments.whole(llvs_version_id())
         made?.pointee.size = 0
         var list: UnsafeMutablePointer<llvs_version_list>?
-        guard call({ llvs_store_make_version(store, predecessor, changes.start, changes.count, changes.stride, options, made, &list, $0) }) else {
+        guard call({ llvs_store_make_version(store, predecessor, changes.start, changes.count, changes.stride, options, made, &list, $0) })
+        else {
             require(list == nil, "a version beside an error")
             return
         }
         require(list?.pointee.count == 1 && list?.pointee.items[1] == nil, "no version came of it")
-        if let info = list?.pointee.items[0], let data = info.pointee.id.data { arguments.versions.append(Array(UnsafeBufferPointer(start: data, count: info.pointee.id.size))) }
+        if let info = list?.pointee.items[0], let data = info.pointee.id.data {
+            arguments.versions.append(Array(UnsafeBufferPointer(start: data, count: info.pointee.id.size)))
+        }
         llvs_version_list_free(list)
     }
 
@@ -63,7 +66,10 @@ enum Calls {
         for i in 0..<count { sizes[i] = arguments.input.byte() < 240 ? UInt64(arguments.input.byte() % 3) : arguments.input.uint64() }
         let told = arguments.input.byte() < 240 ? count : Arguments.absurd[count % 5]
         var block: UnsafeMutablePointer<llvs_value_block>?
-        _ = call { llvs_store_value_block(store, arguments.bytes(), sizes.baseAddress.map { UnsafePointer($0) }, told, arguments.bytes(), &block, $0) }
+        _ = call {
+            llvs_store_value_block(
+                store, arguments.bytes(), sizes.baseAddress.map { UnsafePointer($0) }, told, arguments.bytes(), &block, $0)
+        }
         read(block)
     }
 
@@ -177,7 +183,8 @@ enum Calls {
             guard let start = values.baseAddress else { return }
             _ = call {
                 llvs_merge_values(
-                    rules, absent & 1 != 0 ? nil : start, absent & 2 != 0 ? nil : start + 1, absent & 4 != 0 ? nil : start + 2, &options, &merged, $0)
+                    rules, absent & 1 != 0 ? nil : start, absent & 2 != 0 ? nil : start + 1, absent & 4 != 0 ? nil : start + 2, &options,
+                    &merged, $0)
             }
         }
         llvs_merged_value_free(merged)
@@ -220,7 +227,8 @@ enum Calls {
         let room = arguments.allocate(size >= 0 && size <= 4096 ? max(4, size) : 4).baseAddress
         let status = llvs_struct_init(arguments.input.byte() == 0 ? nil : room, size)
         require(
-            status == 0 || status == LLVS_ERROR_STRUCT_SIZE.rawValue || status == LLVS_ERROR_INVALID_ARGUMENT.rawValue, "the status \(status) of an initialiser")
+            status == 0 || status == LLVS_ERROR_STRUCT_SIZE.rawValue || status == LLVS_ERROR_INVALID_ARGUMENT.rawValue,
+            "the status \(status) of an initialiser")
     }
 
     private static let exchange: Call = { arguments, store in
@@ -241,7 +249,9 @@ enum Calls {
     /// A URL that leads to no place on disk.
     private static func nonFile(_ arguments: Arguments) -> llvs_bytes {
         let url = arguments.bytes()
-        guard url.size > 4, url.size < 1000, let data = url.data, data[0] == UInt8(ascii: "f") || data[0] == UInt8(ascii: "F") else { return url }
+        guard url.size > 4, url.size < 1000, let data = url.data, data[0] == UInt8(ascii: "f") || data[0] == UInt8(ascii: "F") else {
+            return url
+        }
         return llvs_bytes(data: nil, size: 0)
     }
 
@@ -252,7 +262,10 @@ enum Calls {
         move.struct_size = UInt32(MemoryLayout<llvs_move>.size)
         for _ in 0..<2 {
             let changes = arguments.array(of: llvs_change.self) { arguments.change() }
-            _ = call { llvs_coordinator_save(coordinator, changes.start, changes.count, changes.stride, arguments.versionOptions(), nil, nil, &move, $0) }
+            _ = call {
+                llvs_coordinator_save(
+                    coordinator, changes.start, changes.count, changes.stride, arguments.versionOptions(), nil, nil, &move, $0)
+            }
         }
         var data = llvs_buffer()
         _ = call { llvs_coordinator_value(coordinator, arguments.bytes(), &data, nil, $0) }

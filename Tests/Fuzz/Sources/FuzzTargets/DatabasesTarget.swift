@@ -5,7 +5,8 @@ import Glibc
 ///
 ///     input = how u8 (bit 0: the rest is a database file; bit 2: patches) · (kind u8 · number u8 · ... ) ...
 ///     patches: (offset u16 · size u16 · bytes) ... over a new database, whose schema is on its first page
-///     kind  = 0 a record: size u16 · bytes, with the right checksum   1 a record's row: length u64 · checksum u32 · first u64 · size u16 · data
+///     kind  = 0 a record: size u16 · bytes, with the right checksum   1 a record's row: length u64 · checksum u32 · first u64 · size u16 ·
+///     data
 ///             2 a chunk: checksum kept u8 · size u16 · data            3 the caches' row of the history: size u16 · data
 enum DatabasesTarget {
     static let target = FuzzTarget(name: "databases", run: run, seeds: seeds)
@@ -55,7 +56,8 @@ enum DatabasesTarget {
                     record.withUnsafeBytes { row.bind(4, $0) }
                 }
             case 1:
-                let length = Int64(bitPattern: input.uint64()), first = Int64(bitPattern: input.uint64()), isChecked = input.byte() & 1 == 0, checksum = Int64(input.uint32()), data = input.part()
+                let length = Int64(bitPattern: input.uint64()), first = Int64(bitPattern: input.uint64()),
+                    isChecked = input.byte() & 1 == 0, checksum = Int64(input.uint32()), data = input.part()
                 let right = withUnsafeBytes(of: (length.littleEndian, first.littleEndian)) { Int64(Bytes.crc32c($0)) }
                 try add("INSERT OR REPLACE INTO records(seq, length, checksum, first, data) VALUES(?1, ?2, ?3, ?4, ?5)") { row in
                     row.bind(1, number)
@@ -92,8 +94,10 @@ enum DatabasesTarget {
             return FuzzTarget.Seed(name: name, bytes: [4, UInt8(at & 255), UInt8(at >> 8)] + FuzzInput.part(Array(new.utf8)))
         }
         let altered = try [
-            patches("altered-check", "first INTEGER, data BLOB)", "first, data CHECK(first))"), patches("altered-default", "checksum INTEGER NOT NULL, data BLOB NOT NULL)", "checksum DEFAULT(zeroblob(1e9)), data   BLOB)"),
-            patches("altered-column", "data BLOB NOT NULL)", "data AS (checksum))"), patches("altered-name", "chunks", "chunkz"), patches("altered-type", "tablerecords", "indexrecords"), patches("altered-view", "CREATE TABLE chunks", "CREATE VIEW  chunks"),
+            patches("altered-check", "first INTEGER, data BLOB)", "first, data CHECK(first))"),
+            patches("altered-default", "checksum INTEGER NOT NULL, data BLOB NOT NULL)", "checksum DEFAULT(zeroblob(1e9)), data   BLOB)"),
+            patches("altered-column", "data BLOB NOT NULL)", "data AS (checksum))"), patches("altered-name", "chunks", "chunkz"),
+            patches("altered-type", "tablerecords", "indexrecords"), patches("altered-view", "CREATE TABLE chunks", "CREATE VIEW  chunks"),
         ]
         let records = try Examples.history().map { try RecordsTarget.record($0.version, $0.changes) }
         var rows: [UInt8] = [0], chunks = ByteWriter(bytes: [0])
@@ -117,7 +121,8 @@ enum DatabasesTarget {
         Folder.remove(Folder.path)
         return [
             FuzzTarget.Seed(name: "rows", bytes: rows), FuzzTarget.Seed(name: "chunks", bytes: chunks.bytes),
-            FuzzTarget.Seed(name: "rows-and-cache", bytes: rows + [3, 0] + FuzzInput.part(index)), FuzzTarget.Seed(name: "file", bytes: [1] + file),
+            FuzzTarget.Seed(name: "rows-and-cache", bytes: rows + [3, 0] + FuzzInput.part(index)),
+            FuzzTarget.Seed(name: "file", bytes: [1] + file),
         ]
     }
 }

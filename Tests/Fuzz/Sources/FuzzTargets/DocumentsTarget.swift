@@ -76,7 +76,9 @@ enum DocumentsTarget {
 
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
         let object = "{\"a\":[1,{\"id\":1,\"t\":\"x\\u00e9\"},[0.5]],\"n\":1e2,\"b\":{\"c\":null}}"
-        let rules = "{\"merge\":1,\"ids\":{\"\":{\"\":\"auto\",\"/n\":{\"as\":\"counter\",\"min\":0},\"/a\":{\"as\":\"list\",\"key\":[\"/id\"]},\"/*/c\":{\"absent\":{}}}}}"
+        let rules =
+            "{\"merge\":1,\"ids\":{\"\":{\"\":\"auto\",\"/n\":{\"as\":\"counter\",\"min\":0},\"/a\":{\"as\":\"list\","
+                + "\"key\":[\"/id\"]},\"/*/c\":{\"absent\":{}}}}}"
         let cases: [(String, UInt8, String, String, String, String)] = [
             ("objects", 0, "\"auto\"", object, "{\"a\":[1],\"n\":1e2,\"b\":{}}", "{\"n\":3,\"z\":true,\"a\":[1,{\"id\":1,\"t\":2}]}"),
             ("rules", 0, rules, object, "{\"n\":7,\"a\":[{\"id\":2}]}", "{\"n\":1,\"a\":[{\"id\":1,\"t\":\"\"},{\"id\":1}]}"),

@@ -56,24 +56,33 @@ enum Examining {
     private static func keep(_ version: Version, _ changes: [Value.Change], in copy: Store) {
         guard case .added? = attempt({ try copy.add([.init(version: version, changes: changes)]) })?.first else { return }
         let kept = attempt { try copy.version(version.id) } ?? nil
-        require(kept?.predecessors == version.predecessors && kept?.timestamp == version.timestamp && kept?.metadata == version.metadata, "the version \(version.id) comes out otherwise")
+        require(
+            kept?.predecessors == version.predecessors && kept?.timestamp == version.timestamp && kept?.metadata == version.metadata,
+            "the version \(version.id) comes out otherwise")
         require(attempt { try copy.changes(madeIn: version.id) } == changes, "the changes of \(version.id) come out otherwise")
         let file = InterchangeEncoder.changes(changes)
-        require(attempt { try InterchangeDecoder.changes(file, of: version.id) } == changes, "the changes of \(version.id) come out of JSON otherwise")
+        require(
+            attempt { try InterchangeDecoder.changes(file, of: version.id) } == changes,
+            "the changes of \(version.id) come out of JSON otherwise")
     }
 
     private static func state(of id: VersionID, in store: Store, _ copy: Store?, _ isDerived: Bool) {
-        guard let count = attempt({ try store.count(at: id) }), let references = attempt({ try store.references(at: id, limit: 200) }) else { return }
+        guard let count = attempt({ try store.count(at: id) }), let references = attempt({ try store.references(at: id, limit: 200) })
+        else { return }
         require(references.count == min(count, 200), "\(count) values prevail at \(id), and \(references.count) are listed")
         for (a, b) in zip(references, references.dropFirst()) { require(!isDerived || a.id < b.id, "values of \(id) are not in order") }
         var sizes = 0
         for reference in references where sizes < 4 << 20 {
-            require(!isDerived || attempt { try store.reference(reference.id, at: id) ?? reference } ?? reference == reference, "\(reference.id) prevails otherwise when asked alone")
+            require(
+                !isDerived || attempt { try store.reference(reference.id, at: id) ?? reference } ?? reference == reference,
+                "\(reference.id) prevails otherwise when asked alone")
             let value = attempt { try store.value(reference.id, at: id) } ?? nil
             sizes += value?.data.count ?? 0
             require(value.map { $0.reference == reference } ?? true, "\(reference.id) comes with another version")
         }
-        guard isDerived, let copy, attempt({ try copy.contains(id) }) == true, let copied = attempt({ try copy.references(at: id, limit: 200) }) else { return }
+        guard isDerived, let copy, attempt({ try copy.contains(id) }) == true,
+            let copied = attempt({ try copy.references(at: id, limit: 200) })
+        else { return }
         require(copied == references, "the state at \(id) comes out otherwise: \(references) became \(copied)")
     }
 

@@ -42,7 +42,9 @@ enum Folder {
         defer { closedir(directory) }
         var names: [String] = []
         while let entry = Glibc.readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) } }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
             if name != ".", name != ".." { names.append(name) }
         }
         return names.sorted()

@@ -25,7 +25,9 @@ enum FoldersTarget {
                 let area = MemoryTransport(name: "fuzz folders")
                 for file in files {
                     let name = String(decoding: file.name, as: UTF8.self), planted = area.planted(name)
-                    area.plant(name, version: file.kind & 1 == 0 ? file.bytes : planted.version, changes: file.kind & 1 == 0 ? planted.changes : file.bytes)
+                    area.plant(
+                        name, version: file.kind & 1 == 0 ? file.bytes : planted.version,
+                        changes: file.kind & 1 == 0 ? planted.changes : file.bytes)
                 }
                 try check(Exchange(store: store, transport: area).retrieve(verifyKnown: true), store)
             }
@@ -116,20 +118,31 @@ enum FoldersTarget {
             files.append((1, version.id.description, InterchangeEncoder.changes(changes)))
         }
         let others: [(kind: UInt8, name: String, bytes: [UInt8])] = [
-            (0, ".DS_Store", [0]), (0, "A (2)", []), (1, "A.sync-conflict-20260101-000000-ABCDEFG", []), (0, "6ba7b810-9dad-41d1-80b4-00c04fd430c8", []), (66, "chunk-000", []),
+            (0, ".DS_Store", [0]), (0, "A (2)", []), (1, "A.sync-conflict-20260101-000000-ABCDEFG", []),
+            (0, "6ba7b810-9dad-41d1-80b4-00c04fd430c8", []), (66, "chunk-000", []),
         ]
         func json(_ text: String) -> [UInt8] { Array(text.utf8) }
         let foreign: [(kind: UInt8, name: String, bytes: [UInt8])] = [
             (0, "AB/C1.json", json(#"{"identifier":"ABC1","timestamp":5,"valueDataSize":1,"metadata":[]}"#)),
-            (0, "AB/C2.json", json(#"{"identifier":"ABC2","timestamp":6,"predecessors":{"idOfFirst":"ABC1"},"valueDataSize":1,"metadata":[]}"#)),
+            (
+                0, "AB/C2.json",
+                json(#"{"identifier":"ABC2","timestamp":6,"predecessors":{"idOfFirst":"ABC1"},"valueDataSize":1,"metadata":[]}"#)
+            ),
             (2, "__llvs_values/__/llvs_root/A/BC1.json", json(#"{"children":{"nodes":[{"key":"x","version":"ABC1"}]}}"#)),
             (2, "__llvs_values/__/llvs_root/A/BC2.json", json(#"{"children":{"nodes":[{"key":"x","version":"ABC2"}]}}"#)),
-            (2, "__llvs_values/x/A/BC1.json", json(#"{"children":{"values":[{"valueReference":{"valueId":"x1","storedVersionId":"ABC1"}}]}}"#)),
-            (2, "__llvs_values/x/A/BC2.json", json(#"{"children":{"values":[{"valueReference":{"valueId":"x1","storedVersionId":"ABC2"}}]}}"#)),
+            (
+                2, "__llvs_values/x/A/BC1.json",
+                json(#"{"children":{"values":[{"valueReference":{"valueId":"x1","storedVersionId":"ABC1"}}]}}"#)
+            ),
+            (
+                2, "__llvs_values/x/A/BC2.json",
+                json(#"{"children":{"values":[{"valueReference":{"valueId":"x1","storedVersionId":"ABC2"}}]}}"#)
+            ),
             (1, "x1/A/BC1.json", [1]), (1, "x1/A/BC2.json", [2]),
         ]
         return [
-            FuzzTarget.Seed(name: "folder", bytes: input(0, files + others)), FuzzTarget.Seed(name: "folder-version", bytes: input(0, Array(files.prefix(2)))),
+            FuzzTarget.Seed(name: "folder", bytes: input(0, files + others)),
+            FuzzTarget.Seed(name: "folder-version", bytes: input(0, Array(files.prefix(2)))),
             FuzzTarget.Seed(name: "host", bytes: input(2, files)), FuzzTarget.Seed(name: "import", bytes: input(1, foreign)),
         ]
     }

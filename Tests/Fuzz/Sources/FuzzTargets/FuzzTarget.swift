@@ -22,7 +22,8 @@ public struct FuzzTarget: Sendable {
     public static func named(_ name: String) -> FuzzTarget? { (all + [selfTest]).first { $0.name == name } }
 
     /// Fails for "fail": whoever runs targets must notice.
-    private static let selfTest = FuzzTarget(name: "self-test", run: { require(!$0.elementsEqual("fail".utf8), "as it should") }, seeds: { [] })
+    private static let selfTest = FuzzTarget(
+        name: "self-test", run: { require(!$0.elementsEqual("fail".utf8), "as it should") }, seeds: { [] })
 }
 
 /// Ends the process, as a trap does: what a fuzzer takes for a finding.

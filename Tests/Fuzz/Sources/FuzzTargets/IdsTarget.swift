@@ -32,11 +32,14 @@ enum IdsTarget {
             let problems = try way & 1 == 0 ? retrieve(given, into: store) : restore(given, into: store)
             let same = try isSame(forged, made[at])
             if !same {
-                require(problems.contains(forged.version.id.description), "\(forged.version.id) was changed (\(mutation % 8)), and is not told of")
+                require(
+                    problems.contains(forged.version.id.description),
+                    "\(forged.version.id) was changed (\(mutation % 8)), and is not told of")
             }
             for (i, one) in made.enumerated() {
                 let isHeldBack = !same && !withGenuine && (i == at || dependsOn(one, made[at].version.id, made))
-                require(try store.contains(one.version.id) != isHeldBack, "version \(i) \(isHeldBack ? "is here" : "is not here"): \(problems)")
+                require(
+                    try store.contains(one.version.id) != isHeldBack, "version \(i) \(isHeldBack ? "is here" : "is not here"): \(problems)")
             }
             // What was held back comes.
             for addition in try store.add(made.map { .init(version: $0.version, changes: $0.changes) }) {
@@ -67,7 +70,9 @@ enum IdsTarget {
             }
         }
         let sorted = changes.values.sorted { $0.id < $1.id }
-        var version = Version(id: EmptyRoot.id, predecessors: predecessors, timestamp: time.isFinite ? time : 1, valueDataSize: InterchangeOrder.valueDataSize(sorted), metadata: metadata)
+        var version = Version(
+            id: EmptyRoot.id, predecessors: predecessors, timestamp: time.isFinite ? time : 1,
+            valueDataSize: InterchangeOrder.valueDataSize(sorted), metadata: metadata)
         version.id = id(of: version, sorted)
         return (version, sorted)
     }
@@ -80,7 +85,9 @@ enum IdsTarget {
     /// The same with one thing changed, under the id that it had; or under that id written otherwise.
     private static func changed(_ made: Made, _ mutation: UInt8, _ place: Int) -> Made {
         var (version, changes) = made
-        func flip(_ bytes: inout [UInt8]) { if bytes.isEmpty { bytes = [1] } else { bytes[place % bytes.count] ^= UInt8(1 << (place % 8)) } }
+        func flip(_ bytes: inout [UInt8]) {
+            if bytes.isEmpty { bytes = [1] } else { bytes[place % bytes.count] ^= UInt8(1 << (place % 8)) }
+        }
         switch mutation % 8 {
         case 0: version.timestamp += version.timestamp == 0 ? 1 : version.timestamp.ulp
         case 1: version.predecessors.reverse()
@@ -108,7 +115,9 @@ enum IdsTarget {
         return (version, changes)
     }
 
-    private static func isSame(_ a: Made, _ b: Made) throws -> Bool { a.version.id == b.version.id && id(of: a.version, a.changes) == b.version.id }
+    private static func isSame(_ a: Made, _ b: Made) throws -> Bool {
+        a.version.id == b.version.id && id(of: a.version, a.changes) == b.version.id
+    }
 
     private static func dependsOn(_ one: Made, _ id: VersionID, _ made: [Made]) -> Bool {
         var open = one.version.predecessors, met: Set<VersionID> = []
@@ -122,7 +131,10 @@ enum IdsTarget {
     /// The names of what could not be taken.
     private static func retrieve(_ versions: [Made], into store: Store) throws -> Set<String> {
         let transport = MemoryTransport(name: "fuzz ids")
-        for (version, changes) in versions { transport.plant(version.id.description, version: InterchangeEncoder.version(version), changes: InterchangeEncoder.changes(changes)) }
+        for (version, changes) in versions {
+            transport.plant(
+                version.id.description, version: InterchangeEncoder.version(version), changes: InterchangeEncoder.changes(changes))
+        }
         let exchange = try Exchange(store: store, transport: transport)
         return Set(try exchange.retrieve().problems.map(\.name))
     }
@@ -155,10 +167,14 @@ enum IdsTarget {
             return out.bytes
         }
         let history = version(0, 1, [], [[0, 1] + FuzzInput.part([7]), [0, 2] + FuzzInput.part([])])
-            + version(5, 2, [0], [[1, 1] + FuzzInput.part([8, 9])]) + version(1, 3, [0], [[2, 2]]) + version(2, 4, [2, 1], [[3, 2], [1, 1] + FuzzInput.part([5])]) + version(1, 5, [3], [])
+            + version(5, 2, [0], [[1, 1] + FuzzInput.part([8, 9])]) + version(1, 3, [0], [[2, 2]])
+            + version(2, 4, [2, 1], [[3, 2], [1, 1] + FuzzInput.part([5])]) + version(1, 5, [3], [])
         var seeds: [FuzzTarget.Seed] = []
         for mutation in UInt8(0)..<8 {
-            for way in UInt8(0)..<4 { seeds.append(FuzzTarget.Seed(name: "mutation-\(mutation)-way-\(way)", bytes: [way, mutation % 5, mutation, way, 0] + history)) }
+            for way in UInt8(0)..<4 {
+                seeds.append(
+                    FuzzTarget.Seed(name: "mutation-\(mutation)-way-\(way)", bytes: [way, mutation % 5, mutation, way, 0] + history))
+            }
         }
         return seeds
     }

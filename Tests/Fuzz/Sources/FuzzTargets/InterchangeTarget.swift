@@ -25,7 +25,9 @@ enum InterchangeTarget {
         guard case .success(let version) = whole else { return }
         require(version.timestamp.isFinite, "a timestamp that no store keeps")
         let canonical = InterchangeEncoder.version(version)
-        require(outcome { try InterchangeDecoder.version(canonical, name: version.id) } == .success(version), "the version is encoded otherwise")
+        require(
+            outcome { try InterchangeDecoder.version(canonical, name: version.id) } == .success(version), "the version is encoded otherwise"
+        )
     }
 
     private static func changes(_ document: [UInt8], _ pieces: Int) {
@@ -35,7 +37,9 @@ enum InterchangeTarget {
         guard case .success(let changes) = whole else { return }
         for (a, b) in zip(changes, changes.dropFirst()) { require(a.id < b.id, "changes out of order, or twice") }
         let canonical = InterchangeEncoder.changes(changes)
-        require(outcome { try InterchangeDecoder.changes(canonical, of: EmptyRoot.id) } == .success(changes), "the changes are encoded otherwise")
+        require(
+            outcome { try InterchangeDecoder.changes(canonical, of: EmptyRoot.id) } == .success(changes),
+            "the changes are encoded otherwise")
         require(changes.allSatisfy { change in
             let bytes = switch change {
             case .insert(_, let data), .update(_, let data): data.count
@@ -47,7 +51,9 @@ enum InterchangeTarget {
 
     private static func manifest(_ document: [UInt8]) {
         guard let manifest = Examining.attempt({ try SnapshotManifest(document, file: "a manifest") }) else { return }
-        require(Examining.attempt { try SnapshotManifest(manifest.encoded(), file: "a manifest") } == manifest, "the manifest is encoded otherwise")
+        require(
+            Examining.attempt { try SnapshotManifest(manifest.encoded(), file: "a manifest") } == manifest,
+            "the manifest is encoded otherwise")
     }
 
     private enum Outcome<R: Equatable>: Equatable { case success(R), failure(StoreError.Code) }
@@ -83,18 +89,30 @@ enum InterchangeTarget {
 
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
         var seeds: [FuzzTarget.Seed] = []
-        func add(_ which: UInt8, _ name: String, _ document: [UInt8]) { seeds.append(FuzzTarget.Seed(name: name, bytes: [which, 6] + document)) }
+        func add(_ which: UInt8, _ name: String, _ document: [UInt8]) {
+            seeds.append(FuzzTarget.Seed(name: name, bytes: [which, 6] + document))
+        }
         for (i, (version, changes)) in try Examples.history().enumerated() {
             add(0, "version-\(i)", InterchangeEncoder.version(version))
             add(1, "changes-\(i)", InterchangeEncoder.changes(i == 2 ? Array(changes.suffix(5)) : changes))
         }
-        add(0, "version-lenient", Array(#"{ "more":[null,true,1e-3,{"a":[]}], "version":{"valueDataSize":null,"metadata":["\u00e9\ud83d\ude00",{"data":"AA=="}],"predecessors":null,"timestamp":-12.5E+2,"identifier":"A"}}"#.utf8))
+        add(
+            0, "version-lenient",
+            Array(
+                #"{ "more":[null,true,1e-3,{"a":[]}], "version":{"valueDataSize":null,"metadata":["\u00e9\ud83d\ude00","#
+                    + #"{"data":"AA=="}],"predecessors":null,"timestamp":-12.5E+2,"identifier":"A"}}"#
+                    .utf8))
         var manifest = SnapshotManifest(snapshotID: "6BA7B811-9DAD-41D1-80B4-00C04FD430C8", createdAt: 7e8, latestVersionID: "x")
         manifest.chunkCount = 1
         manifest.chunkDigests = [SnapshotChunk.digest([1])]
         add(2, "manifest", manifest.encoded())
         add(3, "bare", Array(#"{"identifier":"00000000-0000-8000-8000-000000000000","timestamp":0}"#.utf8))
-        add(4, "node", Array(#"{"children":{"nodes":[{"key":"ab","version":"v1"}],"values":[{"valueReference":{"valueId":"x","storedVersionId":"v1"}}]}}"#.utf8))
+        add(
+            4, "node",
+            Array(
+                #"{"children":{"nodes":[{"key":"ab","version":"v1"}],"values":[{"valueReference":{"valueId":"x","#
+                    + #""storedVersionId":"v1"}}]}}"#
+                    .utf8))
         return seeds
     }
 }

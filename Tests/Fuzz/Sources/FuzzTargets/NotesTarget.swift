@@ -59,8 +59,10 @@ enum NotesTarget {
         }
         let root = Array(EmptyRoot.id.description.utf8), other = Array("other".utf8)
         return [
-            FuzzTarget.Seed(name: "both", bytes: [1] + slot(2, root) + slot(3, other)), FuzzTarget.Seed(name: "first", bytes: [1] + slot(4, other)),
-            FuzzTarget.Seed(name: "parity", bytes: [1] + slot(3, root) + slot(2, other)), FuzzTarget.Seed(name: "highest", bytes: [1] + slot(.max - 1, root) + slot(.max, other)),
+            FuzzTarget.Seed(name: "both", bytes: [1] + slot(2, root) + slot(3, other)),
+            FuzzTarget.Seed(name: "first", bytes: [1] + slot(4, other)),
+            FuzzTarget.Seed(name: "parity", bytes: [1] + slot(3, root) + slot(2, other)),
+            FuzzTarget.Seed(name: "highest", bytes: [1] + slot(.max - 1, root) + slot(.max, other)),
             FuzzTarget.Seed(name: "nothing", bytes: [2]), FuzzTarget.Seed(name: "wrong", bytes: [3] + slot(2, root).dropLast(400)),
         ]
     }

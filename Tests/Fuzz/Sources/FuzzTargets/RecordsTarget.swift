@@ -34,7 +34,10 @@ enum RecordsTarget {
             },
             list: { mark in
                 let from = min(Int(mark), rows.all.count)
-                return ((from..<rows.all.count).map { CallbackStorage.Listed(place: UInt64($0), size: UInt64(rows.all[$0].count)) }, UInt64(rows.all.count))
+                    return (
+                        (from..<rows.all.count).map { CallbackStorage.Listed(place: UInt64($0), size: UInt64(rows.all[$0].count)) },
+                        UInt64(rows.all.count)
+                    )
             },
             read: { place, offset, buffer in
                 guard place < UInt64(rows.all.count) else { return 0 }
@@ -73,7 +76,10 @@ enum RecordsTarget {
         for record in records { whole += FuzzInput.part(record) }
         let envelopes = records.reduce(into: [UInt8(2)]) { $0 += FuzzInput.part(Repair.envelope($1)) }
         let extended = records.reduce(into: [UInt8(0)]) { $0 += FuzzInput.part(RecordsTarget.extended($1)) }
-        return [FuzzTarget.Seed(name: "history", bytes: whole), FuzzTarget.Seed(name: "extended", bytes: extended), FuzzTarget.Seed(name: "envelopes", bytes: envelopes)]
+        return [
+            FuzzTarget.Seed(name: "history", bytes: whole), FuzzTarget.Seed(name: "extended", bytes: extended),
+            FuzzTarget.Seed(name: "envelopes", bytes: envelopes),
+        ]
             + records.enumerated().map { FuzzTarget.Seed(name: "record-\($0)", bytes: [0] + FuzzInput.part($1)) }
     }
 }

@@ -37,7 +37,10 @@ enum Repair {
         for (at, size, id) in found where size < bytes.count && at + RecordTable.bodyHeaderSize <= bytes.count - size {
             put(UInt32(size), &bytes, at + 4)
             let stored = Array(bytes[at + RecordTable.bodyHeaderSize..<at + RecordTable.bodyHeaderSize + size])
-            put(id.withUnsafeBytes { id in stored.withUnsafeBytes { RecordTable.bodyChecksum(sizeField: UInt32(size), id: id, version: header.id, stored: $0) } }, &bytes, at)
+            put(
+                id.withUnsafeBytes { id in
+                    stored.withUnsafeBytes { RecordTable.bodyChecksum(sizeField: UInt32(size), id: id, version: header.id, stored: $0) }
+                }, &bytes, at)
         }
     }
 
@@ -85,7 +88,9 @@ enum Repair {
         if let size = Int(exactly: integer(bytes, 32, UInt64.self)), size <= bytes.count {
             let blocks = (size + 65_535) / 65_536, data = 64 + 4 * blocks
             if data + size <= bytes.count {
-                for i in 0..<blocks { put(checksum(bytes[data + i * 65_536..<min(data + size, data + (i + 1) * 65_536)]), &bytes, 64 + 4 * i) }
+                for i in 0..<blocks {
+                    put(checksum(bytes[data + i * 65_536..<min(data + size, data + (i + 1) * 65_536)]), &bytes, 64 + 4 * i)
+                }
                 put(checksum(bytes[64..<data]), &bytes, 40)
             }
         }

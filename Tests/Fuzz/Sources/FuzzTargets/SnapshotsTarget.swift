@@ -65,7 +65,9 @@ enum SnapshotsTarget {
         try Examples.fill(store)
         let place = MemoryTransport(name: "fuzz snapshot seeds")
         let manifest = try Snapshots(store: store, transport: place).put()
-        guard let chunk = try place.readSnapshotFile("llvs-v1/chunk-000"), let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID) else { return [] }
+        guard let chunk = try place.readSnapshotFile("llvs-v1/chunk-000"),
+            let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID)
+        else { return [] }
         let count = [UInt8(manifest.versionCount), 0]
         // The id of a snapshot and its time are new each time: seeds have theirs.
         var fixed = SnapshotManifest(snapshotID: id, createdAt: 1, latestVersionID: manifest.latestVersionID)
@@ -77,10 +79,12 @@ enum SnapshotsTarget {
         let half = payload.count / 2
         return [
             FuzzTarget.Seed(name: "payload", bytes: [0] + count + FuzzInput.part(payload)),
-            FuzzTarget.Seed(name: "payloads", bytes: [0] + count + FuzzInput.part(Array(payload[..<half])) + FuzzInput.part(Array(payload[half...]))),
+            FuzzTarget.Seed(
+                name: "payloads", bytes: [0] + count + FuzzInput.part(Array(payload[..<half])) + FuzzInput.part(Array(payload[half...]))),
             FuzzTarget.Seed(name: "chunk", bytes: [1] + count + FuzzInput.part(own)),
             FuzzTarget.Seed(name: "snapshot", bytes: [2] + count + FuzzInput.part(fixed.encoded()) + FuzzInput.part(own)),
-            FuzzTarget.Seed(name: "zip", bytes: [3] + count + FuzzInput.part(Array(zip.prefix(200))) + FuzzInput.part(Array(zip.dropFirst(200)))),
+            FuzzTarget.Seed(
+                name: "zip", bytes: [3] + count + FuzzInput.part(Array(zip.prefix(200))) + FuzzInput.part(Array(zip.dropFirst(200)))),
         ]
     }
 

@@ -24,14 +24,17 @@ enum StoresTarget {
             switch kind % 6 {
             case 0: Folder.write("llvs-store", bytes)
             case 1, 5:
-                let id = repairs ? Repair.segment(&bytes) : bytes.count >= 32 ? bytes.withUnsafeBytes { RandomName(loading: $0, at: 16) } : nil
+                let id =
+                    repairs ? Repair.segment(&bytes) : bytes.count >= 32 ? bytes.withUnsafeBytes { RandomName(loading: $0, at: 16) } : nil
                 Folder.write("segments/\(((kind % 6 == 5 ? nil : id) ?? other).hex).seg", bytes)
             case 2:
                 let id = repairs ? Repair.blob(&bytes) : bytes.count >= 32 ? bytes.withUnsafeBytes { RandomName(loading: $0, at: 16) } : nil
                 Folder.write("blobs/\((id ?? other).hex).blob", bytes)
             case 3: cache("history", bytes, repairs)
             default:
-                let id = bytes.count >= FlatMapFile.footerSize ? bytes.withUnsafeBytes { RandomName(loading: $0, at: $0.count - FlatMapFile.footerSize + 8) } : other
+                let id =
+                    bytes.count >= FlatMapFile.footerSize
+                    ? bytes.withUnsafeBytes { RandomName(loading: $0, at: $0.count - FlatMapFile.footerSize + 8) } : other
                 cache(FlatMap.namePrefix + id.hex, bytes, repairs)
             }
         }
@@ -60,7 +63,9 @@ enum StoresTarget {
         try Examples.fill(store)
         let blob = try store.storage.storeBlob(UnsafeRawBufferPointer(start: nil, count: 0))
         // The caches are written for larger stores only.
-        let flat = try store.lock.withRead { store.dag.headOrdinals.first }.flatMap { head in try store.maps.map(head).flatMap { try store.maps.flatten($0, of: head, isKept: true) } }
+        let flat = try store.lock.withRead { store.dag.headOrdinals.first }.flatMap { head in
+            try store.maps.map(head).flatMap { try store.maps.flatten($0, of: head, isKept: true) }
+        }
         let checkpoint = store.lock.withRead { store.maps.checkpoint }
         let mark = store.storage.scanMark() ?? []
         let index = store.lock.withRead { HistoryIndex.encode(store.dag, checkpoint, mark: mark, place: store.storage.currentPlace) }
@@ -70,13 +75,18 @@ enum StoresTarget {
         var parts: [(kind: UInt8, bytes: [UInt8])] = [(0, Folder.read("llvs-store"))]
         for name in Folder.names("segments") { parts.append((1, Folder.read("segments/" + name))) }
         for name in Folder.names("blobs") { parts.append((2, Folder.read("blobs/" + name))) }
-        for name in Folder.names("cache") { parts.append((name == "history.cache" ? 3 : 4, Array(Folder.read("cache/" + name).dropFirst(CacheDirectory.envelopeSize)))) }
+        for name in Folder.names("cache") {
+            parts.append((name == "history.cache" ? 3 : 4, Array(Folder.read("cache/" + name).dropFirst(CacheDirectory.envelopeSize))))
+        }
         Folder.remove(path)
-        func input(_ how: UInt8, _ parts: [(kind: UInt8, bytes: [UInt8])]) -> [UInt8] { parts.reduce([how]) { $0 + [$1.kind] + FuzzInput.part($1.bytes) } }
+        func input(_ how: UInt8, _ parts: [(kind: UInt8, bytes: [UInt8])]) -> [UInt8] {
+            parts.reduce([how]) { $0 + [$1.kind] + FuzzInput.part($1.bytes) }
+        }
         return [
             FuzzTarget.Seed(name: "store", bytes: input(0, parts)), FuzzTarget.Seed(name: "store-read-only", bytes: input(2, parts)),
             FuzzTarget.Seed(name: "store-compacted", bytes: input(4, parts + parts.filter { $0.kind == 1 }.map { (5, $0.bytes) })),
-            FuzzTarget.Seed(name: "segments", bytes: input(0, parts.filter { $0.kind == 1 })), FuzzTarget.Seed(name: "segment-as-it-comes", bytes: input(1, parts.filter { $0.kind < 3 })),
+            FuzzTarget.Seed(name: "segments", bytes: input(0, parts.filter { $0.kind == 1 })),
+            FuzzTarget.Seed(name: "segment-as-it-comes", bytes: input(1, parts.filter { $0.kind < 3 })),
         ]
     }
 }

@@ -23,7 +23,9 @@ func read(_ path: String) -> [UInt8] {
 }
 
 func write(_ path: String, _ bytes: [UInt8]) {
-    guard let file = fopen(path, "wb"), fwrite(bytes, 1, bytes.count, file) == bytes.count, fclose(file) == 0 else { fail("\(path) cannot be written") }
+    guard let file = fopen(path, "wb"), fwrite(bytes, 1, bytes.count, file) == bytes.count, fclose(file) == 0 else {
+        fail("\(path) cannot be written")
+    }
 }
 
 let arguments = Array(CommandLine.arguments.dropFirst())
@@ -34,7 +36,9 @@ case "seeds" where arguments.count == 2:
     for target in FuzzTarget.all {
         let folder = arguments[1] + "/" + target.name
         mkdir(folder, 0o755)
-        do { for seed in try target.seeds() { write(folder + "/" + seed.name, seed.bytes) } } catch { fail("The seeds of \(target.name): \(error)") }
+        do { for seed in try target.seeds() { write(folder + "/" + seed.name, seed.bytes) } } catch {
+            fail("The seeds of \(target.name): \(error)")
+        }
     }
 case "run" where arguments.count >= 2:
     guard let target = FuzzTarget.named(arguments[1]) else { fail("There is no target \(arguments[1])") }

@@ -179,20 +179,27 @@ _MODULES = {
     "control": "CancelToken Progress ProgressCallback Stage",
     "coordinator": "Coordinator default_path make_branch_name",
     "documents": "Conflict ConflictKind Conflicts MergedValue MergeRules Schema check_schema merge_values",
-    "errors": """
+    "errors": (
+        """
         BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
         InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
         MovedError NoCommonAncestorError NotDirectoryError NotFoundError OutOfMemoryError PermissionDeniedError SnapshotError StorageError
         TooLargeError TooManyFilesError TransportError UnknownPredecessorError UnknownVersionError UnresolvedConflictError UnsupportedError
         VersionMismatchError
-    """,
+    """
+    ),
     "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
     "log": "LogLevel log_to observe_log",
-    "merge": "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction Reverted Rules Theirs ValueFunction ValueMerger",
-    "models": """
+    "merge": (
+        "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction"
+        " Reverted Rules Theirs ValueFunction ValueMerger"
+    ),
+    "models": (
+        """
         Absent AnyRule Collection Contradiction Convert Counter DecodeError Definition DeleteWins Identity Key MergeRule ModelsAt
         Named Pick Register SchemaWarning Text Tuple Upgrade definition_of model schema_of
-    """,
+    """
+    ),
     "observer": "Observer",
     "reader": "ValueReader",
     "remote": "AskForCredentials Credentials Remote",

@@ -22,7 +22,19 @@ if TYPE_CHECKING:
 #: Releases that may wait for other threads, or that end what calls back into Python: never with the interpreter lock.
 _SLOW_RELEASES = frozenset(
     f"llvs_{name}_free"
-    for name in ("observer", "store", "exchange", "coordinator", "history_cursor", "change_cursor", "value_reader", "arbiter", "storage", "transport", "faults")
+    for name in (
+        "observer",
+        "store",
+        "exchange",
+        "coordinator",
+        "history_cursor",
+        "change_cursor",
+        "value_reader",
+        "arbiter",
+        "storage",
+        "transport",
+        "faults",
+    )
 )
 
 

@@ -4,7 +4,8 @@ A callback registered with the library is one of a few thunks made at import, wh
 payload: the number under which `registry` keeps the Python object until the library says, by `payload_free`, that it has
 let go of it. So no thunk is ever freed while C may still call it.
 
-When a thunk is called from the main thread, the call that led there holds the handlers of signals (`_signals`), or they would raise before the
+When a thunk is called from the main thread, the call that led there holds the handlers of signals (`_signals`), or they would raise before
+the
 thunk is within its `try`: of that ctypes tells nobody but the log, and answers with whatever lies on the stack, 0 maybe. Against what
 else might end a thunk there (`PyThreadState_SetAsyncExc`, say) the answers that say that something is there are more than a 0: bytes of
 a value come with their number, and its end and the places of records with numbers that are none by accident.
@@ -70,7 +71,11 @@ def keep_exception(problem: BaseException, slot: int | None) -> int:
 def report_unraisable(problem: BaseException, target: Any, what: str) -> None:
     """Hands an exception that no call can raise to `sys.unraisablehook`."""
     details = SimpleNamespace(
-        exc_type=type(problem), exc_value=problem, exc_traceback=problem.__traceback__, err_msg=f"Exception ignored in {what}", object=target
+        exc_type=type(problem),
+        exc_value=problem,
+        exc_traceback=problem.__traceback__,
+        err_msg=f"Exception ignored in {what}",
+        object=target,
     )
     try:
         sys.unraisablehook(details)

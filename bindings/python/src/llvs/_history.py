@@ -158,10 +158,13 @@ class HistoryReading(Handle):
             removed_by = next(version for version, kind in store.value_history("note/1") if kind == "remove")
 
         The kinds are "insert", "update" and "remove", and what a merge took over from its second predecessor: "preserve" and
-        "preserve_removal". A revert records the inverse. In received versions "insert" and "update" are what their makers wrote: an id vouches
-        for what was set, not for which of the two it was called; `changes` between two versions tells what was there before. The other arguments are those of `history`.
+        "preserve_removal". A revert records the inverse. In received versions "insert" and "update" are what their makers wrote: an id
+        vouches
+        for what was set, not for which of the two it was called; `changes` between two versions tells what was there before. The other
+        arguments are those of `history`.
 
-        Raises InvalidIDError, UnknownVersionError, CancelledError, StorageError. Cost: the versions that are given; with `versions` or `hiding`
+        Raises InvalidIDError, UnknownVersionError, CancelledError, StorageError. Cost: the versions that are given; with `versions` or
+        `hiding`
         also those between. The first time, and after many versions were added, the number of versions once.
         """
         key = encode(id)
@@ -183,7 +186,9 @@ class HistoryReading(Handle):
         if isinstance(hiding, (str, Version)):
             raise TypeError("hiding takes a list of versions, not one version")
         if branch == "":
-            raise errors.InvalidMetadataError("the name of a branch is empty; leave it out to walk through versions of any branch and of none")
+            raise errors.InvalidMetadataError(
+                "the name of a branch is empty; leave it out to walk through versions of any branch and of none"
+            )
         starts, hidden = BytesArray(map(version_bytes, versions)), BytesArray(map(version_bytes, hiding))
         options = _structs.llvs_history_options(struct_size=ctypes.sizeof(_structs.llvs_history_options))
         setattr(options, "from", starts.address)
@@ -235,9 +240,11 @@ class HistoryReading(Handle):
             return tuple(take_versions(lib.llvs_store_merge_bases, pointer, version_bytes(a), version_bytes(b)))
 
     def version_at(self, time: Union[datetime, float], head: Optional[AnyVersion] = None) -> Optional[Version]:
-        """The version that stood at a time: the newest of `head` (the most recent head) and its ancestors that is not later; None when all are.
+        """The version that stood at a time: the newest of `head` (the most recent head) and its ancestors that is not later; None when all
+        are.
 
-        time: an aware or local `datetime`, or seconds since 1970. Of two lines that were apart at that time and merged afterwards it is the later.
+        time: an aware or local `datetime`, or seconds since 1970. Of two lines that were apart at that time and merged afterwards it is the
+        later.
         Raises UnknownVersionError, InvalidArgumentError (a time that is no number). Cost: the versions that are later.
         """
         seconds = float(time) if isinstance(time, (int, float)) else time.timestamp()
@@ -245,6 +252,8 @@ class HistoryReading(Handle):
             return take_version(lib.llvs_store_version_at, pointer, seconds, b"" if head is None else version_bytes(head))
 
     def versions_of(self, id: str) -> tuple[Version, ...]:
-        """All versions that stored bytes for a value id, newest first. Raises InvalidIDError. (`value_history` has removals and merges as well.)"""
+        """All versions that stored bytes for a value id, newest first. Raises InvalidIDError. (`value_history` has removals and merges as
+        well.)
+        """
         with self._call as pointer:
             return tuple(take_versions(lib.llvs_store_versions_of, pointer, encode(id)))

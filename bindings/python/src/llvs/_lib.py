@@ -41,7 +41,8 @@ def refuse_subinterpreters() -> None:
     number.argtypes, number.restype = [ctypes.c_void_p], ctypes.c_int64
     if number(current()) != 0:
         raise ImportError(
-            "llvs cannot be used in a subinterpreter, since callbacks of C come into the main interpreter only: import it there, or in a process of its own"
+            "llvs cannot be used in a subinterpreter, since callbacks of C come into the main interpreter only: import it there, or in a"
+            " process of its own"
         )
 
 

@@ -82,7 +82,9 @@ def version_bytes(version: llvs.Version | str) -> bytes:
 
 
 def path_bytes(path: PathLike) -> bytes:
-    """A path as the library takes it: UTF-8, whatever the locale says. Bytes that are none, as they came from the system, stay what they are."""
+    """A path as the library takes it: UTF-8, whatever the locale says. Bytes that are none, as they came from the system, stay what they
+    are.
+    """
     return encode_name(os.fspath(path))
 
 
@@ -93,7 +95,9 @@ def folder_url(path: PathLike) -> str:
 
 
 def as_bytes(data: BytesLike, what: str = "a value") -> bytes:
-    """The bytes of a bytes-like object; no copy of `bytes`. Text is refused: a value has no encoding of its own. `what` is for the message."""
+    """The bytes of a bytes-like object; no copy of `bytes`. Text is refused: a value has no encoding of its own. `what` is for the
+    message.
+    """
     if type(data) is bytes:
         return data
     if isinstance(data, (int, str)):

@@ -103,7 +103,8 @@ class Merging(Handle):
     ) -> Version:
         """Merges two versions. When one is an ancestor of the other nothing is stored and the descendant is the result.
 
-        arbiter: decides conflicts: `Rules()` (the default), a built-in one, an object with `resolve(merge, store)`, or such a function. What it raises is raised from here.
+        arbiter: decides conflicts: `Rules()` (the default), a built-in one, an object with `resolve(merge, store)`, or such a function.
+        What it raises is raised from here.
         relation: "any", "related" (without a common ancestor: NoCommonAncestorError), or "unrelated" (as if the ancestor were empty).
 
         Raises UnknownVersionError, UnresolvedConflictError, InvalidReferenceError, CancelledError, StorageError; nothing is stored then.
@@ -152,12 +153,14 @@ class Merging(Handle):
     ) -> Reverted:
         """Records the inverse of a version's changes on top of `at`: undo, without losing what came since.
 
-        Values that rules of the store are for are merged inside, so what came since stays, member by member; others are taken back as a whole,
+        Values that rules of the store are for are merged inside, so what came since stays, member by member; others are taken back as a
+        whole,
         or not at all. What was removed since stays removed. The result tells what was undone and what was not; its `version` is None, and
         nothing is stored, when nothing is left to undo.
 
         parent: against which predecessor a merge is undone, 1 or 2.
-        Raises UnknownVersionError, InvalidArgumentError (a second predecessor that is not there), CancelledError, StorageError; nothing is stored
+        Raises UnknownVersionError, InvalidArgumentError (a second predecessor that is not there), CancelledError, StorageError; nothing is
+        stored
         then.
         """
         return self._swapped(lib.llvs_store_revert, version, at, parent, metadata, progress, cancel)
@@ -172,7 +175,8 @@ class Merging(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Reverted:
-        """Does what a version changed once more on top of `onto`: a merge with the version's predecessor as the base, and it as the newer side.
+        """Does what a version changed once more on top of `onto`: a merge with the version's predecessor as the base, and it as the newer
+        side.
 
         What a counter counted counts twice when the two lines are merged later (`counts` of the result): pick what will not be merged, or
         pick no counters. Parameters and errors as for `revert`.
@@ -202,7 +206,8 @@ class Merging(Handle):
             for step in store.replay("drawing/", first, last):
                 for change in step.changes: ...                     # step.version is what the state then is
 
-        The way goes along first predecessors, which are each other's next states: from `a` back to where both lines meet, if need be, and on to
+        The way goes along first predecessors, which are each other's next states: from `a` back to where both lines meet, if need be, and
+        on to
         `b`. A merge is one step, with all that came over. Who applies all changes to the state at `a` has that at `b`. Versions that change
         nothing under the prefix are left out.
 
@@ -215,7 +220,8 @@ class Merging(Handle):
     def schema(self, at: AnyVersion, adding: Optional[llvs.MergeRules] = None) -> llvs.Schema:
         """The rules for merging that the store holds at a version, and what comes of adding others to them. Nothing is stored.
 
-        What is added: prefixes and patterns that the store has not got, and members of other sections ("models", "indexes"). Where both have a
+        What is added: prefixes and patterns that the store has not got, and members of other sections ("models", "indexes"). Where both
+        have a
         rule for one pattern and the two do not mean the same, the store's stands, and it is told in `contradictions`.
 
         Raises UnknownVersionError, InvalidArgumentError (rules that are not valid), UnsupportedError (rules of a number that is not known).
@@ -272,7 +278,8 @@ class Merging(Handle):
     ) -> llvs.Conflicts:
         """The conflicts that merges by rules among the ancestors of a version decided, of which what the merge made still stands there.
 
-        Nobody edited that place since, and nobody chose. To show to a person; `choose` closes them. Parameters and errors as for `conflicts`.
+        Nobody edited that place since, and nobody chose. To show to a person; `choose` closes them. Parameters and errors as for
+        `conflicts`.
         """
         return self._conflicts(lib.llvs_store_open_conflicts, (at,), rules, id, progress, cancel)
 
@@ -311,7 +318,8 @@ class Merging(Handle):
         choice: "newer", "older", or "result" for what stands. Where what stands is chosen, a value under an id that begins with
         "__llvs_chosen/" tells all devices that somebody looked.
 
-        Raises MovedError (at that version something else stands there by now), InvalidArgumentError (a conflict without a version; a choice that
+        Raises MovedError (at that version something else stands there by now), InvalidArgumentError (a conflict without a version; a choice
+        that
         is not clear: places in a list, a part of a text that is there several times), UnknownVersionError, StorageError.
         """
         changes = self.choices(conflict, choice, at=at)

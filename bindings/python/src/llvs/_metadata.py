@@ -75,7 +75,8 @@ def _utf8(function: Callable[[Any], bytes], value: Any, what: str) -> bytes:
     except UnicodeEncodeError as problem:
         where = problem.object[problem.start]
     raise errors.InvalidMetadataError(
-        f"{what} has a lone surrogate, {where!a}, which no UTF-8 holds: replace it, or give the value as bytes", code=c.ERROR_INVALID_METADATA
+        f"{what} has a lone surrogate, {where!a}, which no UTF-8 holds: replace it, or give the value as bytes",
+        code=c.ERROR_INVALID_METADATA,
     )
 
 

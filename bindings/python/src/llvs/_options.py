@@ -89,7 +89,9 @@ class VersionOptions:
             raise errors.InvalidMetadataError("the name of a branch is empty; leave it out for a version without a branch")
         if id == "":
             raise errors.make(c.ERROR_INVALID_VERSION_ID, "a version id is empty; leave it out to have one made")
-        pieces = Column([b"" if id is None else encode(id), b"" if branch is None else encode(branch), b"" if expected is None else expected])
+        pieces = Column(
+            [b"" if id is None else encode(id), b"" if branch is None else encode(branch), b"" if expected is None else expected]
+        )
         self._kept = (pieces, _metadata.Entries(metadata))
         self.struct = _structs.llvs_version_options(struct_size=ctypes.sizeof(_structs.llvs_version_options))
         if pieces.sizes[0]:

@@ -70,7 +70,9 @@ def bytes_array(first: int | None, count: int) -> list[bytes]:
 
 def version(fields: tuple[Any, ...]) -> Version:
     """A version from its unpacked `llvs_version_info`."""
-    _, count, id_data, id_size, a_data, a_size, b_data, b_size, timestamp, size, entries, entry_count, branch_data, branch_size, _, _ = fields
+    _, count, id_data, id_size, a_data, a_size, b_data, b_size, timestamp, size, entries, entry_count, branch_data, branch_size, _, _ = (
+        fields
+    )
     if count == 0:
         predecessors: tuple[str, ...] = ()
     elif count == 1:

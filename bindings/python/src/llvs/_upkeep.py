@@ -29,7 +29,11 @@ def _damages(pointers: Optional[int], count: int) -> tuple[Damage, ...]:
     for address in _pages.addresses(pointers, count):
         damage = _structs.llvs_damage.from_address(address)
         lost = _LOSSES[damage.lost] if damage.lost < len(_LOSSES) else Loss.VERSION
-        damages.append(Damage(text(damage.file), damage.offset, text(damage.message), text(damage.version) or None, lost, text(damage.value_id) or None))
+        damages.append(
+            Damage(
+                text(damage.file), damage.offset, text(damage.message), text(damage.version) or None, lost, text(damage.value_id) or None
+            )
+        )
     return tuple(damages)
 
 
@@ -96,7 +100,9 @@ class Upkeep(Handle):
         target = StoreOptions(into_storage, "full", 0, False, True, None, "automatic", None)
         try:
             with Control(progress, cancel) as control:
-                lib.llvs_store_salvage(path_bytes(path), byref(source.struct), path_bytes(into), byref(target.struct), control, byref(pointer))
+                lib.llvs_store_salvage(
+                    path_bytes(path), byref(source.struct), path_bytes(into), byref(target.struct), control, byref(pointer)
+                )
         finally:
             source.close()
             target.close()
@@ -113,7 +119,8 @@ class Upkeep(Handle):
             lib.llvs_salvage_report_free(pointer.value)
 
     def compact(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> CompactionReport:
-        """Puts small files of the store together into large ones, and deletes those that were put together longer ago than the time of grace.
+        """Puts small files of the store together into large ones, and deletes those that were put together longer ago than the time of
+        grace.
 
         Happens by itself as well, as `compaction` of the constructor says; only the file storage has anything to do. Readers and other
         processes go on meanwhile; when one of those compacts right now, nothing is done. Progress is in bytes written.
@@ -132,7 +139,9 @@ class Upkeep(Handle):
     def write_snapshot(
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> Optional[Snapshot]:
-        """Writes a snapshot of the whole store into a directory: a manifest and chunks of at most 5 MB. Raises StorageError, CancelledError."""
+        """Writes a snapshot of the whole store into a directory: a manifest and chunks of at most 5 MB. Raises StorageError,
+        CancelledError.
+        """
         with self._folder(directory, create=True) as folder:
             return folder.put_snapshot(progress=progress, cancel=cancel)
 
@@ -164,7 +173,8 @@ class Upkeep(Handle):
 
         Its values may be in files or in SQLite databases. Those that an Apple system compressed (LZFSE) are decompressed by
         `decode(data)`, which returns the bytes that were there, or None for what is no such data, which is then taken as it is; by default
-        the package `pyliblzfse` does that, where it is installed. Without either such values are problems with the code `ErrorCode.UNSUPPORTED`.
+        the package `pyliblzfse` does that, where it is installed. Without either such values are problems with the code
+        `ErrorCode.UNSUPPORTED`.
 
         Raises NotFoundError, StorageError, CancelledError, and what `decode` raises; what cannot be added is a problem in the result.
         """

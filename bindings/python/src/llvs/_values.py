@@ -47,7 +47,9 @@ class ValueReading(Fetching):
         return reader.required(reader.open_value(self, id, version_bytes(at)), id)
 
     def open_reference(self, reference: Reference) -> ValueReader:
-        """The bytes that a version stored for a value id, as a binary file. Raises KeyError when it stored none, and what `value_by_reference` raises."""
+        """The bytes that a version stored for a value id, as a binary file. Raises KeyError when it stored none, and what
+        `value_by_reference` raises.
+        """
         found = reader.required(reader.open_value(self, reference.id, encode(reference.stored_version)), reference.id)
         if found.stored_version != reference.stored_version:
             found.close()
@@ -70,7 +72,9 @@ class ValueReading(Fetching):
         return _blocks.fetch(self, ids, version_bytes(at))
 
     def value_by_reference(self, reference: Reference) -> Optional[Value]:
-        """The bytes that a version stored for a value id; None when it did not store that id. Raises UnknownVersionError, InvalidIDError."""
+        """The bytes that a version stored for a value id; None when it did not store that id. Raises UnknownVersionError,
+        InvalidIDError.
+        """
         found = self.values_by_reference([reference])
         return found[0] if found else None
 

@@ -54,7 +54,8 @@ class Coordinator(Handle):
             notes.merge()
             notes["note/1"]
 
-    `notes[id]`, `id in notes`, `notes.get(id)`, iteration, `len`, `notes.items()` and `notes.prefix(...)` read at the current version, each as it is
+    `notes[id]`, `id in notes`, `notes.get(id)`, iteration, `len`, `notes.items()` and `notes.prefix(...)` read at the current version, each
+    as it is
     then: who reads several values takes `notes.at()` once, which does not move. A coordinator is true, however few values there are.
 
     Safe from all threads.
@@ -92,10 +93,12 @@ class Coordinator(Handle):
     ) -> None:
         """Opens a coordinator, and its store.
 
-        exchange: a first exchange: the path of a folder, a URL, a `Remote`, or a `Transport` (under its `name`), as for `Exchange`; further ones by `attach`.
+        exchange: a first exchange: the path of a folder, a URL, a `Remote`, or a `Transport` (under its `name`), as for `Exchange`; further
+        ones by `attach`.
         arbiter: decides conflicts; None: `Rules()`. metadata: of every save; what a save gives itself goes before.
         schema: rules for merging that the app brings along, which are registered as by `register_schema`.
-        device: names the device, or the person at it, whose saves `undo` takes back: the same each time, and another on each device. Saves then
+        device: names the device, or the person at it, whose saves `undo` takes back: the same each time, and another on each device. Saves
+        then
         carry it in their metadata, under "__llvs_device".
         name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
         snapshots: "auto" keeps a snapshot beside each exchange up to date; "off".
@@ -116,7 +119,9 @@ class Coordinator(Handle):
         durability_number(exchange_durability)
         entries = _metadata.Entries(metadata)
         pieces = Column([encode(name), encode(device)])
-        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode)
+        options = StoreOptions(
+            storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode
+        )
         decides = ArbiterHandle(arbiter, lambda: self.store) if arbiter is not None else None
         pointer = ctypes.c_void_p()
         try:
@@ -233,10 +238,12 @@ class Coordinator(Handle):
     ) -> Optional[SavedVersion]:
         """Records changes on top of the current version, which moves; with `branch`, on top of the most recent head of that branch.
 
-        None when nothing was stored (no changes and no metadata); else the version, with where the current version went. Concurrent saves each go on the one before.
+        None when nothing was stored (no changes and no metadata); else the version, with where the current version went. Concurrent saves
+        each go on the one before.
         With `expected`, nothing is stored when another version is current by now: MovedError. `timestamp` is the version's time in seconds
         since 1970, instead of the clock's; it is later than its predecessor's in any case.
-        group: saves of one device, one after the other, that name one group are undone together. description: what the save did, for a person:
+        group: saves of one device, one after the other, that name one group are undone together. description: what the save did, for a
+        person:
         `undo` and `undo_description` give it back. Both stand in the metadata, under "__llvs_group" and "__llvs_description".
         Parameters and errors as for `Store.make_version`.
         """
@@ -246,7 +253,9 @@ class Coordinator(Handle):
             metadata = {**(metadata or {}), **{key: text for key, text in marks if text is not None}}
         is_plain = not (metadata is not None or branch is not None or packed.sources or expected is not None or timestamp is not None)
         wanted = None if expected is None else version_bytes(expected)
-        with NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, timestamp, wanted) as options, self._call as pointer:
+        with (
+            NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, timestamp, wanted)
+        ) as options, self._call as pointer:
             versions, move = ctypes.c_void_p(), _structs.llvs_move(struct_size=_MOVE_SIZE)
             lib.llvs_coordinator_save(pointer, packed.address, packed.count, CHANGE_SIZE, options, None, byref(versions), byref(move))
             found = _pages.versions(versions.value)
@@ -260,8 +269,10 @@ class Coordinator(Handle):
             with notes.transaction() as values:
                 values["from"], values["to"] = values["to"], values["from"]
 
-        `values` is a mutable mapping of the values at the version that is current at the beginning. Where the current version moves meanwhile,
-        the save goes on top of that, unless a value that the block read or wrote has changed there. metadata, group, description: as for `save`.
+        `values` is a mutable mapping of the values at the version that is current at the beginning. Where the current version moves
+        meanwhile,
+        the save goes on top of that, unless a value that the block read or wrote has changed there. metadata, group, description: as for
+        `save`.
 
         Raises MovedError then (`value_id` is that value), and what `save` raises; nothing is stored.
         """
@@ -370,7 +381,8 @@ class Coordinator(Handle):
     def collection(self, model: type[_Model]) -> llvs.Collection[_Model]:
         """The objects of a model, as a mutable mapping from ids to objects; a class becomes a model by `llvs.model`.
 
-        The model's rules for merging are added to those of the store as by `register_schema`, unless it is opened for reading. Those that the
+        The model's rules for merging are added to those of the store as by `register_schema`, unless it is opened for reading. Those that
+        the
         store has otherwise stand: `SchemaWarning`, and `Collection.contradictions`.
         Raises TypeError for a class that is no model, StorageError.
         """
@@ -390,7 +402,8 @@ class Coordinator(Handle):
         """Adds rules for merging ({"merge": 1, "ids": {...}}) to those of the store, as `Store.schema` says.
 
         What is new is saved as a version of its own, which becomes current; what the store holds already is not saved again. Where the two
-        say different things about one pattern the store's rule stands, and the result tells of it in `contradictions`: to change it, save the
+        say different things about one pattern the store's rule stands, and the result tells of it in `contradictions`: to change it, save
+        the
         value "__llvs_schema".
 
         While nothing was ever saved, the rules are remembered, and written right before the first save, or when the first content that
@@ -429,8 +442,10 @@ class Coordinator(Handle):
     def undo(self, *, metadata: Optional[_metadata.Metadata] = None) -> Optional[Reverted]:
         """Takes back the last save of this device that was not undone yet; what others changed since stays. None: there is nothing to undo.
 
-        A version of its own, which becomes current, made as by `Store.revert`. It is found in the history, so it goes on after a restart, and
-        after syncs. When nothing of the save is left to take back, the result has no version, nothing is stored, and the next call goes on with
+        A version of its own, which becomes current, made as by `Store.revert`. It is found in the history, so it goes on after a restart,
+        and
+        after syncs. When nothing of the save is left to take back, the result has no version, nothing is stored, and the next call goes on
+        with
         the save before.
 
         Raises InvalidArgumentError (the coordinator has no device), StorageError. Cost: the versions since that save, and what it changed.
@@ -479,7 +494,8 @@ class Coordinator(Handle):
         return found
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
-        """Attaches a further exchange: the path of a folder, a URL, a `Remote`, or a `Transport`, whose state is kept under `name` (its own name, unless given).
+        """Attaches a further exchange: the path of a folder, a URL, a `Remote`, or a `Transport`, whose state is kept under `name` (its own
+        name, unless given).
 
         The name must be the same in every process. Errors as for `Exchange`.
         """
@@ -494,7 +510,8 @@ class Coordinator(Handle):
     def exchange(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
         """Retrieves, then sends, with each attached exchange in turn. The current version does not move.
 
-        (Except before the first save: a retrieve then moves it to the most recent head without a branch; the result tells.) When one of several
+        (Except before the first save: a retrieve then moves it to the most recent head without a branch; the result tells.) When one of
+        several
         exchanges fails, the others have their turn all the same: the first failure is raised, and its `result` tells what was done, and
         by `exchanges` what became of each. Errors as for `Exchange.retrieve`.
         """
@@ -530,7 +547,8 @@ class Coordinator(Handle):
     ) -> SyncResult:
         """A whole round: exchanges, merges what came, and exchanges again when that changed something.
 
-        Without a connection, what is here already is merged all the same; the first failure of a part is raised then, and its `result` tells
+        Without a connection, what is here already is merged all the same; the first failure of a part is raised then, and its `result`
+        tells
         what was done.
         Errors as for `exchange` and `merge`.
         """
@@ -552,7 +570,8 @@ class Coordinator(Handle):
     def bootstrap(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> BootstrapResult:
         """Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version.
 
-        The result is true when there was one, and tells where the current version went: to the most recent head without a branch when nothing
+        The result is true when there was one, and tells where the current version went: to the most recent head without a branch when
+        nothing
         had been saved yet.
 
         Raises SnapshotError, StorageError, TransportError, CancelledError.

@@ -114,7 +114,8 @@ def merge_values(
     `saving`: `newer` is what an application wants to save, `base` what it made of the value that it had read, unchanged, and `older` that
     value as it is: what the application does not know of is kept, what it removed is gone, and what it decided stands.
 
-    Raises InvalidArgumentError (rules that are not valid: `path` is the JSON pointer to what is wrong with them), UnsupportedError (rules of a
+    Raises InvalidArgumentError (rules that are not valid: `path` is the JSON pointer to what is wrong with them), UnsupportedError (rules
+    of a
     number that the library does not know), CancelledError. Cost: the size of what is merged.
     """
     values = [None if value is None else as_bytes(value) for value in (base, newer, older)]
@@ -129,7 +130,9 @@ def merge_values(
             id=_structs.llvs_bytes(address(value_id), len(value_id)),
             control=control.address,
         )
-        lib.llvs_merge_values(text, *(None if one is None else ctypes.byref(one) for one in given), ctypes.byref(options), ctypes.byref(pointer))
+        lib.llvs_merge_values(
+            text, *(None if one is None else ctypes.byref(one) for one in given), ctypes.byref(options), ctypes.byref(pointer)
+        )
     try:
         merged = _structs.llvs_merged_value.from_address(pointer.value or 0)
         records = conflicts(merged.conflicts, merged.conflict_count)
@@ -141,7 +144,8 @@ def merge_values(
 def check_schema(rules: Union[Mapping[str, Any], bytes]) -> None:
     """Checks rules as they are kept under "__llvs_schema": `{"merge": 1, "ids": {...}}`, as JSON text or as what gives it.
 
-    Raises InvalidArgumentError, or UnsupportedError where the number of the rules is not known: `path` is the JSON pointer to what is wrong,
+    Raises InvalidArgumentError, or UnsupportedError where the number of the rules is not known: `path` is the JSON pointer to what is
+    wrong,
     None for the whole.
     """
     lib.llvs_schema_check(rules_text(rules))
@@ -189,7 +193,8 @@ class Schema(NamedTuple):
     stored_version: Optional[str]
     #: Whether `data` is another value than what prevails under "__llvs_schema": it was to be saved, or was saved.
     changed: bool
-    #: Why what prevails does not count, and where in it (a JSON pointer); None when it does. `data` then is the newest valid value before it.
+    #: Why what prevails does not count, and where in it (a JSON pointer); None when it does. `data` then is the newest valid value before
+    #: it.
     problem: Optional[tuple[str, str]]
     #: Where the rules given say something else than the store: `newer` is what the store holds and what stands, `older` what was given.
     contradictions: tuple[Conflict, ...]

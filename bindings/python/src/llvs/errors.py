@@ -94,7 +94,8 @@ class Error(Exception):
     #: The system's own number (`errno`) for why a call of it failed, where one did; else 0. An `OSError` has it as its `errno`, too.
     system_code: int
 
-    #: Of `Coordinator.exchange` and `Coordinator.sync`: what was done all the same (an `ExchangeResult`, a `SyncResult`), with the result and
+    #: Of `Coordinator.exchange` and `Coordinator.sync`: what was done all the same (an `ExchangeResult`, a `SyncResult`), with the result
+    #: and
     #: the error of each exchange. None for other calls.
     result: Any = None
 
@@ -178,7 +179,9 @@ class InvalidReferenceError(InvalidArgumentError, codes=[c.ERROR_INVALID_REFEREN
 
 
 class InvalidMetadataError(InvalidArgumentError, codes=[c.ERROR_INVALID_METADATA]):
-    """A metadata key that is empty, too long or not Unicode, a branch that is no string, metadata over 16 MiB, or of more than 65,536 keys."""
+    """A metadata key that is empty, too long or not Unicode, a branch that is no string, metadata over 16 MiB, or of more than 65,536
+    keys.
+    """
 
 
 class UnknownVersionError(Error, KeyError, codes=[c.ERROR_UNKNOWN_VERSION]):
@@ -275,7 +278,9 @@ class ExchangeDataError(
     """What the other side holds cannot be used. Appears as a problem of an exchange's result."""
 
 
-class SnapshotError(Error, ValueError, codes=[c.ERROR_SNAPSHOT_DAMAGED, c.ERROR_SNAPSHOT_MISSING, c.ERROR_STORE_NOT_EMPTY, c.ERROR_FOREIGN_SNAPSHOT]):
+class SnapshotError(
+    Error, ValueError, codes=[c.ERROR_SNAPSHOT_DAMAGED, c.ERROR_SNAPSHOT_MISSING, c.ERROR_STORE_NOT_EMPTY, c.ERROR_FOREIGN_SNAPSHOT]
+):
     """A snapshot that is missing, damaged, of a foreign format, or not for this store."""
 
 

@@ -163,10 +163,16 @@ def _result(address: int, raised: Optional[list[BaseException]] = None) -> Excha
     # By names that are there once: the interpreter keeps a name that was put together for each attribute that it is asked for.
     retrieved, sent, repaired = (
         tuple(decode(id) for id in _pages.bytes_array(ids, count))
-        for ids, count in ((result.retrieved, result.retrieved_count), (result.sent, result.sent_count), (result.repaired, result.repaired_count))
+        for ids, count in (
+            (result.retrieved, result.retrieved_count),
+            (result.sent, result.sent_count),
+            (result.repaired, result.repaired_count),
+        )
     )
     problems = take_problems(result.problems, result.problem_count)
-    exchanges = tuple(_exchanged(one, [] if raised is None else raised) for one in _pages.addresses(result.exchanges, result.exchange_count))
+    exchanges = tuple(
+        _exchanged(one, [] if raised is None else raised) for one in _pages.addresses(result.exchanges, result.exchange_count)
+    )
     from_version, to_version = _text(getattr(result, "from")), _text(result.to)
     return ExchangeResult(retrieved, sent, problems, repaired, result.moved != 0, from_version, to_version, exchanges)
 
@@ -184,7 +190,12 @@ class exchange_options:
     """An `llvs_exchange_options` for the length of a `with`, and the handle of a transport in it, which is closed unless it is kept."""
 
     def __init__(
-        self, place: str | Remote | Transport, durability: str = "full", create: bool = True, report_unportable: bool = False, decode: Optional[Decoder] = None
+        self,
+        place: str | Remote | Transport,
+        durability: str = "full",
+        create: bool = True,
+        report_unportable: bool = False,
+        decode: Optional[Decoder] = None,
     ) -> None:
         self._struct = _structs.llvs_exchange_options(
             struct_size=ctypes.sizeof(_structs.llvs_exchange_options),
@@ -267,7 +278,9 @@ class Exchange(Handle):
         self._transport: TransportHandle | None = None
         pointer = ctypes.c_void_p()
         with store._call as store_pointer, exchange_options(place, durability, create, report_unportable, decode) as options:
-            lib.llvs_exchange_open(store_pointer, b"" if isinstance(place, Transport) else encode(name_of(place)), options.reference, ctypes.byref(pointer))
+            lib.llvs_exchange_open(
+                store_pointer, b"" if isinstance(place, Transport) else encode(name_of(place)), options.reference, ctypes.byref(pointer)
+            )
             self._transport = options.keep()
         super().__init__(pointer.value or 0)
         if restoration_state:
@@ -308,7 +321,8 @@ class Exchange(Handle):
         A file there that is damaged is a problem in the result, and the next `send` of this exchange writes the two files of that
         version anew. Files that are whole and tell of another version than the store has are a problem with the code
         `ErrorCode.VERSION_MISMATCH`: both stay as they are. Versions that are damaged in the store are repaired, as `retrieve` does,
-        whether or not the damage was met before. Cost: all that the other side has is read, and the same in the store. Errors as for `retrieve`.
+        whether or not the damage was met before. Cost: all that the other side has is read, and the same in the store. Errors as for
+        `retrieve`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_exchange_verify, pointer, control)

@@ -58,7 +58,9 @@ def _number(level: Union[LogLevel, str, int]) -> int:
         return next((ours for ours, theirs in _LOGGING_LEVELS.items() if theirs >= level), LogLevel.ERROR)
     elif not isinstance(level, int):
         raise TypeError(f"a log level is an llvs.LogLevel, its name, or a level of logging, not {type(level).__name__}")
-    raise errors.InvalidArgumentError(f"{level!r} is no log level: use error, warning, info or debug, or a level of logging (logging.DEBUG)")
+    raise errors.InvalidArgumentError(
+        f"{level!r} is no log level: use error, warning, info or debug, or a level of logging (logging.DEBUG)"
+    )
 
 
 _LOGGING_LEVELS = {
@@ -70,5 +72,7 @@ _LOGGING_LEVELS = {
 
 
 def log_to(logger: logging.Logger, level: Union[LogLevel, str, int] = LogLevel.WARNING) -> Observer:
-    """Hands the library's messages to a logger of the standard library. `level`: as for `observe_log`; the logger has one of its own beside it."""
+    """Hands the library's messages to a logger of the standard library. `level`: as for `observe_log`; the logger has one of its own beside
+    it.
+    """
     return observe_log(lambda level, message: logger.log(_LOGGING_LEVELS[level], "%s", message), level)

@@ -206,12 +206,15 @@ class ValueMerger:
 
         store.merge(a, b, llvs.ValueMerger(merge_notes))
 
-    merge: asked for each value that no rules are for, and that both sides changed, or one changed and the other removed (then `older` is None).
-    part: asked for each place in a value that both sides changed and that rules leave to it ({"pick": "arbiter"}), with its path and JSON text;
+    merge: asked for each value that no rules are for, and that both sides changed, or one changed and the other removed (then `older` is
+    None).
+    part: asked for each place in a value that both sides changed and that rules leave to it ({"pick": "arbiter"}), with its path and JSON
+    text;
     None: the newer stands.
     rules: as for `Rules`.
 
-    They are asked for the base of a merge as well, where versions were merged across each other and have several common ancestors. They look at
+    They are asked for the base of a merge as well, where versions were merged across each other and have several common ancestors. They
+    look at
     what they are given alone and answer the same on all devices. What they raise is raised from the merge, which stores nothing; an answer
     for a part that is no JSON raises InvalidArgumentError there.
     """
@@ -307,7 +310,9 @@ class MergeOptions:
             raise errors.InvalidArgumentError(f"{relation!r} is no relation: use any, related or unrelated")
         if isinstance(selection, str):
             if selection not in _SELECTIONS:
-                raise errors.InvalidArgumentError(f"{selection!r} is no selection of heads: use unbranched, all, or llvs.Heads.branches(...)")
+                raise errors.InvalidArgumentError(
+                    f"{selection!r} is no selection of heads: use unbranched, all, or llvs.Heads.branches(...)"
+                )
             selection = _SELECTIONS[selection]
         self._entries = _metadata.Entries(metadata)
         self._branches = BytesArray(map(encode, selection._names))
@@ -333,7 +338,8 @@ class Reverted(NamedTuple):
 
     #: The version that was made; None when there was nothing left to change, and nothing was stored.
     version: Optional[Version]
-    #: The ids of the values that were changed: of which something, or all, is again as it was before the version; of a pick, those that took
+    #: The ids of the values that were changed: of which something, or all, is again as it was before the version; of a pick, those that
+    #: took
     #: over something of it.
     undone: tuple[str, ...]
     #: The ids of the values of which the version changed something that was changed again since, to something else than it was before it:
@@ -454,7 +460,9 @@ class ArbiterHandle(Handle):
             lib.llvs_value_merger_create(_value_thunk, payload, _callbacks.payload_free, given, ctypes.byref(pointer))
         else:
             if not callable(getattr(arbiter, "resolve", arbiter)):
-                raise TypeError(f"an arbiter has a method resolve(merge, store), or is such a function; {type(arbiter).__name__} is neither")
+                raise TypeError(
+                    f"an arbiter has a method resolve(merge, store), or is such a function; {type(arbiter).__name__} is neither"
+                )
             fallback = getattr(arbiter, "fallback", None)
             if fallback is None:
                 self._create(arbiter, store, None, pointer)

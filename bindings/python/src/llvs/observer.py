@@ -32,7 +32,9 @@ class Observer(Handle):
         return "the registration"
 
     def cancel(self) -> None:
-        """Ends it without waiting: no callback begins after it, but one that runs on another thread may still run. May be called under any lock."""
+        """Ends it without waiting: no callback begins after it, but one that runs on another thread may still run. May be called under any
+        lock.
+        """
         with self._call as pointer:
             _abi.lib.llvs_observer_cancel(pointer)
 

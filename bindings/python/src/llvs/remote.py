@@ -68,7 +68,13 @@ class Remote:
             raise errors.InvalidArgumentError(f"a timeout of {timeout!r} seconds is none: give more than 0, and at most 86,400")
         #: Where it is.
         self.url = url
-        self._texts = {"user": encode(user), "password": encode(password), "token": encode(token), "ca_file": encode(ca_file), "proxy": encode(proxy)}
+        self._texts = {
+            "user": encode(user),
+            "password": encode(password),
+            "token": encode(token),
+            "ca_file": encode(ca_file),
+            "proxy": encode(proxy),
+        }
         self._credentials = credentials
         self._timeout = 0 if timeout is None else max(1, round(timeout * 1000))
 

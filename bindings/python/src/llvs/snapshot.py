@@ -46,7 +46,11 @@ class Snapshot(NamedTuple):
 def take_problems(items: Any, count: int) -> tuple[Problem, ...]:
     """A list of `llvs_problem`."""
     return tuple(
-        Problem(decode(copy(name, name_size)) if name_size else "", decode(copy(message, message_size)) if message_size else "", _error_code(code))
+        Problem(
+            decode(copy(name, name_size)) if name_size else "",
+            decode(copy(message, message_size)) if message_size else "",
+            _error_code(code),
+        )
         for _, code, name, name_size, message, message_size in _pages.elements(_pages.PROBLEM, items, count)
     )
 

@@ -190,14 +190,23 @@ class State(Mapping[str, bytes]):
         return _Values(self)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, State) and other._store is self._store and other._version_id == self._version_id and other._range is self._range:
+        if (
+            isinstance(other, State)
+            and other._store is self._store
+            and other._version_id == self._version_id
+            and other._range is self._range
+        ):
             return True
         return dict(self.items()) == dict(other.items()) if isinstance(other, Mapping) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<the {len(self)} values at version {self.version}>" if not self._store.closed else f"<values at version {self.version}, closed>"
+        return (
+            f"<the {len(self)} values at version {self.version}>"
+            if not self._store.closed
+            else f"<values at version {self.version}, closed>"
+        )
 
 
 class _Keys(KeysView[str]):

@@ -143,7 +143,9 @@ def _scan(storage: Storage, mark: int, reply: int) -> None:
 def _read(storage: Storage, place: int, offset: int, buffer: int, size: int) -> None:
     data = as_bytes(storage.read(place, offset, size), "what read() returns")
     if len(data) < size:
-        raise errors.make(c.ERROR_DAMAGED, f"record {place} of the storage {storage.name!r} has not the {size} bytes from {offset} on that it should have")
+        raise errors.make(
+            c.ERROR_DAMAGED, f"record {place} of the storage {storage.name!r} has not the {size} bytes from {offset} on that it should have"
+        )
     ctypes.memmove(buffer, data, size)
 
 
@@ -194,7 +196,9 @@ class StorageHandle(Handle):
     @staticmethod
     def _create(storage: Storage) -> int:
         names = ["append", "scan", "read", "sync", "close"]
-        overridden = [getattr(type(storage), name, None) is not getattr(Storage, name) for name in ("cache_get", "cache_put", "cache_delete")]
+        overridden = [
+            getattr(type(storage), name, None) is not getattr(Storage, name) for name in ("cache_get", "cache_put", "cache_delete")
+        ]
         if all(overridden):
             names += ["cache_get", "cache_put", "cache_delete"]
         elif any(overridden):

@@ -75,20 +75,24 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         create: False: a store that is not there is an error.
         cache_directory: for "file", a directory for caches outside the store.
         compaction: for "file", when what many handles wrote in many small files is put together: "automatic" (by itself when it pays, and
-        on request, but not in a folder that a syncing program carries), "on_request" (by `compact` only, and not in such a folder), "always".
+        on request, but not in a folder that a syncing program carries), "on_request" (by `compact` only, and not in such a folder),
+        "always".
         compaction_grace: seconds for which files that were put together are kept, for whoever is copying the store; None: 900.
         busy_timeout: with "sqlite", seconds for which a call waits while others write before it raises BusyError; None: 10.
         file_mode: permissions of files that are made, less what the umask takes; None: 0o600, for their owner alone.
 
         progress, cancel: hear how far opening has come, in versions, and stop it: nothing is open then.
 
-        Raises NotFoundError, NotDirectoryError, StorageError (not a store, of a newer format, ...), PermissionDeniedError, InvalidArgumentError,
+        Raises NotFoundError, NotDirectoryError, StorageError (not a store, of a newer format, ...), PermissionDeniedError,
+        InvalidArgumentError,
         CancelledError.
         Cost: the size of the history's index, not of the values.
         """
         self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
         self._observers: set[Observer] = set()
-        options = StoreOptions(storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode)
+        options = StoreOptions(
+            storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode
+        )
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         try:
@@ -159,19 +163,22 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         """Records one version: all of it or, also across a crash, nothing.
 
         predecessor: the version it is based on; it starts from the values there. None: the version is a root, which starts from nothing.
-        root: True says that this is meant. In a store that has versions already a further root is seldom what one wants, since nothing of what
+        root: True says that this is meant. In a store that has versions already a further root is seldom what one wants, since nothing of
+        what
         is in the store is in it: without `root=True` that is a ValueError. A first version needs no saying.
         insert, update: ids with bytes, as a mapping or pairs. Both set values; what is recorded is what is true. Instead of bytes
         a value may be a binary file, or an iterable of bytes, which is read while the version is made: with file storage one of more
         than 1 MiB goes straight to disk, and is never in memory as a whole. What reading raises comes out, and nothing is stored.
         remove: ids. changes: further `Change` objects. Each id at most once in all.
         metadata: whatever JSON can hold, by key; `bytes` are kept as they are. branch: the name of the version's branch.
-        timestamp: seconds since 1970-01-01 UTC at which it is said to be made, later than the predecessor's; None: now, or a microsecond after
+        timestamp: seconds since 1970-01-01 UTC at which it is said to be made, later than the predecessor's; None: now, or a microsecond
+        after
         the predecessor when the clock is behind that.
         id: the id to make it under; None: one that is computed from what the version holds (a UUID of version 8; callers cannot choose
             such ids). Making the same version again under its id is not an error.
 
-        Raises InvalidArgumentError (a further root), UnknownPredecessorError, DuplicateIDError, InvalidIDError, TooLargeError, InvalidReferenceError, InvalidMetadataError,
+        Raises InvalidArgumentError (a further root), UnknownPredecessorError, DuplicateIDError, InvalidIDError, TooLargeError,
+        InvalidReferenceError, InvalidMetadataError,
         VersionMismatchError, StorageError. Cost: the changes; O(log n) in the number of values.
         """
         packed = ChangeArray(insert, update, remove, changes)

@@ -40,7 +40,9 @@ def url_of(place: Union[str, os.PathLike[str], os.PathLike[bytes]]) -> str:
         if colon and len(scheme) > 1 and scheme.isascii() and scheme[0].isalpha() and scheme.translate(_IN_SCHEMES).isalnum():
             return place
     elif not isinstance(place, os.PathLike):
-        raise TypeError(f"the place of an exchange is the path of a folder, a URL, an llvs.Remote or an llvs.Transport, not {type(place).__name__}")
+        raise TypeError(
+            f"the place of an exchange is the path of a folder, a URL, an llvs.Remote or an llvs.Transport, not {type(place).__name__}"
+        )
     path = path_bytes(os.path.abspath(os.fsdecode(place)))
     return "file://" + "".join(chr(byte) if byte in _URL_BYTES else f"%{byte:02X}" for byte in path)
 
@@ -76,7 +78,9 @@ class OutgoingFile:
         self.size: int = lib.llvs_outgoing_size(pointer)
 
     def write_to(self, file: _Writable) -> None:
-        """Calls `file.write` with each piece, in order; again from the start when it is called again. Raises what that raises, and StorageError."""
+        """Calls `file.write` with each piece, in order; again from the start when it is called again. Raises what that raises, and
+        StorageError.
+        """
         if self._pointer is None:
             raise ValueError("a file to be published is good during the call of send_large only")
         payload = _callbacks.register(file)
@@ -108,14 +112,18 @@ class Transport(ABC):
 
     @abstractmethod
     def fetch_changes(self, names: Sequence[str]) -> Sequence[Optional[FileContent]]:
-        """For each name its changes file, or None when it is not there. Large ones need not be in memory: give an open file, or an iterable."""
+        """For each name its changes file, or None when it is not there. Large ones need not be in memory: give an open file, or an
+        iterable.
+        """
 
     @abstractmethod
     def send(self, files: Sequence[VersionFiles]) -> None:
         """Publishes files in order, the changes of a version before the version, each whole or not at all; existing ones are replaced."""
 
     def send_large(self, name: str, version: bytes, changes: OutgoingFile) -> None:
-        """Publishes the two files of one version whose changes file has more than 1 MiB. Optional: else `send` gets it, in memory as a whole."""
+        """Publishes the two files of one version whose changes file has more than 1 MiB. Optional: else `send` gets it, in memory as a
+        whole.
+        """
         raise NotImplementedError
 
     def unusable(self, names: Sequence[str]) -> Iterable[str]:
@@ -153,7 +161,9 @@ class Transport(ABC):
         return handles
 
     def notify(self) -> None:
-        """Tells those who observe the exchange that the other side may have gained versions. Any thread; nothing happens when nobody does."""
+        """Tells those who observe the exchange that the other side may have gained versions. Any thread; nothing happens when nobody
+        does.
+        """
         for handle in tuple(self._handles()):
             if not handle.closed:
                 with handle._call as pointer:
@@ -168,7 +178,9 @@ class Transport(ABC):
         return b""
 
     def set_state(self, state: bytes) -> None:
-        """Keeps what the transport wants to find again in a later process: `Exchange.restoration_state`, or by itself with a coordinator."""
+        """Keeps what the transport wants to find again in a later process: `Exchange.restoration_state`, or by itself with a
+        coordinator.
+        """
         for handle in tuple(self._handles()):
             if not handle.closed:
                 with handle._call as pointer:
@@ -266,7 +278,9 @@ _THUNKS: dict[str, Any] = {
     "unusable": _callbacks.solicited([_pointer, _size, _pointer], _unusable),
     "snapshot_list": _callbacks.solicited([_pointer], _snapshot_list),
     "snapshot_read": _callbacks.solicited([_pointer, _pointer], _snapshot_read),
-    "snapshot_write": _callbacks.solicited([_pointer, _pointer], lambda target, name, data: target.snapshot_write(_name(name), _data(data))),
+    "snapshot_write": _callbacks.solicited(
+        [_pointer, _pointer], lambda target, name, data: target.snapshot_write(_name(name), _data(data))
+    ),
     "snapshot_delete": _callbacks.solicited([_pointer], lambda target, name: target.snapshot_delete(_name(name))),
     "close": _callbacks.solicited([], lambda target: target.close()),
 }

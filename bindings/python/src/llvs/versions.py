@@ -178,7 +178,9 @@ class SavedVersion(Version):
     __slots__ = ("_move",)
 
     def __init__(self, version: Version, move: Any) -> None:
-        super().__init__(version.id, version.predecessors, version.timestamp, version.value_data_size, version._raw_metadata, version.branch)
+        super().__init__(
+            version.id, version.predecessors, version.timestamp, version.value_data_size, version._raw_metadata, version.branch
+        )
         self._move = move
 
     @property
@@ -263,7 +265,8 @@ class Fork(NamedTuple):
     #: What prevails at their common ancestor; None when nothing does, or when several ancestors disagree.
     ancestor: Optional[Reference]
     #: What the best common ancestors hold, each once: the ancestor alone, or, where several disagree, what each of them holds.
-    #: Versions that were merged across each other have such: a part of a value was then changed on a side only if it is what none of these has.
+    #: Versions that were merged across each other have such: a part of a value was then changed on a side only if it is what none of these
+    #: has.
     ancestors: tuple[Reference, ...] = ()
 
     @property

@@ -16,7 +16,18 @@ docs/testing-yours.md shows more.
 
 from __future__ import annotations
 
-from .conformance import Check, CheckReport, ConformanceError, Disturb, Disturbance, Outcome, check_storage, check_transport, storage_checks, transport_checks
+from .conformance import (
+    Check,
+    CheckReport,
+    ConformanceError,
+    Disturb,
+    Disturbance,
+    Outcome,
+    check_storage,
+    check_transport,
+    storage_checks,
+    transport_checks,
+)
 from .faults import FaultKind, FaultPlan, FaultyStorage, FaultyTransport, Operation
 
 __all__ = [

@@ -127,7 +127,9 @@ def _finished(suite: _Suite, check: int) -> None:
 
 
 _make_storage = _callbacks.solicited([_u64, _pointer], lambda suite, place, slot: suite.make(place, lib.llvs_faults_storage, Storage, slot))
-_make_transport = _callbacks.solicited([_u64, _pointer], lambda suite, place, slot: suite.make(place, lib.llvs_faults_transport, Transport, slot))
+_make_transport = _callbacks.solicited(
+    [_u64, _pointer], lambda suite, place, slot: suite.make(place, lib.llvs_faults_transport, Transport, slot)
+)
 _disturb_thunk = _callbacks.solicited([_u64, _u32], _disturb)
 _finished_thunk = _callbacks.solicited([_pointer], _finished)
 
@@ -188,7 +190,9 @@ def check_storage(
     Raises ConformanceError when a check failed. What the storage raises in a check makes that fail. Cost: seconds.
     """
     traits = (0 if lasting else c.TRAIT_VOLATILE) | (0 if shared else c.TRAIT_EXCLUSIVE)
-    return _run(lib.llvs_check_storage, _structs.llvs_storage_subject, _make_storage, _Suite(factory, disturb, finished), traits, only, raises)
+    return _run(
+        lib.llvs_check_storage, _structs.llvs_storage_subject, _make_storage, _Suite(factory, disturb, finished), traits, only, raises
+    )
 
 
 def check_transport(
@@ -204,13 +208,16 @@ def check_transport(
 ) -> CheckReport:
     """Runs the suite that the transports of the library pass.
 
-    factory: makes a transport that reaches the place of a number: empty the first time, and with what is there when the number is given again.
+    factory: makes a transport that reaches the place of a number: empty the first time, and with what is there when the number is given
+    again.
     shared: False: one transport at a time reaches a place. snapshots: False: it carries none.
     tells: True: those who observe it are told (`Transport.notify`) of what another sent.
     The rest is as for `check_storage`.
     """
     traits = (0 if shared else c.TRAIT_EXCLUSIVE) | (0 if snapshots else c.TRAIT_NO_SNAPSHOTS) | (c.TRAIT_TELLS if tells else 0)
-    return _run(lib.llvs_check_transport, _structs.llvs_transport_subject, _make_transport, _Suite(factory, disturb, finished), traits, only, raises)
+    return _run(
+        lib.llvs_check_transport, _structs.llvs_transport_subject, _make_transport, _Suite(factory, disturb, finished), traits, only, raises
+    )
 
 
 def _names(function: Any) -> list[str]:

@@ -125,7 +125,9 @@ class FaultPlan(Handle):
         if nth is not None:
             first, count = nth, 1
         if first < 1 or (count is not None and count < 1) or not 0 < probability <= 1 or not 0 <= delay <= 3600:
-            raise errors.InvalidArgumentError("a fault needs nth, first and count from 1, a probability above 0 and to 1, and a delay of up to an hour")
+            raise errors.InvalidArgumentError(
+                "a fault needs nth, first and count from 1, a probability above 0 and to 1, and a delay of up to an hour"
+            )
         fault = _structs.llvs_fault(
             struct_size=ctypes.sizeof(_structs.llvs_fault),
             kind=kind,
@@ -181,10 +183,18 @@ class FaultPlan(Handle):
         with self._call as pointer:
             return (take_buffer(lib.llvs_faults_last, pointer) or b"").decode("utf-8", "replace")
 
-    def storage(self, inner: Union[Storage, _memory.PathLike, None] = None, *, storage: str = "file", durability: str = "full", compaction: str = "automatic") -> FaultyStorage:
+    def storage(
+        self,
+        inner: Union[Storage, _memory.PathLike, None] = None,
+        *,
+        storage: str = "file",
+        durability: str = "full",
+        compaction: str = "automatic",
+    ) -> FaultyStorage:
         """A storage that fails as planned, for `Store(storage=...)`.
 
-        inner: a `Storage`, or the path of a store of the library's, whose kind is then `storage` ("file", "sqlite", or "memory", which needs
+        inner: a `Storage`, or the path of a store of the library's, whose kind is then `storage` ("file", "sqlite", or "memory", which
+        needs
         no path). Give the store the same `durability`.
         """
         return FaultyStorage(self, inner, storage, durability, compaction)
@@ -197,7 +207,9 @@ class FaultPlan(Handle):
 class FaultyStorage(Storage):
     """What `FaultPlan.storage` makes: give it to a `Store`. It is not called from Python."""
 
-    def __init__(self, plan: FaultPlan, inner: Union[Storage, _memory.PathLike, None], storage: str, durability: str, compaction: str) -> None:
+    def __init__(
+        self, plan: FaultPlan, inner: Union[Storage, _memory.PathLike, None], storage: str, durability: str, compaction: str
+    ) -> None:
         if inner is None and storage != "memory":
             raise errors.InvalidArgumentError(f"a storage of the kind {storage!r} needs a path")
         self.name = inner.name if isinstance(inner, Storage) else str(inner or "memory")

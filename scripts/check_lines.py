@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Lines of code have at most 140 columns, also in tests and scripts.
+
+    scripts/check_lines.py              all files of the tree that git knows; prints each line that is longer, exits 1 if there are any
+    scripts/check_lines.py --self-test  looks whether a planted line is found
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COLUMNS = 140
+CODE = {".swift", ".h", ".hpp", ".c", ".cpp", ".py", ".sh", ".cmake"}
+
+
+def too_long(text: str) -> list[tuple[int, int]]:
+    """The number of each line that is too long, and its columns."""
+    return [(number, len(line)) for number, line in enumerate(text.splitlines(), 1) if len(line) > COLUMNS]
+
+
+def is_code(path: Path) -> bool:
+    """Whether a file of the tree is code: by its name, or as a program without one."""
+    if path.suffix:
+        return path.suffix in CODE
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def main() -> int:
+    if "--self-test" in sys.argv:
+        assert too_long("x" * COLUMNS + "\n" + "é" * COLUMNS) == []
+        assert too_long("short\n" + "x" * (COLUMNS + 1)) == [(2, COLUMNS + 1)]
+        return 0
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True)
+    # A copy of the tree without its history: all that is there but what builds leave.
+    names = listed.stdout.split("\0")[:-1] if listed.returncode == 0 else []
+    paths = [ROOT / name for name in names] or [
+        path for path in ROOT.rglob("*") if not {"build", ".build", ".git"} & set(path.relative_to(ROOT).parts)
+    ]
+    found = 0
+    for path in sorted(path for path in paths if path.is_file() and not path.is_symlink() and is_code(path)):
+        for number, columns in too_long(path.read_text(encoding="utf-8")):
+            print(f"{path.relative_to(ROOT)}:{number}: {columns} columns, {COLUMNS} at most")
+            found += 1
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
