@@ -81,7 +81,6 @@ extension MapProvider {
     private func nearest(_ hash: UInt32, at ordinal: UInt32, _ index: PastIndex) -> PastIndex.Found? {
         var at = ordinal
         while at >= index.end {
-            Work.unindexed.count()
             if dag.mayHaveChanged(at, hash) { return .version(at) }
             at = dag.rows[Int(at)].first
             if at == History.none { return PastIndex.Found.none }

@@ -141,19 +141,7 @@ final class MapProvider: @unchecked Sendable {
     func prevailing(at ordinal: UInt32) throws -> Prevailing {
         if let slot = cache.slot(ordinal) { return .map(slot.root) }
         if let view = lines.view(ordinal) { return .line(view) }
-        if lock.withRead({ isHighInFold(ordinal) }) { return .map(try map(ordinal)) }
         return .past(self, ordinal)
-    }
-
-    /// Whether a version stands on many steps of a fold. No index tells of these, since they are not stored yet, so that they would
-    /// be gone back over for each id. Once there is a map, each further step has its own. The caller holds the lock.
-    private func isHighInFold(_ ordinal: UInt32) -> Bool {
-        var at = ordinal
-        for _ in 0..<MapPolicy.manyUses {
-            guard at != History.none, dag.rows[Int(at)].state == .staged else { return false }
-            at = dag.rows[Int(at)].first
-        }
-        return true
     }
 
     /// Whether the map of a version is here, or what one is made of.
