@@ -99,9 +99,8 @@ enum InterchangeTarget {
         add(
             0, "version-lenient",
             Array(
-                #"{ "more":[null,true,1e-3,{"a":[]}], "version":{"valueDataSize":null,"metadata":["\u00e9\ud83d\ude00","#
-                    + #"{"data":"AA=="}],"predecessors":null,"timestamp":-12.5E+2,"identifier":"A"}}"#
-                    .utf8))
+                (#"{ "more":[null,true,1e-3,{"a":[]}], "version":{"valueDataSize":null,"metadata":["\u00e9\ud83d\ude00","#
+                    + #"{"data":"AA=="}],"predecessors":null,"timestamp":-12.5E+2,"identifier":"A"}}"#).utf8))
         var manifest = SnapshotManifest(snapshotID: "6BA7B811-9DAD-41D1-80B4-00C04FD430C8", createdAt: 7e8, latestVersionID: "x")
         manifest.chunkCount = 1
         manifest.chunkDigests = [SnapshotChunk.digest([1])]
@@ -110,9 +109,8 @@ enum InterchangeTarget {
         add(
             4, "node",
             Array(
-                #"{"children":{"nodes":[{"key":"ab","version":"v1"}],"values":[{"valueReference":{"valueId":"x","#
-                    + #""storedVersionId":"v1"}}]}}"#
-                    .utf8))
+                (#"{"children":{"nodes":[{"key":"ab","version":"v1"}],"values":[{"valueReference":{"valueId":"x","#
+                    + #""storedVersionId":"v1"}}]}}"#).utf8))
         return seeds
     }
 }

@@ -160,9 +160,8 @@ import LLVSTestSupport
     @Test func foreignSnapshotsStay() throws {
         let memory = MemoryTransport(name: "\(VersionID.random())"), source = try exampleStore()
         let foreign = Array(
-            #"{"snapshotId":"X","format":"fileStorage-v1","createdAt":1,"latestVersionId":"Y","versionCount":1,"chunkCount":1,"#
-                + #""totalSize":9}"#
-                .utf8)
+            (#"{"snapshotId":"X","format":"fileStorage-v1","createdAt":1,"latestVersionId":"Y","versionCount":1,"chunkCount":1,"#
+                + #""totalSize":9}"#).utf8)
         try memory.writeSnapshotFile("manifest.json", foreign)
         try memory.writeSnapshotFile("chunk-000", [1])
         let snapshots = Snapshots(store: source, transport: memory)

@@ -48,9 +48,8 @@ private final class Trickle: PieceReader, @unchecked Sendable {
             }
         }
         let whole = Array(
-            "  {\"version\" : {\"metadata\":[\"k\",{\"data\":\"IiI=\"}],\"timestamp\":-1.5e3,\"x\":[true,null,\"\\u00e9\\\\\\\"\",12, "
-                + "false]}} "
-                .utf8)
+            ("  {\"version\" : {\"metadata\":[\"k\",{\"data\":\"IiI=\"}],\"timestamp\":-1.5e3,\"x\":[true,null,\"\\u00e9\\\\\\\"\",12, "
+                + "false]}} ").utf8)
         #expect(accepts(whole, nil))
         for step in [1, 2, 3, 5] { #expect(accepts(whole, step)) }
         for end in 0..<whole.count { #expect(accepts(Array(whole[..<end]), 2) == accepts(Array(whole[..<end]), nil), "cut at \(end)") }

@@ -8,8 +8,8 @@ import Testing
     @Test("of random histories") func random() throws { try run("random") }
 
     private func run(_ name: String) throws {
-        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(
-            "Vectors")
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Vectors")
         let file = try JSONDecoder().decode(VectorFile.self, from: Data(contentsOf: folder.appendingPathComponent("\(name).json")))
         #expect(file.format == 1 && file.vectors.count >= 10)
         for vector in file.vectors { try check(vector) }

@@ -6,7 +6,7 @@ import Testing
 @Suite struct StorageFormatTests {
     /// The bytes of the example in docs/format.md.
     func example() throws -> [UInt8] {
-        let root = Paths.parent(of: Paths.parent(of: Paths.parent(of: "\(#filePath)")))
+        let root = Paths.parent(of: Paths.parent(of: Paths.parent(of: Paths.parent(of: "\(#filePath)"))))
         let file = try OpenFile(root + "/docs/format.md", O_RDONLY)
         var text = [UInt8](repeating: 0, count: Int(try System.status(file.descriptor).size))
         _ = try text.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }

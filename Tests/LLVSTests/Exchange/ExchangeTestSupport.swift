@@ -49,7 +49,7 @@ final class TemporaryFolder: Sendable {
 struct InterchangeVectors {
     static let path: String = {
         let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
-        return parts.dropLast(2).joined(separator: "/") + "/Vectors/interchange"
+        return parts.dropLast(3).joined(separator: "/") + "/Vectors/interchange"
     }()
     var heads: [String] = []
     var mostRecentHead = ""

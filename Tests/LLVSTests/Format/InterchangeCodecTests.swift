@@ -126,14 +126,12 @@ import LLVSTestSupport
 
     @Test func hostileBytesNeverTrap() throws {
         let wholeVersion = Array(
-            #"{"version":{"metadata":["k",{"data":"IiI="}],"timestamp":816913493.4794178,"#
+            (#"{"version":{"metadata":["k",{"data":"IiI="}],"timestamp":816913493.4794178,"#
                 + #""identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","predecessors":{"idOfFirst":"P","idOfSecond":"Q"},"#
-                + #""valueDataSize":135}}"#
-                .utf8)
+                + #""valueDataSize":135}}"#).utf8)
         let wholeChanges = Array(
-            #"[{"insert":{"id":"é","data":"YmI="}},{"remove":"b"},{"preserve":{"valueId":"c","storedVersionId":"X"}},"#
-                + #"{"preserveRemoval":"d"}]"#
-                .utf8)
+            (#"[{"insert":{"id":"é","data":"YmI="}},{"remove":"b"},{"preserve":{"valueId":"c","storedVersionId":"X"}},"#
+                + #"{"preserveRemoval":"d"}]"#).utf8)
         var random = SeededRandom(seed: 4)
         for _ in 0..<10_000 {
             for (whole, isVersion) in [(wholeVersion, true), (wholeChanges, false)] {

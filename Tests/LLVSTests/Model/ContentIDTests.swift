@@ -291,8 +291,8 @@ import LLVSTesting
 
     /// What Tests/Vectors/content_ids.py computes with nothing but hashlib.
     @Test func vectors() throws {
-        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(
-            "Vectors/content-ids.json")
+        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Vectors/content-ids.json")
         let cases = try JSONDecoder().decode(VectorFile.self, from: Data(contentsOf: path)).versions
         #expect(cases.count >= 20)
         for one in cases {
