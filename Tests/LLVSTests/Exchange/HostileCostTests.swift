@@ -226,7 +226,8 @@ import Testing
         let first = try looks { _ = try exchange.send($0) }
         _ = try store.set(["x": "2"], saved)
         let second = try looks { _ = try exchange.send($0) }
-        #expect(first >= second + count / 1_024, "\(first) looks, and \(second) the next time")
+        // The next time there is one version more, which costs a look.
+        #expect(first + 1 >= second + count / 1_024, "\(first) looks, and \(second) the next time")
         let left = try System.names(in: temporary.path + "/tmp"), sent = try System.names(in: temporary.path + "/versions")
         #expect(left.count == count && sent.count == 2)
     }
