@@ -115,7 +115,7 @@ def heads_on_a_foreign_root(folder, size):
     """Heads on a root that nothing here has in common with them, all merged."""
     versions = [("root", (), [update("x", "0")])] + [(f"head{i}", ("root",), [update(f"head {i}", "1")]) for i in range(size)]
     _, store, _ = retrieved(folder, versions)
-    return Spent(functools.partial(store.merge_heads, store.make_version(insert={"mine": b"1"}).id))
+    return Spent(functools.partial(store.merge_heads, store.make_version(insert={"mine": b"1"}, root=True).id))
 
 
 def heads_that_look_alike(folder, size):
