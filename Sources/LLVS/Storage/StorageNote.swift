@@ -3,7 +3,9 @@ public protocol StorageNote: AnyObject, Sendable {
     /// What was written last; nil when nothing was, or it cannot be read.
     func read() throws -> [UInt8]?
     /// Replaces what was written before, as a whole: after a kill at any moment the one or the other is read.
-    /// - Parameter isBehindAppend: the storage has appended something in the same call just before.
+    /// - Parameters:
+    ///   - data: what the note is to hold.
+    ///   - isBehindAppend: the storage has appended something in the same call just before.
     func write(_ data: UnsafeRawBufferPointer, isBehindAppend: Bool) throws
 }
 
