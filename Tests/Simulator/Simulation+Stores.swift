@@ -211,12 +211,13 @@ extension Simulation {
         let was = model[undone].predecessors.first.map { model[$0].state } ?? [:], became = model[undone].state
         var state = model[head].state, taken: [ValueID] = [], superseded: [ValueID] = []
         for id in Set(was.keys).union(became.keys) where was[id]?.stored != became[id]?.stored {
-            if state[id]?.data != became[id]?.data {
-                if state[id]?.data != was[id]?.data { superseded.append(id) }
-                continue
+            // Stored anew with the same bytes: there is nothing to undo.
+            guard was[id]?.data != became[id]?.data else { continue }
+            if state[id]?.data == became[id]?.data {
+                taken.append(id)
+            } else if state[id]?.data != was[id]?.data {
+                superseded.append(id)
             }
-            if let before = was[id], before.data == became[id]?.data { continue }
-            taken.append(id)
         }
         if reverted.undone != taken.sorted() || reverted.superseded != superseded.sorted() || (reverted.version == nil) != taken.isEmpty {
             throw Failure("wrong revert", "V\(undone) at V\(head): \(reverted), not \(taken.sorted()) and \(superseded.sorted())")
