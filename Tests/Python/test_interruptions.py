@@ -16,7 +16,7 @@ import pytest
 #: What every program below begins with. `at_every_point(action, check)` runs `action(n)` with SIGINT raised once at the n-th
 #: step that Python takes in the package or in the callbacks, for each n there is, and then `check(n, what it gave or raised)`.
 PRELUDE = """
-import ctypes, io, os, pathlib, signal, sys
+import ctypes, io, os, pathlib, signal, sys, types
 import llvs
 from llvs import _callbacks, _signals
 
@@ -67,9 +67,11 @@ def at_every_point(action, check, granularity="line"):
             check(n, outcome)
             break
         assert raised == 1, (n, raised, outcome)
-        # In a finaliser Python has nobody to tell, whatever we do.
+        # In a finaliser, and where a generator that is let go of is closed, Python has nobody to tell, whatever we do.
         swallowed = [details for details in lost if isinstance(details.exc_value, Interrupted)]
-        assert all(getattr(details.object, "__name__", "") == "__del__" for details in swallowed), (n, lost)
+        assert all(
+            getattr(details.object, "__name__", "") == "__del__" or isinstance(details.object, types.GeneratorType) for details in swallowed
+        ), (n, lost)
         assert isinstance(outcome, Interrupted) or swallowed, (n, outcome)
         lost.clear()
         assert {number: signal.getsignal(number) for number in numbers} == before, n
@@ -101,8 +103,8 @@ def test_values_in_pieces(storage: str, kind: str, tmp_path: Path) -> None:
         size = 1_500_000 if kind == "large" else 9_000
         whole = bytes(range(256)) * (size // 256)
         pathlib.Path("value").write_bytes(whole)
-        store = llvs.Store("store" if storage == "file" else None, storage=storage, durability="normal") if storage == "file" else
-        llvs.Store(storage=storage)
+        on_disk = {{"path": "store", "durability": "normal"}} if storage == "file" else {{}}
+        store = llvs.Store(storage=storage, **on_disk)
         root = store.make_version(insert={{"a": b"0"}})
         def pieces():
             for at in range(0, len(whole), len(whole) // 5 + 1):

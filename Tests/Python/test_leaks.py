@@ -20,8 +20,8 @@ PROGRAM = textwrap.dedent("""
     REPETITIONS, NOISE = 200, 2000
 
     class Mallinfo2(ctypes.Structure):
-        _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks
-        keepcost".split()]
+        names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+        _fields_ = [(name, ctypes.c_size_t) for name in names.split()]
 
     mallinfo2 = ctypes.CDLL(None).mallinfo2
     mallinfo2.restype = Mallinfo2
