@@ -26,16 +26,20 @@ def parts(text: str) -> e.Tuple:
 ORDERS: list[tuple[str, bool, list[str]]] = [
     ("every type", False, ["[null]", "[false]", "[true]", "[-1]", "[0]", "[1]", '[""]', '["a"]']),
     ("numbers", False, [
-        "[-9e9999]", "[-1e400]", "[-100]", "[-99.5]", "[-99]", "[-10]", "[-1.01]", "[-1]", "[-0.99]", "[-1e-9999]", "[0]", "[1e-9999]", "[0.05]",
-        "[0.5]", "[0.505]", "[0.51]", "[1]", "[1.5]", "[2]", "[9]", "[10]", "[11]", "[99]", "[100]", "[9007199254740992]", "[9007199254740993]",
+        "[-9e9999]", "[-1e400]", "[-100]", "[-99.5]", "[-99]", "[-10]", "[-1.01]", "[-1]", "[-0.99]", "[-1e-9999]", "[0]", "[1e-9999]",
+        "[0.05]",
+        "[0.5]", "[0.505]", "[0.51]", "[1]", "[1.5]", "[2]", "[9]", "[10]", "[11]", "[99]", "[100]", "[9007199254740992]",
+        "[9007199254740993]",
         "[9007199254740993.5]", "[1e400]", "[" + "9" * 400 + "e9600]",
     ]),
     ("strings by bytes", False, [
-        '[""]', r'["\u0000"]', r'["\u0000\u0000"]', r'["\u0000\u0001"]', r'["\u0001"]', r'["\u0001\u0000"]', r'["\u0002"]', '["A"]', '["B"]',
+        '[""]', r'["\u0000"]', r'["\u0000\u0000"]', r'["\u0000\u0001"]', r'["\u0001"]', r'["\u0001\u0000"]', r'["\u0002"]', '["A"]',
+        '["B"]',
         '["a"]', r'["a\u0000"]', r'["a\u0001"]', '["aa"]', '["b"]', '["e\u0301"]', '["z"]', '["\u00e9"]', '["\uffff"]', '["\U0001f600"]',
     ]),
     ("strings folded", True, [
-        '[""]', '["\u0301"]', '["A"]', '["a"]', '["\u00c1"]', '["aa"]', '["Ab"]', '["B"]', '["b"]', '["STRASSE"]', '["Stra\u00dfe"]', '["\u00f8"]',
+        '[""]', '["\u0301"]', '["A"]', '["a"]', '["\u00c1"]', '["aa"]', '["Ab"]', '["B"]', '["b"]', '["STRASSE"]', '["Stra\u00dfe"]',
+        '["\u00f8"]',
     ]),
     ("several parts", False, [
         '["a",{}]', '["a",null]', '["a",1]', '["a",""]', '["a","b"]', r'["a\u0000",{}]', '["aa",{}]', '["b",{}]',
@@ -44,7 +48,8 @@ ORDERS: list[tuple[str, bool, list[str]]] = [
         '["Ann",1]', '["ann",1]', '["ANN",2]', '["ANN","b"]', '["ann","B"]', '["ann","b"]', '["Bob",{}]',
     ]),
     ("about the limit", False, [
-        '["' + "x" * 1_020 + '"]', '["' + "x" * 1_021 + '"]', '["' + "x" * 1_022 + '"]', '["' + "x" * 1_023 + '"]', '["' + "x" * 1_021 + 'y"]',
+        '["' + "x" * 1_020 + '"]', '["' + "x" * 1_021 + '"]', '["' + "x" * 1_022 + '"]', '["' + "x" * 1_023 + '"]',
+        '["' + "x" * 1_021 + 'y"]',
     ]),
 ]
 EQUAL: list[list[str]] = [
@@ -53,9 +58,12 @@ EQUAL: list[list[str]] = [
     ['["/"]', r'["\/"]', r'["\u002f"]'],
 ]  # fmt: skip
 NO_KEYS: list[tuple[str, int, bool, str]] = [
-    ("nothing", 1, False, ""), ("no end", 1, False, "08 61 00"), ("no end of the string", 1, False, "08 61"), ("an unknown type", 1, False, "09 00"),
-    ("the first part is missing", 1, False, "01 00"), ("a part too few", 2, False, "02 00"), ("an escape of nothing", 1, False, "08 01 03 00 00"),
-    ("not UTF-8", 1, False, "08 FF 00 00"), ("digits that begin with 0", 1, False, "07 27 10 01 0B 00 00"), ("no digits", 1, False, "07 27 10 00 00"),
+    ("nothing", 1, False, ""), ("no end", 1, False, "08 61 00"), ("no end of the string", 1, False, "08 61"), ("an unknown type", 1,
+    False, "09 00"),
+    ("the first part is missing", 1, False, "01 00"), ("a part too few", 2, False, "02 00"), ("an escape of nothing", 1, False,
+    "08 01 03 00 00"),
+    ("not UTF-8", 1, False, "08 FF 00 00"), ("digits that begin with 0", 1, False, "07 27 10 01 0B 00 00"), ("no digits", 1, False,
+    "07 27 10 00 00"),
     ("digits that end with 00", 1, False, "07 27 10 0B 01 00 00"), ("a pair above 99", 1, False, "07 27 10 65 00 00"),
     ("an exponent of 10000", 1, False, "07 4E 20 0B 00 00"), ("a folding that is none", 1, True, "08 41 00 41 00 00"),
     ("a folding of another string", 1, True, "08 61 00 62 00 00"),
@@ -92,8 +100,10 @@ VALUES: list[tuple[str, str]] = [
 ]
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("one part", {}), ("one part", {"equal": '["Smith"]'}), ("one part", {"begin": "Sm"}), ("one part", {"low": "[10]"}),
-    ("one part", {"high": "[10]"}), ("one part", {"high": "[10]", "high_open": True}), ("one part", {"low": "[10]", "low_open": True, "high": '["a"]'}),
-    ("one part", {"equal": '["' + "x" * 1_100 + '"]'}), ("one part", {"begin": "x" * 1_099}), ("one part", {"equal": '["' + "x" * 1_099 + '"]'}),
+    ("one part", {"high": "[10]"}), ("one part", {"high": "[10]", "high_open": True}), ("one part", {"low": "[10]", "low_open": True,
+    "high": '["a"]'}),
+    ("one part", {"equal": '["' + "x" * 1_100 + '"]'}), ("one part", {"begin": "x" * 1_099}), ("one part",
+    {"equal": '["' + "x" * 1_099 + '"]'}),
     ("two parts", {"equal": '["Smith"]'}), ("two parts", {"equal": '["Smith","Ann"]'}), ("two parts", {"equal": '["Smith"]', "begin": "A"}),
     ("two parts", {"equal": "[10,{}]"}), ("two parts folded", {"equal": '["SMITH"]'}), ("two parts folded", {"begin": "SM\u00cd"}),
     ("two parts folded", {"equal": '["smith"]', "low": '["b"]'}), ("each element", {"equal": "[1]"}), ("each element", {"begin": ""}),
@@ -115,7 +125,8 @@ def vectors() -> dict[str, Any]:
         rows = []
         for value_id, data in values.items():
             why: Optional[str] = found.why_not(value_id, data)
-            rows.append({"id": value_id.decode(), "keys": [key.hex() for key in found.keys(value_id, data)], **({"why": why} if why else {})})
+            rows.append({"id": value_id.decode(), "keys": [key.hex() for key in found.keys(value_id, data)],
+                **({"why": why} if why else {})})
         return rows
 
     answers = []
@@ -129,7 +140,8 @@ def vectors() -> dict[str, Any]:
             for name, folds, texts in ORDERS
         ],
         "equal": [{"tuples": texts, "key": e.encoded(parts(texts[0]), False).hex()} for texts in EQUAL],
-        "noKeys": [{"name": name, "parts": count, "fold": folds, "key": key.replace(" ", "").lower()} for name, count, folds, key in NO_KEYS],
+        "noKeys": [{"name": name, "parts": count, "fold": folds, "key": key.replace(" ", "").lower()} for name, count, folds,
+        key in NO_KEYS],
         "values": [{"id": value_id, "data": data} for value_id, data in VALUES],
         "definitions": [
             {"name": name, "definition": text, "digest": named[name].digest.hex(), "values": keys(name)} for name, text in DEFINITIONS

@@ -199,8 +199,11 @@ def definition(node: j.Node) -> Definition:
         if EACH in parsed:
             raise Invalid(place, "'*' stands in `on` alone")
         conditions[parsed] = _condition(value, place)
-    members = [("prefix", prefix), ("on", on)] + ([("text", text)] if folds else []) + ([("where", where)] if conditions else [])
-    return Definition(prefix.text.encode(), tuple(paths), folds, tuple(conditions.items()), j.identity(j.Object(tuple(members))))  # type: ignore[arg-type]
+    members: list[tuple[str, j.Node]] = [("prefix", prefix), ("on", on)]
+    members += [("text", j.String("fold"))] if folds else []
+    members += [("where", where)] if where is not None and conditions else []
+    identity = j.identity(j.Object(tuple(members)))
+    return Definition(prefix.text.encode(), tuple(paths), folds, tuple(conditions.items()), identity)
 
 
 def _condition(value: j.Node, place: str) -> Condition:

@@ -128,7 +128,7 @@ class _Reader:
             if byte > 100:
                 raise NoKey(f"a pair of digits is {byte:02x}, byte {self.at - 1}")
             digits += f"{byte - 1:02d}"
-        if not digits or digits[0] == "0" or digits.endswith("00") or len(digits.rstrip("0")) > j.MAX_DIGITS:
+        if not digits or digits[0] == "0" or digits.endswith("00") or len(digits) > j.MAX_DIGITS:
             raise NoKey(f"the digits are not in their one form, before byte {self.at}")
         value = j.Decimal.of(int(digits) * (-1 if negative else 1), exponent - len(digits) + 1)
         return j.Number(value.text(), value)

@@ -76,7 +76,7 @@ class Index:
     ) -> list[Entry]:
         """One page: entries behind `after` in the order that is asked for."""
         low, high = question.bounds(self.definition.folds)
-        found = []
+        found: list[Entry] = []
         for entry in reversed(self.entries) if reverse else self.entries:
             if after is not None and (entry >= after if reverse else entry <= after):
                 continue
