@@ -66,6 +66,21 @@ def test_the_order_of_keys_is_that_of_tuples(pair: tuple[e.Tuple, e.Tuple], fold
     assert order(e.whole(a, folds), e.whole(b, folds)) == sign(e.compare(a, b, folds))
 
 
+@given(parts=st.integers(1, 3).flatmap(tuples), data=st.data())
+def test_spellings_are_in_order_behind_all_parts(parts: e.Tuple, data: st.DataObject) -> None:
+    def spelled(part: e.Part) -> e.Part:
+        if not isinstance(part, j.String):
+            return part
+        how = data.draw(st.sampled_from([str, fold, lambda text: unicodedata.normalize("NFD", text), lambda text: text + "\u0301"]))
+        return j.String(how(part.text))
+
+    others = tuple(spelled(part) for part in parts)
+    assert order(e.whole(parts, True), e.whole(others, True)) == sign(e.compare(parts, others, True))
+    others = tuple(j.String(part.text + "\u0301") if isinstance(part, j.String) else part for part in parts)
+    assert e.encoded_parts(parts, True) == e.encoded_parts(others, True)
+    assert (e.whole(parts, True) < e.whole(others, True)) == any(isinstance(part, j.String) for part in parts)
+
+
 @given(a=numbers, b=numbers)
 @settings(max_examples=400)
 def test_numbers_are_in_order_of_their_values(a: j.Number, b: j.Number) -> None:
@@ -280,6 +295,12 @@ def test_too_many_keys_are_none() -> None:
         data = json.dumps({"a": list(range(100)), "b": list(range(size))}).encode()
         assert definition.why_not(b"v", data) == expected
         assert len(definition.keys(b"v", data)) == (0 if expected else 10_000)
+
+
+def test_a_star_that_is_shared_is_counted_once() -> None:
+    definition = d.definition(j.parse(b'{"prefix":"","on":["/p/*/a","/p/*/b"]}'))
+    data = json.dumps({"p": [{"a": i, "b": -i} for i in range(10_000)]}).encode()
+    assert len(definition.keys(b"v", data)) == 10_000
 
 
 def test_one_definition_that_is_not_valid_takes_no_other_with_it() -> None:
