@@ -1,0 +1,436 @@
+"""Reads packs, from docs/pack-format.md alone. Records of versions are read by `format_reader`."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from dataclasses import dataclass, field
+from typing import Collection, NamedTuple, Optional
+
+import format_reader as engine
+
+from .names import BASE, BLOB, LOG, ROOT, Name, parse
+
+VERSION, SEEN, REPLACES, MEMBER, NOTICE, COVERS = 1, 2, 3, 4, 5, 6
+HEADER, TRAILER = 64, 160
+MAGIC, END = b"LLVSPK1\n", b"LLVSEND\n"
+MIB = 1 << 20
+FILE_LIMIT = {LOG: 64 * MIB, BASE: 64 * MIB, BLOB: 9 * MIB, ROOT: 65536}
+RAW_LIMIT, BLOCK_LIMIT, RECORD_LIMIT, INDEX_LIMIT = 1024 * MIB, 256 * 1024, 4 * MIB, 8 * MIB
+BLOCKS_LIMIT, VERSIONS_LIMIT, SERVICE_LIMIT, ENTRIES_LIMIT = 65_536, 200_000, 16, 4_096
+PARTS_LIMIT, PART_SIZE = {VERSION: 512, 0: 128}, 8 * MIB
+
+
+class NotThere(Exception):
+    """It may still be on its way: cut short, or bytes that are not those of the name."""
+
+
+class Damaged(Exception):
+    """It is what its name says, and breaks a rule."""
+
+
+class Newer(Exception):
+    """A newer library made it."""
+
+
+class TooLarge(Exception):
+    """It is above a limit."""
+
+
+class OtherStore(Exception):
+    """Its store id is that of no root."""
+
+
+class Cursor(engine.Cursor):
+    """As the engine's, but varints have the shortest form."""
+
+    def varint(self) -> int:
+        """One integer."""
+        before = self.at
+        value = super().varint()
+        if self.at - before != max(1, (value.bit_length() + 6) // 7):
+            raise Damaged("a varint that is not the shortest")
+        return value
+
+    def entries(self, size: int, limit: int) -> int:
+        """A count of things of at least so many bytes."""
+        count = self.varint()
+        if count > limit:
+            raise TooLarge(f"{count} entries")
+        if count * size > self.left:
+            raise Damaged(f"{count} entries do not fit")
+        return count
+
+
+class Block(NamedTuple):
+    offset: int
+    stored: int
+    raw: int
+    digest: bytes
+
+
+class Place(NamedTuple):
+    """Where a record is; `digest` is that of the version's identity."""
+
+    type: int
+    block: int
+    offset: int
+    length: int
+    digest: bytes = b""
+
+
+class BlobReference(NamedTuple):
+    digest: bytes
+    size: int
+    sha256: bytes
+    parts: tuple[bytes, ...]
+
+
+@dataclass
+class Version:
+    """A version as it lies in a pack: its record, or (form 1) the blob in which that is."""
+
+    id: str
+    identity8: bytes
+    record: Optional[engine.Version]
+    blobs: tuple[BlobReference, ...]
+    outside: Optional[BlobReference] = None
+
+
+@dataclass
+class Index:
+    """The end of a pack."""
+
+    name: Name
+    header: bytes
+    blocks: list[Block]
+    versions: dict[str, Place]
+    services: list[Place]
+    link: bytes
+    seen_digest: bytes
+    raw: int
+
+
+@dataclass
+class Pack:
+    """A whole pack."""
+
+    index: Index
+    versions: dict[str, Version] = field(default_factory=dict)
+    seen: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
+    replaces: tuple[str, ...] = ()
+    covers: tuple[tuple[bytes, int, int], ...] = ()
+    notices: list[tuple[int, bytes]] = field(default_factory=list)
+    #: The bytes of a root or of a part of a blob.
+    content: bytes = b""
+
+
+def read_index(name: Name, size: int, tail: bytes, stores: Collection[bytes], header: Optional[bytes] = None) -> Optional[Index]:
+    """The index of a file of `size` bytes from its last ones; nothing where more of them are needed."""
+    if size > FILE_LIMIT[name.kind]:
+        raise TooLarge(f"{size} bytes")
+    if size < HEADER + TRAILER or tail[-8:] != END or len(tail) < TRAILER:
+        raise NotThere("no end")
+    trailer = tail[-TRAILER:]
+    at, index_size, count, flags, zero, raw, _made = struct.unpack_from("<QIIIIQQ", trailer)
+    salt = trailer[136:152]
+    headers = [header] if header else [_header(name, store, salt, owner) for store in stores for owner in [name.owner]]
+    if index_size > INDEX_LIMIT or raw > RAW_LIMIT:
+        raise TooLarge(f"an index of {index_size} bytes, {raw} raw bytes")
+    if at + index_size + TRAILER != size or at < HEADER:
+        raise Damaged("the index is not where it should be")
+    if index_size + TRAILER > len(tail):
+        return None
+    index = tail[-TRAILER - index_size : -TRAILER]
+    for header in headers:
+        if hashlib.sha256(header + index + trailer[:72]).digest() == trailer[72:104]:
+            break
+    else:
+        raise Damaged("the digest is wrong")
+    if flags & 0xFFFF:
+        raise Newer(f"the flags {flags}")
+    if zero or any(trailer[104:136]) or salt != header[32:48]:
+        raise Damaged("a tag, or what should be zero, or the salt")
+    link, seen = trailer[40:56], trailer[56:72]
+    if name.kind == ROOT and any(link) or name.kind == BLOB and link != name.owner:
+        raise Damaged("the link is wrong")
+    try:
+        return _parse_index(name, header, index, at, count, raw, link, seen)
+    except engine.Damage as error:
+        raise Damaged(str(error)) from error
+
+
+def _header(name: Name, store: bytes, salt: bytes, writer: bytes) -> bytes:
+    return MAGIC + bytes([1, name.kind]) + bytes(6) + store + salt + writer + struct.pack("<II", name.last, name.first)
+
+
+def _parse_index(name: Name, header: bytes, data: bytes, end: int, count: int, raw: int, link: bytes, seen: bytes) -> Index:
+    cursor = Cursor(data)
+    blocks, at, total = [], HEADER, 0
+    for _ in range(cursor.entries(11, BLOCKS_LIMIT)):
+        block = Block(cursor.varint(), cursor.varint(), cursor.varint(), cursor.take(8))
+        if block.raw > RECORD_LIMIT:
+            raise TooLarge(f"a block of {block.raw} bytes")
+        if block.offset != at or not 0 < block.stored <= block.raw:
+            raise Damaged("a block that is not where it should be, or too large")
+        blocks.append(block)
+        at, total = at + 9 + block.stored, total + block.raw
+    if at != end or total != raw:
+        raise Damaged("the blocks do not add up")
+    versions: dict[str, Place] = {}
+    taken: list[tuple[int, int, int]] = []
+
+    def place(type: int, with_digest: bool) -> Place:
+        result = Place(type, cursor.varint(), cursor.varint(), cursor.varint(), cursor.take(8) if with_digest else b"")
+        if result.length > RECORD_LIMIT:
+            raise TooLarge(f"a record of {result.length} bytes")
+        if result.block >= len(blocks) or result.length < 2 or result.offset + result.length > blocks[result.block].raw:
+            raise Damaged("a record outside its block")
+        if blocks[result.block].raw > BLOCK_LIMIT and result.length != blocks[result.block].raw:
+            raise Damaged("a large block that is not one record")
+        taken.append((result.block, result.offset, result.length))
+        return result
+
+    last = b""
+    for _ in range(cursor.entries(13, VERSIONS_LIMIT)):
+        id = cursor.version_id()
+        if id.encode() <= last:
+            raise Damaged("ids out of order")
+        last = id.encode()
+        versions[id] = place(VERSION, True)
+    services: list[Place] = []
+    for _ in range(cursor.entries(4, SERVICE_LIMIT)):
+        services.append(place(cursor.u8(), False))
+    cursor.end()
+    owners = {one[0] for one in taken}
+    if any(block.raw > BLOCK_LIMIT and number not in owners for number, block in enumerate(blocks)):
+        raise Damaged("a large block without a record")
+    if count != len(versions) or name.kind in (BLOB, ROOT) and (versions or services):
+        raise Damaged("another number of records")
+    taken.sort()
+    for one, two in zip(taken, taken[1:]):
+        if one[0] == two[0] and one[1] + one[2] > two[1]:
+            raise Damaged("records that overlap")
+    types = [service.type for service in services]
+    if services and [service[1:3] for service in services] != sorted(service[1:3] for service in services):
+        raise Damaged("service records out of order")
+    for type in types:
+        if type < 128 and type not in (SEEN, REPLACES, NOTICE, COVERS):
+            raise Damaged("a type that is not in this list") if type <= VERSION else Newer(f"a record of type {type}")
+    if any(types.count(type) > 1 for type in (SEEN, REPLACES, COVERS)) or name.kind == LOG and (REPLACES in types or COVERS in types):
+        raise Damaged("a record that is there twice, or not in its place")
+    if (SEEN in types) != any(seen):
+        raise Damaged("what was seen is told otherwise")
+    return Index(name, header, blocks, versions, services, link, seen, raw)
+
+
+def inflate(block: Block, data: bytes) -> bytes:
+    """The raw bytes of a block, from its header and stored bytes."""
+    if len(data) != 9 + block.stored:
+        raise NotThere("a block that is cut short")
+    codec, stored, raw = struct.unpack_from("<BII", data)
+    if codec > 1 and hashlib.sha256(data[9:]).digest()[:8] == block.digest and (stored, raw) == (block.stored, block.raw):
+        raise Newer(f"the codec {codec}")
+    if (stored, raw) != (block.stored, block.raw) or hashlib.sha256(data[9:]).digest()[:8] != block.digest or codec > 1:
+        raise Damaged("a block that is not what the index says")
+    if codec == 0:
+        if stored != raw:
+            raise Damaged("two sizes of a block as it is")
+        return data[9:]
+    inflater = zlib.decompressobj(-15)
+    try:
+        result = inflater.decompress(data[9:], raw + 1)
+    except zlib.error as error:
+        raise Damaged(str(error)) from error
+    if len(result) != raw or not inflater.eof or inflater.unused_data or inflater.unconsumed_tail:
+        raise Damaged("a block that inflates to something else")
+    return result
+
+
+def read_pack(name: str, data: bytes, stores: Collection[bytes], size: Optional[int] = None) -> Pack:
+    """A whole file of any kind."""
+    parsed = parse(name)
+    if parsed is None:
+        raise ValueError("no name of the layout")
+    if len(data) > FILE_LIMIT[parsed.kind]:
+        raise TooLarge(f"{len(data)} bytes")
+    if size is not None and len(data) != size or hashlib.sha256(data).digest()[:16] != parsed.id:
+        raise NotThere("not the bytes of the name")
+    header = data[:HEADER]
+    if len(data) < HEADER + TRAILER or header[:8] != MAGIC or data[-8:] != END:
+        raise Damaged("no pack")
+    if header[8] > 1:
+        raise Newer(f"format {header[8]}")
+    last, first = struct.unpack_from("<II", header, 56)
+    if header[8] != 1 or header[9] != parsed.kind or any(header[10:16]) or (first, last) != (parsed.first, parsed.last):
+        raise Damaged("the header is not that of the name")
+    if parsed.kind in (LOG, BASE) and header[48:56] != parsed.owner:
+        raise Damaged("another writer than the name says")
+    if parsed.kind != ROOT and header[16:32] not in stores:
+        raise OtherStore(header[16:32].hex())
+    index = read_index(parsed, len(data), data, stores, header)
+    assert index is not None
+    raws = [inflate(block, data[block.offset : block.offset + 9 + block.stored]) for block in index.blocks]
+    pack = Pack(index)
+    if parsed.kind in (BLOB, ROOT):
+        pack.content = b"".join(raws)
+        if parsed.kind == BLOB and not 1 <= len(pack.content) <= PART_SIZE or parsed.kind == ROOT and (len(raws) != 1 or data[HEADER] != 0):
+            raise Damaged("not the blocks of its kind")
+        return pack
+    try:
+        read_services(pack, raws)
+        for id, place in index.versions.items():
+            pack.versions[id] = read_version(id, place, raws[place.block])
+    except engine.Damage as error:
+        raise Damaged(str(error)) from error
+    return pack
+
+
+def payload(place: Place, raw: bytes) -> bytes:
+    """What a record holds behind its type."""
+    cursor = Cursor(raw[place.offset : place.offset + place.length])
+    if cursor.varint() != cursor.left or cursor.u8() != place.type:
+        raise Damaged("a record that is not what the index says")
+    return cursor.take(cursor.left)
+
+
+def read_services(pack: Pack, raws: list[bytes]) -> None:
+    """Everything but versions; `raws` by number of the block."""
+    for place in pack.index.services:
+        data = payload(place, raws[place.block])
+        cursor = Cursor(data)
+        if place.type == SEEN:
+            if hashlib.sha256(data).digest()[:16] != pack.index.seen_digest:
+                raise Damaged("another record of what was seen")
+            entries = [(cursor.take(8), cursor.u32(), cursor.take(16)) for _ in range(cursor.entries(28, ENTRIES_LIMIT))]
+            _sorted([entry[0] for entry in entries])
+            pack.seen = {writer: (number, id) for writer, number, id in entries}
+        elif place.type == REPLACES:
+            names = []
+            for _ in range(cursor.entries(29, ENTRIES_LIMIT)):
+                kind = cursor.u8()
+                if kind not in (LOG, BASE):
+                    raise Damaged("a name of another kind")
+                writer, first = cursor.take(8), cursor.u32()
+                last = first if kind == LOG else cursor.u32()
+                names.append((kind, writer, first, last, cursor.take(16)))
+                if first == 0 or first > last or not any(writer):
+                    raise Damaged("no name")
+            _sorted([replaced_bytes(Name(*entry)) for entry in names])
+            pack.replaces = tuple(str(Name(*entry)) for entry in names)
+        elif place.type == COVERS:
+            covers = [(cursor.take(8), cursor.u32(), cursor.u32()) for _ in range(cursor.entries(16, ENTRIES_LIMIT))]
+            for one, two in zip(covers, covers[1:]):
+                if one[0] > two[0] or one[0] == two[0] and one[2] + 1 >= two[1]:
+                    raise Damaged("covers that touch, or are out of order")
+            if any(first == 0 or first > last for _, first, last in covers):
+                raise Damaged("an empty range")
+            pack.covers = tuple(covers)
+        elif place.type == NOTICE:
+            kind = cursor.u8()
+            pack.notices.append((kind, cursor.take(cursor.left)))
+        else:
+            continue
+        cursor.end()
+
+
+def _sorted(items: list[bytes]) -> None:
+    if any(one >= two for one, two in zip(items, items[1:])):
+        raise Damaged("out of order")
+
+
+def replaced_bytes(name: Name) -> bytes:
+    """A name as *replaces* has it."""
+    numbers = struct.pack("<I", name.last) if name.kind == LOG else struct.pack("<II", name.first, name.last)
+    return bytes([name.kind]) + name.owner + numbers + name.id
+
+
+def _reference(cursor: Cursor, parts_limit: int) -> BlobReference:
+    digest, size, sha = cursor.take(16), int.from_bytes(cursor.take(8), "little"), cursor.take(32)
+    parts = tuple(cursor.take(16) for _ in range(cursor.entries(16, parts_limit)))
+    if not parts or len(parts) != -(-size // PART_SIZE) or digest != sha[:16]:
+        raise Damaged("a reference to a blob that contradicts itself")
+    return BlobReference(digest, size, sha, parts)
+
+
+def read_version(id: str, place: Place, raw: bytes) -> Version:
+    """One version of a block."""
+    data = payload(place, raw)
+    if data[:1] == b"\1":
+        cursor = Cursor(data[1:])
+        outside = _reference(cursor, PARTS_LIMIT[VERSION])
+        cursor.end()
+        return Version(id, place.digest, None, (), outside)
+    return read_form0(id, place.digest, data)
+
+
+def read_form0(id: str, identity8: bytes, data: bytes) -> Version:
+    """A version of form 0, from a pack or out of a blob."""
+    cursor = Cursor(data)
+    if cursor.u8() != 0:
+        raise Damaged("no such form")
+    try:
+        record = engine.read_record(cursor.take(cursor.varint()))
+    except (engine.NewerFormat,) as error:
+        raise Newer(str(error)) from error
+    except UnicodeDecodeError as error:
+        raise Damaged(str(error)) from error
+    references = tuple(_reference(cursor, PARTS_LIMIT[0]) for _ in range(cursor.entries(73, 65_536)))
+    cursor.end()
+    _sorted([reference.digest for reference in references])
+    sizes = {reference.digest: (reference.size, reference.sha256) for reference in references}
+    if set(record.blobs) != set(sizes) or record.id != id:
+        raise Damaged("other blobs, or another version, than the pack says")
+    for change in record.changes.values():
+        if change.blob is not None and sizes.get(change.blob) != (change.size, change.digest):
+            raise Damaged("a blob that is not the value")
+    if identity(record)[:8] != identity8:
+        raise Damaged("another version than the index says")
+    return Version(id, identity8, record, references)
+
+
+def value(record: engine.Version, change: engine.Change) -> bytes:
+    """The bytes of an insert or update that is not a blob."""
+    expected, size = struct.unpack_from("<II", record.bodies, change.offset)
+    stored = record.bodies[change.offset + 8 : change.offset + 8 + size]
+    if size != change.stored_size or engine.checksum(struct.pack("<I", size), change.id, record.id.encode(), stored) != expected:
+        raise Damaged("a value that does not match its checksum")
+    if change.encoding == engine.AS_IS:
+        return stored
+    inflater = zlib.decompressobj(-15)
+    try:
+        result = inflater.decompress(stored, change.size + 1)
+    except zlib.error as error:
+        raise Damaged(str(error)) from error
+    if len(result) != change.size or not inflater.eof or inflater.unused_data:
+        raise Damaged("a value of another size")
+    return result
+
+
+def identity(record: engine.Version) -> bytes:
+    """The identity digest of a version (format.md)."""
+    text = lambda id: struct.pack("<H", len(id)) + id.encode()  # noqa: E731
+    out = b"llvs version 1\0" + text(record.id) + bytes([len(record.predecessors)]) + b"".join(map(text, record.predecessors))
+    out += struct.pack("<dI", record.timestamp, len(record.metadata))
+    for key, entry in sorted(record.metadata.items()):
+        out += struct.pack("<I", len(key)) + key + struct.pack("<I", len(entry)) + entry
+    out += struct.pack("<I", len(record.changes))
+    for id, change in sorted(record.changes.items()):
+        out += struct.pack("<BH", engine.UPDATE if change.kind == engine.INSERT else change.kind, len(id)) + id
+        if change.kind in (engine.INSERT, engine.UPDATE):
+            digest = change.digest if change.blob is not None else hashlib.sha256(value(record, change)).digest()
+            if digest is None:
+                raise Damaged("a blob without a digest")
+            out += struct.pack("<Q", change.size) + digest
+        elif change.version is not None:
+            out += text(change.version)
+    return hashlib.sha256(out).digest()
+
+
+def join(reference: BlobReference, parts: list[bytes]) -> bytes:
+    """What the parts of a blob hold together; each is the content of a pack of kind blob."""
+    data = b"".join(parts)
+    if any(len(part) != PART_SIZE for part in parts[:-1]) or len(data) != reference.size or hashlib.sha256(data).digest() != reference.sha256:
+        raise Damaged("a blob that is not what the version says")
+    return data
