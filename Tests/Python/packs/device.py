@@ -49,6 +49,7 @@ class Known:
     ids: frozenset[str]
     replaces: frozenset[str]
     covers: tuple[tuple[bytes, int, int], ...]
+    size: int
 
 
 @dataclass
@@ -76,6 +77,8 @@ class Device:
     known: dict[str, Known] = field(default_factory=dict)
     covered: dict[bytes, set[int]] = field(default_factory=dict)
     based: Optional[int] = None
+    #: What was in base/ when it was last listed: what of it is not read yet is tried again.
+    wanted: dict[str, int] = field(default_factory=dict)
     doomed: dict[str, tuple[int, int]] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
     exchanges: int = 0
@@ -122,9 +125,10 @@ class Device:
         if self.based is None or self.remote.clock - self.based > DAY or self._gap(logs):
             bases = yield from self._ask(lambda: self.remote.list("base/"))
             self._look_at_own(bases)
-        complete = yield from self._receive({**logs, **(bases or {})})
-        if bases is not None and complete:
+        if bases is not None:
             self.based = self.remote.clock
+            self.wanted = bases
+        yield from self._receive({**logs, **self.wanted})
         if bases is not None:
             self._heal({**logs, **bases})
         yield from self._delete()
@@ -150,6 +154,9 @@ class Device:
             name = parse(text)
             assert name is not None
             if name.owner != self.writer:
+                if text in self.known and self.known[text].size != size:  # sent as a former writer, and cut short
+                    self.there -= self.known.pop(text).ids
+                    self.read.discard(text)
                 continue
             attempt = self.attempts.get(text)
             if attempt is None:
@@ -181,7 +188,7 @@ class Device:
         attempt.state = "done"
         self.there |= attempt.ids
         self.read.add(text)
-        self.known[text] = Known(self.writer, attempt.base, attempt.first, attempt.last, attempt.ids, attempt.replaces, attempt.covers)
+        self.known[text] = Known(self.writer, attempt.base, attempt.first, attempt.last, attempt.ids, attempt.replaces, attempt.covers, attempt.size)
         if attempt.first in self.holes:
             self.holes.discard(attempt.first)
         elif attempt.first == self.next:
@@ -191,9 +198,8 @@ class Device:
 
     # Reading
 
-    def _receive(self, listing: dict[str, int]) -> Steps[bool]:
-        complete = True
-        for text in sorted(set(listing) - self.read, key=lambda text: getattr(parse(text), "last", 0)):
+    def _receive(self, listing: dict[str, int]) -> Steps[None]:
+        for text in sorted(set(listing) - self.read, key=lambda text: (getattr(parse(text), "last", 0), text)):
             if text in self.read or text in self.attempts:
                 continue
             data = yield from self._ask(lambda: self.remote.get(text))
@@ -202,15 +208,13 @@ class Device:
                     raise reader.NotThere("404")
                 pack = reader.read_pack(text, data, self.stores, listing[text])
             except reader.NotThere:
-                complete = False
                 continue
             except (reader.Damaged, reader.Newer, reader.TooLarge, reader.OtherStore) as error:
                 self.problems.add(f"{text}: {error}")
                 continue
-            self._take(text, pack)
-        return complete
+            self._take(text, pack, len(data))
 
-    def _take(self, text: str, pack: reader.Pack) -> None:
+    def _take(self, text: str, pack: reader.Pack, size: int) -> None:
         for id, version in pack.versions.items():
             assert self.world[id].identity8 == version.identity8
         ids = frozenset(pack.versions)
@@ -218,7 +222,7 @@ class Device:
         self.there |= ids
         self.told(ids)
         name = pack.index.name
-        self.known[text] = Known(name.owner, name.kind == BASE, name.first, name.last, ids, frozenset(pack.replaces), pack.covers)
+        self.known[text] = Known(name.owner, name.kind == BASE, name.first, name.last, ids, frozenset(pack.replaces), pack.covers, size)
         self.read |= {text, *pack.replaces}
         for owner, first, last in [(name.owner, name.first, name.last), *pack.covers, *map(_range, pack.replaces)]:
             self.covered.setdefault(owner, set()).update(range(first, last + 1))
