@@ -28,13 +28,15 @@ class Name(NamedTuple):
     id: bytes
 
     def __str__(self) -> str:
-        fields = {
-            LOG: [encode(self.owner), _number(self.last, 4)],
-            BASE: [encode(self.owner), _number(self.first, 4), _number(self.last, 4)],
-            BLOB: [encode(self.owner), _number(self.last, 2)],
-            ROOT: [],
-        }[self.kind]
-        return {LOG: "pack1/log/", BASE: "pack1/base/", BLOB: "pack1/blob/", ROOT: "pack1/root-"}[self.kind] + "-".join([*fields, encode(self.id)])
+        owner = encode(self.owner)
+        if self.kind == LOG:
+            fields = [owner, _number(self.last, 4)]
+        elif self.kind == BASE:
+            fields = [owner, _number(self.first, 4), _number(self.last, 4)]
+        else:
+            fields = [owner, _number(self.last, 2)] if self.kind == BLOB else []
+        place = {LOG: "pack1/log/", BASE: "pack1/base/", BLOB: "pack1/blob/", ROOT: "pack1/root-"}[self.kind]
+        return place + "-".join([*fields, encode(self.id)])
 
 
 def encode(data: bytes) -> str:
