@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import struct
 import zlib
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Collection, NamedTuple, Optional
 
 import format_reader as engine
 
-from .names import BASE, BLOB, LOG, ROOT, Name, parse
+from .names import BASE, BLOB, LOG, ROOT, Name, encode, parse
 
 VERSION, SEEN, REPLACES, MEMBER, NOTICE, COVERS = 1, 2, 3, 4, 5, 6
 HEADER, TRAILER = 64, 160
@@ -434,3 +435,19 @@ def join(reference: BlobReference, parts: list[bytes]) -> bytes:
     if any(len(part) != PART_SIZE for part in parts[:-1]) or len(data) != reference.size or hashlib.sha256(data).digest() != reference.sha256:
         raise Damaged("a blob that is not what the version says")
     return data
+
+
+def read_root(name: str, data: bytes) -> tuple[bytes, str]:
+    """The store id and the layout of a root."""
+    pack = read_pack(name, data, [])
+    if pack.index.name.kind != ROOT:
+        raise Damaged("no root")
+    try:
+        said = json.loads(pack.content)
+    except (ValueError, RecursionError) as error:
+        raise Damaged("a root that is no JSON") from error
+    if not isinstance(said, dict) or said.get("store") != encode(pack.index.header[16:32]) or not isinstance(said.get("encrypted"), bool):
+        raise Damaged("a root that contradicts itself")
+    if said.get("format") != 1 or said.get("layout") not in ("packed", "bridged"):
+        raise Newer("a root of another format")
+    return pack.index.header[16:32], said["layout"]
