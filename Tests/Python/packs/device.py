@@ -188,7 +188,9 @@ class Device:
         attempt.state = "done"
         self.there |= attempt.ids
         self.read.add(text)
-        self.known[text] = Known(self.writer, attempt.base, attempt.first, attempt.last, attempt.ids, attempt.replaces, attempt.covers, attempt.size)
+        self.known[text] = Known(
+            self.writer, attempt.base, attempt.first, attempt.last, attempt.ids, attempt.replaces, attempt.covers, attempt.size
+        )
         if attempt.first in self.holes:
             self.holes.discard(attempt.first)
         elif attempt.first == self.next:
@@ -222,7 +224,8 @@ class Device:
         self.there |= ids
         self.told(ids)
         name = pack.index.name
-        self.known[text] = Known(name.owner, name.kind == BASE, name.first, name.last, ids, frozenset(pack.replaces), pack.covers, size)
+        replaces = frozenset(pack.replaces)
+        self.known[text] = Known(name.owner, name.kind == BASE, name.first, name.last, ids, replaces, pack.covers, size)
         self.read |= {text, *pack.replaces}
         for owner, first, last in [(name.owner, name.first, name.last), *pack.covers, *map(_range, pack.replaces)]:
             self.covered.setdefault(owner, set()).update(range(first, last + 1))
@@ -310,7 +313,7 @@ class Device:
         number = self.next
         self._settle(text, attempt)
         self.next = max(self.next, number, last + 1)
-        for name in names:
+        for name in sorted(names):
             if name in self.attempts:
                 self.attempts[name].state = "folded"
             wait = HOURS if "/base/" in name else MINUTES

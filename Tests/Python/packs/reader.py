@@ -136,7 +136,7 @@ def read_index(name: Name, size: int, tail: bytes, stores: Collection[bytes], he
     trailer = tail[-TRAILER:]
     at, index_size, count, flags, zero, raw, _made = struct.unpack_from("<QIIIIQQ", trailer)
     salt = trailer[136:152]
-    headers = [header] if header else [_header(name, store, salt, owner) for store in stores for owner in [name.owner]]
+    headers = [header] if header else [_header(name, store, salt, name.owner) for store in stores]
     if index_size > INDEX_LIMIT or raw > RAW_LIMIT:
         raise TooLarge(f"an index of {index_size} bytes, {raw} raw bytes")
     if at + index_size + TRAILER != size or at < HEADER:
@@ -432,7 +432,8 @@ def identity(record: engine.Version) -> bytes:
 def join(reference: BlobReference, parts: list[bytes]) -> bytes:
     """What the parts of a blob hold together; each is the content of a pack of kind blob."""
     data = b"".join(parts)
-    if any(len(part) != PART_SIZE for part in parts[:-1]) or len(data) != reference.size or hashlib.sha256(data).digest() != reference.sha256:
+    sha = hashlib.sha256(data).digest()
+    if any(len(part) != PART_SIZE for part in parts[:-1]) or len(data) != reference.size or sha != reference.sha256:
         raise Damaged("a blob that is not what the version says")
     return data
 

@@ -52,7 +52,8 @@ def _record(type: int, payload: bytes) -> bytes:
 
 
 def pack(
-    store: bytes, salt: bytes, writer: bytes, first: int, last: int, versions: Iterable[Made], *, base: bool = False, link: bytes = bytes(16),
+    store: bytes, salt: bytes, writer: bytes, first: int, last: int, versions: Iterable[Made], *, base: bool = False,
+    link: bytes = bytes(16),
     seen: Mapping[bytes, tuple[int, bytes]] = {}, replaces: Iterable[str] = (), covers: Iterable[tuple[bytes, int, int]] = (),
     notices: Iterable[tuple[int, bytes]] = (), made: int = 0, deflate: bool = True,
 ) -> File:

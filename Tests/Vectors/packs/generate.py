@@ -107,7 +107,8 @@ def good() -> list[dict[str, Any]]:
         "an unknown notice is passed over": writer.pack(STORE, SALT, WRITER, 1, 1, [FIRST], notices=[(99, b"x")], deflate=False),
     }
     return [
-        {"name": name, "file": path, "data": data.hex(), "expect": described(path, data)} for name, (path, data) in {**files, **small}.items()
+        {"name": name, "file": path, "data": data.hex(),
+        "expect": described(path, data)} for name, (path, data) in {**files, **small}.items()
     ]
 
 
@@ -141,19 +142,27 @@ def bad() -> list[dict[str, Any]]:
         "another salt in the trailer": renamed(name, data[:-24] + b"\xff" + data[-23:]),
         "another writer": changed(LOG, 48, b"\xff"), "another number": changed(LOG, 56, b"\2"), "another first": changed(LOG, 60, b"\2"),
         "an index elsewhere": changed(LOG, -160, b"\xff"), "an index that is too long": changed(LOG, -152, struct.pack("<I", 9 << 20)),
-        "another count": changed(LOG, -148, b"\2"), "a critical flag": changed(LOG, -144, b"\1"), "not zero in the trailer": changed(LOG, -140, b"\1"),
+        "another count": changed(LOG, -148, b"\2"), "a critical flag": changed(LOG, -144, b"\1"),
+        "not zero in the trailer": changed(LOG, -140, b"\1"),
         "another raw sum": changed(LOG, -136, b"\1"), "too many raw bytes": changed(LOG, -136, struct.pack("<Q", 1 << 41)),
-        "a wrong digest": renamed(name, data[:-88] + b"\0" + data[-87:]), "a tag in a plain pack": renamed(name, data[:-56] + b"\1" + data[-55:]),
+        "a wrong digest": renamed(name, data[:-88] + b"\0" + data[-87:]),
+        "a tag in a plain pack": renamed(name, data[:-56] + b"\1" + data[-55:]),
         "a digest of what was not seen": changed(LOG, -104, b"\1"),
-        "a block of another size": changed(LOG, 65, b"\1"), "an unknown codec": changed(LOG, 64, b"\7"), "a codec that does not inflate": changed(LOG, 64, b"\1"),
-        "a byte of a block": changed(LOG, 80, bytes([data[80] ^ 1])), "a byte of a block's digest": changed(LOG, index + 4, bytes([data[index + 4] ^ 1])),
+        "a block of another size": changed(LOG, 65, b"\1"), "an unknown codec": changed(LOG, 64, b"\7"),
+        "a codec that does not inflate": changed(LOG, 64, b"\1"),
+        "a byte of a block": changed(LOG, 80, bytes([data[80] ^ 1])),
+        "a byte of a block's digest": changed(LOG, index + 4, bytes([data[index + 4] ^ 1])),
         "a gap before the first block": changed(LOG, index + 1, b"\x41"),
         "a block count that does not fit": changed(LOG, index, b"\x7f"),
         "another identity": changed(LOG, -162, bytes([data[-162] ^ 1])),
-        "an unknown critical record": service(7, b"x"), "a member": service(4, b"x"), "a version among the service records": service(1, b"x"),
-        "replaces in a log pack": service(3, b"\1" + name_of_log), "covers in a log pack": service(6, b"\1" + WRITER + struct.pack("<II", 1, 2)),
-        "replaces that is cut short": service(3, b"\2" + name_of_log, base), "replaces with bytes left over": service(3, b"\1" + name_of_log + b"x", base),
-        "replaces a blob": service(3, b"\1\3" + name_of_log[1:], base), "replaces the same twice": service(3, b"\2" + name_of_log * 2, base),
+        "an unknown critical record": service(7, b"x"), "a member": service(4, b"x"),
+        "a version among the service records": service(1, b"x"),
+        "replaces in a log pack": service(3, b"\1" + name_of_log),
+        "covers in a log pack": service(6, b"\1" + WRITER + struct.pack("<II", 1, 2)),
+        "replaces that is cut short": service(3, b"\2" + name_of_log, base),
+        "replaces with bytes left over": service(3, b"\1" + name_of_log + b"x", base),
+        "replaces a blob": service(3, b"\1\3" + name_of_log[1:], base),
+        "replaces the same twice": service(3, b"\2" + name_of_log * 2, base),
         "replaces too many": service(3, records.varint(4097) + name_of_log * 4097, base),
         "replaces number 0": service(3, b"\1\1" + WRITER + bytes(20), base),
         "covers an empty range": service(6, b"\1" + WRITER + struct.pack("<II", 3, 2), base),
@@ -166,7 +175,8 @@ def bad() -> list[dict[str, Any]]:
         "a blob under another digest": (lambda file: renamed(file[0].replace("aaaaaaaaaaaaaaaaaaaaaaaaaa", "a" * 24 + "ba"), file[1]))(
             writer.blob_part(STORE, SALT, WRITER, bytes(16), 0, b"value")),
         "an empty part": writer.blob_part(STORE, SALT, WRITER, bytes(16), 0, b""),
-        "a record that is none": writer.file(names.LOG, STORE, SALT, WRITER, 1, 1, [raw], versions=[(FIRST, 0, 0, len(raw))], deflate=False),
+        "a record that is none": writer.file(
+            names.LOG, STORE, SALT, WRITER, 1, 1, [raw], versions=[(FIRST, 0, 0, len(raw))], deflate=False),
     }
     result = []
     for title, (path, bytes_) in files.items():
@@ -187,16 +197,20 @@ def all_names() -> dict[str, Any]:
     root = str(names.Name(names.ROOT, b"", 0, 0, SALT))
     good = [log, base, blob, root, str(names.Name(names.LOG, b"\xff" * 8, 0xFFFFFFFF, 0xFFFFFFFF, b"\xff" * 16))]
     bad = [
-        log.upper(), log + "=", log + " (2)", log[:-1], log + "a", log[:-1] + "b", log.replace("pack1/", "pack2/"), log.replace("log/", "base/"),
-        base.replace("base/", "log/"), log.replace(writer_field, "a" * 13), log.replace("-", "_"), log.replace(writer_field, writer_field[:-1] + "1"),
-        str(names.Name(names.LOG, WRITER, 0, 0, SALT)), str(names.Name(names.BASE, WRITER, 2, 1, SALT)), "pack1/log/", "pack1/root-", log + "\n",
+        log.upper(), log + "=", log + " (2)", log[:-1], log + "a", log[:-1] + "b", log.replace("pack1/", "pack2/"), log.replace("log/",
+        "base/"),
+        base.replace("base/", "log/"), log.replace(writer_field, "a" * 13), log.replace("-",
+        "_"), log.replace(writer_field, writer_field[:-1] + "1"),
+        str(names.Name(names.LOG, WRITER, 0, 0, SALT)), str(names.Name(names.BASE, WRITER, 2, 1, SALT)), "pack1/log/",
+        "pack1/root-", log + "\n",
         "pack1/log/." + log[10:], log.replace("pack1/log/", "pack1/log//"), log.replace("pack1/log/", ""), "tmp/" + log,
     ]
     parsed = []
     for text in good:
         name = names.parse(text)
         assert name is not None and str(name) == text
-        parsed.append({"text": text, "kind": name.kind, "owner": name.owner.hex(), "first": name.first, "last": name.last, "id": name.id.hex()})
+        parsed.append({"text": text, "kind": name.kind, "owner": name.owner.hex(), "first": name.first, "last": name.last,
+        "id": name.id.hex()})
     assert not [text for text in bad if names.parse(text)]
     return {"format": 1, "names": parsed, "none": bad}
 
