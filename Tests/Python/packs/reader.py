@@ -11,57 +11,18 @@ from typing import Collection, NamedTuple, Optional
 
 import format_reader as engine
 
+from .basics import (
+    BLOCK_LIMIT, BLOCKS_LIMIT, COVERS, END, ENTRIES_LIMIT, FILE_LIMIT, HEADER, INDEX_LIMIT, MAGIC, NOTICE, PART_SIZE, RAW_LIMIT,
+    RECORD_LIMIT, REPLACES, SEEN, SERVICE_LIMIT, TRAILER, VERSION, VERSIONS_LIMIT, Cursor, Damaged, Newer, NotThere, OtherStore, TooLarge, in_order,
+)
 from .names import BASE, BLOB, LOG, ROOT, Name, encode, parse
+from .versions import BlobReference, Place, Version, identity, join, payload, read_form0, read_version, value
 
-VERSION, SEEN, REPLACES, MEMBER, NOTICE, COVERS = 1, 2, 3, 4, 5, 6
-HEADER, TRAILER = 64, 160
-MAGIC, END = b"LLVSPK1\n", b"LLVSEND\n"
-MIB = 1 << 20
-FILE_LIMIT = {LOG: 64 * MIB, BASE: 64 * MIB, BLOB: 9 * MIB, ROOT: 65536}
-RAW_LIMIT, BLOCK_LIMIT, RECORD_LIMIT, INDEX_LIMIT = 1024 * MIB, 256 * 1024, 4 * MIB, 8 * MIB
-BLOCKS_LIMIT, VERSIONS_LIMIT, SERVICE_LIMIT, ENTRIES_LIMIT = 65_536, 200_000, 16, 4_096
-PARTS_LIMIT, PART_SIZE = {VERSION: 512, 0: 128}, 8 * MIB
-
-
-class NotThere(Exception):
-    """It may still be on its way: cut short, or bytes that are not those of the name."""
-
-
-class Damaged(Exception):
-    """It is what its name says, and breaks a rule."""
-
-
-class Newer(Exception):
-    """A newer library made it."""
-
-
-class TooLarge(Exception):
-    """It is above a limit."""
-
-
-class OtherStore(Exception):
-    """Its store id is that of no root."""
-
-
-class Cursor(engine.Cursor):
-    """As the engine's, but varints have the shortest form."""
-
-    def varint(self) -> int:
-        """One integer."""
-        before = self.at
-        value = super().varint()
-        if self.at - before != max(1, (value.bit_length() + 6) // 7):
-            raise Damaged("a varint that is not the shortest")
-        return value
-
-    def entries(self, size: int, limit: int) -> int:
-        """A count of things of at least so many bytes."""
-        count = self.varint()
-        if count > limit:
-            raise TooLarge(f"{count} entries")
-        if count * size > self.left:
-            raise Damaged(f"{count} entries do not fit")
-        return count
+__all__ = [
+    "BLOCK_LIMIT", "BlobReference", "COVERS", "Cursor", "Damaged", "END", "HEADER", "Index", "MAGIC", "NOTICE", "Newer", "NotThere",
+    "OtherStore", "PART_SIZE", "Pack", "REPLACES", "SEEN", "TooLarge", "Version", "identity", "inflate", "join", "read_form0", "read_index",
+    "read_pack", "read_root", "read_services", "read_version", "replaced_bytes", "value",
+]
 
 
 class Block(NamedTuple):
@@ -69,34 +30,6 @@ class Block(NamedTuple):
     stored: int
     raw: int
     digest: bytes
-
-
-class Place(NamedTuple):
-    """Where a record is; `digest` is that of the version's identity."""
-
-    type: int
-    block: int
-    offset: int
-    length: int
-    digest: bytes = b""
-
-
-class BlobReference(NamedTuple):
-    digest: bytes
-    size: int
-    sha256: bytes
-    parts: tuple[bytes, ...]
-
-
-@dataclass
-class Version:
-    """A version as it lies in a pack: its record, or (form 1) the blob in which that is."""
-
-    id: str
-    identity8: bytes
-    record: Optional[engine.Version]
-    blobs: tuple[BlobReference, ...]
-    outside: Optional[BlobReference] = None
 
 
 @dataclass
@@ -288,14 +221,6 @@ def read_pack(name: str, data: bytes, stores: Collection[bytes], size: Optional[
     return pack
 
 
-def payload(place: Place, raw: bytes) -> bytes:
-    """What a record holds behind its type."""
-    cursor = Cursor(raw[place.offset : place.offset + place.length])
-    if cursor.varint() != cursor.left or cursor.u8() != place.type:
-        raise Damaged("a record that is not what the index says")
-    return cursor.take(cursor.left)
-
-
 def read_services(pack: Pack, raws: list[bytes]) -> None:
     """Everything but versions; `raws` by number of the block."""
     for place in pack.index.services:
@@ -305,7 +230,7 @@ def read_services(pack: Pack, raws: list[bytes]) -> None:
             if hashlib.sha256(data).digest()[:16] != pack.index.seen_digest:
                 raise Damaged("another record of what was seen")
             entries = [(cursor.take(8), cursor.u32(), cursor.take(16)) for _ in range(cursor.entries(28, ENTRIES_LIMIT))]
-            _sorted([entry[0] for entry in entries])
+            in_order([entry[0] for entry in entries])
             pack.seen = {writer: (number, id) for writer, number, id in entries}
         elif place.type == REPLACES:
             names = []
@@ -318,7 +243,7 @@ def read_services(pack: Pack, raws: list[bytes]) -> None:
                 names.append((kind, writer, first, last, cursor.take(16)))
                 if first == 0 or first > last or not any(writer):
                     raise Damaged("no name")
-            _sorted([replaced_bytes(Name(*entry)) for entry in names])
+            in_order([replaced_bytes(Name(*entry)) for entry in names])
             pack.replaces = tuple(str(Name(*entry)) for entry in names)
         elif place.type == COVERS:
             covers = [(cursor.take(8), cursor.u32(), cursor.u32()) for _ in range(cursor.entries(16, ENTRIES_LIMIT))]
@@ -336,106 +261,10 @@ def read_services(pack: Pack, raws: list[bytes]) -> None:
         cursor.end()
 
 
-def _sorted(items: list[bytes]) -> None:
-    if any(one >= two for one, two in zip(items, items[1:])):
-        raise Damaged("out of order")
-
-
 def replaced_bytes(name: Name) -> bytes:
     """A name as *replaces* has it."""
     numbers = struct.pack("<I", name.last) if name.kind == LOG else struct.pack("<II", name.first, name.last)
     return bytes([name.kind]) + name.owner + numbers + name.id
-
-
-def _reference(cursor: Cursor, parts_limit: int) -> BlobReference:
-    digest, size, sha = cursor.take(16), int.from_bytes(cursor.take(8), "little"), cursor.take(32)
-    parts = tuple(cursor.take(16) for _ in range(cursor.entries(16, parts_limit)))
-    if not parts or len(parts) != -(-size // PART_SIZE) or digest != sha[:16]:
-        raise Damaged("a reference to a blob that contradicts itself")
-    return BlobReference(digest, size, sha, parts)
-
-
-def read_version(id: str, place: Place, raw: bytes) -> Version:
-    """One version of a block."""
-    data = payload(place, raw)
-    if data[:1] == b"\1":
-        cursor = Cursor(data[1:])
-        outside = _reference(cursor, PARTS_LIMIT[VERSION])
-        cursor.end()
-        return Version(id, place.digest, None, (), outside)
-    return read_form0(id, place.digest, data)
-
-
-def read_form0(id: str, identity8: bytes, data: bytes) -> Version:
-    """A version of form 0, from a pack or out of a blob."""
-    cursor = Cursor(data)
-    if cursor.u8() != 0:
-        raise Damaged("no such form")
-    try:
-        record = engine.read_record(cursor.take(cursor.varint()))
-    except (engine.NewerFormat,) as error:
-        raise Newer(str(error)) from error
-    except UnicodeDecodeError as error:
-        raise Damaged(str(error)) from error
-    references = tuple(_reference(cursor, PARTS_LIMIT[0]) for _ in range(cursor.entries(73, 65_536)))
-    cursor.end()
-    _sorted([reference.digest for reference in references])
-    sizes = {reference.digest: (reference.size, reference.sha256) for reference in references}
-    if set(record.blobs) != set(sizes) or record.id != id:
-        raise Damaged("other blobs, or another version, than the pack says")
-    for change in record.changes.values():
-        if change.blob is not None and sizes.get(change.blob) != (change.size, change.digest):
-            raise Damaged("a blob that is not the value")
-    if identity(record)[:8] != identity8:
-        raise Damaged("another version than the index says")
-    return Version(id, identity8, record, references)
-
-
-def value(record: engine.Version, change: engine.Change) -> bytes:
-    """The bytes of an insert or update that is not a blob."""
-    expected, size = struct.unpack_from("<II", record.bodies, change.offset)
-    stored = record.bodies[change.offset + 8 : change.offset + 8 + size]
-    if size != change.stored_size or engine.checksum(struct.pack("<I", size), change.id, record.id.encode(), stored) != expected:
-        raise Damaged("a value that does not match its checksum")
-    if change.encoding == engine.AS_IS:
-        return stored
-    inflater = zlib.decompressobj(-15)
-    try:
-        result = inflater.decompress(stored, change.size + 1)
-    except zlib.error as error:
-        raise Damaged(str(error)) from error
-    if len(result) != change.size or not inflater.eof or inflater.unused_data:
-        raise Damaged("a value of another size")
-    return result
-
-
-def identity(record: engine.Version) -> bytes:
-    """The identity digest of a version (format.md)."""
-    text = lambda id: struct.pack("<H", len(id)) + id.encode()  # noqa: E731
-    out = b"llvs version 1\0" + text(record.id) + bytes([len(record.predecessors)]) + b"".join(map(text, record.predecessors))
-    out += struct.pack("<dI", record.timestamp, len(record.metadata))
-    for key, entry in sorted(record.metadata.items()):
-        out += struct.pack("<I", len(key)) + key + struct.pack("<I", len(entry)) + entry
-    out += struct.pack("<I", len(record.changes))
-    for id, change in sorted(record.changes.items()):
-        out += struct.pack("<BH", engine.UPDATE if change.kind == engine.INSERT else change.kind, len(id)) + id
-        if change.kind in (engine.INSERT, engine.UPDATE):
-            digest = change.digest if change.blob is not None else hashlib.sha256(value(record, change)).digest()
-            if digest is None:
-                raise Damaged("a blob without a digest")
-            out += struct.pack("<Q", change.size) + digest
-        elif change.version is not None:
-            out += text(change.version)
-    return hashlib.sha256(out).digest()
-
-
-def join(reference: BlobReference, parts: list[bytes]) -> bytes:
-    """What the parts of a blob hold together; each is the content of a pack of kind blob."""
-    data = b"".join(parts)
-    sha = hashlib.sha256(data).digest()
-    if any(len(part) != PART_SIZE for part in parts[:-1]) or len(data) != reference.size or sha != reference.sha256:
-        raise Damaged("a blob that is not what the version says")
-    return data
 
 
 def read_root(name: str, data: bytes) -> tuple[bytes, str]:

@@ -16,7 +16,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "Python"))
 
-from packs import names, reader, records, writer  # noqa: E402
+from packs import names, reader, reading, records, writer  # noqa: E402
 
 STORE, SALT, WRITER, OTHER = bytes(range(16)), bytes(range(16, 32)), bytes(range(32, 40)), bytes(range(40, 48))
 ROOT_ID, CHILD, NAMED = "0C90A79B-B798-4F2B-B9AC-7665646A26C4", "1C90A79B-B798-4F2B-B9AC-7665646A26C4", "a_version-1"
@@ -215,17 +215,65 @@ def all_names() -> dict[str, Any]:
     return {"format": 1, "names": parsed, "none": bad}
 
 
+def reads() -> list[dict[str, Any]]:
+    """What follows from listings and from the packs read."""
+
+    def log(number: int, owner: bytes = WRITER, salt: bytes = SALT) -> writer.File:
+        return writer.pack(STORE, salt, owner, number, number, [], deflate=False)
+
+    def base(first: int, last: int, inputs: list[writer.File], owner: bytes = WRITER, covers: Any = ()) -> writer.File:
+        replaces = [name for name, _ in inputs]
+        return writer.pack(STORE, SALT, owner, first, last, [], base=True, replaces=replaces, covers=covers, deflate=False)
+
+    one, two, three, nine = log(1), log(2), log(3), log(9)
+    twin = log(2, salt=SALT[::-1])
+    folded = base(1, 8, [log(number) for number in range(1, 9)])
+    adopted = base(2, 2, [one, two], OTHER, [(WRITER, 1, 2)])
+    far = log(0xFFFFFFFF)
+    everything = base(1, 1, [], OTHER, [(WRITER, 1, 0xFFFFFFFF)])
+    cases: dict[str, tuple[list[writer.File], list[str], list[str]]] = {
+        "nothing": ([], [], []),
+        "a first pack": ([], [one[0]], []),
+        "nothing new": ([one, two], [one[0], two[0]], []),
+        "two packs of one number": ([one, two], [one[0], two[0], twin[0]], []),
+        "a number is missing": ([one], [one[0], three[0]], []),
+        "a number is missing, which was read before": ([one, two], [three[0]], []),
+        "a later number was read, an earlier one not": ([one, three], [three[0]], []),
+        "folded before it was read": ([], [nine[0]], [folded[0]]),
+        "the fold was read": ([folded], [nine[0]], [folded[0]]),
+        "what the fold replaces is listed still": ([folded], [one[0], two[0], nine[0]], [folded[0]]),
+        "a clone's pack of a number that the fold has": ([folded], [twin[0], nine[0]], [folded[0]]),
+        "adopted by another": ([adopted, log(1, OTHER), log(3, OTHER)], [log(3, OTHER)[0], three[0]], [adopted[0]]),
+        "foreign names": ([one], [one[0], one[0] + " (2)", "pack1/log/.nothing"], ["pack1/base/desktop.ini"]),
+        "the largest number": ([], [far[0]], []),
+        "all numbers are said to be covered": ([everything], [far[0], three[0]], [everything[0]]),
+    }
+    result = []
+    for title, (packs, logs, bases) in cases.items():
+        read = [reader.read_pack(name, data, [STORE]) for name, data in packs]
+        until = reading.done(reading.covered(read))
+        result.append({
+            "name": title, "read": [{"file": name, "data": data.hex()} for name, data in packs], "log": logs, "base": bases,
+            "done": {owner.hex(): number for owner, number in sorted(until.items())}, "gap": reading.gap(logs, until),
+            "unread": reading.unread(logs, bases, read),
+        })
+    return result
+
+
 def files() -> dict[str, Any]:
     """What is written, by file."""
     about = {"format": 1, "store": STORE.hex()}
-    return {"names.json": all_names(), "files.json": {**about, "vectors": good()}, "refused.json": {**about, "vectors": bad()}}
+    return {
+        "names.json": all_names(), "files.json": {**about, "vectors": good()}, "refused.json": {**about, "vectors": bad()},
+        "reading.json": {**about, "vectors": reads()},
+    }
 
 
 def check() -> None:
     """The files of packs are read again, and not compared by bytes: other builds of zlib deflate otherwise."""
     for name, made in files().items():
         there = json.loads((HERE / name).read_text())
-        if name == "names.json":
+        if name in ("names.json", "reading.json"):
             assert there == made, name
             continue
         assert [vector["name"] for vector in there["vectors"]] == [vector["name"] for vector in made["vectors"]], name
