@@ -13,7 +13,8 @@ import format_reader as engine
 
 from .basics import (
     BLOCK_LIMIT, BLOCKS_LIMIT, COVERS, END, ENTRIES_LIMIT, FILE_LIMIT, HEADER, INDEX_LIMIT, MAGIC, NOTICE, PART_SIZE, RAW_LIMIT,
-    RECORD_LIMIT, REPLACES, SEEN, SERVICE_LIMIT, TRAILER, VERSION, VERSIONS_LIMIT, Cursor, Damaged, Newer, NotThere, OtherStore, TooLarge, in_order,
+    RECORD_LIMIT, REPLACES, SEEN, SERVICE_LIMIT, TRAILER, VERSION, VERSIONS_LIMIT, Cursor, Damaged, Newer, NotThere, OtherStore,
+    TooLarge, in_order,
 )
 from .names import BASE, BLOB, LOG, ROOT, Name, encode, parse
 from .versions import BlobReference, Place, Version, identity, join, payload, read_form0, read_version, value
@@ -56,6 +57,8 @@ class Pack:
     replaces: tuple[str, ...] = ()
     covers: tuple[tuple[bytes, int, int], ...] = ()
     notices: list[tuple[int, bytes]] = field(default_factory=list)
+    #: Versions that are not taken, and why; the others are.
+    problems: dict[str, Exception] = field(default_factory=dict)
     #: The bytes of a root or of a part of a blob.
     content: bytes = b""
 
@@ -214,10 +217,15 @@ def read_pack(name: str, data: bytes, stores: Collection[bytes], size: Optional[
         return pack
     try:
         read_services(pack, raws)
-        for id, place in index.versions.items():
-            pack.versions[id] = read_version(id, place, raws[place.block])
+        for place in index.versions.values():
+            payload(place, raws[place.block])
     except engine.Damage as error:
         raise Damaged(str(error)) from error
+    for id, place in index.versions.items():
+        try:
+            pack.versions[id] = read_version(id, place, raws[place.block])
+        except (engine.Damage, Damaged, Newer, TooLarge) as error:
+            pack.problems[id] = error
     return pack
 
 

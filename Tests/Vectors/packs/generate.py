@@ -10,12 +10,14 @@ import hashlib
 import json
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "Python"))
 
+import format_reader as engine  # noqa: E402
 from packs import names, reader, reading, records, writer  # noqa: E402
 
 STORE, SALT, WRITER, OTHER = bytes(range(16)), bytes(range(16, 32)), bytes(range(32, 40)), bytes(range(40, 48))
@@ -62,12 +64,16 @@ def described(name: str, data: bytes) -> dict[str, Any]:
              "predecessors": list(version.record.predecessors) if version.record else None,
              "blobs": [{"digest": blob.digest.hex(), "size": blob.size, "parts": [part.hex() for part in blob.parts]}
                        for blob in (version.blobs or ([version.outside] if version.outside else []))]}
-            for id, place in index.versions.items() for version in [pack.versions[id]]
+            for id, place in index.versions.items() if id in pack.versions for version in [pack.versions[id]]
         ],
         "seen": [[owner.hex(), number, id.hex()] for owner, (number, id) in sorted(pack.seen.items())],
         "replaces": list(pack.replaces), "covers": [[owner.hex(), first, last] for owner, first, last in pack.covers],
         "notices": [[kind, data.hex()] for kind, data in pack.notices],
     }
+    if pack.problems:
+        result["problems"] = {
+            id: ERRORS.get(type(error), "damaged") for id, error in pack.problems.items()
+        }
     if pack.content:
         result["content"] = hashlib.sha256(pack.content).hexdigest()
     return result
@@ -101,7 +107,17 @@ def good() -> list[dict[str, Any]]:
         "a part of a blob": part, "the blob of form 1": outside,
         "a root": writer.root(STORE, SALT, WRITER), "the root of a bridged remote": writer.root(STORE, SALT, WRITER, "bridged"),
     }
+    newer = bytearray(FIRST.payload)
+    newer[2] = 2  # the record's format, whose checksum is made anew
+    header = struct.unpack_from("<I", newer, 6)[0]
+    newer[26:30] = struct.pack("<I", engine.checksum(bytes(newer[2:26]), bytes(newer[30 : 30 + header])))
+    torn = bytearray(THIRD.payload)
+    torn[-4] ^= 1
+    mixed = [replace(FIRST, payload=bytes(newer)), SECOND, replace(THIRD, payload=bytes(torn))]
     small = {
+        "of three versions one is newer, one is damaged": writer.pack(STORE, SALT, WRITER, 1, 1, mixed, deflate=False),
+        "a version whose identity is another": writer.pack(STORE, SALT, WRITER, 1, 1, [replace(FIRST, identity8=bytes(8))], deflate=False),
+        "a form that is not known": writer.pack(STORE, SALT, WRITER, 1, 1, [replace(FIRST, payload=b"\x09")], deflate=False),
         "an ignorable flag is passed over": changed(LOG, -144, struct.pack("<I", 1 << 16)),
         "an ignorable service record is passed over": service(200, b"anything"),
         "an unknown notice is passed over": writer.pack(STORE, SALT, WRITER, 1, 1, [FIRST], notices=[(99, b"x")], deflate=False),
@@ -154,7 +170,6 @@ def bad() -> list[dict[str, Any]]:
         "a byte of a block's digest": changed(LOG, index + 4, bytes([data[index + 4] ^ 1])),
         "a gap before the first block": changed(LOG, index + 1, b"\x41"),
         "a block count that does not fit": changed(LOG, index, b"\x7f"),
-        "another identity": changed(LOG, -162, bytes([data[-162] ^ 1])),
         "an unknown critical record": service(7, b"x"), "a member": service(4, b"x"),
         "a version among the service records": service(1, b"x"),
         "replaces in a log pack": service(3, b"\1" + name_of_log),
@@ -177,6 +192,7 @@ def bad() -> list[dict[str, Any]]:
         "an empty part": writer.blob_part(STORE, SALT, WRITER, bytes(16), 0, b""),
         "a record that is none": writer.file(
             names.LOG, STORE, SALT, WRITER, 1, 1, [raw], versions=[(FIRST, 0, 0, len(raw))], deflate=False),
+        "another length of a record": changed(LOG, 73, b"\x5c"),
     }
     result = []
     for title, (path, bytes_) in files.items():
