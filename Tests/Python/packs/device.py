@@ -355,8 +355,9 @@ class Device:
             if self.remote.clock >= due and self.exchanges > exchange:
                 yield from self._ask(lambda: self.remote.delete(name))
                 del self.doomed[name]
-        for name in [name for name, attempt in self.attempts.items() if attempt.state == "failed" and attempt.first < self.next]:
-            if self.attempts[name].first not in self.holes:
+        if self.mutant == "delete what failed":
+            failed = [name for name, attempt in self.attempts.items() if attempt.state == "failed" and attempt.first < self.next]
+            for name in [name for name in failed if self.attempts[name].first not in self.holes]:
                 yield from self._ask(lambda: self.remote.delete(name))
                 self.attempts[name].state = "folded"
 
