@@ -1,0 +1,115 @@
+"""Makes versions as packs hold them: records of the engine, from docs/format.md, with blobs where values are large."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass
+from typing import Mapping, Optional, Sequence
+
+import format_reader as engine
+
+from . import reader
+from .reader import BlobReference
+
+
+def varint(number: int) -> bytes:
+    """The shortest form."""
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def version_id(id: str) -> bytes:
+    """An id as records and indexes hold it."""
+    digits = id.replace("-", "")
+    if len(id) == 36 and id == id.upper() and [len(part) for part in id.split("-")] == [8, 4, 4, 4, 12]:
+        try:
+            return b"\0" + bytes.fromhex(digits)
+        except ValueError:
+            pass
+    return bytes([len(id)]) + id.encode("ascii")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A version ready for a pack."""
+
+    id: str
+    predecessors: tuple[str, ...]
+    identity8: bytes
+    payload: bytes
+
+
+def record(
+    id: str,
+    predecessors: Sequence[str] = (),
+    timestamp: float = 0.0,
+    inserts: Mapping[bytes, bytes] = {},
+    removes: Sequence[bytes] = (),
+    metadata: Mapping[bytes, bytes] = {},
+    blobs: Mapping[bytes, BlobReference] = {},
+) -> bytes:
+    """A record whose values are as they are; those of `blobs` lie elsewhere. At most 64 changes."""
+    changes = sorted([*((key, 1) for key in [*inserts, *blobs]), *((key, 3) for key in removes)])
+    assert len(changes) <= 64
+    entries = bodies = b""
+    total = 0
+    for key, kind in changes:
+        head = varint(len(key)) + key
+        if kind == 3:
+            entries += b"\3" + head
+        elif key in blobs:
+            blob = blobs[key]
+            entries += bytes([1 | 2 << 3 | 32]) + head + varint(blob.size) + blob.digest + blob.sha256
+            total += blob.size
+        else:
+            data = inserts[key]
+            entries += b"\1" + head + varint(len(data))
+            size = struct.pack("<I", len(data))
+            bodies += struct.pack("<I", engine.checksum(size, key, id.encode(), data)) + size + data
+            total += len(data)
+    table = b""
+    if changes:
+        page = b"\0\0" + entries
+        size = struct.pack("<I", len(page))
+        table = struct.pack("<I", engine.checksum(size, page)) + size + page
+    digests = sorted({blob.digest for blob in blobs.values()})
+    header = version_id(id) + varint(len(predecessors)) + b"".join(map(version_id, predecessors)) + struct.pack("<d", timestamp)
+    header += varint(total) + varint(len(changes)) + varint(1 if changes else 0) + varint(0) + varint(len(digests)) + b"".join(digests)
+    header += varint(len(metadata))
+    for key, entry in sorted(metadata.items()):
+        header += varint(len(key)) + key + varint(len(entry)) + entry
+    prelude = struct.pack("<BBHIQQ", 1, 0, 0, len(header), len(table), len(bodies))
+    return prelude + struct.pack("<I", engine.checksum(prelude, header)) + header + table + bodies
+
+
+def reference(data: bytes, parts: Sequence[bytes]) -> BlobReference:
+    """How a version names what lies in blob files with these pack ids."""
+    sha = hashlib.sha256(data).digest()
+    return BlobReference(sha[:16], len(data), sha, tuple(parts))
+
+
+def _reference_bytes(blob: BlobReference) -> bytes:
+    return blob.digest + struct.pack("<Q", blob.size) + blob.sha256 + varint(len(blob.parts)) + b"".join(blob.parts)
+
+
+def made(data: bytes, blobs: Sequence[BlobReference] = ()) -> Made:
+    """A version of form 0 from its record."""
+    version = engine.read_record(data)
+    payload = b"\0" + varint(len(data)) + data + varint(len(blobs))
+    payload += b"".join(_reference_bytes(blob) for blob in sorted(blobs, key=lambda blob: blob.digest))
+    return Made(version.id, version.predecessors, reader.identity(version)[:8], payload)
+
+
+def outside(version: Made, parts: Sequence[bytes]) -> Made:
+    """The same version in form 1: its form 0 lies in blob files with these pack ids."""
+    blob = reference(version.payload, parts)
+    return Made(version.id, version.predecessors, version.identity8, b"\1" + _reference_bytes(blob))
+
+
+def simple(id: str, predecessors: Sequence[str] = (), value: Optional[bytes] = None) -> Made:
+    """A small version for tests."""
+    return made(record(id, predecessors, 1.5, {} if value is None else {b"key": value}))

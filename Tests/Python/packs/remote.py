@@ -1,0 +1,74 @@
+"""A model of a place that keeps files: listings that are behind, answers that are lost, uploads that are torn."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Optional
+
+#: For how many steps a listing may be behind.
+STALE = 60
+
+
+class Lost(Exception):
+    """A request of which the outcome is not known."""
+
+
+class Remote:
+    """Files by name. Every request is a step of the clock."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.faults = True
+        self.clock = 0
+        self.files: dict[str, bytes] = {}
+        self.born: dict[str, int] = {}
+        self.gone: dict[str, tuple[int, int]] = {}
+        self.requests = 0
+
+    def _chance(self, probability: float) -> bool:
+        return self.faults and self.random.random() < probability
+
+    def _step(self) -> None:
+        self.clock += 1
+        self.requests += 1
+        if self._chance(0.02):
+            raise Lost("before")
+
+    def list(self, directory: str) -> dict[str, int]:
+        """Names and sizes; new ones may be missing, deleted ones still there."""
+        self._step()
+        prefix = f"pack1/{directory}"
+        found = {}
+        for name, data in self.files.items():
+            if name.startswith(prefix) and not (self.clock - self.born[name] < STALE and self._chance(0.3)):
+                found[name] = len(data)
+        for name, (when, size) in self.gone.items():
+            if name.startswith(prefix) and self.clock - when < STALE and self._chance(0.3):
+                found[name] = size
+        return found
+
+    def get(self, name: str) -> Optional[bytes]:
+        """The bytes, or nothing."""
+        self._step()
+        if name in self.files and self.clock - self.born[name] < STALE and self._chance(0.1):
+            return None
+        data = self.files.get(name)
+        return data[: self.random.randrange(len(data) + 1)] if data is not None and self._chance(0.02) else data
+
+    def put(self, name: str, data: bytes) -> None:
+        """Writes a file, wholly or not, and says so or not."""
+        self._step()
+        torn = self._chance(0.08)
+        self.files[name] = data[: self.random.randrange(len(data))] if torn else data
+        self.born[name] = self.clock
+        if self._chance(0.6 if torn else 0.06):
+            raise Lost("after")
+
+    def delete(self, name: str) -> None:
+        """Removes a file; one that is not there is no error."""
+        self._step()
+        data = self.files.pop(name, None)
+        if data is not None:
+            self.gone[name] = (self.clock, len(data))
+        if self._chance(0.05):
+            raise Lost("after")

@@ -1,0 +1,143 @@
+"""Reads versions out of packs. Their records are read by `format_reader`."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import NamedTuple, Optional
+
+import format_reader as engine
+
+from .basics import PART_SIZE, PARTS_LIMIT, VERSION, Cursor, Damaged, Newer, in_order
+
+
+class Place(NamedTuple):
+    """Where a record is; `digest` is that of the version's identity."""
+
+    type: int
+    block: int
+    offset: int
+    length: int
+    digest: bytes = b""
+
+
+class BlobReference(NamedTuple):
+    digest: bytes
+    size: int
+    sha256: bytes
+    parts: tuple[bytes, ...]
+
+
+@dataclass
+class Version:
+    """A version as it lies in a pack: its record, or (form 1) the blob in which that is."""
+
+    id: str
+    identity8: bytes
+    record: Optional[engine.Version]
+    blobs: tuple[BlobReference, ...]
+    outside: Optional[BlobReference] = None
+
+
+def payload(place: Place, raw: bytes) -> bytes:
+    """What a record holds behind its type."""
+    cursor = Cursor(raw[place.offset : place.offset + place.length])
+    if cursor.varint() != cursor.left or cursor.u8() != place.type:
+        raise Damaged("a record that is not what the index says")
+    return cursor.take(cursor.left)
+
+
+def _reference(cursor: Cursor, parts_limit: int) -> BlobReference:
+    digest, size, sha = cursor.take(16), int.from_bytes(cursor.take(8), "little"), cursor.take(32)
+    parts = tuple(cursor.take(16) for _ in range(cursor.entries(16, parts_limit)))
+    if not parts or len(parts) != -(-size // PART_SIZE) or digest != sha[:16]:
+        raise Damaged("a reference to a blob that contradicts itself")
+    return BlobReference(digest, size, sha, parts)
+
+
+def read_version(id: str, place: Place, raw: bytes) -> Version:
+    """One version of a block."""
+    data = payload(place, raw)
+    if data[:1] == b"\1":
+        cursor = Cursor(data[1:])
+        outside = _reference(cursor, PARTS_LIMIT[VERSION])
+        cursor.end()
+        return Version(id, place.digest, None, (), outside)
+    return read_form0(id, place.digest, data)
+
+
+def read_form0(id: str, identity8: bytes, data: bytes) -> Version:
+    """A version of form 0, from a pack or out of a blob."""
+    cursor = Cursor(data)
+    if cursor.u8() != 0:
+        raise Damaged("no such form")
+    try:
+        record = engine.read_record(cursor.take(cursor.varint()))
+    except engine.NewerFormat as error:
+        raise Newer(str(error)) from error
+    except UnicodeDecodeError as error:
+        raise Damaged(str(error)) from error
+    references = tuple(_reference(cursor, PARTS_LIMIT[0]) for _ in range(cursor.entries(73, 65_536)))
+    cursor.end()
+    in_order([reference.digest for reference in references])
+    sizes = {reference.digest: (reference.size, reference.sha256) for reference in references}
+    if set(record.blobs) != set(sizes) or record.id != id:
+        raise Damaged("other blobs, or another version, than the pack says")
+    for change in record.changes.values():
+        if change.blob is not None and sizes.get(change.blob) != (change.size, change.digest):
+            raise Damaged("a blob that is not the value")
+    if identity(record)[:8] != identity8:
+        raise Damaged("another version than the index says")
+    return Version(id, identity8, record, references)
+
+
+def value(record: engine.Version, change: engine.Change) -> bytes:
+    """The bytes of an insert or update that is not a blob."""
+    expected, size = struct.unpack_from("<II", record.bodies, change.offset)
+    stored = record.bodies[change.offset + 8 : change.offset + 8 + size]
+    if size != change.stored_size or engine.checksum(struct.pack("<I", size), change.id, record.id.encode(), stored) != expected:
+        raise Damaged("a value that does not match its checksum")
+    if change.encoding == engine.AS_IS:
+        return stored
+    inflater = zlib.decompressobj(-15)
+    try:
+        result = inflater.decompress(stored, change.size + 1)
+    except zlib.error as error:
+        raise Damaged(str(error)) from error
+    if len(result) != change.size or not inflater.eof or inflater.unused_data:
+        raise Damaged("a value of another size")
+    return result
+
+
+def identity(record: engine.Version) -> bytes:
+    """The identity digest of a version (format.md)."""
+
+    def text(id: str) -> bytes:
+        return struct.pack("<H", len(id)) + id.encode()
+
+    out = b"llvs version 1\0" + text(record.id) + bytes([len(record.predecessors)]) + b"".join(map(text, record.predecessors))
+    out += struct.pack("<dI", record.timestamp, len(record.metadata))
+    for key, entry in sorted(record.metadata.items()):
+        out += struct.pack("<I", len(key)) + key + struct.pack("<I", len(entry)) + entry
+    out += struct.pack("<I", len(record.changes))
+    for id, change in sorted(record.changes.items()):
+        out += struct.pack("<BH", engine.UPDATE if change.kind == engine.INSERT else change.kind, len(id)) + id
+        if change.kind in (engine.INSERT, engine.UPDATE):
+            digest = change.digest if change.blob is not None else hashlib.sha256(value(record, change)).digest()
+            if digest is None:
+                raise Damaged("a blob without a digest")
+            out += struct.pack("<Q", change.size) + digest
+        elif change.version is not None:
+            out += text(change.version)
+    return hashlib.sha256(out).digest()
+
+
+def join(reference: BlobReference, parts: list[bytes]) -> bytes:
+    """What the parts of a blob hold together; each is the content of a pack of kind blob."""
+    data = b"".join(parts)
+    sha = hashlib.sha256(data).digest()
+    if any(len(part) != PART_SIZE for part in parts[:-1]) or len(data) != reference.size or sha != reference.sha256:
+        raise Damaged("a blob that is not what the version says")
+    return data
