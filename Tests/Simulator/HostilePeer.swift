@@ -2,9 +2,8 @@ import LLVS
 import LLVSTestSupport
 
 /// Somebody who may write to the folders, and writes whatever harms: other contents under the ids of honest versions, be they there already
-/// or
-/// not yet, different ones in different folders; the same ids in small letters; empty roots that are none; versions that name each other;
-/// versions without changes, and others on top of these; and versions whose ids differ from honest ones by case only.
+/// or not yet, different ones in different folders; the same ids in small letters; empty roots that are none; versions that name each
+/// other; versions without changes, and others on top of these; and versions whose ids differ from honest ones by case only.
 ///
 /// The last are versions like others, since such ids say nothing. All else must be refused, and must hold up nothing that is honest.
 struct HostilePeer {

@@ -4,8 +4,7 @@ import LLVSTestSupport
 /// One history of stores with rules: counters, sets, keyed lists, members, reverts; criss-crosses; rules and arbiters of an app mixed.
 ///
 /// Half of the histories merge by rules only, with whatever metadata: then every version is exact. In the others some devices have arbiters
-/// of
-/// their own, and answer one question differently. In all of them all devices come to one state, and nobody makes a version any more.
+/// of their own, and answer one question differently. In all of them all devices come to one state, and nobody makes a version any more.
 final class RulesHistory {
     /// How a device merges.
     enum Resolver: Int, CaseIterable { case store, given, marked, merger, newest, host }

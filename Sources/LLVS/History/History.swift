@@ -439,8 +439,7 @@ final class History {
     func heads() -> [UInt32] { headOrdinals.sorted(by: isNewer) }
 
     /// The heads of what carries no branch: versions without one that no other such version has among its ancestors, newest first. A
-    /// version
-    /// on a branch is often built on one of them, which stays one.
+    /// version on a branch is often built on one of them, which stays one.
     func unbranchedHeads() -> [UInt32] { (unbranchedTips ?? headOrdinals).sorted(by: isNewer) }
     func isUnbranchedHead(_ ordinal: UInt32) -> Bool { (unbranchedTips ?? headOrdinals).contains(ordinal) }
 

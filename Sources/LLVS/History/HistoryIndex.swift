@@ -18,8 +18,7 @@
 ///
 /// The number of a row is the ordinal of its version in the process that takes it up, and in all that go on from there:
 /// flat map and patch name versions so. Rows come after their predecessors. Whatever does not add up makes the whole index void. The
-/// storage's
-/// envelope carries the checksum.
+/// storage's envelope carries the checksum.
 enum HistoryIndex {
     private static let magic: UInt64 = 0x3558_4948_5356_4C4C
 

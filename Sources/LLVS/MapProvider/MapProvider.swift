@@ -1,6 +1,5 @@
 /// Which map answers for a version, from what, and at which cost (`MapPolicy`): one in memory, a chain of deltas, one from the caches, or
-/// one
-/// made from the nearest of these behind it and the changes recorded since; single ids are also looked up through the history.
+/// one made from the nearest of these behind it and the changes recorded since; single ids are also looked up through the history.
 ///
 /// It needs the history and the records, and nothing else. Callers hold no lock, unless a method says so. Safe from all threads.
 final class MapProvider: @unchecked Sendable {
@@ -39,8 +38,7 @@ final class MapProvider: @unchecked Sendable {
     var storage: any Storage { records.storage }
 
     /// A version's map for one who holds the lock for reading, for as long as that: `found` tells whether it is here, and `root` is nil
-    /// when
-    /// it is empty.
+    /// when it is empty.
     @inline(__always)
     func root(of ordinal: UInt32) -> (found: Bool, root: Unmanaged<MapNode>?) {
         Work.mapLooks.count()

@@ -2,10 +2,9 @@
 ///
 /// One of the two states stands, as a whole: that of the higher rank, which `MergeMarks` tells, or, where both are of one rank, the larger
 /// one. At the first id, in byte order, under which they hold different references the larger state has the reference that was stored
-/// later;
-/// none is smaller than any. This orders all states, and no merge changes which of two is the larger, as it would were the newer version's
-/// to stand: each device makes its own answer the newer one by merging it once more. So devices that go on merging their answers come to
-/// the largest of them, in whatever order they do it.
+/// later; none is smaller than any. This orders all states, and no merge changes which of two is the larger, as it would were the newer
+/// version's to stand: each device makes its own answer the newer one by merging it once more. So devices that go on merging their answers
+/// come to the largest of them, in whatever order they do it.
 extension Store {
     /// The changes of the merge version: none when the first version's state stands, else all that the second one's differs in.
     ///

@@ -6,8 +6,7 @@ extension Store {
     /// The order of the arguments does not matter but for the `ours` and `theirs` arbiters. Replicas that
     /// resolve alike make the same version. When both sides hold only merges since their common ancestors, the arbiter is not asked: the
     /// larger of the two states stands (`SettledMerge`). Nor is it when the two have equal states (the same bytes under each id): the
-    /// newer's
-    /// stands then, and the version is empty. Neither carries the metadata given.
+    /// newer's stands then, and the version is empty. Neither carries the metadata given.
     /// - Parameters:
     ///   - a: one version; "ours" to the arbiters that tell the sides apart.
     ///   - b: the other.

@@ -85,8 +85,7 @@ public struct Metadata: Hashable, Sendable {
     }
 
     /// Throws when a version that is made here may not carry this: too many keys; and, although one from elsewhere is taken with it, an
-    /// empty
-    /// key, and a branch that is no JSON string, which ends other implementations' processes, or one whose name is longer than 1 KiB.
+    /// empty key, and a branch that is no JSON string, which ends other implementations' processes, or one whose name is longer than 1 KiB.
     /// - Throws: `.invalidMetadata`.
     public func checkMade() throws {
         if entries.count > Limits.metadataKeys {

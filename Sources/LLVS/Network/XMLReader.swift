@@ -3,8 +3,7 @@ import CNetwork
 /// Reads XML while it comes, by libexpat, and hands on elements and texts.
 ///
 /// Bounded in all that a server could make large: depth, the bytes of one name, tag, comment or text, the whole. A document type, and with
-/// it
-/// entities of the document's own, ends it: none is ever expanded. Namespaces are resolved: an element is "DAV: href".
+/// it entities of the document's own, ends it: none is ever expanded. Namespaces are resolved: an element is "DAV: href".
 final class XMLReader: HTTPBodyReader {
     /// What is told of the document. Throwing ends it.
     protocol Handler: AnyObject {

@@ -96,8 +96,7 @@ public protocol Storage: AnyObject, Sendable {
     ///   - digest: SHA-256 of the bytes.
     func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws
     /// How the SHA-256 of a blob's bytes begins, as it says itself: what binds it to the change that names it, which has all of the digest.
-    /// Nil
-    /// when it does not say, or cannot be read.
+    /// Nil when it does not say, or cannot be read.
     func blobTells(_ id: BlobID) -> [UInt8]?
     /// Whether the blob is there, whatever its bytes are.
     func hasBlob(_ id: BlobID) throws -> Bool

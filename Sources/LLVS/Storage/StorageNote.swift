@@ -62,9 +62,8 @@ final class NoteClaim: Sendable {
 ///     slot as it was written before: magic "LLVSnot\n", 160 bytes, data at 20, then zeros, and at 156 the checksum of bytes 0..<156
 ///
 /// The lock is the system's (`flock`): it goes with the process that held it, however that ended, and its children have none of it. What
-/// was
-/// written is there after a kill at any moment, since the other slot stays as it was. Nothing is synced. Who may only read the store cannot
-/// open the file, and so not lock it.
+/// was written is there after a kill at any moment, since the other slot stays as it was. Nothing is synced. Who may only read the store
+/// cannot open the file, and so not lock it.
 final class NoteFile: StorageNote, @unchecked Sendable {
     static let magic: UInt64 = 0x0A32_746E_5356_4C4C, earlierMagic: UInt64 = 0x0A74_6F6E_5356_4C4C
     static let slotSize = 160, slotDistance: UInt64 = 512, head = 24, mostData = 136

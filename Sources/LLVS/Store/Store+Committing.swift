@@ -10,8 +10,7 @@ extension Store {
     /// `remove`. With an `id`, making the same version again returns the one that is there.
     /// - Throws: `.unknownPredecessor`, `.duplicateID`, `.invalidValueID`, `.invalidUTF8`, `.tooLarge`,
     ///   `.invalidVersionID` (also for one that differs from a known one by case, that cannot be a file name everywhere, or that has the
-    ///   form
-    ///   of those that follow from content and is none), `.versionMismatch` (the id is
+    ///   form of those that follow from content and is none), `.versionMismatch` (the id is
     ///   taken by another version), `.invalidReference`, `.readOnly`, `.noSpace`, `.io`, and `.unknownOutcome` when
     ///   a sync failed after the version was written: making it again under its id is safe.
     /// - Complexity: O(changes × (id length + log values)).

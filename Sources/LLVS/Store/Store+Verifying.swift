@@ -7,8 +7,7 @@ public struct VerifyReport: Sendable {
     /// Versions whose ancestry is not completely here.
     public var pending: UInt64 = 0
     /// Versions of the history that the id of a head vouches for: on a way back from it, all ids are those that follow from what the
-    /// versions
-    /// hold, so that none of them can have been another when the head was made.
+    /// versions hold, so that none of them can have been another when the head was made.
     public var vouched: UInt64 = 0
     /// All others: what they hold, or what leads to them, has an id of the caller's or of another implementation's, or is damaged.
     public var unvouched: UInt64 = 0

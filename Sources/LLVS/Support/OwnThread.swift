@@ -30,8 +30,7 @@ package enum OwnThread {
     }
 
     /// Blocks the signals of the calling thread, and so of those that it makes: the host's handlers run on the host's threads. What a
-    /// thread
-    /// does wrong itself stays deadly, and told. Returns what was blocked before.
+    /// thread does wrong itself stays deadly, and told. Returns what was blocked before.
     private static func blockSignals() -> sigset_t? {
         var all = sigset_t(), before = sigset_t()
         sigfillset(&all)

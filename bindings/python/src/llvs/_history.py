@@ -159,13 +159,11 @@ class HistoryReading(Handle):
 
         The kinds are "insert", "update" and "remove", and what a merge took over from its second predecessor: "preserve" and
         "preserve_removal". A revert records the inverse. In received versions "insert" and "update" are what their makers wrote: an id
-        vouches
-        for what was set, not for which of the two it was called; `changes` between two versions tells what was there before. The other
-        arguments are those of `history`.
+        vouches for what was set, not for which of the two it was called; `changes` between two versions tells what was there before. The
+        other arguments are those of `history`.
 
         Raises InvalidIDError, UnknownVersionError, CancelledError, StorageError. Cost: the versions that are given; with `versions` or
-        `hiding`
-        also those between. The first time, and after many versions were added, the number of versions once.
+        `hiding` also those between. The first time, and after many versions were added, the number of versions once.
         """
         key = encode(id)
         if not key:

@@ -154,14 +154,12 @@ class Merging(Handle):
         """Records the inverse of a version's changes on top of `at`: undo, without losing what came since.
 
         Values that rules of the store are for are merged inside, so what came since stays, member by member; others are taken back as a
-        whole,
-        or not at all. What was removed since stays removed. The result tells what was undone and what was not; its `version` is None, and
-        nothing is stored, when nothing is left to undo.
+        whole, or not at all. What was removed since stays removed. The result tells what was undone and what was not; its `version` is
+        None, and nothing is stored, when nothing is left to undo.
 
         parent: against which predecessor a merge is undone, 1 or 2.
         Raises UnknownVersionError, InvalidArgumentError (a second predecessor that is not there), CancelledError, StorageError; nothing is
-        stored
-        then.
+        stored then.
         """
         return self._swapped(lib.llvs_store_revert, version, at, parent, metadata, progress, cancel)
 
@@ -207,9 +205,8 @@ class Merging(Handle):
                 for change in step.changes: ...                     # step.version is what the state then is
 
         The way goes along first predecessors, which are each other's next states: from `a` back to where both lines meet, if need be, and
-        on to
-        `b`. A merge is one step, with all that came over. Who applies all changes to the state at `a` has that at `b`. Versions that change
-        nothing under the prefix are left out.
+        on to `b`. A merge is one step, with all that came over. Who applies all changes to the state at `a` has that at `b`. Versions that
+        change nothing under the prefix are left out.
 
         Raises UnknownVersionError, StorageError. Cost: the versions between the two, and what is recorded in those of the way.
         """
@@ -221,8 +218,7 @@ class Merging(Handle):
         """The rules for merging that the store holds at a version, and what comes of adding others to them. Nothing is stored.
 
         What is added: prefixes and patterns that the store has not got, and members of other sections ("models", "indexes"). Where both
-        have a
-        rule for one pattern and the two do not mean the same, the store's stands, and it is told in `contradictions`.
+        have a rule for one pattern and the two do not mean the same, the store's stands, and it is told in `contradictions`.
 
         Raises UnknownVersionError, InvalidArgumentError (rules that are not valid), UnsupportedError (rules of a number that is not known).
         """
@@ -319,8 +315,7 @@ class Merging(Handle):
         "__llvs_chosen/" tells all devices that somebody looked.
 
         Raises MovedError (at that version something else stands there by now), InvalidArgumentError (a conflict without a version; a choice
-        that
-        is not clear: places in a list, a part of a text that is there several times), UnknownVersionError, StorageError.
+        that is not clear: places in a list, a part of a text that is there several times), UnknownVersionError, StorageError.
         """
         changes = self.choices(conflict, choice, at=at)
         return cast("llvs.Store", self).make_version(at, changes=changes, metadata=metadata)

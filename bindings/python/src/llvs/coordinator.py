@@ -98,8 +98,7 @@ class Coordinator(Handle):
         arbiter: decides conflicts; None: `Rules()`. metadata: of every save; what a save gives itself goes before.
         schema: rules for merging that the app brings along, which are registered as by `register_schema`.
         device: names the device, or the person at it, whose saves `undo` takes back: the same each time, and another on each device. Saves
-        then
-        carry it in their metadata, under "__llvs_device".
+        then carry it in their metadata, under "__llvs_device".
         name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
         snapshots: "auto" keeps a snapshot beside each exchange up to date; "off".
         exchange_durability: of exchanges that are given as URLs; see the `durability` of `Exchange`.
@@ -270,8 +269,8 @@ class Coordinator(Handle):
                 values["from"], values["to"] = values["to"], values["from"]
 
         `values` is a mutable mapping of the values at the version that is current at the beginning. Where the current version moves
-        meanwhile,
-        the save goes on top of that, unless a value that the block read or wrote has changed there. metadata, group, description: as for
+        meanwhile, the save goes on top of that, unless a value that the block read or wrote has changed there. metadata, group,
+        description: as for
         `save`.
 
         Raises MovedError then (`value_id` is that value), and what `save` raises; nothing is stored.
@@ -382,8 +381,7 @@ class Coordinator(Handle):
         """The objects of a model, as a mutable mapping from ids to objects; a class becomes a model by `llvs.model`.
 
         The model's rules for merging are added to those of the store as by `register_schema`, unless it is opened for reading. Those that
-        the
-        store has otherwise stand: `SchemaWarning`, and `Collection.contradictions`.
+        the store has otherwise stand: `SchemaWarning`, and `Collection.contradictions`.
         Raises TypeError for a class that is no model, StorageError.
         """
         from .models.collection import Collection
@@ -403,8 +401,7 @@ class Coordinator(Handle):
 
         What is new is saved as a version of its own, which becomes current; what the store holds already is not saved again. Where the two
         say different things about one pattern the store's rule stands, and the result tells of it in `contradictions`: to change it, save
-        the
-        value "__llvs_schema".
+        the value "__llvs_schema".
 
         While nothing was ever saved, the rules are remembered, and written right before the first save, or when the first content that
         arrives is merged. Devices that start apart with the same rules then make one and the same first version.
@@ -443,10 +440,8 @@ class Coordinator(Handle):
         """Takes back the last save of this device that was not undone yet; what others changed since stays. None: there is nothing to undo.
 
         A version of its own, which becomes current, made as by `Store.revert`. It is found in the history, so it goes on after a restart,
-        and
-        after syncs. When nothing of the save is left to take back, the result has no version, nothing is stored, and the next call goes on
-        with
-        the save before.
+        and after syncs. When nothing of the save is left to take back, the result has no version, nothing is stored, and the next call goes
+        on with the save before.
 
         Raises InvalidArgumentError (the coordinator has no device), StorageError. Cost: the versions since that save, and what it changed.
         """
@@ -511,9 +506,8 @@ class Coordinator(Handle):
         """Retrieves, then sends, with each attached exchange in turn. The current version does not move.
 
         (Except before the first save: a retrieve then moves it to the most recent head without a branch; the result tells.) When one of
-        several
-        exchanges fails, the others have their turn all the same: the first failure is raised, and its `result` tells what was done, and
-        by `exchanges` what became of each. Errors as for `Exchange.retrieve`.
+        several exchanges fails, the others have their turn all the same: the first failure is raised, and its `result` tells what was done,
+        and by `exchanges` what became of each. Errors as for `Exchange.retrieve`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_coordinator_exchange, pointer, control)
@@ -548,8 +542,7 @@ class Coordinator(Handle):
         """A whole round: exchanges, merges what came, and exchanges again when that changed something.
 
         Without a connection, what is here already is merged all the same; the first failure of a part is raised then, and its `result`
-        tells
-        what was done.
+        tells what was done.
         Errors as for `exchange` and `merge`.
         """
         control = Control(progress, cancel)
@@ -571,8 +564,7 @@ class Coordinator(Handle):
         """Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version.
 
         The result is true when there was one, and tells where the current version went: to the most recent head without a branch when
-        nothing
-        had been saved yet.
+        nothing had been saved yet.
 
         Raises SnapshotError, StorageError, TransportError, CancelledError.
         """

@@ -115,8 +115,7 @@ def merge_values(
     value as it is: what the application does not know of is kept, what it removed is gone, and what it decided stands.
 
     Raises InvalidArgumentError (rules that are not valid: `path` is the JSON pointer to what is wrong with them), UnsupportedError (rules
-    of a
-    number that the library does not know), CancelledError. Cost: the size of what is merged.
+    of a number that the library does not know), CancelledError. Cost: the size of what is merged.
     """
     values = [None if value is None else as_bytes(value) for value in (base, newer, older)]
     given = [None if value is None else _structs.llvs_bytes(address(value), len(value)) for value in values]
@@ -145,8 +144,7 @@ def check_schema(rules: Union[Mapping[str, Any], bytes]) -> None:
     """Checks rules as they are kept under "__llvs_schema": `{"merge": 1, "ids": {...}}`, as JSON text or as what gives it.
 
     Raises InvalidArgumentError, or UnsupportedError where the number of the rules is not known: `path` is the JSON pointer to what is
-    wrong,
-    None for the whole.
+    wrong, None for the whole.
     """
     lib.llvs_schema_check(rules_text(rules))
 

@@ -95,8 +95,7 @@ class Error(Exception):
     system_code: int
 
     #: Of `Coordinator.exchange` and `Coordinator.sync`: what was done all the same (an `ExchangeResult`, a `SyncResult`), with the result
-    #: and
-    #: the error of each exchange. None for other calls.
+    #: and the error of each exchange. None for other calls.
     result: Any = None
 
     #: The code of an error that Python code makes without naming one.

@@ -214,9 +214,8 @@ class ValueMerger:
     rules: as for `Rules`.
 
     They are asked for the base of a merge as well, where versions were merged across each other and have several common ancestors. They
-    look at
-    what they are given alone and answer the same on all devices. What they raise is raised from the merge, which stores nothing; an answer
-    for a part that is no JSON raises InvalidArgumentError there.
+    look at what they are given alone and answer the same on all devices. What they raise is raised from the merge, which stores nothing; an
+    answer for a part that is no JSON raises InvalidArgumentError there.
     """
 
     def __init__(
@@ -339,8 +338,7 @@ class Reverted(NamedTuple):
     #: The version that was made; None when there was nothing left to change, and nothing was stored.
     version: Optional[Version]
     #: The ids of the values that were changed: of which something, or all, is again as it was before the version; of a pick, those that
-    #: took
-    #: over something of it.
+    #: took over something of it.
     undone: tuple[str, ...]
     #: The ids of the values of which the version changed something that was changed again since, to something else than it was before it:
     #: that stays. Where rules merge inside a value it may be in both.

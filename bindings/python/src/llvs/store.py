@@ -84,8 +84,7 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
         progress, cancel: hear how far opening has come, in versions, and stop it: nothing is open then.
 
         Raises NotFoundError, NotDirectoryError, StorageError (not a store, of a newer format, ...), PermissionDeniedError,
-        InvalidArgumentError,
-        CancelledError.
+        InvalidArgumentError, CancelledError.
         Cost: the size of the history's index, not of the values.
         """
         self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
@@ -164,16 +163,14 @@ class Store(HistoryReading, ValueReading, Merging, Upkeep):
 
         predecessor: the version it is based on; it starts from the values there. None: the version is a root, which starts from nothing.
         root: True says that this is meant. In a store that has versions already a further root is seldom what one wants, since nothing of
-        what
-        is in the store is in it: without `root=True` that is a ValueError. A first version needs no saying.
+        what is in the store is in it: without `root=True` that is a ValueError. A first version needs no saying.
         insert, update: ids with bytes, as a mapping or pairs. Both set values; what is recorded is what is true. Instead of bytes
         a value may be a binary file, or an iterable of bytes, which is read while the version is made: with file storage one of more
         than 1 MiB goes straight to disk, and is never in memory as a whole. What reading raises comes out, and nothing is stored.
         remove: ids. changes: further `Change` objects. Each id at most once in all.
         metadata: whatever JSON can hold, by key; `bytes` are kept as they are. branch: the name of the version's branch.
         timestamp: seconds since 1970-01-01 UTC at which it is said to be made, later than the predecessor's; None: now, or a microsecond
-        after
-        the predecessor when the clock is behind that.
+        after the predecessor when the clock is behind that.
         id: the id to make it under; None: one that is computed from what the version holds (a UUID of version 8; callers cannot choose
             such ids). Making the same version again under its id is not an error.
 

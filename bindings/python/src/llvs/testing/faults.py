@@ -194,8 +194,7 @@ class FaultPlan(Handle):
         """A storage that fails as planned, for `Store(storage=...)`.
 
         inner: a `Storage`, or the path of a store of the library's, whose kind is then `storage` ("file", "sqlite", or "memory", which
-        needs
-        no path). Give the store the same `durability`.
+        needs no path). Give the store the same `durability`.
         """
         return FaultyStorage(self, inner, storage, durability, compaction)
 
