@@ -17,7 +17,7 @@ final class Replica {
     /// What it must have, ever after: everything that it made or that was given to it.
     var known = VersionSet()
     /// What its clock says, and ids for versions that are given one.
-    let surroundings: Box
+    let environment: Box
 
     /// What the store asks, from whichever thread.
     final class Box: @unchecked Sendable {
@@ -63,8 +63,8 @@ final class Replica {
         self.folders = folders; self.folderPaths = folderPaths
         self.path = path
         tellsMarks = number % 2 == 0
-        surroundings = Box(skew: plan.skew, checksIDs: checksIDs)
-        store = try Replica.open(disk, path, plan, surroundings, surroundings.times)
+        environment = Box(skew: plan.skew, checksIDs: checksIDs)
+        store = try Replica.open(disk, path, plan, environment, environment.times)
         try connect()
         try coordinate()
     }
@@ -98,8 +98,8 @@ final class Replica {
         case .sqlite: options.storage = .sqlite
         }
         let store = try Store(path: path, options: options)
-        store.surroundings = Surroundings(clock: { box.reading }, times: times)
-        store.surroundings.checksIDs = box.checksIDs
+        store.environment = Environment(clock: { box.reading }, times: times)
+        store.environment.checksIDs = box.checksIDs
         return store
     }
 
@@ -142,11 +142,11 @@ final class Replica {
         }
         // The one that was killed holds nothing any more.
         coordinator = nil
-        store = try Replica.open(disk, path, plan, surroundings, surroundings.times)
+        store = try Replica.open(disk, path, plan, environment, environment.times)
         try connect()
         try coordinate()
     }
 
     /// Another process's handle on the same store.
-    func another() throws -> Store { try Replica.open(disk, path, plan, surroundings, GivenTimes()) }
+    func another() throws -> Store { try Replica.open(disk, path, plan, environment, GivenTimes()) }
 }

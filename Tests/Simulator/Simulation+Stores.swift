@@ -10,7 +10,7 @@ extension Simulation {
     ) throws -> Int {
         let store = other ?? replica.store
         var predecessor = base ?? (plan.start == .emptyRoot || replica.coordinator != nil ? EmptyRoot.id : nil)
-        let id: VersionID? = isAgain ? replica.surroundings.nextID() : nil
+        let id: VersionID? = isAgain ? replica.environment.nextID() : nil
         let made: Version
         if asApp, let coordinator = replica.coordinator, !isAgain, !changes.isEmpty, replica.coordinated == base {
             let alike = headsLike(base, replica)
@@ -47,9 +47,9 @@ extension Simulation {
             }
         }
         // No time is given twice, as long as there are any left.
-        let expected = max(replica.surroundings.reading, before.map { after($0.version.timestamp) } ?? -.infinity)
+        let expected = max(replica.environment.reading, before.map { after($0.version.timestamp) } ?? -.infinity)
         let isNewTime =
-            other != nil || replica.surroundings.given.insert(made.timestamp).inserted || made.timestamp >= .greatestFiniteMagnitude
+            other != nil || replica.environment.given.insert(made.timestamp).inserted || made.timestamp >= .greatestFiniteMagnitude
         if made.predecessors != (predecessor.map { [$0] } ?? []) || made.metadata != metadata || made.timestamp < expected || !isNewTime {
             throw Failure("wrong version", "store \(replica.number): \(made), its time should be \(expected)")
         }

@@ -71,7 +71,7 @@ final class Simulation {
         }
         for replica in replicas {
             for view in replica.views.values { view.weather = .calm }
-            replica.surroundings.now = Plan.beginning + 1e6
+            replica.environment.now = Plan.beginning + 1e6
         }
         if plan.isAttacked { try cleanUp() }
         try settle()
@@ -90,8 +90,8 @@ final class Simulation {
             view.swallows = defect == .transport
             view.random = SeededRandom(seed: step.seed ^ UInt64(folder + 1) << 32)
         }
-        replica.surroundings.now = Plan.beginning + step.time
-        replica.surroundings.ids = SeededRandom(seed: ~step.seed)
+        replica.environment.now = Plan.beginning + step.time
+        replica.environment.ids = SeededRandom(seed: ~step.seed)
     }
 
     // MARK: What happens
@@ -153,8 +153,8 @@ final class Simulation {
         case .putSnapshot: try putSnapshot(replica, folder: replica.attachments.randomElement(using: &random) ?? 0)
         case .join: try join(like: replica, fromSnapshot: chance(2), random.next())
         case .skew:
-            replica.surroundings.skew = Plan.skew(&random)
-            say("the clock of store \(replica.number) is \(replica.surroundings.skew) s off")
+            replica.environment.skew = Plan.skew(&random)
+            say("the clock of store \(replica.number) is \(replica.environment.skew) s off")
         case .otherProcess:
             let other = try replica.another()
             let made = try save(replica, on: replica.current, changes(replica, &random), Metadata(), through: other)
@@ -209,7 +209,7 @@ final class Simulation {
         guard replicas.count < 12 else { return }
         try addReplica(model.plan, model.attachments)
         guard let new = replicas.last else { return }
-        prepare(new, Step(kind: .join, replica: 0, seed: seed, time: model.surroundings.now - Plan.beginning))
+        prepare(new, Step(kind: .join, replica: 0, seed: seed, time: model.environment.now - Plan.beginning))
         for folder in new.attachments where fromSnapshot {
             guard let exchange = new.exchanges[folder] else { continue }
             do {

@@ -27,7 +27,7 @@ enum UndoMarks {
         // A string alone is no document.
         let whole = [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")]
         return whole.withUnsafeBytes { raw in
-            guard let text = try? JSONTreeParser.parse(raw, work: DocumentWork()), let top = text.tree.children(of: 0).first else {
+            guard let text = try? JSONTreeParser.parse(raw, work: DocumentControl()), let top = text.tree.children(of: 0).first else {
                 return []
             }
             let nodes = text.tree.kind(top) == .array ? text.tree.children(of: top) : [top]

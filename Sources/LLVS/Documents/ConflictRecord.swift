@@ -95,7 +95,7 @@ public struct ConflictRecord: Sendable, Equatable {
     /// - Throws: `.invalidArgument` when the path is no JSON array.
     public func canonical() throws -> ConflictRecord {
         let written = try path.withUnsafeBytes { bytes -> [UInt8]? in
-            let work = DocumentWork()
+            let work = DocumentControl()
             guard let text = try JSONTreeParser.parse(bytes, work: work), text.tree.kind(0) == .array else { return nil }
             return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([text], work: work), normalises: true)
         }

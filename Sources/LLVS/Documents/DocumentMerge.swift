@@ -34,7 +34,7 @@ public struct MergedValue: Sendable {
 public struct DocumentMerge {
     private let rules: ValueRules
     private let saves: Bool
-    private let work: DocumentWork
+    private let work: DocumentControl
     private let asked: AskedMerger?
 
     /// - Parameters:
@@ -49,14 +49,14 @@ public struct DocumentMerge {
         self.rules = rules
         self.saves = saves
         asked = asking
-        work = DocumentWork(check)
+        work = DocumentControl(check)
     }
 
     /// The same rules for what an application saves: `merge(decoded, new, read)` keeps what it does not know of, and removes what it
     /// removed.
     public var saving: DocumentMerge { DocumentMerge(rules: rules, saves: true, work: work) }
 
-    private init(rules: ValueRules, saves: Bool, work: DocumentWork) {
+    private init(rules: ValueRules, saves: Bool, work: DocumentControl) {
         self.rules = rules
         self.saves = saves
         self.work = work

@@ -26,7 +26,7 @@ struct DocumentPlace {
     /// - Throws: `.invalidArgument` when the path is none, or the others are no JSON.
     init(
         _ path: [UInt8], in value: JSONText?, expected: [UInt8]?, other: [UInt8]? = nil, _ rules: ValueRules,
-        work: DocumentWork = DocumentWork()
+        work: DocumentControl = DocumentControl()
     ) throws {
         let parsed = try path.withUnsafeBytes { try JSONTreeParser.parse($0, copying: true, work: work) }
         guard let path = parsed, path.tree.kind(0) == .array else {
@@ -48,7 +48,7 @@ struct DocumentPlace {
     }
 
     /// JSON of any type, as the one element of an array: what is parsed has a container at its top.
-    private static func scalar(_ json: [UInt8], _ work: DocumentWork) throws -> JSONText {
+    private static func scalar(_ json: [UInt8], _ work: DocumentControl) throws -> JSONText {
         let bytes = [UInt8(ascii: "[")] + json + [UInt8(ascii: "]")]
         guard let text = try bytes.withUnsafeBytes({ try JSONTreeParser.parse($0, copying: true, work: work) }),
               text.tree.children(of: 0).count == 1 else {
@@ -129,7 +129,7 @@ struct DocumentPlace {
         guard let a, let b else { return a == nil && b == nil }
         if a == b { return true }
         let both = try [a, b].map { json -> [UInt8] in
-            let work = DocumentWork(), text = try scalar(json, work)
+            let work = DocumentControl(), text = try scalar(json, work)
             return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 1), in: DocumentValues([text], work: work), normalises: true)
         }
         return both[0] == both[1]
@@ -151,7 +151,7 @@ struct DocumentPlace {
 
     /// What a JSON string stands for.
     static func string(_ json: [UInt8]) throws -> [UInt8]? {
-        let text = try scalar(json, DocumentWork())
+        let text = try scalar(json, DocumentControl())
         return text.tree.kind(1) == .string ? Array(text.tree.text(1)) : nil
     }
 

@@ -24,11 +24,11 @@ final class DocumentValues {
     private var texts: [JSONText]
     private var trees: UnsafeMutablePointer<JSONTree>
     private(set) var computed: [ComputedValue] = []
-    let work: DocumentWork
+    let work: DocumentControl
     /// Digests of large containers, made when they are first compared with others that are written otherwise.
     private var digests: [UInt64: UInt64] = [:]
 
-    init(_ texts: [JSONText], work: DocumentWork) {
+    init(_ texts: [JSONText], work: DocumentControl) {
         self.texts = texts
         trees = UnsafeMutablePointer.allocate(capacity: texts.count)
         for (i, text) in texts.enumerated() { (trees + i).initialize(to: text.tree) }
@@ -88,7 +88,7 @@ final class DocumentValues {
 
     /// Whether both are the same JSON; false where one is none.
     static func areSame(_ a: [UInt8], _ b: [UInt8]) throws -> Bool {
-        let work = DocumentWork()
+        let work = DocumentControl()
         return try a.withUnsafeBytes { a in
             try b.withUnsafeBytes { b in
                 guard let x = try JSONTreeParser.parse(a, work: work), let y = try JSONTreeParser.parse(b, work: work) else { return false }
@@ -309,7 +309,7 @@ enum MemberOrder {
     }
 
     /// Sorts the values of members by their names.
-    static func sort(_ values: inout [UInt32], in tree: JSONTree, _ work: DocumentWork) throws {
+    static func sort(_ values: inout [UInt32], in tree: JSONTree, _ work: DocumentControl) throws {
         guard values.count > 8 else {
             for i in values.indices.dropFirst() {
                 var j = i
@@ -325,7 +325,7 @@ enum MemberOrder {
     }
 
     /// The places of the values, in the order of their names.
-    static func order(of values: [UInt32], in tree: JSONTree, _ work: DocumentWork) throws -> [UInt32] {
+    static func order(of values: [UInt32], in tree: JSONTree, _ work: DocumentControl) throws -> [UInt32] {
         try work.done(values.count)
         guard let one = values.first else { return [] }
         // Names often begin alike: eight bytes behind that decide most comparisons.

@@ -13,7 +13,7 @@ struct EditScript {
 
     /// Compares, from the end; false when that takes too many steps, all of which count.
     mutating func find(
-        _ base: [UInt32], _ o: Range<Int>, _ side: [UInt32], _ s: Range<Int>, steps: inout Int, work: DocumentWork
+        _ base: [UInt32], _ o: Range<Int>, _ side: [UInt32], _ s: Range<Int>, steps: inout Int, work: DocumentControl
     ) throws -> Bool {
         self.base = base[o]
         self.side = side[s]

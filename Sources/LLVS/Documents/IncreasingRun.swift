@@ -1,7 +1,7 @@
 /// Longest increasing subsequences, the one among them that is always the same: scanning from the left, the first that can be in one.
 enum IncreasingRun {
     /// Whether each of the numbers is in it; negative ones never are. In O(n log n).
-    static func members(_ numbers: [Int32], _ work: DocumentWork) throws -> [Bool] {
+    static func members(_ numbers: [Int32], _ work: DocumentControl) throws -> [Bool] {
         // The length of the longest run that begins at each: tails[l] is the largest number with which a run of l + 1 can begin.
         var lengths = [Int32](repeating: 0, count: numbers.count), tails: [Int32] = []
         for i in stride(from: numbers.count - 1, through: 0, by: -1) where numbers[i] >= 0 {

@@ -148,7 +148,7 @@ final class JSONText {
     }
 
     /// What an app answered, which it keeps: JSON where it can be read so, else bytes, or text as a whole.
-    static func answer(_ bytes: [UInt8], as kind: JSONKind?, work: DocumentWork) throws -> JSONText {
+    static func answer(_ bytes: [UInt8], as kind: JSONKind?, work: DocumentControl) throws -> JSONText {
         if kind == nil, let text = try bytes.withUnsafeBytes({ try JSONTreeParser.parse($0, copying: true, work: work) }) { return text }
         let isText = try kind == .string && bytes.withUnsafeBytes { Bytes.isValidUTF8($0) }
         let size = MemoryLayout<JSONTree.Node>.stride

@@ -6,7 +6,7 @@ struct JSONTreeParser {
     /// Nil when the text cannot be merged inside.
     /// - Parameter copying: the tree keeps bytes of its own.
     /// - Throws: what `work` throws, and `.outOfMemory`.
-    static func parse(_ bytes: UnsafeRawBufferPointer, copying: Bool = false, work: DocumentWork) throws -> JSONText? {
+    static func parse(_ bytes: UnsafeRawBufferPointer, copying: Bool = false, work: DocumentControl) throws -> JSONText? {
         guard bytes.count > 0, bytes.count <= sizeLimit, Bytes.isValidUTF8(bytes) else { return nil }
         guard copying else {
             var parser = JSONTreeParser(bytes, work)
@@ -29,7 +29,7 @@ struct JSONTreeParser {
     }
 
     private let bytes: UnsafeRawBufferPointer
-    private let work: DocumentWork
+    private let work: DocumentControl
     private var nodes: UnsafeMutablePointer<JSONTree.Node>?
     private var count = 0
     private var capacity = 0
@@ -39,7 +39,7 @@ struct JSONTreeParser {
     private var open: [Open] = []
     private var names = DistinctNames()
 
-    private init(_ bytes: UnsafeRawBufferPointer, _ work: DocumentWork) {
+    private init(_ bytes: UnsafeRawBufferPointer, _ work: DocumentControl) {
         self.bytes = bytes
         self.work = work
         open.reserveCapacity(16)

@@ -14,7 +14,7 @@ public final class MergeSchema: Sendable {
     ///   - partly: rules as they stand under one prefix will do as well (a rule, or patterns with rules): for any id.
     /// - Throws: `InvalidRules`, which says what is wrong and where; `.outOfMemory`.
     public init(_ bytes: UnsafeRawBufferPointer, partly: Bool = false) throws {
-        guard let text = try JSONTreeParser.parse(bytes, copying: true, work: DocumentWork()) else {
+        guard let text = try JSONTreeParser.parse(bytes, copying: true, work: DocumentControl()) else {
             throw InvalidRules([], "JSON is expected: UTF-8, no name twice in one object, at most 64 MiB and 128 levels")
         }
         let reader = MergeSchemaReader(text)

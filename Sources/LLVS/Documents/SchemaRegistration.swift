@@ -11,7 +11,7 @@ enum SchemaRegistration {
     ) throws -> (bytes: [UInt8], contradictions: [ConflictRecord]) {
         _ = try MergeSchema(given)
         guard let held else { return (Array(given), []) }
-        let work = DocumentWork()
+        let work = DocumentControl()
         let texts = try [held, given].map { bytes -> JSONText in
             guard let text = try JSONTreeParser.parse(bytes, work: work) else { throw InvalidRules([], "JSON is expected") }
             return text
@@ -21,7 +21,7 @@ enum SchemaRegistration {
         let sides = try [0, 1].map { try spread(texts[$0], plain[$0].intersection(mapped[1 - $0]), work) }
         return try sides[0].withUnsafeBytes { own in
             try sides[1].withUnsafeBytes { other in
-                let merged = try SchemaMerge.merge(base: nil, newer: own, older: other)
+                let merged = try SchemaValueMerger.merge(base: nil, newer: own, older: other)
                 let contradictions = try merged.records.filter { try !meansSame($0) }
                 let bytes = merged.bytes ?? sides[0]
                 if try DocumentValues.areSame(bytes, sides[0]) { return (Array(held), contradictions) }
@@ -43,7 +43,7 @@ enum SchemaRegistration {
     }
 
     /// The same rules, with those of some prefixes written as `{"": rule}`.
-    private static func spread(_ text: JSONText, _ prefixes: Set<[UInt8]>, _ work: DocumentWork) throws -> [UInt8] {
+    private static func spread(_ text: JSONText, _ prefixes: Set<[UInt8]>, _ work: DocumentControl) throws -> [UInt8] {
         let tree = text.tree
         let ids = prefixes.isEmpty ? nil : ids(of: tree), values = DocumentValues([text], work: work)
         guard let ids else { return Array(tree.bytes) }
@@ -83,7 +83,7 @@ extension MergeRule {
         func stand(_ rule: MergeRule, _ text: JSONText?) -> [UInt8]? {
             guard let node = rule.absent, let text else { return nil }
             return try? CanonicalWriter.bytes(
-                of: ValueRef(tree: 0, node: node), in: DocumentValues([text], work: DocumentWork()), normalises: true)
+                of: ValueRef(tree: 0, node: node), in: DocumentValues([text], work: DocumentControl()), normalises: true)
         }
         return kind == rule.kind && key == rule.key && pick == rule.pick && deletes == rule.deletes && from == rule.from && min == rule.min
             && max == rule.max && identity == rule.identity && unit == rule.unit && keepsBoth == rule.keepsBoth

@@ -12,7 +12,7 @@ struct TextAlignment {
     private(set) var keptSide: [Bool]
     /// Whether a part was too different to be compared.
     private(set) var isLimited = false
-    private let work: DocumentWork
+    private let work: DocumentControl
 
     struct Part {
         var base: Range<Int>
@@ -23,7 +23,7 @@ struct TextAlignment {
     /// - Parameters:
     ///   - count: one more than the largest token.
     ///   - steps: how many may still be taken.
-    init(_ base: [UInt32], _ side: [UInt32], count: Int, steps: inout Int, work: DocumentWork) throws {
+    init(_ base: [UInt32], _ side: [UInt32], count: Int, steps: inout Int, work: DocumentControl) throws {
         self.base = base
         self.side = side
         self.work = work

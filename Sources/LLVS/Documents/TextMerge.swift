@@ -16,7 +16,7 @@ struct TextMerge {
 
     static func merge(
         _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, keepsBoth: Bool,
-        newerWins: Bool, steps: inout Int, work: DocumentWork
+        newerWins: Bool, steps: inout Int, work: DocumentControl
     ) throws -> Merged {
         let tokens = TextTokens(unit, work: work)
         guard let style = LineEnds.common(LineEnds(o), LineEnds(x), LineEnds(y)) else {
@@ -52,7 +52,7 @@ struct TextMerge {
         self.newerWins = newerWins
     }
 
-    private mutating func run(_ steps: inout Int, _ work: DocumentWork) throws -> Merged {
+    private mutating func run(_ steps: inout Int, _ work: DocumentControl) throws -> Merged {
         let left = try TextAlignment(base, newer, count: tokens.count, steps: &steps, work: work)
         let right = try TextAlignment(base, older, count: tokens.count, steps: &steps, work: work)
         var from = (o: 0, x: 0, y: 0), i = 0, x = 0, y = 0

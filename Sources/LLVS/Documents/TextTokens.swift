@@ -8,7 +8,7 @@ final class TextTokens {
     }
 
     private let unit: MergeRule.Unit
-    private let work: DocumentWork
+    private let work: DocumentControl
     /// ASCII characters are their own numbers. (Memory by hand: these are looked at for every token.)
     private var entries: UnsafeMutablePointer<Entry>
     private var room = 1_024
@@ -17,7 +17,7 @@ final class TextTokens {
     private var slots: UnsafeMutablePointer<UInt32>
     private var slotCount = 1_024
 
-    init(_ unit: MergeRule.Unit, work: DocumentWork) {
+    init(_ unit: MergeRule.Unit, work: DocumentControl) {
         self.unit = unit
         self.work = work
         entries = .allocate(capacity: room)

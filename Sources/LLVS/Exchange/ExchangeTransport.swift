@@ -136,7 +136,7 @@ public struct ExchangeListing: Sendable {
 
     /// Keeps a name in mind, or how many there are.
     mutating func addForeign(_ name: String, _ folder: Foreign.Folder) {
-        if ForeignNames.isExpected(name) { return }
+        if StrayNames.isExpected(name) { return }
         if foreign.count < ExchangeLimits.foreignCount { foreign.append(Foreign(name: name, folder: folder)) } else { furtherForeign += 1 }
     }
 }

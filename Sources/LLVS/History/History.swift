@@ -36,7 +36,7 @@ final class History {
         static let isText = Traits(rawValue: 1)
         /// Its changes were checked against its first predecessor's state: each changes something, an insert what was
         /// not there, an update or removal what was. Of records that come from elsewhere nobody knows.
-        static let labelsAreTrue = Traits(rawValue: 2)
+        static let changeKindsVerified = Traits(rawValue: 2)
         /// It names bytes that other versions stored.
         static let preserves = Traits(rawValue: 4)
         /// Later, in canonical order, than each of its ancestors, and so is each of them.
@@ -109,7 +109,7 @@ final class History {
 
     /// A version, live or being made, whose id differs from this one by case only. Asked only when one is made under an id of the caller's.
     /// - Complexity: O(versions whose ids do).
-    func caseTwin(of id: VersionID) -> VersionID? {
+    func caseInsensitiveCollision(of id: VersionID) -> VersionID? {
         let folded = id.folded
         func counts(_ ordinal: UInt32) -> Bool { rows[Int(ordinal)].state != .dead && self.id(ordinal) != id }
         if folded != id, let twin = table.find(OrdinalTable.hash(folded), where: { counts($0) && self.id($0) == folded }) {
@@ -145,11 +145,11 @@ final class History {
 
     /// Makes room for one more version, as far as that takes much memory.
     /// - Throws: `.outOfMemory`; then nothing has changed.
-    func makeRoom() throws {
+    func preallocate() throws {
         try Memory.check()
         try Memory.grow(&rows, "The history")
         try Memory.grow(&keyHashes, "The history")
-        try table.makeRoom()
+        try table.preallocate()
     }
 
     /// Adds a version, hidden. Its predecessors are in already; who adds many makes room before.
@@ -304,7 +304,7 @@ final class History {
             id: id(ordinal), timestamp: row.timestamp, valueDataSize: row.valueDataSize, first: row.first, second: row.second,
             branch: branch(ordinal),
             place: row.place, checksum: row.checksum, changeCount: Int(row.changeCount),
-            traits: row.traits.intersection([.labelsAreTrue, .preserves]))
+            traits: row.traits.intersection([.changeKindsVerified, .preserves]))
         if let hashes { noteKeys(moved, count: hashes.count) { hashes[$0] } }
         drop(ordinal)
         return moved

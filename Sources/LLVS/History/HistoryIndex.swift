@@ -2,7 +2,7 @@
 ///
 ///     index   = magic "LLVSHIX5" · size of mark varint · mark (the storage's) · branches varint · (size varint · name, or 255 u8 and its
 ///     SHA-256 when it is longer than 64 bytes) ...
-///             · rows varint · row ... · checkpoint
+///             · rows varint · row ... · persisted map
 ///     row     = 255 u8, where a version was given up; else version id · timestamp · checksum u32 · value data size varint
 ///             · changes × 8 + traits varint (1: labels are true, 2: preserves, 4: ids are known) · hash of each id that it changed u32 ×
 ///             changes, when they are
@@ -13,7 +13,7 @@
 ///     timestamp = bits of the f64, as the difference from those of the row before: zigzag varint, so small for versions that were made one
 ///     after another
 ///
-///     checkpoint = 0 u8 when there is none; else 1 u8 · id of the flat map (16 bytes) · row of its version varint
+///     persisted map = 0 u8 when there is none; else 1 u8 · id of the flat map (16 bytes) · row of its version varint
 ///             · row + 1 of the version that it is patched to, 0 for none, varint · size of the patch varint · patch
 ///
 /// The number of a row is the ordinal of its version in the process that takes it up, and in all that go on from there:
@@ -25,7 +25,7 @@ enum HistoryIndex {
     private static let hole: UInt8 = 255
 
     /// The caller holds the store's lock for reading, at least.
-    static func encode(_ history: History, _ checkpoint: MapCheckpoint?, mark: [UInt8], place: (RecordPlace) -> RecordPlace = { $0 })
+    static func encode(_ history: History, _ persisted: PersistedMap?, mark: [UInt8], place: (RecordPlace) -> RecordPlace = { $0 })
         -> [UInt8]
     {
         var out = ByteWriter()
@@ -51,7 +51,8 @@ enum HistoryIndex {
             out.varint(row.valueDataSize)
             let hashes = row.traits.contains(.keysAreKnown) ? history.keyHashes(of: UInt32(truncatingIfNeeded: i)) : nil
             out.varint(
-                UInt64(row.changeCount) << 3 | (row.traits.contains(.labelsAreTrue) ? 1 : 0) | (row.traits.contains(.preserves) ? 2 : 0)
+                UInt64(row.changeCount) << 3 | (row.traits.contains(.changeKindsVerified) ? 1 : 0)
+                    | (row.traits.contains(.preserves) ? 2 : 0)
                     | (hashes == nil ? 0 : 4))
             for hash in hashes ?? [] { out.integer(hash) }
             for predecessor in [row.first, row.second] { out.varint(predecessor == History.none ? 0 : UInt64(i) - UInt64(predecessor)) }
@@ -61,14 +62,14 @@ enum HistoryIndex {
             out.varint(at.length)
             end = at.offset &+ at.length
         }
-        if let checkpoint {
+        if let persisted {
             out.bytes.append(1)
-            out.integer(checkpoint.id.high.byteSwapped)
-            out.integer(checkpoint.id.low.byteSwapped)
-            out.varint(UInt64(checkpoint.base))
-            out.varint(checkpoint.patch.map { UInt64($0.ordinal) + 1 } ?? 0)
-            out.varint(UInt64(checkpoint.patch?.bytes.count ?? 0))
-            out.raw(checkpoint.patch?.bytes ?? [])
+            out.integer(persisted.id.high.byteSwapped)
+            out.integer(persisted.id.low.byteSwapped)
+            out.varint(UInt64(persisted.base))
+            out.varint(persisted.patch.map { UInt64($0.ordinal) + 1 } ?? 0)
+            out.varint(UInt64(persisted.patch?.bytes.count ?? 0))
+            out.raw(persisted.patch?.bytes ?? [])
         } else {
             out.bytes.append(0)
         }
@@ -80,7 +81,7 @@ enum HistoryIndex {
     /// - Throws: what the control throws, which is asked at each row.
     static func decode(
         _ bytes: [UInt8], _ control: PacedControl = .none, resume: ([UInt8]) -> [UInt32]?
-    ) throws -> (history: History, checkpoint: MapCheckpoint?)? {
+    ) throws -> (history: History, persisted: PersistedMap?)? {
         try bytes.withUnsafeBytes { raw in
             var reader = ByteReader(raw)
             guard reader.integer(UInt64.self) == magic, let markSize = reader.count(atMost: reader.remaining),
@@ -123,7 +124,7 @@ enum HistoryIndex {
                         branch: branch == 0 ? nil : branches[branch - 1],
                         place: RecordPlace(segment: UInt32(segment), offset: offset, length: length),
                     checksum: checksum, changeCount: changes >> 3,
-                        traits: (changes & 1 != 0 ? History.Traits.labelsAreTrue : []).union(changes & 2 != 0 ? .preserves : []))
+                        traits: (changes & 1 != 0 ? History.Traits.changeKindsVerified : []).union(changes & 2 != 0 ? .preserves : []))
                 else { return nil }
                 if changes & 4 != 0 {
                     history.noteKeys(UInt32(number), count: changes >> 3) {
@@ -133,18 +134,18 @@ enum HistoryIndex {
             }
             history.findHeads()
             guard let hasCheckpoint = reader.integer(UInt8.self), hasCheckpoint <= 1 else { return nil }
-            var checkpoint: MapCheckpoint?
+            var persisted: PersistedMap?
             if hasCheckpoint == 1 {
                 guard let id = reader.blobID(), let base = reader.count(atMost: count - 1), let patched = reader.count(atMost: count),
                     let size = reader.count(atMost: reader.remaining), let patch = reader.take(size), history.isLive(base),
                     patched == 0 || history.isLive(patched - 1)
                 else { return nil }
-                checkpoint = MapCheckpoint(
+                persisted = PersistedMap(
                     id: RandomName(id), base: UInt32(base), patch: patched == 0 ? nil : (UInt32(patched - 1), Array(patch)),
                     versionLimit: count)
             }
             guard reader.remaining == 0, let segments = resume(Array(mark)), history.renumberSegments(segments) else { return nil }
-            return (history, checkpoint)
+            return (history, persisted)
         }
     }
 }

@@ -47,7 +47,7 @@ struct OrdinalTable: ~Copyable {
     }
 
     /// Throws `.outOfMemory` when the table has to grow for one more, and cannot.
-    func makeRoom() throws {
+    func preallocate() throws {
         if (used + 1) * 4 > (mask + 1) * 3 { try Memory.expect((mask + 1) * 8, "The history") }
     }
 

@@ -57,13 +57,13 @@ final class ForeignDirectory: ForeignFiles {
     func names(in folder: String, _ control: PacedControl) throws -> [String] {
         var names: [String] = []
         let outer = self.folder(folder)
-        for first in try FolderFiles.names(in: outer, control) where !ForeignNames.isExpected(first) {
+        for first in try FolderFiles.names(in: outer, control) where !StrayNames.isExpected(first) {
             try control.step()
             guard (try? outer.place(first).status())?.isDirectory == true else {
                 names.append(first)
                 continue
             }
-            for rest in try FolderFiles.names(in: outer.folder(first), control) where rest == ".json" || !ForeignNames.isExpected(rest) {
+            for rest in try FolderFiles.names(in: outer.folder(first), control) where rest == ".json" || !StrayNames.isExpected(rest) {
                 names.append("\(first)/\(rest)")
             }
         }

@@ -47,10 +47,10 @@ final class ForeignZip: ForeignFiles {
             guard name.starts(with: start), name.last != UInt8(ascii: "/") else { return nil }
             let rest = String(decoding: name[start.count...], as: UTF8.self),
                 parts = rest.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-            guard let first = parts.first, let last = parts.last, !ForeignNames.isExpected(String(decoding: first, as: UTF8.self)) else {
+            guard let first = parts.first, let last = parts.last, !StrayNames.isExpected(String(decoding: first, as: UTF8.self)) else {
                 return nil
             }
-            return parts.count == 1 || last.elementsEqual(".json".utf8) || !ForeignNames.isExpected(String(decoding: last, as: UTF8.self))
+            return parts.count == 1 || last.elementsEqual(".json".utf8) || !StrayNames.isExpected(String(decoding: last, as: UTF8.self))
                 ? rest : nil
         }
     }

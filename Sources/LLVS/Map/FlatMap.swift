@@ -1,8 +1,8 @@
 import CLLVSShims
 
-/// The map of one version as one run of bytes, looked at where it lies: a checkpoint. Where it is in a file it is read from
+/// The map of one version as one run of bytes, looked at where it lies: a persisted map. Where it is in a file it is read from
 /// there, and one of a file without a name is mapped, so that it costs no memory of the process. Opening it costs one look over
-/// its bytes (see `CheckpointGlance` for who reads less than that).
+/// its bytes (see `LazyMapReader` for who reads less than that).
 ///
 ///     flat map = node ... · padding to 16 · slot × entries, and what `FlatMapFile` adds
 ///     slot     = storing version u32 · size u32 · offset of the body u64          (a `MapEntry`), in order of the keys
@@ -182,7 +182,7 @@ final class FlatMap: @unchecked Sendable {
     /// The number of the key's entry beneath a node; nil when it is not there.
     func find(_ key: UnsafeRawBufferPointer, beneath offset: UInt32) -> Int? {
         guard let leaf = leaf(of: key, beneath: offset) else { return nil }
-        askFor(leaf)
+        prefetch(leaf)
         return leaf.index(of: key).map { leaf.first + $0 }
     }
 
@@ -200,7 +200,7 @@ final class FlatMap: @unchecked Sendable {
 
     /// Has the processor fetch all that will be looked at of a leaf: one line of memory after the other takes most of the time.
     @inline(__always)
-    func askFor(_ leaf: Node) {
+    func prefetch(_ leaf: Node) {
         for i in 1..<6 { llvs_shim_prefetch(leaf.at + i * 64) }
         for i in 0..<min(4, (leaf.count + 3) / 4) { llvs_shim_prefetch(slots + leaf.first + i * 4) }
     }

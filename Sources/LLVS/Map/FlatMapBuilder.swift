@@ -170,7 +170,7 @@ struct FlatMapBuilder {
     private mutating func writeNode() throws -> UInt32 {
         pad()
         guard let offset = UInt32(exactly: nodesSize / 4) else {
-            throw StoreError(.tooLarge, "A map has more nodes than a checkpoint can hold (16 GiB).")
+            throw StoreError(.tooLarge, "A map has more nodes than a flat map can hold (16 GiB).")
         }
         try node.withUnsafeBytes { try write($0) }
         nodesSize += node.count

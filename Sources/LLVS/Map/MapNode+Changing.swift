@@ -207,7 +207,7 @@ extension MapNode {
         guard children.count > 1 else { return children.first }
         guard fitIntoLeaf(children) else { return MapNode(prefix: prefix, symbols: symbols, children: children) }
         var pairs: [Pair] = []
-        // Few keys: children that lie in a checkpoint are leaves, and opening them keeps their keys in place.
+        // Few keys: children that lie in a persisted map are leaves, and opening them keeps their keys in place.
         let leaves = children.map(\.opened)
         for leaf in leaves { leaf.forEach { key, entry in pairs.append((key, entry)); return true } }
         return withExtendedLifetime(leaves) { MapNode(leaf: pairs) }

@@ -89,7 +89,7 @@ extension MapNode {
         return true
     }
 
-    /// The same nodes of a checkpoint with other entries: a look over the entries finds those that differ.
+    /// The same nodes of a persisted map with other entries: a look over the entries finds those that differ.
     private static func differencesOfSlots(
         _ node: MapNode, _ x: FlatMap, _ y: FlatMap, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
     ) rethrows {

@@ -108,7 +108,7 @@ extension MapNode {
     /// Whether it has children that are nodes in memory.
     private var isInner: Bool { leaf == nil && flat == nil }
 
-    /// In a leaf, or in what lies in a checkpoint.
+    /// In a leaf, or in what lies in a persisted map.
     private func walkHere(
         from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isWithin: Bool, isBackwards: Bool,
         _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool

@@ -9,7 +9,7 @@
 ///
 /// Nodes never change once made and are shared between versions: comparing two versions skips what they share.
 /// Lookup, insertion, removal and counting cost O(key length + log n); no prefix is a hot spot, since common prefixes
-/// are skipped as a whole. What lies in a checkpoint is one node that stands for all beneath it (`flat`), and is taken
+/// are skipped as a whole. What lies in a persisted map is one node that stands for all beneath it (`flat`), and is taken
 /// apart only along the paths that are changed.
 ///
 /// A leaf in which only entries change shares its keys with the one before: copying a node costs the same whatever the
@@ -32,14 +32,14 @@ final class MapNode: @unchecked Sendable {
     private let keys: Keys?
     private let keyEnds: UnsafePointer<UInt32>?
     private let keyBytes: UnsafeRawPointer?
-    /// Bytes of memory that the node and all beneath it take, but for what lies in checkpoints.
+    /// Bytes of memory that the node and all beneath it take, but for what lies in persisted maps.
     let memory: Int
     /// Inner nodes: 0 where a key ends at the prefix, else 1 + the byte behind it; ascending.
     let symbols: UnsafeBufferPointer<UInt16>
     /// Inner nodes: the common prefix of all keys beneath, from their first byte.
     let prefix: UnsafeRawBufferPointer
     @exclusivity(unchecked) private(set) var children: ContiguousArray<MapNode>
-    /// The checkpoint that this node lies in, and where.
+    /// The persisted map that this node lies in, and where.
     var flat: FlatMap? { flatReference?.takeUnretainedValue() }
     /// Retained. Looking a value up counts no reference to it: readers on all threads would write that count.
     private let flatReference: Unmanaged<FlatMap>?
@@ -122,7 +122,7 @@ final class MapNode: @unchecked Sendable {
         MapWork.made()
     }
 
-    /// What lies in a checkpoint at `offset`.
+    /// What lies in a persisted map at `offset`.
     init(_ flat: FlatMap, at offset: UInt32) {
         count = flat.node(offset).count
         leaf = nil
@@ -138,7 +138,7 @@ final class MapNode: @unchecked Sendable {
         MapWork.made()
     }
 
-    /// The map that a checkpoint is of.
+    /// The map that a persisted map is of.
     convenience init(_ flat: FlatMap) { self.init(flat, at: flat.root) }
 
     deinit {
@@ -163,7 +163,7 @@ final class MapNode: @unchecked Sendable {
         children = []
     }
 
-    /// The node itself, or one like it that is not in a checkpoint: its keys copied, its children in the checkpoint still.
+    /// The node itself, or one like it that is not in a persisted map: its keys copied, its children in the persisted map still.
     var opened: MapNode {
         guard let flat else { return self }
         let node = flat.node(offset)
@@ -347,7 +347,7 @@ final class MapNode: @unchecked Sendable {
                     let end = min(start + window, count)
                     for i in start..<end {
                         let leaf = flat.leaf(of: key(i), beneath: offset)
-                        if let leaf { flat.askFor(leaf) }
+                        if let leaf { flat.prefetch(leaf) }
                         leaves.initializeElement(at: i - start, to: leaf)
                     }
                     for i in start..<end {

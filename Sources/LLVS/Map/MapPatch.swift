@@ -1,4 +1,4 @@
-/// What one map has other than a checkpoint: written down instead of another checkpoint when it is little.
+/// What one map has other than a persisted map: written down instead of another persisted map when it is little.
 ///
 ///     patch   = entries varint · (number: distance from the one before varint · entry) ...
 ///             · keys varint · (size varint · key · 0 u8 when it is not there, else 1 u8 · entry) ...
@@ -8,7 +8,7 @@
 /// The numbers are those of the checkpoint's entries, and ascend; so do the keys, which are those that were removed and
 /// added. Versions are the numbers of the history index that holds the patch.
 struct MapPatch {
-    /// Entries of the checkpoint that are others, by their numbers, which ascend.
+    /// Entries of the persisted map that are others, by their numbers, which ascend.
     private var updates: [(number: Int, entry: MapEntry)] = []
     /// Keys that were added and removed, in order.
     private var keys = KeyArena()
@@ -50,7 +50,7 @@ struct MapPatch {
         return out.bytes
     }
 
-    /// Nil when the bytes are void. `count`: entries of the checkpoint. `versionLimit`: storing versions are below it.
+    /// Nil when the bytes are void. `count`: entries of the persisted map. `versionLimit`: storing versions are below it.
     init?(_ bytes: [UInt8], count: Int, versionLimit: Int) {
         guard count > 0, bytes.withUnsafeBytes({ read($0, count: count, versionLimit: versionLimit) }) else { return nil }
     }
@@ -110,7 +110,7 @@ struct MapPatch {
     /// Whether a key was added or removed; nil when neither.
     func change(of key: UnsafeRawBufferPointer) -> MapChange? { keys.find(key) }
 
-    /// What an entry of the checkpoint is instead; nil when it is as it was.
+    /// What an entry of the persisted map is instead; nil when it is as it was.
     func update(of number: Int) -> MapEntry? {
         var low = 0, high = updates.count
         while low < high {

@@ -3,8 +3,8 @@ extension MapProvider {
     /// As `view(at:)`, for who saves so many changes on a version; nil when that version had better be looked at one id at a
     /// time: where no map is at hand, unless so many versions are saved one upon the other that one pays. Of many branches that are
     /// gone on with in turn each would need a map of its own.
-    func view(toSave changes: Int, on ordinal: UInt32) throws -> MapLines.View? {
-        if let view = lines.openView(ordinal) { return view }
+    func view(toSave changes: Int, on ordinal: UInt32) throws -> DeltaChains.View? {
+        if let view = chains.openView(ordinal) { return view }
         if changes <= MapPolicy.fewLookups, !isAtHand(ordinal) {
             guard let limit = MapPolicy.changesWorthAMap(saves: savedLines.count(endingAt: ordinal)), isWithin(limit, toMakeMapOf: ordinal)
             else { return nil }
@@ -13,10 +13,10 @@ extension MapProvider {
     }
 
     /// What prevails at a version, for one of few changes that is to follow it: no map is made of it, but every so often.
-    func view(at ordinal: UInt32) throws -> MapLines.View {
-        if let view = lines.openView(ordinal) { return view }
+    func view(at ordinal: UInt32) throws -> DeltaChains.View {
+        if let view = chains.openView(ordinal) { return view }
         let slot = try mapSlot(ordinal)
-        return lines.begin(cache.isHeavy(slot) ? lightened(slot, of: ordinal) : slot, of: ordinal)
+        return chains.begin(cache.isHeavy(slot) ? lightened(slot, of: ordinal) : slot, of: ordinal)
     }
 
     /// The same map, but flat: what was changed in it since the last time takes much memory.
@@ -34,7 +34,7 @@ extension MapProvider {
     ///   - count: how many changes it has.
     ///   - changes: what they do to the map; empty for many.
     ///   - view: what prevails at `first`, when that is at hand.
-    func keep(_ ordinal: UInt32, on first: UInt32, count: Int, _ changes: [MapChange], _ view: MapLines.View?) {
+    func keep(_ ordinal: UInt32, on first: UInt32, count: Int, _ changes: [MapChange], _ view: DeltaChains.View?) {
         guard first != History.none else { return }
         switch MapPolicy.keeping(changes: count) {
         case .nothing: return
@@ -44,7 +44,7 @@ extension MapProvider {
             do { cache.store(ordinal, try MapNode.applying(changes[...], to: behind.root), changes: changes.count, on: behind) } catch {}
         case .delta:
             if let view = view ?? (isAtHand(first) ? try? self.view(at: first) : nil) {
-                lines.append(ordinal, changes, to: view)
+                chains.append(ordinal, changes, to: view)
             } else {
                 savedLines.add(ordinal, on: first)
             }

@@ -7,15 +7,15 @@ final class MapProvider: @unchecked Sendable {
     let records: Records
     /// The maps in memory.
     let cache: MapCache
-    let lines: MapLines
+    let chains: DeltaChains
     /// What versions recorded, as far as it is in memory.
     let changeLists: ChangeLists
     /// The map that the caches hold. Guarded by `lock`.
-    var checkpoint: MapCheckpoint?
+    var persisted: PersistedMap?
     /// The one that the history index on disk names.
-    var namedCheckpoint: MapCheckpoint?
-    /// Made when the past is first read here and there. Guarded by `lock`.
-    var past: PastIndex?
+    var namedPersistedMap: PersistedMap?
+    /// Which version changed an id last before another. Made when the past is first read here and there. Guarded by `lock`.
+    var keyHistory: KeyHistoryIndex?
     /// Reads at versions whose maps are not here, and of those the ones that were to be found in a large version.
     let pastReads = PastReads(), largeReads = PastReads()
     let savedLines = SavedLines()
@@ -28,7 +28,7 @@ final class MapProvider: @unchecked Sendable {
         self.history = history
         self.records = records
         cache = MapCache(budget: mapBudget, readers: history.lock)
-        lines = MapLines(budget: budget)
+        chains = DeltaChains(budget: budget)
         changeLists = ChangeLists(capacity: listBudget)
     }
 
@@ -53,7 +53,7 @@ final class MapProvider: @unchecked Sendable {
 
     /// Lets go of the memory of all maps, which are made again when they are asked for.
     func giveWay() {
-        lines.removeAll()
+        chains.removeAll()
         cache.removeAll()
     }
 
@@ -63,17 +63,17 @@ final class MapProvider: @unchecked Sendable {
     /// - Throws: also what the control throws; what was made of the way by then is kept.
     func mapSlot(_ ordinal: UInt32, _ control: PacedControl = .none) throws -> MapCache.Slot {
         if let slot = cache.slot(ordinal) { return slot }
-        if let view = lines.view(ordinal) {
+        if let view = chains.view(ordinal) {
             let (root, from) = try view.map()
             let slot = cache.store(ordinal, root, changes: from.changes, on: from.slot)
             view.keep(slot)
             return slot
         }
-        if let slot = try takeCheckpoint(of: ordinal) { return slot }
+        if let slot = try takePersistedMap(of: ordinal) { return slot }
         var way = WayToMap(ordinal)
         while !lock.withRead({ goBack(&way) }) { try control.look() }
         let chain = way.chain
-        // A checkpoint that is void, or that another thread takes at this moment, is gone from here on.
+        // A persisted map that is void, or that another thread takes at this moment, is gone from here on.
         let base = try way.near.map { try mapSlot($0, control) } ?? way.base
         // Forward again, a stretch of small versions at a time, leaving an anchor behind each.
         var slot = base
@@ -130,7 +130,7 @@ final class MapProvider: @unchecked Sendable {
             way.at = row.first
             if way.at == History.none { return true }
             if let slot = cache.slot(way.at) { way.base = slot; return true }
-            if checkpoint?.isOf(way.at) == true || lines.view(way.at) != nil { way.near = way.at; return true }
+            if persisted?.isOf(way.at) == true || chains.view(way.at) != nil { way.near = way.at; return true }
         }
         return false
     }
@@ -138,10 +138,10 @@ final class MapProvider: @unchecked Sendable {
     /// What prevails for single ids at a version. No map is made of one that the changes since another tell.
     func prevailing(at ordinal: UInt32) throws -> Prevailing {
         if let slot = cache.slot(ordinal) { return .map(slot.root) }
-        if let view = lines.view(ordinal) { return .line(view) }
+        if let view = chains.view(ordinal) { return .chain(view) }
         return .past(self, ordinal)
     }
 
     /// Whether the map of a version is here, or what one is made of.
-    func isAtHand(_ ordinal: UInt32) -> Bool { cache.slot(ordinal) != nil || lines.view(ordinal) != nil }
+    func isAtHand(_ ordinal: UInt32) -> Bool { cache.slot(ordinal) != nil || chains.view(ordinal) != nil }
 }

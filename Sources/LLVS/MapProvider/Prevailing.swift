@@ -1,7 +1,7 @@
 /// What prevails for single ids at a version, without making its map where that does not pay.
 enum Prevailing {
     case map(MapNode?)
-    case line(MapLines.View)
+    case chain(DeltaChains.View)
     /// One id after the other, until there are so many that a map pays.
     case past(MapProvider, UInt32)
 
@@ -9,7 +9,7 @@ enum Prevailing {
     func lookup(_ key: UnsafeRawBufferPointer) throws -> MapEntry? {
         switch self {
         case .map(let root): root?.lookup(key)
-        case .line(let view): view.lookup(key)
+        case .chain(let view): view.lookup(key)
         case .past(let maps, let ordinal): try maps.entry(key, at: ordinal)
         }
     }

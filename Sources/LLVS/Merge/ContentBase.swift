@@ -6,7 +6,7 @@
 struct ContentBase {
     /// The value that counts as the base, and what the merges that made it chose between.
     struct Found {
-        var held: HeldValue?
+        var held: SideValue?
         var contested = ContestedValues()
     }
 
@@ -30,7 +30,7 @@ struct ContentBase {
     }
 
     mutating func value(_ merge: HeldMerge) throws -> Found {
-        if bases.count <= 1 { return Found(held: HeldValue(try bases.first.flatMap { try store.maps.entry(merge.key, at: $0) })) }
+        if bases.count <= 1 { return Found(held: SideValue(try bases.first.flatMap { try store.maps.entry(merge.key, at: $0) })) }
         var memo: [[UInt32]: Found] = [:]
         var stack = [try frame(bases, merge.key)]
         while var top = stack.popLast() {
@@ -39,9 +39,9 @@ struct ContentBase {
                 memo[top.versions] = top.found
                 continue
             }
-            let other = HeldValue(try store.maps.entry(merge.key, at: top.versions[top.next]))
+            let other = SideValue(try store.maps.entry(merge.key, at: top.versions[top.next]))
             // One event: nothing new.
-            if !HeldValue.isSameReference(top.found.held, other) {
+            if !SideValue.isSameReference(top.found.held, other) {
                 let below = store.oldestFirst(try top.fold.bases(upTo: top.next, in: store, control))
                 guard let base = try known(below, merge.key, memo) else {
                     stack.append(top)
@@ -53,7 +53,7 @@ struct ContentBase {
                 case .a: break
                 case .b: top.found.held = other
                 case .absent: top.found.held = nil
-                case .computed(let bytes, let recency): top.found.held = HeldValue(.computed(bytes, recency: recency))
+                case .computed(let bytes, let recency): top.found.held = SideValue(.computed(bytes, recency: recency))
                 }
                 top.found.contested.formUnion(base.contested)
                 top.found.contested.formUnion(outcome.contested)
@@ -68,7 +68,7 @@ struct ContentBase {
     private func known(_ versions: [UInt32], _ key: UnsafeRawBufferPointer, _ memo: [[UInt32]: Found]) throws -> Found? {
         switch versions.count {
         case 0: return Found()
-        case 1: return Found(held: HeldValue(try store.maps.entry(key, at: versions[0])))
+        case 1: return Found(held: SideValue(try store.maps.entry(key, at: versions[0])))
         default: return memo[versions]
         }
     }
@@ -76,7 +76,7 @@ struct ContentBase {
     private mutating func frame(_ versions: [UInt32], _ key: UnsafeRawBufferPointer) throws -> Frame {
         let fold = folds[versions] ?? FoldedVersions(versions)
         folds[versions] = fold
-        return Frame(fold: fold, found: Found(held: HeldValue(try versions.first.flatMap { try store.maps.entry(key, at: $0) })))
+        return Frame(fold: fold, found: Found(held: SideValue(try versions.first.flatMap { try store.maps.entry(key, at: $0) })))
     }
 }
 

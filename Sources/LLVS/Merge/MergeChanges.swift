@@ -8,11 +8,11 @@ struct MergeChanges {
     /// Holds keys and bytes.
     private var owners: [Any] = []
 
-    var traits: History.Traits { changes.contains { $0.kind == .preserve } ? [.labelsAreTrue, .preserves] : .labelsAreTrue }
+    var traits: History.Traits { changes.contains { $0.kind == .preserve } ? [.changeKindsVerified, .preserves] : .changeKindsVerified }
 
     /// Makes room for so many changes more.
     /// - Throws: `.outOfMemory`.
-    mutating func makeRoom(_ count: Int) throws {
+    mutating func preallocate(_ count: Int) throws {
         try Memory.grow(&changes, by: count, "A merge of \(count) changes")
         try Memory.grow(&located, by: count, "A merge of \(count) changes")
     }
@@ -22,7 +22,7 @@ struct MergeChanges {
     /// The changes of both, which have no id in common.
     init(_ a: MergeChanges, _ b: MergeChanges) throws {
         owners = a.owners + b.owners
-        try makeRoom(a.changes.count + b.changes.count)
+        try preallocate(a.changes.count + b.changes.count)
         var i = 0, j = 0
         while i < a.changes.count || j < b.changes.count {
             let takesA = j == b.changes.count || (i < a.changes.count && Bytes.compare(a.changes[i].id, b.changes[j].id) < 0)

@@ -128,7 +128,7 @@ struct MergeForks {
     /// The changes of the merge version when a built-in arbiter decides.
     func changes(_ arbiter: BuiltInArbiter, _ oursSide: Fork.Side) throws -> MergeChanges {
         var out = MergeChanges()
-        try out.makeRoom(forks.count + brought.count)
+        try out.preallocate(forks.count + brought.count)
         out.keep(arena)
         var i = 0
         func bring(before key: UnsafeRawBufferPointer?) {
@@ -154,7 +154,7 @@ struct MergeForks {
     func changes(_ resolved: [Value.Change], _ first: UInt32, _ second: UInt32) throws -> MergeChanges {
         let resolved = try sortedAndChecked(resolved)
         var out = MergeChanges(), ancestry = KnownAncestry()
-        try out.makeRoom(forks.count + brought.count + resolved.count)
+        try out.preallocate(forks.count + brought.count + resolved.count)
         out.keep(arena)
         out.keep(resolved)
         var i = 0, j = 0, k = 0

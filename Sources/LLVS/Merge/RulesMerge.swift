@@ -34,7 +34,7 @@ struct RulesMerge {
         let outcome = try MergeSchema.idBytes.withUnsafeBytes { key in
             if isSame(sides[0], sides[1]) { return HeldMerge.Outcome(result: .a) }
             let merge = HeldMerge(store: store, key: key, rules: .schema, control: control)
-            return try merge.merge(base.value(merge).held, HeldValue(sides[0]), HeldValue(sides[1]))
+            return try merge.merge(base.value(merge).held, SideValue(sides[0]), SideValue(sides[1]))
         }
         var records = outcome.records
         let prevailing: MergeSchema?
@@ -73,7 +73,7 @@ struct RulesMerge {
         let asked = merger.map { AskedMerger(merger: $0, id: Array(key)) { answers.hasSome = true } }
         let merge = HeldMerge(store: store, key: key, rules: rules.map { .rules($0) } ?? .whole, control: control, asked: asked)
         let found = try base.value(merge)
-        let outcome = try merge.merge(found.held, HeldValue(difference.before), HeldValue(difference.after), contested: found.contested)
+        let outcome = try merge.merge(found.held, SideValue(difference.before), SideValue(difference.after), contested: found.contested)
         if !outcome.records.isEmpty { records.append((Array(key), outcome.records)) }
         return outcome.result
     }
@@ -83,7 +83,7 @@ struct RulesMerge {
     mutating func changes(_ differences: [Difference], keys: ByteArena) throws -> MergeChanges {
         var out = MergeChanges()
         out.keep(keys)
-        try out.makeRoom(differences.count)
+        try out.preallocate(differences.count)
         for difference in differences {
             try control.step()
             try Memory.check()

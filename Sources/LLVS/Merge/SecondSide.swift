@@ -33,7 +33,7 @@ extension Store {
         }
         var out = MergeChanges()
         out.keep(changed)
-        try out.makeRoom(changed.items.count)
+        try out.preallocate(changed.items.count)
         var differs = false
         for item in changed.items {
             try control.step()

@@ -22,7 +22,7 @@ extension Store {
                 try control.step()
                 try Memory.check()
                 if !isDecided, out.changes.isEmpty, !isLarger(difference.after, than: difference.before) { throw FirstStands() }
-                try out.makeRoom(1)
+                try out.preallocate(1)
                 out.append(arena.copy(difference.key), preserving: difference.after.map { (versionID($0.version), $0) })
             }
         } catch is FirstStands {}

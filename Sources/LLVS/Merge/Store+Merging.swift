@@ -260,7 +260,7 @@ extension Store {
 
     /// Makes a merge that is not stored yet readable by those who know its id.
     private func stage(_ draft: Draft) throws -> (ordinal: UInt32, RecordPlace) {
-        let ordinal = try lock.withWrite { try dag.makeRoom(); return appendHidden(draft) }
+        let ordinal = try lock.withWrite { try dag.preallocate(); return appendHidden(draft) }
         do {
             let (place, checksum, mapped) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
                 try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: nil) { _, _ in

@@ -94,7 +94,7 @@ struct SwappedMerge {
     private let schema: MergeSchema?
     private let control: PacedControl
     /// What the head holds after what was merged so far, of the ids that were concerned.
-    private var held: [ValueID: HeldValue?] = [:]
+    private var held: [ValueID: SideValue?] = [:]
     private var superseded: Set<ValueID> = []
     private var conflicts: [Conflict] = []
     private var counts = false
@@ -120,8 +120,8 @@ struct SwappedMerge {
                 return
             }
             let held = merge.merger(key)
-            let outcome = try held.merge(HeldValue(became), newer: now, older: HeldValue(was))
-            try merge.take(outcome, id, newer: now, older: HeldValue(was), held, isRevert: true)
+            let outcome = try held.merge(SideValue(became), newer: now, older: SideValue(was))
+            try merge.take(outcome, id, newer: now, older: SideValue(was), held, isRevert: true)
         }
     }
 
@@ -131,8 +131,8 @@ struct SwappedMerge {
         try forEachDifference(before, version) { merge, key, was, became in
             let id = ValueID(unchecked: key), now = try merge.now(id, key), held = merge.merger(key)
             if held.rules.hasCounter { merge.counts = true }
-            let outcome = try held.merge(HeldValue(was), newer: HeldValue(became), older: now)
-            try merge.take(outcome, id, newer: HeldValue(became), older: now, held, isRevert: false)
+            let outcome = try held.merge(SideValue(was), newer: SideValue(became), older: now)
+            try merge.take(outcome, id, newer: SideValue(became), older: now, held, isRevert: false)
         }
     }
 
@@ -142,19 +142,19 @@ struct SwappedMerge {
         return HeldMerge(store: store, key: key, rules: rules.map { .rules($0) } ?? .whole, control: control)
     }
 
-    private func now(_ id: ValueID, _ key: UnsafeRawBufferPointer) throws -> HeldValue? {
+    private func now(_ id: ValueID, _ key: UnsafeRawBufferPointer) throws -> SideValue? {
         if let known = held[id] { return known }
-        return HeldValue(try store.maps.entry(key, at: head))
+        return SideValue(try store.maps.entry(key, at: head))
     }
 
     private mutating func take(
-        _ outcome: HeldMerge.Outcome, _ id: ValueID, newer: HeldValue?, older: HeldValue?, _ merge: HeldMerge, isRevert: Bool
+        _ outcome: HeldMerge.Outcome, _ id: ValueID, newer: SideValue?, older: SideValue?, _ merge: HeldMerge, isRevert: Bool
     ) throws {
-        var result: HeldValue? = switch outcome.result {
+        var result: SideValue? = switch outcome.result {
         case .a: newer
         case .b: older
         case .absent: nil
-        case .computed(let bytes, let recency): HeldValue(.computed(bytes, recency: recency))
+        case .computed(let bytes, let recency): SideValue(.computed(bytes, recency: recency))
         }
         // What comes to the same as what is there stays as it is written.
         let now = isRevert ? newer : older
@@ -191,7 +191,7 @@ struct SwappedMerge {
             return try id.bytes.withUnsafeBytes { key -> Value.Change? in
                 let entry = try store.maps.entry(key, at: head), merge = merger(key)
                 guard let result else { return entry == nil ? nil : .remove(id) }
-                if try merge.areSame(result, HeldValue(entry)) { return nil }
+                if try merge.areSame(result, SideValue(entry)) { return nil }
                 switch result.content {
                 case .stored(let stored): return .preserve(Value.Reference(id: id, version: store.versionID(stored.version)))
                 case .computed(let bytes, _): return .update(id, data: bytes)

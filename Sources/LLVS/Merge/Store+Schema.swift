@@ -81,9 +81,9 @@ extension Store {
         let valid = try validSchema(before: sides)
         let record = try MergeSchema.idBytes.withUnsafeBytes { key in
             try self.records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { invalid in
-                guard let valid else { return try SchemaMerge.record(notValid: invalid, standing: nil) }
+                guard let valid else { return try SchemaValueMerger.record(notValid: invalid, standing: nil) }
                 return try self.records.withBody(place(of: valid.version), valid, id: key, stored: versionID(valid.version)) {
-                    try SchemaMerge.record(notValid: invalid, standing: $0)
+                    try SchemaValueMerger.record(notValid: invalid, standing: $0)
                 }
             }
         }

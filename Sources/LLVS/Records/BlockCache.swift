@@ -109,7 +109,7 @@ final class BlockCache: @unchecked Sendable {
 
     /// Has the processor fetch what is needed to read from there on.
     @inline(__always)
-    func askFor(_ key: BlockKey, from offset: Int) {
+    func prefetch(_ key: BlockKey, from offset: Int) {
         guard let memory else { return }
         let hash = hash(key), word = llvs_shim_load_word(table + Int(truncatingIfNeeded: hash) & mask)
         // Most are where they are looked for first.
@@ -156,7 +156,7 @@ final class BlockCache: @unchecked Sendable {
     var hasRoom: Bool { memory != nil && llvs_shim_load_relaxed(missed + missedMask + 1) == 0 }
 
     /// Whether a block that was missed shall be taken in. Remembers that it was missed.
-    func shallTakeIn(_ key: BlockKey) -> Bool {
+    func shouldAdmit(_ key: BlockKey) -> Bool {
         guard memory != nil else { return false }
         if llvs_shim_load_relaxed(missed + missedMask + 1) == 0 { return true }
         let hash = hash(key)
@@ -168,7 +168,7 @@ final class BlockCache: @unchecked Sendable {
 
     /// Takes in a block's bytes, from its beginning on, or what has come behind those that are here.
     /// - Parameter room: bytes that it may grow to.
-    func takeIn(_ key: BlockKey, _ bytes: UnsafeRawBufferPointer, room: Int) {
+    func admit(_ key: BlockKey, _ bytes: UnsafeRawBufferPointer, room: Int) {
         guard let memory, !bytes.isEmpty, bytes.count <= room, room <= BlockCache.blockSizeMax else { return }
         lock.lock()
         defer { lock.unlock() }

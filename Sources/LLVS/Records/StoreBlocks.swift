@@ -61,9 +61,9 @@ final class StoreBlocks: @unchecked Sendable {
 
     /// Has the processor fetch what `bytes` would answer, for one who holds the store's lock for reading.
     @inline(__always)
-    func askFor(_ place: RecordPlace, from offset: UInt64) {
+    func prefetch(_ place: RecordPlace, from offset: UInt64) {
         guard isOn, let (key, start) = spot(place, offset) else { return }
-        cache.askFor(key, from: start)
+        cache.prefetch(key, from: start)
     }
 
     /// Fills the buffer with bytes of a record if all of them are here, for one who holds the store's lock for reading.
@@ -100,7 +100,7 @@ final class StoreBlocks: @unchecked Sendable {
             }
             guard let (key, start, part) = wanted else { try storage.read(place, at: at, into: rest); return true }
             if !readers.withRead({ copy(place, from: at, into: part) }) {
-                switch cache.shallTakeIn(key) && Memory.isAmple ? try load(key, place, start, part) : .tooShort {
+                switch cache.shouldAdmit(key) && Memory.isAmple ? try load(key, place, start, part) : .tooShort {
                 case .loaded: break
                 case .tooShort:
                     try storage.read(place, at: at, into: rest)
@@ -119,7 +119,7 @@ final class StoreBlocks: @unchecked Sendable {
     /// filled.
     func readMissed(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool {
         guard readsSegments, let (key, start) = spot(place, offset), start + buffer.count <= blockSize else { return false }
-        if isOn, cache.shallTakeIn(key), Memory.isAmple {
+        if isOn, cache.shouldAdmit(key), Memory.isAmple {
             if case .loaded = try load(key, place, start, buffer) { return true }
             return false
         }
@@ -143,7 +143,7 @@ final class StoreBlocks: @unchecked Sendable {
             }
             guard count >= start + wanted.count else { return .tooShort }
             wanted.copyMemory(from: UnsafeRawBufferPointer(rebasing: block[start..<start + wanted.count]))
-            cache.takeIn(key, UnsafeRawBufferPointer(rebasing: block[..<count]), room: room)
+            cache.admit(key, UnsafeRawBufferPointer(rebasing: block[..<count]), room: room)
             return .loaded
         }
     }
@@ -159,17 +159,17 @@ final class StoreBlocks: @unchecked Sendable {
         -> Bool
     {
         guard segment != ProvisionalRecords.segment, first < end else { return false }
-        let takesIn = isOn && cache.hasRoom && Memory.isAmple, mask: UInt64 = 1 << shift &- 1
-        let start = takesIn ? first & ~mask : first
-        guard let size = Int(exactly: (takesIn ? (end &+ mask) & ~mask : end) &- start) else { return false }
+        let admits = isOn && cache.hasRoom && Memory.isAmple, mask: UInt64 = 1 << shift &- 1
+        let start = admits ? first & ~mask : first
+        guard let size = Int(exactly: (admits ? (end &+ mask) & ~mask : end) &- start) else { return false }
         return try withScratch(size) { buffer in
             let count = try storage.readSegment(segment, at: start, into: buffer)
             guard count > 0 else { return false }
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            if takesIn {
+            if admits {
                 for at in stride(from: 0, to: count, by: blockSize) {
                     let block = UnsafeRawBufferPointer(rebasing: bytes[at..<min(at + blockSize, count)])
-                    cache.takeIn(BlockKey(segment: segment, part: 0, position: (start + UInt64(at)) >> shift), block, room: blockSize)
+                    cache.admit(BlockKey(segment: segment, part: 0, position: (start + UInt64(at)) >> shift), block, room: blockSize)
                 }
             }
             try body(bytes, start)

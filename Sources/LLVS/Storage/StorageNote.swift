@@ -75,7 +75,7 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     private let makeDirectory: @Sendable () throws -> Void
     private let cache: NoteCache
     private let claim: NoteClaim?
-    private var held: HeldFile
+    private var held: LockedFile
     /// That of the slot that counts; nil: neither is whole.
     private var number: UInt64?
     private var isFirstWrite = true
@@ -96,7 +96,7 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         self.isBehindSegments = isBehindSegments
         self.place = place; self.system = system; self.storeOwner = storeOwner; self.claim = claim
         self.makeDirectory = makeDirectory; self.cache = cache
-        let found = try HeldFile.open(place, system, isReadOnly: isReadOnly, storeOwner: storeOwner, makeDirectory: makeDirectory)
+        let found = try LockedFile.open(place, system, isReadOnly: isReadOnly, storeOwner: storeOwner, makeDirectory: makeDirectory)
         guard let found else { return nil }
         held = found
         slots = .allocate(byteCount: 2 * NoteFile.slotSize, alignment: 8)
@@ -133,7 +133,7 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         lastLook = now
         guard held.identity.isGone(from: path) else { return }
         try makeDirectory()
-        guard let new = try HeldFile.open(place, system, isReadOnly: false, storeOwner: storeOwner, makeDirectory: makeDirectory) else {
+        guard let new = try LockedFile.open(place, system, isReadOnly: false, storeOwner: storeOwner, makeDirectory: makeDirectory) else {
             throw StoreError(
                 .notFound,
                 "Writing the note \(path) failed: it was deleted, moved or replaced while it was open, and cannot be made again. "

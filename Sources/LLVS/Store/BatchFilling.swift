@@ -132,7 +132,7 @@ struct BatchFilling {
             store.lock.withRead {
                 // All are found before the first is looked at: their memory is fetched at the same time.
                 for j in i..<end where wanted[j].entry.bodyOffset != 0 {
-                    store.records.blocks.askFor(wanted[j].place, from: wanted[j].entry.bodyOffset)
+                    store.records.blocks.prefetch(wanted[j].place, from: wanted[j].entry.bodyOffset)
                 }
                 for j in i..<end where !takeFromMemory(wanted[j]) { missing.append(j) }
             }

@@ -26,9 +26,9 @@ struct ChainChanges {
     /// - Parameter chain: the versions, newest first.
     init(_ chain: [UInt32], in store: Store, _ control: PacedControl = .none) throws {
         if chain.isEmpty { return }
-        let areTrue = store.lock.withRead { chain.map { store.dag.rows[Int($0)].traits.contains(.labelsAreTrue) } }
+        let areTrue = store.lock.withRead { chain.map { store.dag.rows[Int($0)].traits.contains(.changeKindsVerified) } }
         items.reserveCapacity(chain.count)
-        for (ordinal, labelsAreTrue) in zip(chain, areTrue) {
+        for (ordinal, changeKindsVerified) in zip(chain, areTrue) {
             try control.step(0)
             let count = store.lock.withRead { Int(store.dag.rows[Int(ordinal)].changeCount) }
             try Memory.grow(&items, by: count, "Reading \(count) changes")
@@ -36,7 +36,7 @@ struct ChainChanges {
                 var item = Item(
                     key: arena.copy(change.key), entry: change.entry, fingerprint: change.fingerprint, before: .unknown,
                     isPreserved: change.kind == .preserve)
-                if labelsAreTrue {
+                if changeKindsVerified {
                     switch change.kind {
                     case .insert: item.before = .absent
                     case .update, .remove, .preserveRemoval: item.before = .present

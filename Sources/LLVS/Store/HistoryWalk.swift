@@ -173,7 +173,7 @@ extension Store {
 
     /// Those that stored or removed a value, and others of which nobody knows: large ones, and such whose ids have one hash.
     func versionsThatMayHaveChanged(_ id: ValueID, _ control: OperationControl = OperationControl()) throws -> [UInt32] {
-        let index = try maps.pastIndex(control), hash = id.bytes.withUnsafeBytes(History.keyHash)
+        let index = try maps.keyHistoryIndex(control), hash = id.bytes.withUnsafeBytes(History.keyHash)
         return lock.withRead {
             let newer = (index.end..<max(index.end, UInt32(truncatingIfNeeded: dag.rows.count))).filter { dag.mayHaveChanged($0, hash) }
             return (index.all(hash) + newer).filter { dag.isLive(Int($0)) }

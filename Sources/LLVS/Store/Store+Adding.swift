@@ -67,7 +67,7 @@ extension Store {
                         results[i] = .alreadyPresent; continue
                     }
                     batch[draft.version.id] = drafts.count
-                    drafts.append((i, try lock.withWrite { try dag.makeRoom(); return appendHidden(draft) }, draft))
+                    drafts.append((i, try lock.withWrite { try dag.preallocate(); return appendHidden(draft) }, draft))
                 } catch let error as StoreError where Store.isProblem(error.code) {
                     results[i] = .problem(error)
                 }
@@ -105,9 +105,9 @@ extension Store {
     private func prepare(_ received: ReceivedVersion) throws -> Prepared {
         var prepared = Prepared(sorted: try sortedChanges(received), vouching: .free)
         let version = received.version
-        if version.id.hasContentForm, version.id.text != nil, surroundings.checksIDs { throw version.isNotWhatItsIDSays }
+        if version.id.hasContentForm, version.id.text != nil, environment.checksIDs { throw version.isNotWhatItsIDSays }
         prepared.vouching = received.vouching ?? version.vouching(RecordChanges(prepared.sorted), digests: &prepared.digests)
-        if prepared.vouching == .none, surroundings.checksIDs { throw version.isNotWhatItsIDSays }
+        if prepared.vouching == .none, environment.checksIDs { throw version.isNotWhatItsIDSays }
         return prepared
     }
 

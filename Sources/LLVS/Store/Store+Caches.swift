@@ -15,8 +15,8 @@ extension Store {
         dag = cached.history
         cachedVersions = dag.liveCount
         cachedRows = dag.rows.count
-        maps.checkpoint = cached.checkpoint
-        maps.namedCheckpoint = cached.checkpoint
+        maps.persisted = cached.persisted
+        maps.namedPersistedMap = cached.persisted
     }
 
     /// Writes what the next one to open the store would otherwise have to find out, when it is much.
@@ -30,15 +30,15 @@ extension Store {
         }
         guard isWhole, let head else { return }
         let isMuch = MapPolicy.cachesPay(new: count - cachedVersions, known: cachedVersions, isOutdated: isOutdated)
-        maps.renewCheckpoint(head, isMuch: isMuch)
-        let kept = lock.withRead { maps.checkpoint }
-        guard isMuch || kept?.id != maps.namedCheckpoint?.id, let mark = storage.scanMark() else { return }
+        maps.renewPersistedMap(head, isMuch: isMuch)
+        let kept = lock.withRead { maps.persisted }
+        guard isMuch || kept?.id != maps.namedPersistedMap?.id, let mark = storage.scanMark() else { return }
         // Who reads the index does not look at the records again: after a power cut it must not speak of any that are lost.
         do { try storage.sync() } catch { return }
         // A cache can wait until there is memory.
         do { try Memory.expect(lock.withRead { dag.liveCount } * 128, "Writing the index of the history") } catch { return }
         let index = lock.withRead { HistoryIndex.encode(dag, kept, mark: mark, place: storage.currentPlace) }
         do { try storage.cachePut(Store.historyName, index) } catch { return }
-        if let old = maps.namedCheckpoint, old.id != kept?.id { try? storage.cacheDelete(old.name) }
+        if let old = maps.namedPersistedMap, old.id != kept?.id { try? storage.cacheDelete(old.name) }
     }
 }

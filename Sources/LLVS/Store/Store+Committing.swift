@@ -60,13 +60,13 @@ extension Store {
             let version = Version(
                 id: id ?? EmptyRoot.id, predecessors: predecessor.map { [$0] } ?? [], timestamp: timestamp ?? 0, valueDataSize: size,
                 metadata: metadata)
-            var draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: .labelsAreTrue)
+            var draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: .changeKindsVerified)
             if id != nil || timestamp != nil {
                 return try makeOnce(&draft, isNamed: id != nil, timestamp: timestamp, behind: behind) {
                     try isFirstSave ? commitWithEmptyRoot($0) : commit($0, view)
                 }
             }
-            draft.version.timestamp = surroundings.times.next(surroundings.clock(), behind: behind)
+            draft.version.timestamp = environment.times.next(environment.clock(), behind: behind)
             draft.version.id = draft.version.contentID(recorded, digests: &draft.digests)
             if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft, view) }
             return (draft.version, true)
@@ -99,7 +99,7 @@ extension Store {
     /// Sees to it that a version that is not here can have the id that the caller gave, and gives it its timestamp.
     private func name(_ draft: inout Draft, timestamp: Double?, behind: Double?) throws {
         let id = draft.version.id
-        if let twin = lock.withRead({ dag.caseTwin(of: id) }) {
+        if let twin = lock.withRead({ dag.caseInsensitiveCollision(of: id) }) {
             throw StoreError(
                 .invalidVersionID, "The version id \(id) differs from the known \(twin) by case only. Choose another.",
                 versionID: id.description)
@@ -109,7 +109,7 @@ extension Store {
         if let timestamp { try checkTimestamp(timestamp, behind: behind, draft.version.predecessors.first) }
         // Made before with an outcome that was not known, or waiting: made again, it must be the same version.
         let known = timestamp ?? lock.withRead { unpublished.unconfirmed(id) }?.timestamp ?? waitingTimestamp(id)
-        draft.version.timestamp = known ?? surroundings.times.next(surroundings.clock(), behind: behind)
+        draft.version.timestamp = known ?? environment.times.next(environment.clock(), behind: behind)
         guard id.hasContentForm else { return }
         guard id.text == nil, draft.version.contentID(draft.changes, digests: &draft.digests) == id else {
             throw StoreError(
@@ -139,7 +139,7 @@ extension Store {
 
     /// The changes as they will be recorded on top of a version: labels true, what changes nothing dropped.
     /// Also returns bytes that the record borrows.
-    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: MapLines.View?) throws -> (RecordChanges, [Pulled]) {
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: DeltaChains.View?) throws -> (RecordChanges, [Pulled]) {
         if let view { return try effective(sorted, on: first) { view.lookup($0) } }
         if first != History.none, sorted.count <= MapPolicy.fewLookups {
             return try effective(sorted, on: first) { try maps.entry($0, at: first) }

@@ -11,8 +11,8 @@ extension Store {
     /// - Throws: `.closed`, `.busy` and `.io`.
     public func observeAdditions(_ changed: @escaping @Sendable () -> Void) throws -> any ExchangeObservation {
         try checkOpen()
-        let watch = try PathWatch(storage.watchedPlaces, asks: surroundings.asksForChanges)
-        let news = News(), interval = surroundings.lookInterval
+        let watch = try PathWatch(storage.watchedPlaces, asks: environment.asksForChanges)
+        let news = News(), interval = environment.lookInterval
         let added = observers.add { _ in
             news.add()
             watch.signal()

@@ -99,7 +99,7 @@ extension Store {
             // What is in memory of the old one is not asked for any more.
             lock.withWrite {
                 dag.move(ordinal, to: moved.place, checksum: moved.checksum)
-                maps.past = nil
+                maps.keyHistory = nil
                 cachesAreOutdated = true
             }
         }

@@ -21,7 +21,7 @@ extension Store {
         /// What they recorded.
         case changes
         /// That, and their maps, or what these are made of; `view` is what prevails at the first predecessor, when that is at hand.
-        case maps(view: MapLines.View?)
+        case maps(view: DeltaChains.View?)
 
         /// With more changes than this nothing is kept.
         var most: Int { if case .maps = self { MapPolicy.manyChanges - 1 } else { ChangeLists.longestList } }
@@ -29,10 +29,10 @@ extension Store {
 
     /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
     /// - Parameter view: what prevails at its first predecessor, when that is at hand.
-    func commit(_ draft: Draft, _ view: MapLines.View? = nil) throws {
+    func commit(_ draft: Draft, _ view: DeltaChains.View? = nil) throws {
         let ordinal = try lock.withWrite { () -> UInt32 in
             try checkOpenLocked()
-            try dag.makeRoom()
+            try dag.preallocate()
             unpublished.running += 1
             return appendHidden(draft)
         }

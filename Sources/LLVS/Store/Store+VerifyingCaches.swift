@@ -58,20 +58,20 @@ extension Store {
             report.damages.append(wrongCache(Store.historyName, "which values version \(version) changed", version))
         }
         // A map can only be held against records that are there, and that the history names rightly.
-        if !isWrong, let checkpoint = lock.withRead({ maps.checkpoint }), Int(checkpoint.base) < found.rows,
-            try !isTrue(checkpoint, control)
+        if !isWrong, let persisted = lock.withRead({ maps.persisted }), Int(persisted.base) < found.rows,
+            try !isTrue(persisted, control)
         {
             isWrong = true
             report.damages.append(
-                wrongCache(checkpoint.name, "what prevails at version \(versionID(checkpoint.base))", versionID(checkpoint.base)))
-            try? storage.cacheDelete(checkpoint.name)
+                wrongCache(persisted.name, "what prevails at version \(versionID(persisted.base))", versionID(persisted.base)))
+            try? storage.cacheDelete(persisted.name)
         }
         // Of a version whose record is damaged the records alone would tell nothing: who opens the store next is to know no more.
         let tellsOfDamaged = !isWrong && lock.withRead { !found.unconfirmed(in: dag).isEmpty }
         guard isWrong || tellsOfDamaged else { return }
         lock.withWrite {
             cachesAreWrong = true
-            if isWrong { maps.checkpoint = nil }
+            if isWrong { maps.persisted = nil }
         }
         if isWrong { maps.cache.removeAll() }
         guard !storage.isReadOnly else { return }
@@ -105,10 +105,10 @@ extension Store {
     }
 
     /// Whether a map from the caches is what the records make.
-    private func isTrue(_ checkpoint: MapCheckpoint, _ control: PacedControl) throws -> Bool {
-        for ordinal in [checkpoint.base, checkpoint.patch?.ordinal].compactMap({ $0 }) {
+    private func isTrue(_ persisted: PersistedMap, _ control: PacedControl) throws -> Bool {
+        for ordinal in [persisted.base, persisted.patch?.ordinal].compactMap({ $0 }) {
             // One that cannot be taken is void, and so never believed.
-            guard let cached = try maps.takeCheckpoint(of: ordinal)?.root else { continue }
+            guard let cached = try maps.takePersistedMap(of: ordinal)?.root else { continue }
             let made: MapNode?
             do { made = try madeFromRecords(ordinal, control) } catch let error as StoreError where error.code.isOfOne { return true }
             guard let made, made.count == cached.count else { return false }

@@ -38,8 +38,8 @@ extension Store {
         let gone = lock.withWrite { () -> [UInt32] in
             guard dag.isLive(Int(ordinal)) else { return [] }
             cachesAreWrong = true
-            maps.checkpoint = nil
-            maps.past = nil
+            maps.persisted = nil
+            maps.keyHistory = nil
             return dag.withdraw(ordinal)
         }
         // Another thread was faster.

@@ -74,12 +74,12 @@ public final class Store: @unchecked Sendable {
     /// What prevails at the versions.
     let maps: MapProvider
     /// Set before the store is used.
-    package var surroundings = Surroundings()
+    package var environment = Environment()
     /// What the versions recorded, as it is in the storage.
     let records: Records
     /// Held while the storage appends or scans.
     let commitLock: CommitLock
-    let gate = SyncGate()
+    let gate = GroupCommit()
     let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
     let inFlight = InFlight()
     /// The names of the coordinators that are open on this store.
@@ -163,7 +163,7 @@ public final class Store: @unchecked Sendable {
         Log.write(
             .info,
             "Opened \(description)\(isReadOnly ? " for reading" : ""): \(dag.liveCount) versions, \(cachedRows) of them from the "
-                + "caches\(maps.checkpoint == nil ? "" : " with a map"), \(dag.headOrdinals.count) heads, \(pending.count) "
+                + "caches\(maps.persisted == nil ? "" : " with a map"), \(dag.headOrdinals.count) heads, \(pending.count) "
                 + "waiting\(Log.duration(since: began))."
         )
         compactIfItPays(.opened, control.forPart)

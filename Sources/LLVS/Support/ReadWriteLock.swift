@@ -48,7 +48,7 @@ public final class ReadWriteLock: @unchecked Sendable {
         return try body()
     }
 
-    /// Returns once everybody has left who was reading when it was called: what was hidden from readers before
+    /// A grace period, as in RCU: returns once everybody has left who was reading when it was called. What was hidden from readers before
     /// is in nobody's hands any more. Not from within a section.
     func waitForReaders() { withWrite {} }
 

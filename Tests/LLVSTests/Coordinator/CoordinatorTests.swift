@@ -33,7 +33,7 @@ import Testing
     /// Whatever the clock says: time never runs backwards along what is made here.
     @Test func theFirstSaveIsNewerThanTheEmptyRoot() throws {
         let coordinator = try StoreCoordinator(store: memoryStore())
-        coordinator.store.surroundings = Surroundings(clock: { -1e9 }, times: GivenTimes())
+        coordinator.store.environment = Environment(clock: { -1e9 }, times: GivenTimes())
         let first = try coordinator.save(Self.change("a", "1")), second = try coordinator.save(Self.change("a", "2"))
         #expect(first?.timestamp == 1e-6 && second?.timestamp == 2e-6)
     }

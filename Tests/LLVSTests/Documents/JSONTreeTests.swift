@@ -6,7 +6,7 @@ import Testing
     private func isMergeable(
         _ text: [UInt8]
     ) throws -> Bool { try text.withUnsafeBytes {
-        try JSONTreeParser.parse($0, work: DocumentWork()) != nil }
+        try JSONTreeParser.parse($0, work: DocumentControl()) != nil }
     }
     private func isMergeable(_ text: String) throws -> Bool { try isMergeable(Array(text.utf8)) }
 
@@ -76,9 +76,9 @@ import Testing
         ]
         for (text, expected) in cases {
             let written = try Array(text.utf8).withUnsafeBytes { bytes in
-                let parsed = try JSONTreeParser.parse(bytes, work: DocumentWork())
+                let parsed = try JSONTreeParser.parse(bytes, work: DocumentControl())
                 let text = try #require(parsed)
-                return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([text], work: DocumentWork()))
+                return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([text], work: DocumentControl()))
             }
             #expect(String(decoding: written, as: UTF8.self) == expected)
         }

@@ -129,7 +129,7 @@ import Testing
         for i in 0..<3_000 {
             tip = try i == 1_500 ? store.set([:], tip, remove: ["rare"]) : store.set(["id \(i % 100)": "\(i)"], tip)
         }
-        _ = try store.maps.pastIndex()
+        _ = try store.maps.keyHistoryIndex()
         let before = storage.reads
         let rare = try ValueID("rare")
         let steps = try Self.given(store, HistoryQuery(value: rare))

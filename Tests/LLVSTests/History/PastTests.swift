@@ -32,7 +32,11 @@ import Testing
         for ordinal in all {
             found.append(try ids.map { id in
                 store.maps.cache.removeAll()
-                guard case .found(let entry) = try Array(id.utf8).withUnsafeBytes({ try store.maps.lookBack($0, from: ordinal) }) else {
+                    guard
+                        case .found(let entry) = try Array(id.utf8).withUnsafeBytes({
+                            try store.maps.lookUpThroughHistory($0, from: ordinal)
+                        })
+                    else {
                     throw StoreError(.internal, "It was given up.")
                 }
                 return entry
@@ -62,7 +66,7 @@ import Testing
         try Self.compare(store, step: 7)
         try Self.fill(store, 1_100, seed: seed + 200)
         try Self.compare(store, step: 17)
-        #expect(try #require(store.maps.past).end > 1_000)
+        #expect(try #require(store.maps.keyHistory).end > 1_000)
         try store.close()
         // From the caches, which know the ids, and from the records alone.
         let cached = try Store(path: directory.path + "/store", options: options)
@@ -134,7 +138,7 @@ import Testing
         var head = try store.set(["a": "0", "b": "0"], nil)
         for step in 1..<50 { head = try store.set(["a": "\(step)"], head) }
         // The hashes of the versions are known; so nothing but the version that is asked for is read.
-        let index = try store.maps.pastIndex()
+        let index = try store.maps.keyHistoryIndex()
         let ordinal = try store.requireOrdinal(head.id), hash = try id("b").bytes.withUnsafeBytes { History.keyHash($0) }
         guard case .version(let found) = index.nearest(hash, at: min(ordinal, index.end - 1), in: store.dag) else {
             Issue.record("nothing found"); return

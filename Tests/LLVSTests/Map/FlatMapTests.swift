@@ -2,9 +2,9 @@ import LLVSTestSupport
 import Testing
 @testable import LLVS
 
-/// Maps that lie in a checkpoint, beside those in memory.
+/// Maps that lie in a persisted map, beside those in memory.
 @Suite struct FlatMapTests {
-    /// The map written as a checkpoint and opened; nil for the empty one.
+    /// The map written as a persisted map and opened; nil for the empty one.
     static func flatten(_ node: MapNode?, versionLimit: Int = 1 << 20) throws -> FlatMap? {
         guard let bytes = try bytes(of: node) else { return nil }
         return FlatMap(CacheBytes(copying: bytes.bytes), versionLimit: versionLimit)
@@ -63,7 +63,7 @@ import Testing
                     one.withUnsafeBytes { #expect(root.lookup($0)?.version == node?.lookup($0)?.version, "\(one)") }
                 }
             }
-            // Many at once, there and not, in a checkpoint, in one that was changed, and in memory.
+            // Many at once, there and not, in a persisted map, in one that was changed, and in memory.
             let asked: [[UInt8]] = keys.prefix(100).flatMap { key -> [[UInt8]] in [key, key + [0]] } + [[UInt8]()]
             let change = ([0x62] as [UInt8]).withUnsafeBytes {
                 try? MapNode.applying([MapChange(key: $0, entry: MapEntry(version: 5, size: 0, bodyOffset: 0))][...], to: root)
@@ -109,7 +109,7 @@ import Testing
                     MapNode.haveSameContents(patched, later) && MapTests.contents(patched) == MapTests.contents(later),
                     "\(alphabet), \(seed), \(round)")
                 #expect(MapPatch(patch, count: flat.count, versionLimit: 5) == nil)
-                // A map that goes on from the patched one differs from the checkpoint as one that came by itself does.
+                // A map that goes on from the patched one differs from the persisted map as one that came by itself does.
                 #expect(MapPatch.encode(flat, to: patched, limit: 10_000) == patch)
                 // Every cut and changed byte is a map or none; nothing is read out of bounds.
                 for _ in 0..<60 {

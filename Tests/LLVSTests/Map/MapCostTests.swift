@@ -98,7 +98,7 @@ import Testing
         try counting("merge the same 20") { head = try store.merge(a, with: b, arbiter: BuiltInArbiter.mostRecentChange).id }
         try store.close()
 
-        // What comes from a checkpoint of another handle.
+        // What comes from a persisted map of another handle.
         store = try open()
         try counting("reopened: first fetch") { _ = try store.value(ids[1], at: head) }
         try counting("reopened: fetch") { _ = try store.value(ids[2], at: head) }

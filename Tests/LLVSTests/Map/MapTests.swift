@@ -62,7 +62,7 @@ import Testing
                     let key = removing ? (model.keys.randomElement(using: &random) ?? makeKey(&random)) : makeKey(&random)
                     changes[key] = .some(removing ? nil : UInt32.random(in: 0..<1000, using: &random))
                 }
-                // Now and then what is built upon lies in a checkpoint.
+                // Now and then what is built upon lies in a persisted map.
                 if step % 9 == 4 { node = try FlatMapTests.flatten(node).map { MapNode($0) } }
                 node = Self.apply(changes, to: node)
                 for (key, value) in changes { model[key] = value }

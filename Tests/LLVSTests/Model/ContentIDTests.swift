@@ -87,7 +87,7 @@ import LLVSTesting
             #expect(seen.insert(time).inserted && time >= clock && behind.map { time > $0 } != false)
         }
         let store = try Store(path: "", options: { var o = Store.Options(); o.storage = .memory; return o }())
-        store.surroundings.clock = { 100 }
+        store.environment.clock = { 100 }
         let root = try text(store, nil, "a", "1")
         let same = try (0..<5).map { _ in try text(store, root.id, "a", "2") }
         #expect(Set(same.map(\.id)).count == 5)
@@ -115,8 +115,8 @@ import LLVSTesting
         let temporary = TemporaryDirectory()
         let handles = try (0..<4).map { _ in
             let store = try open("file", temporary.path + "/store")
-            store.surroundings.times = GivenTimes()
-            store.surroundings.clock = { 100 }
+            store.environment.times = GivenTimes()
+            store.environment.clock = { 100 }
             return store
         }
         let root = try text(handles[0], nil, "a", "1", timestamp: 1)

@@ -47,32 +47,32 @@ import Testing
         let cache: BlockCache
         init(budget: Int, blockSize: Int = 4_096) { cache = BlockCache(budget: budget, blockSize: blockSize, readers: lock) }
         func read(_ key: BlockKey) -> [UInt8]? { lock.withRead { cache.block(key).map { Array($0) } } }
-        func takeIn(_ key: BlockKey, _ bytes: [UInt8], room: Int? = nil) {
-            bytes.withUnsafeBytes { cache.takeIn(key, $0, room: room ?? bytes.count) }
+        func admit(_ key: BlockKey, _ bytes: [UInt8], room: Int? = nil) {
+            bytes.withUnsafeBytes { cache.admit(key, $0, room: room ?? bytes.count) }
         }
     }
 
     @Test func blocksAreThereUntilTheyAreForgotten() {
         let blocks = Blocks(budget: 1 << 20)
-        for i in 0..<50 as Range<UInt64> { blocks.takeIn(Self.key(i), Self.bytes(i)) }
+        for i in 0..<50 as Range<UInt64> { blocks.admit(Self.key(i), Self.bytes(i)) }
         for i in 0..<50 as Range<UInt64> { #expect(blocks.read(Self.key(i)) == Self.bytes(i)) }
         #expect(blocks.read(BlockKey(segment: 0, part: 0, position: 50)) == nil)
         #expect(blocks.read(BlockKey(segment: 9, part: 0, position: 3)) == nil)
         #expect(blocks.read(BlockKey(segment: 0, part: 1, position: 3)) == nil)
         blocks.cache.drop(Self.key(7))
         #expect(blocks.read(Self.key(7)) == [])
-        blocks.takeIn(Self.key(7), Self.bytes(70))
+        blocks.admit(Self.key(7), Self.bytes(70))
         #expect(blocks.read(Self.key(7)) == Self.bytes(70))
     }
 
     @Test func aBlockAtAnEndThatGrowsGrowsInPlace() {
         let blocks = Blocks(budget: 1 << 20)
         let all = Self.bytes(1)
-        blocks.takeIn(Self.key(1), Array(all[..<100]), room: 4_096)
+        blocks.admit(Self.key(1), Array(all[..<100]), room: 4_096)
         let memory = blocks.cache.memoryInUse
         #expect(blocks.read(Self.key(1)) == Array(all[..<100]))
         for count in [101, 100, 50, 3_000, 4_096] {
-            blocks.takeIn(Self.key(1), Array(all[..<count]), room: 4_096)
+            blocks.admit(Self.key(1), Array(all[..<count]), room: 4_096)
             #expect(blocks.read(Self.key(1)) == Array(all[..<max(101, count == 50 ? 101 : count)]))
         }
         #expect(blocks.cache.memoryInUse == memory)
@@ -83,7 +83,7 @@ import Testing
             let blocks = Blocks(budget: budget, blockSize: blockSize)
             #expect(blocks.cache.memoryLimit <= max(budget, 2 << 10))
             for i in 0..<UInt64(3 * (budget + 10_000) / size) {
-                blocks.takeIn(Self.key(i), [UInt8](repeating: UInt8(truncatingIfNeeded: i), count: size))
+                blocks.admit(Self.key(i), [UInt8](repeating: UInt8(truncatingIfNeeded: i), count: size))
                 if i % 97 == 0 { #expect(blocks.cache.memoryInUse <= blocks.cache.memoryLimit) }
             }
             #expect(blocks.cache.memoryInUse <= blocks.cache.memoryLimit)
@@ -93,15 +93,15 @@ import Testing
 
     @Test func whatIsReadStaysAndWhatIsMissedOnceStaysOut() {
         let blocks = Blocks(budget: 1 << 20)
-        #expect(blocks.cache.shallTakeIn(Self.key(0)))
-        blocks.takeIn(Self.key(0), Self.bytes(0))
+        #expect(blocks.cache.shouldAdmit(Self.key(0)))
+        blocks.admit(Self.key(0), Self.bytes(0))
         var i: UInt64 = 1
-        while blocks.read(Self.key(0)) != nil, i < 2_000 { blocks.takeIn(Self.key(i), Self.bytes(i)); i += 1 }
+        while blocks.read(Self.key(0)) != nil, i < 2_000 { blocks.admit(Self.key(i), Self.bytes(i)); i += 1 }
         // Read all the time, it outlived everything.
         #expect(i == 2_000 && blocks.read(Self.key(1)) == nil)
-        #expect(!blocks.cache.shallTakeIn(Self.key(5_000)) && blocks.cache.shallTakeIn(Self.key(5_000)))
+        #expect(!blocks.cache.shouldAdmit(Self.key(5_000)) && blocks.cache.shouldAdmit(Self.key(5_000)))
         while blocks.read(Self.key(1_999)) != nil, i < 6_000 {
-            for _ in 0..<300 { blocks.takeIn(Self.key(i), Self.bytes(i)); i += 1 }
+            for _ in 0..<300 { blocks.admit(Self.key(i), Self.bytes(i)); i += 1 }
             guard i < 5_000 else { break }
         }
         #expect(blocks.read(Self.key(i - 1)) == Self.bytes(i - 1))
@@ -120,7 +120,7 @@ import Testing
             guard found == nil || turn % 8 == 0 else { return }
             let all = Self.bytes(number, 2_000 + Int(number))
             if turn % 1_000 == 0 { blocks.cache.drop(Self.key(number)) }
-            blocks.takeIn(Self.key(number), turn % 3 == 0 ? Array(all[..<1_000]) : all, room: all.count)
+            blocks.admit(Self.key(number), turn % 3 == 0 ? Array(all[..<1_000]) : all, room: all.count)
         }
         #expect(errors.isEmpty, "\(errors)")
         #expect(blocks.cache.memoryInUse <= blocks.cache.memoryLimit)

@@ -518,18 +518,20 @@ import Testing
 
     @Test func aListThatLiesIsRefused() throws {
         let id = RandomName(high: 1, low: 2)
-        let fine = Origin(id: id, length: 1_000, sealed: true, from: 64, size: 900, at: 100)
-        #expect(Origin.encode([fine]).withUnsafeBytes { Origin.decode($0, available: 1_000) } == [fine])
-        #expect(Origin.encode([fine]).withUnsafeBytes { Origin.decode($0, available: 999) } == nil)
+        let fine = CompactionSource(id: id, length: 1_000, sealed: true, from: 64, size: 900, at: 100)
+        #expect(CompactionSource.encode([fine]).withUnsafeBytes { CompactionSource.decode($0, available: 1_000) } == [fine])
+        #expect(CompactionSource.encode([fine]).withUnsafeBytes { CompactionSource.decode($0, available: 999) } == nil)
         for change in [{ $0.from = 0 }, { $0.from = 1_001 }, { $0.size = 937 }, { $0.size = .max }, { $0.at = .max }]
-            as [(inout Origin) -> Void]
+            as [(inout CompactionSource) -> Void]
         {
             var wrong = fine
             change(&wrong)
-            #expect(Origin.encode([wrong]).withUnsafeBytes { Origin.decode($0, available: 10_000) } == nil)
+            #expect(CompactionSource.encode([wrong]).withUnsafeBytes { CompactionSource.decode($0, available: 10_000) } == nil)
         }
-        let whole = Origin.encode([fine, fine])
-        for count in 0..<whole.count { #expect(Array(whole.prefix(count)).withUnsafeBytes { Origin.decode($0, available: 10_000) } == nil) }
-        #expect((whole + [0]).withUnsafeBytes { Origin.decode($0, available: 10_000) } == nil)
+        let whole = CompactionSource.encode([fine, fine])
+        for count in 0..<whole.count {
+            #expect(Array(whole.prefix(count)).withUnsafeBytes { CompactionSource.decode($0, available: 10_000) } == nil)
+        }
+        #expect((whole + [0]).withUnsafeBytes { CompactionSource.decode($0, available: 10_000) } == nil)
     }
 }

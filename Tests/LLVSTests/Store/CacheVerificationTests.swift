@@ -36,7 +36,7 @@ import Testing
             }
             try store.close()
             store = try StoreOnDiskTests.open(kind, directory)
-            #expect(store.cachedVersions == 1_501 && store.maps.checkpoint != nil)
+            #expect(store.cachedVersions == 1_501 && store.maps.persisted != nil)
             #expect(try store.verify().isWhole)
             #expect(!store.cachesAreWrong)
 
@@ -44,23 +44,23 @@ import Testing
             switch forgery {
             case .map, .patchedMap:
                 // What prevailed at the version before, as if it did at this one.
-                store.lock.withWrite { store.maps.checkpoint = nil }
+                store.lock.withWrite { store.maps.persisted = nil }
                 let base = forgery == .map ? ordinal : ordinal - 700
                 let flattened = try forgery == .map ? before : store.maps.map(base)
                 _ = try store.maps.flatten(try #require(flattened), of: base, isKept: true)
                 if forgery == .patchedMap {
-                    let flat = try #require(store.maps.checkpoint?.flat), root = try #require(before)
+                    let flat = try #require(store.maps.persisted?.flat), root = try #require(before)
                     let patch = try #require(MapPatch.encode(flat, to: root, limit: 3_000))
-                    store.lock.withWrite { store.maps.checkpoint?.patch = (ordinal, patch) }
+                    store.lock.withWrite { store.maps.persisted?.patch = (ordinal, patch) }
                 }
-                store.lock.withWrite { store.maps.checkpoint?.versionLimit = store.dag.rows.count }
+                store.lock.withWrite { store.maps.persisted?.versionLimit = store.dag.rows.count }
             default: break
             }
             let history = Self.forged(store.dag, forgery)
             try store.cachePut(
                 Store.historyName,
                 HistoryIndex.encode(
-                    history, forgery == .hidden ? nil : store.maps.checkpoint, mark: try #require(store.storage.scanMark()),
+                    history, forgery == .hidden ? nil : store.maps.persisted, mark: try #require(store.storage.scanMark()),
                     place: store.storage.currentPlace))
             try store.storage.close(discarding: false)
 

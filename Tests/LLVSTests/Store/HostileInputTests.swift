@@ -192,8 +192,8 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
 
     @Test func aHistoryOfNoVersionsThatNamesACheckpointIsVoid() throws {
         // Found by fuzzing: it ended the process.
-        let checkpoint = MapCheckpoint(id: RandomName(high: 1, low: 2), base: 0, versionLimit: 0)
-        let index = HistoryIndex.encode(History(), checkpoint, mark: [])
+        let persisted = PersistedMap(id: RandomName(high: 1, low: 2), base: 0, versionLimit: 0)
+        let index = HistoryIndex.encode(History(), persisted, mark: [])
         #expect(try HistoryIndex.decode(index) { _ in [] } == nil)
         #expect(try HistoryIndex.decode(HistoryIndex.encode(History(), nil, mark: [])) { _ in [] } != nil)
         [0, 0].withUnsafeBytes { (bytes: UnsafeRawBufferPointer) in

@@ -59,7 +59,7 @@ import Testing
         #expect(moved > theirs && history.predecessors(moved) == [theirs] && history.keyHashes(of: moved) == [7])
         #expect(history.behindPredecessors(moved) == moved)
         // Nothing stumbles over those that were given up.
-        let index = PastIndex(PastIndex.Rows(history, behind: nil), behind: nil)
+        let index = KeyHistoryIndex(KeyHistoryIndex.Rows(history, behind: nil), behind: nil)
         #expect(index.end == 4)
         guard case .version(moved) = index.nearest(7, at: moved, in: history) else { Issue.record("not found"); return }
         let bytes = HistoryIndex.encode(history, nil, mark: [])
@@ -201,7 +201,7 @@ import Testing
     @Test func aSyncThatFailedIsNotMadeGoodByALaterOne() throws {
         // Two wait on one failing sync; as soon as it has failed a third syncs well.
         for _ in 0..<20 {
-            let gate = SyncGate()
+            let gate = GroupCommit()
             let one = gate.ticket(), two = gate.ticket()
             let entered = Lock()
             nonisolated(unsafe) var waiting = 0
@@ -230,7 +230,7 @@ import Testing
 
     /// Some come while others are waited for, some while a sync runs; nobody is forgotten, and nobody is let go too early.
     @Test func allWhoWaitForASyncAreLetGo() throws {
-        let gate = SyncGate(), lock = Lock()
+        let gate = GroupCommit(), lock = Lock()
         nonisolated(unsafe) var appended: UInt64 = 0, synced: UInt64 = 0, syncs = 0
         expectEnd(within: 120) {
             let errors = Parallel.run(threads: 8, times: 300) { thread, turn in

@@ -36,8 +36,8 @@ import Testing
         options.storage = kind == "sqlite" ? .sqlite : .file
         options.durability = .normal
         let store = try Store(path: directory.path + "/store", options: options)
-        store.surroundings.asksForChanges = asks
-        store.surroundings.lookInterval = 30
+        store.environment.asksForChanges = asks
+        store.environment.lookInterval = 30
         return store
     }
 

@@ -37,7 +37,7 @@ final class BlobDirectory: @unchecked Sendable {
     /// A sync failed: the system may have dropped bytes, and later syncs cannot be believed.
     private var poison: StoreError?
     /// A sync of what others wrote failed: see `rewriteDoubtful`.
-    private var doubtful = false
+    private var syncUncertain = false
     private var open: [OpenBlob] = []
     private static let openLimit = 16
 
@@ -217,8 +217,8 @@ final class BlobDirectory: @unchecked Sendable {
     }
 
     var isDoubtful: Bool {
-        get { lock.withLock { doubtful } }
-        set { lock.withLock { doubtful = newValue } }
+        get { lock.withLock { syncUncertain } }
+        set { lock.withLock { syncUncertain = newValue } }
     }
 
     // MARK: Reading

@@ -101,7 +101,7 @@ extension FileStorage {
                 "Sealing the segment \(full.path) failed: \(error). It is left unsealed, and what is not known to be on the disk is "
                     + "written anew."
             )
-            lose(full, segment)
+            markUnsynced(full, segment)
         }
     }
 
@@ -128,7 +128,7 @@ extension FileStorage {
 
     /// A sync failed, or the file is no longer the one in the directory: what is not known to be durable
     /// is to be written anew. (The system may have dropped the bytes; syncing again would say it is fine.) Under `appending`.
-    func lose(_ writer: SegmentWriter, _ segment: Segment) {
+    func markUnsynced(_ writer: SegmentWriter, _ segment: Segment) {
         state.withLock {
             if segment.durable < segment.position {
                 durability.lost.append(DurabilityState.Own(file: writer.file, id: writer.id, path: writer.path, segment: segment))

@@ -1,14 +1,14 @@
-/// Folding many small segments into few large ones.
+/// Compacting many small segments into few large ones.
 ///
 /// Every handle that writes leaves a segment, and opening a store costs by segments. So those that are small, and
-/// that nobody will add to any more, are folded into one; it is written aside, made durable, and then named. What was
-/// folded is deleted by a later look, once that has been there for the time of grace, and holds it byte for byte.
+/// that nobody will add to any more, are compacted into one; it is written aside, made durable, and then named. What was
+/// compacted is deleted by a later look, once that has been there for the time of grace, and holds it byte for byte.
 /// Nobody waits for any of this: readers find each record in one place or the other.
 extension FileStorage {
     /// Larger ones stay as they are: so a record is copied a few times only, whatever the size of the store.
-    var foldLimit: UInt64 { options.segmentLimit / 2 }
-    /// Segments of different sizes are folded together only when the largest is at most as large as the others
-    /// together, so that each fold at least doubles what a record lies in. Below this many bytes it does not matter.
+    var compactLimit: UInt64 { options.segmentLimit / 2 }
+    /// Segments of different sizes are compacted together only when the largest is at most as large as the others
+    /// together, so that each compaction at least doubles what a record lies in. Below this many bytes it does not matter.
     static let smallSegment: UInt64 = 64 << 10
     /// Fewer at once do not pay.
     static let fewestFolded = 4
@@ -47,7 +47,7 @@ extension FileStorage {
             report.syncMarker = marker
             return report
         }
-        // One process at a time, so that no two fold what overlaps. That would be right, but wasteful; so where there
+        // One process at a time, so that no two compact what overlaps. That would be right, but wasteful; so where there
         // are no locks we do without.
         let turn = try posix("Opening", directory.segments) { () throws(Errno) in try directory.segmentsFolder.readable() }
         do throws(Errno) { try System.lockExclusively(turn.descriptor) } catch { if error.code == EWOULDBLOCK { return report } }
@@ -55,12 +55,12 @@ extension FileStorage {
         return try compactNow(trigger, control)
     }
 
-    /// Whether there may be enough to fold. Looks at what the scans met only.
+    /// Whether there may be enough to compact. Looks at what the scans met only.
     private func mayPay(_ trigger: CompactionTrigger) -> Bool {
         let limit = threshold(trigger)
         return state.withLock {
             var count = 0
-            for segment in segments where segment.position > 0 && segment.position < foldLimit && isFoldable(segment) { count += 1 }
+            for segment in segments where segment.position > 0 && segment.position < compactLimit && isFoldable(segment) { count += 1 }
             return count > limit
         }
     }
@@ -75,17 +75,17 @@ extension FileStorage {
         !segment.replaced && !segment.gone && !segment.damaged && segment.pinned == nil && segment !== durability.ownSegment
     }
 
-    /// Whether segments are there that were folded, long enough ago. Looks at the last folding only: while others follow,
-    /// those look, too; and to look costs by all that was ever folded.
+    /// Whether segments are there that were compacted, long enough ago. Looks at the last compaction only: while others follow,
+    /// those look, too; and to look costs by all that was ever compacted.
     private func mayDelete() -> Bool {
-        let (any, folded) = state.withLock {
+        let (any, compacted) = state.withLock {
             (
                 !passedOver.isEmpty || segments.contains { $0.replaced && !$0.gone },
-                segments.filter { $0.name.hasPrefix(Origin.namePrefix) }.map(\.name)
+                segments.filter { $0.name.hasPrefix(CompactionSource.namePrefix) }.map(\.name)
             )
         }
         guard any else { return false }
-        let looks = folded.compactMap { name in try? directory.segment(name).status() }
+        let looks = compacted.compactMap { name in try? directory.segment(name).status() }
         return !looks.isEmpty && looks.allSatisfy(isOldEnough)
     }
 
@@ -100,77 +100,81 @@ extension FileStorage {
         let names = try segmentNames().sorted()
         var done = 0, stopped: (any Error)?
         // Who has said that it shall stop is not asked again: where errors of reading are passed over, this one is not.
-        let fold = SegmentFold(system: options.system, check: {
+        let compaction = SegmentCompaction(system: options.system, check: {
             if let stopped { throw stopped }
             do { try control.check(.writing, done, of: 0, doing: what) } catch {
                 stopped = error
                 throw error
             }
         })
-        try fold.check()
-        try removeLeftovers(fold.check)
+        try compaction.check()
+        try removeLeftovers(compaction.check)
 
         var here = Set(names.lazy.compactMap { RandomName(hex: $0.dropLast(4)) }), covered: Set<RandomName> = []
-        var folded: [(name: String, head: FoldedSegment)] = []
-        for name in names where name.hasPrefix(Origin.namePrefix) {
-            try fold.check()
-            if let head = readHead(name) { folded.append((name, head)) }
+        var compacted: [(name: String, head: CompactedSegment)] = []
+        for name in names where name.hasPrefix(CompactionSource.namePrefix) {
+            try compaction.check()
+            if let head = readHead(name) { compacted.append((name, head)) }
         }
-        for (name, head) in folded {
-            let old = head.origins.filter { $0.id != head.id && here.contains($0.id) }
+        for (name, head) in compacted {
+            let old = head.sources.filter { $0.id != head.id && here.contains($0.id) }
             if !old.isEmpty, let status = try? directory.segment(name).status(), isOldEnough(status) {
-                guard try fold.isWhole(directory.segment(name), head.id, size: status.size) else {
+                guard try compaction.isWhole(directory.segment(name), head.id, size: status.size) else {
                     // Bytes of it were changed. Made again from the same segments it is the same; else they are kept.
-                    try remake(name, head, fold, &report)
-                    covered.formUnion(head.origins.map(\.id))
+                    try remake(name, head, compaction, &report)
+                    covered.formUnion(head.sources.map(\.id))
                     continue
                 }
-                try delete(old, foldedInto: name, head, fold, &here, &report)
+                try delete(old, compactedInto: name, head, compaction, &here, &report)
             }
-            covered.formUnion(head.origins.map(\.id))
+            covered.formUnion(head.sources.map(\.id))
         }
 
-        var glances: [(name: String, glance: SegmentFold.Glance)] = []
+        var summaries: [(name: String, summary: SegmentCompaction.Summary)] = []
         for name in names {
             guard let id = RandomName(hex: name.dropLast(4)), here.contains(id), !covered.contains(id),
                 state.withLock({ segmentsByName[name].map { isFoldable(segments[$0]) } ?? true })
             else { continue }
-            try fold.check()
-            if let glance = SegmentFold.glance(directory.segment(name)), glance.size < foldLimit { glances.append((name, glance)) }
+            try compaction.check()
+            if let summary = SegmentCompaction.summary(directory.segment(name)), summary.size < compactLimit {
+                summaries.append((name, summary))
+            }
         }
-        for group in groups(glances, trigger) {
-            var inputs: [FoldInput] = []
-            for (name, glance) in group {
-                try fold.check()
-                if let input = try fold.examine(directory.segment(name), glance) { inputs.append(input) }
+        for group in groups(summaries, trigger) {
+            var inputs: [CompactionInput] = []
+            for (name, summary) in group {
+                try compaction.check()
+                if let input = try compaction.examine(directory.segment(name), summary) { inputs.append(input) }
             }
             guard inputs.count >= 2 else { continue }
-            try write(inputs, fold, &report)
+            try write(inputs, compaction, &report)
             done = Int(clamping: report.bytesWritten)
         }
         return report
     }
 
-    /// Which are folded together.
-    private func groups(_ glances: [(name: String, glance: SegmentFold.Glance)], _ trigger: CompactionTrigger) -> [[(
-        name: String, glance: SegmentFold.Glance
+    /// Which are compacted together.
+    private func groups(_ summaries: [(name: String, summary: SegmentCompaction.Summary)], _ trigger: CompactionTrigger) -> [[(
+        name: String, summary: SegmentCompaction.Summary
     )]] {
-        typealias Group = [(name: String, glance: SegmentFold.Glance)]
+        typealias Group = [(name: String, summary: SegmentCompaction.Summary)]
         var groups: [Group] = []
         var group: Group = []
         var sum: UInt64 = 0
         let sorted: Group
         let isByRequest = trigger == .request
         if !isByRequest {
-            guard glances.count > threshold(trigger) else { return [] }
-            sorted = glances.sorted { $0.glance.size != $1.glance.size ? $0.glance.size < $1.glance.size : $0.glance.id < $1.glance.id }
+            guard summaries.count > threshold(trigger) else { return [] }
+            sorted = summaries.sorted {
+                $0.summary.size != $1.summary.size ? $0.summary.size < $1.summary.size : $0.summary.id < $1.summary.id
+            }
         } else {
-            sorted = glances.sorted {
-                $0.glance.created != $1.glance.created ? $0.glance.created < $1.glance.created : $0.glance.id < $1.glance.id
+            sorted = summaries.sorted {
+                $0.summary.created != $1.summary.created ? $0.summary.created < $1.summary.created : $0.summary.id < $1.summary.id
             }
         }
         for next in sorted {
-            let size = next.glance.size
+            let size = next.summary.size
             if sum + size > options.segmentLimit || (!isByRequest && size > max(sum, FileStorage.smallSegment)) {
                 groups.append(group)
                 group = []
@@ -183,22 +187,22 @@ extension FileStorage {
         return groups.filter { $0.count >= (isByRequest ? 2 : FileStorage.fewestFolded) }
     }
 
-    private func write(_ inputs: [FoldInput], _ fold: SegmentFold, _ report: inout CompactionReport) throws {
+    private func write(_ inputs: [CompactionInput], _ compaction: SegmentCompaction, _ report: inout CompactionReport) throws {
         let size: UInt64
-        // What is gone meanwhile, or has become shorter, is folded another time, if it comes back.
-        do { size = try fold.write(inputs, in: directory) } catch is SegmentFold.Vanished { return }
+        // What is gone meanwhile, or has become shorter, is compacted another time, if it comes back.
+        do { size = try compaction.write(inputs, in: directory) } catch is SegmentCompaction.Vanished { return }
         syncGroup.counted()
         report.made += 1
         report.folded += UInt64(inputs.count)
         report.bytesWritten += size
-        let name = SegmentFold.id(of: inputs).hex + ".seg"
+        let name = SegmentCompaction.id(of: inputs).hex + ".seg"
         guard let head = readHead(name) else { return }
         try state.withLock {
             try checkOpen()
             counters.bytesWritten &+= size
             let segment = try segmentLocked(named: name)
             forget(segment)
-            try applyForwards(of: head, in: segment, here: [])
+            try applyRelocations(of: head, in: segment, here: [])
             // Where all that it holds was reported from where it was, no scan need look at it.
             let isKnown = inputs.allSatisfy { input in
                 segmentsByName[input.id.hex + ".seg"].map { !segments[$0].damaged && segments[$0].position >= input.from + input.size }
@@ -212,35 +216,36 @@ extension FileStorage {
         }
     }
 
-    // MARK: What was folded
+    // MARK: What was compacted
 
     private func delete(
-        _ old: [Origin], foldedInto name: String, _ head: FoldedSegment, _ fold: SegmentFold, _ here: inout Set<RandomName>,
+        _ old: [CompactionSource], compactedInto name: String, _ head: CompactedSegment, _ compaction: SegmentCompaction,
+        _ here: inout Set<RandomName>,
         _ report: inout CompactionReport
     ) throws {
         let place = directory.segment(name), path = place.path
-        guard let folded = try? OpenFile(place, O_RDONLY) else { return }
+        guard let compacted = try? OpenFile(place, O_RDONLY) else { return }
         // It may have come from another machine, or from a backup.
-        try posix("Syncing the segment", path) { () throws(Errno) in try options.system.fdatasync(folded.descriptor) }
+        try posix("Syncing the segment", path) { () throws(Errno) in try options.system.fdatasync(compacted.descriptor) }
         try directory.syncDirectory(directory.segmentsFolder, options.system)
         syncGroup.counted()
-        for origin in old {
-            try fold.check()
-            let oldName = origin.id.hex + ".seg", oldPlace = directory.segment(oldName), oldPath = oldPlace.path
+        for source in old {
+            try compaction.check()
+            let oldName = source.id.hex + ".seg", oldPlace = directory.segment(oldName), oldPath = oldPlace.path
             guard let file = try? OpenFile(oldPlace, O_RDONLY), let status = try? System.status(file.descriptor),
-                status.size == origin.length
+                status.size == source.length
             else { continue }
             // The lock of one that was never sealed says whether its writer lives.
-            if !origin.sealed, (try? System.lockExclusively(file.descriptor)) == nil { continue }
+            if !source.sealed, (try? System.lockExclusively(file.descriptor)) == nil { continue }
             // Damaged meanwhile, or not of the same bytes: it stays, whatever it holds.
-            guard (try? fold.holds(origin, at: head.data + origin.at, in: folded, path, head.id, file, oldPath)) ?? false else {
-                try fold.check()
+            guard (try? compaction.holds(source, at: head.data + source.at, in: compacted, path, head.id, file, oldPath)) ?? false else {
+                try compaction.check()
                 continue
             }
             try posix("Removing the segment", oldPath) { () throws(Errno) in
                 do throws(Errno) { try options.system.unlink(oldPlace) } catch { if error.code != ENOENT { throw error } }
             }
-            here.remove(origin.id)
+            here.remove(source.id)
             report.deleted += 1
             report.bytesDeleted += status.size
             state.withLock {
@@ -252,30 +257,32 @@ extension FileStorage {
         }
     }
 
-    /// Makes a folded segment again that is damaged, when all that it was made of is there.
-    private func remake(_ name: String, _ head: FoldedSegment, _ fold: SegmentFold, _ report: inout CompactionReport) throws {
-        var inputs: [FoldInput] = []
-        for origin in head.direct {
-            try fold.check()
-            let old = origin.id.hex + ".seg", place = directory.segment(old)
-            guard let glance = SegmentFold.glance(place), let input = try fold.examine(place, glance) else { break }
+    /// Makes a compacted segment again that is damaged, when all that it was made of is there.
+    private func remake(_ name: String, _ head: CompactedSegment, _ compaction: SegmentCompaction, _ report: inout CompactionReport) throws
+    {
+        var inputs: [CompactionInput] = []
+        for source in head.direct {
+            try compaction.check()
+            let old = source.id.hex + ".seg", place = directory.segment(old)
+            guard let summary = SegmentCompaction.summary(place), let input = try compaction.examine(place, summary) else { break }
             inputs.append(input)
         }
-        guard inputs.count == head.direct.count, SegmentFold.id(of: inputs) == head.id else {
+        guard inputs.count == head.direct.count, SegmentCompaction.id(of: inputs) == head.id else {
             Log.write(
                 .warning,
-                "The segment \(directory.segments)/\(name) is damaged. Those that were folded into it and are still there are kept. "
+                "The segment \(directory.segments)/\(name) is damaged. Those that were compacted into it and are still there are kept. "
                     + "Verify the store."
             )
             return
         }
-        Log.write(.warning, "The segment \(directory.segments)/\(name) is damaged. It is made again of those that were folded into it.")
-        try write(inputs, fold, &report)
+        Log.write(.warning, "The segment \(directory.segments)/\(name) is damaged. It is made again of those that were compacted into it.")
+        try write(inputs, compaction, &report)
     }
 
-    /// What those left behind who were killed while they folded.
+    /// What those left behind who were killed while they compacted.
     private func removeLeftovers(_ check: () throws -> Void) throws {
-        for name in (try? directory.segmentsFolder.names()) ?? [] where name.hasPrefix(SegmentFold.asidePrefix) && name.hasSuffix(".tmp") {
+        for name in (try? directory.segmentsFolder.names()) ?? []
+        where name.hasPrefix(SegmentCompaction.asidePrefix) && name.hasSuffix(".tmp") {
             try check()
             let place = directory.segment(name)
             guard let status = try? place.status(), status.isRegularFile, isOldEnough(status), let file = try? OpenFile(place, O_RDONLY),

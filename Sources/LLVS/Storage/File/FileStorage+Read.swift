@@ -11,7 +11,7 @@ extension FileStorage {
         }
         (file, found) = try locate(place)
         if try fill(buffer, file, found.offset + offset, found) { return }
-        // A syncing program may have brought back a shorter copy of one that was folded and deleted.
+        // A syncing program may have brought back a shorter copy of one that was compacted and deleted.
         if let (whole, elsewhere) = try? locate(place, without: found.segment),
             try fill(buffer, whole, elsewhere.offset + offset, elsewhere)
         {
@@ -43,18 +43,18 @@ extension FileStorage {
         }
     }
 
-    /// The record's file, open, and where in it the record is: where it always was, or where it was folded to.
+    /// The record's file, open, and where in it the record is: where it always was, or where it was compacted to.
     /// `without`: a segment in which it is not any more.
     private func locate(_ place: RecordPlace, without short: UInt32? = nil) throws -> (OpenFile, RecordPlace) {
         if place.segment != short, let file = try file(of: place.segment) { return (file, place) }
         for attempt in 0..<2 {
-            // Perhaps it was folded by another process since we looked.
+            // Perhaps it was compacted by another process since we looked.
             if attempt > 0 { try discoverFolded() }
             var places = [place], seen: Set<UInt32> = []
             while let next = places.popLast() {
                 guard seen.insert(next.segment).inserted else { continue }
                 if next.segment != short, let file = try file(of: next.segment) { return (file, next) }
-                places += state.withLock { forwards(of: next) }
+                places += state.withLock { relocations(of: next) }
             }
         }
         let path = path(of: place)
@@ -86,7 +86,7 @@ extension FileStorage {
         useClock &+= 1
         segment.lastUse = useClock
         if let file = segment.pinned ?? segment.file { state.unlock(); return file }
-        if segment.gone, !segment.forwards.isEmpty { state.unlock(); return nil }
+        if segment.gone, !segment.relocations.isEmpty { state.unlock(); return nil }
         let (name, id) = (segment.name, segment.id)
         filesOpened &+= 1
         state.unlock()

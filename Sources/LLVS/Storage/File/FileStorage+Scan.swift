@@ -6,7 +6,7 @@ extension FileStorage {
         while true {
             let vanished = try scan(names, buffer, control, found)
             if vanished.isEmpty { break }
-            // Others folded and deleted them since they were listed: what they held is in a segment that was not there then.
+            // Others compacted and deleted them since they were listed: what they held is in a segment that was not there then.
             names = try segmentNames()
             if vanished.isSubset(of: names) { break }
         }
@@ -123,7 +123,7 @@ extension FileStorage {
                         segment.position = position
                         if scanner.lastFrame > 0 { segment.lastFrame = scanner.lastFrame }
                         segment.complete = finished
-                        // More than what was folded: the file is needed still.
+                        // More than what was compacted: the file is needed still.
                         if reported { segment.replaced = false }
                         if reported, !isReadOnly {
                             durability.foreign.insert(Int(segment.index))
@@ -197,7 +197,7 @@ extension FileStorage {
             segment.durable = 0
             pin(writer.file, for: segment)
         }
-        lose(writer, segment)
+        markUnsynced(writer, segment)
         try rewriteLost()
     }
 }

@@ -97,23 +97,23 @@ extension FileStorage {
             syncGroup.counted()
             state.withLock { segment.durable = max(segment.durable, end) }
         } catch {
-            lose(writer, segment, appendingHeld: appendingHeld)
+            markUnsynced(writer, segment, appendingHeld: appendingHeld)
             throw StoreError.posix(error, doing: "Syncing the segment", path: writer.path)
         }
     }
 
-    private func lose(_ writer: SegmentWriter, _ segment: Segment, appendingHeld: Bool) {
+    private func markUnsynced(_ writer: SegmentWriter, _ segment: Segment, appendingHeld: Bool) {
         if !appendingHeld { appending.lock() }
         // Unless an append has given it up meanwhile.
-        if state.withLock({ self.writer === writer }) { lose(writer, segment) } else { moveToLost(segment) }
+        if state.withLock({ self.writer === writer }) { markUnsynced(writer, segment) } else { moveToUnsynced(segment) }
         if !appendingHeld { appending.unlock() }
     }
 
     /// A sync that may have been of the whole file system failed: what we wrote may be what it failed on.
-    private func loseOwn(appendingHeld: Bool) {
+    private func markOwnUnsynced(appendingHeld: Bool) {
         let (writer, segment, retired) = state.withLock { (self.writer, durability.ownSegment, durability.retired.map(\.segment)) }
-        if let writer, let segment { lose(writer, segment, appendingHeld: appendingHeld) }
-        for segment in retired { moveToLost(segment) }
+        if let writer, let segment { markUnsynced(writer, segment, appendingHeld: appendingHeld) }
+        for segment in retired { moveToUnsynced(segment) }
     }
 
     private func syncRetired() throws {
@@ -123,7 +123,7 @@ extension FileStorage {
                 try options.system.fdatasync(own.file.descriptor)
                 syncGroup.counted()
             } catch {
-                moveToLost(own.segment)
+                moveToUnsynced(own.segment)
                 throw StoreError.posix(error, doing: "Syncing the segment", path: own.path)
             }
             state.withLock {
@@ -133,7 +133,7 @@ extension FileStorage {
         }
     }
 
-    private func moveToLost(_ segment: Segment) {
+    private func moveToUnsynced(_ segment: Segment) {
         state.withLock {
             durability.lost += durability.retired.filter { $0.segment === segment }
             durability.retired.removeAll { $0.segment === segment }
@@ -148,8 +148,8 @@ extension FileStorage {
         guard !pending.isEmpty else { return }
         let haveBlobs = (try? directory.blobsFolder.held()) != nil
         do { try syncForeign(pending, haveBlobs: haveBlobs) } catch {
-            loseForeign(pending.map(\.index), haveBlobs: haveBlobs)
-            loseOwn(appendingHeld: appendingHeld)
+            markForeignUnsynced(pending.map(\.index), haveBlobs: haveBlobs)
+            markOwnUnsynced(appendingHeld: appendingHeld)
             throw error
         }
         state.withLock {

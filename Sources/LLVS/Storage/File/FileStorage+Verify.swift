@@ -40,24 +40,24 @@ extension FileStorage {
             }
             left = []
             guard !vanished.isEmpty else { break }
-            // Others folded them since they were listed: what they were folded into is read instead.
-            let folded = try segmentNames().filter { $0.hasPrefix(Origin.namePrefix) }.sorted()
+            // Others compacted them since they were listed: what they were compacted into is read instead.
+            let compacted = try segmentNames().filter { $0.hasPrefix(CompactionSource.namePrefix) }.sorted()
             for (name, missing) in vanished where !isFolded(name, upTo: known.first { $0.name == name }?.end ?? 0) { try damage(missing) }
-            left = folded.filter { !read.contains($0) }
+            left = compacted.filter { !read.contains($0) }
         }
         try blobs.verify(progress: { try control.check(.verifying, done &+ Int(clamping: $0), of: total, doing: what) }, damage: damage)
         try control.check(.verifying, total, of: total, doing: what)
     }
 
-    /// Whether a segment is there into which that one was folded, with all that is before `end`.
+    /// Whether a segment is there into which that one was compacted, with all that is before `end`.
     private func isFolded(_ name: String, upTo end: UInt64) -> Bool {
-        // What is listed may be folded itself, and deleted, before it is looked at: then there is another that has it.
+        // What is listed may be compacted itself, and deleted, before it is looked at: then there is another that has it.
         for _ in 0..<8 {
-            let folded = ((try? segmentNames()) ?? []).filter { $0.hasPrefix(Origin.namePrefix) && $0 != name }
+            let compacted = ((try? segmentNames()) ?? []).filter { $0.hasPrefix(CompactionSource.namePrefix) && $0 != name }
             var areAllThere = true
-            for other in folded {
+            for other in compacted {
                 guard let head = readHead(other) else { areAllThere = false; continue }
-                if head.origins.contains(where: { $0.id.hex + ".seg" == name && $0.length >= end }) { return true }
+                if head.sources.contains(where: { $0.id.hex + ".seg" == name && $0.length >= end }) { return true }
             }
             if areAllThere { return false }
         }
@@ -81,7 +81,7 @@ extension FileStorage {
             return 0
         }
         guard status.isRegularFile else { return 0 }
-        // It may be a copy of before that a syncing program brought back after the whole one was folded and deleted.
+        // It may be a copy of before that a syncing program brought back after the whole one was compacted and deleted.
         if status.size < end, !isFolded(name, upTo: end) {
             try damage(
                 StorageDamage(

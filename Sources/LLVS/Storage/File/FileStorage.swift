@@ -25,11 +25,11 @@ public final class FileStorage: Storage, @unchecked Sendable {
         public var segmentLimit: UInt64 = 64 << 20
         /// Segments kept open for reading.
         public var openFiles = 64
-        /// When small segments are folded into large ones.
+        /// When small segments are compacted into large ones.
         public var compaction = Compaction.automatic
-        /// At close, more small segments than this are folded; at opening, more than four times as many.
+        /// At close, more small segments than this are compacted; at opening, more than four times as many.
         public var compactionThreshold = 64
-        /// Seconds for which segments that were folded are kept, so that whoever is copying the directory misses nothing.
+        /// Seconds for which segments that were compacted are kept, so that whoever is copying the directory misses nothing.
         public var compactionGrace: Double = 900
         /// Names versions in damage reports.
         public var inspector: RecordInspector?
@@ -70,7 +70,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     var closed = false
     var segments: [Segment] = []
     var segmentsByName: [String: Int] = [:]
-    /// Files that were folded into others by the time an earlier process came to its mark: not looked at.
+    /// Files that were compacted into others by the time an earlier process came to its mark: not looked at.
     var passedOver: Set<String> = []
     /// What `resume` found in `segments/`, for the scan that follows at once.
     var listed: [String]?
@@ -86,7 +86,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     var counters = StorageStatistics()
     /// Segments opened so far, for tests of what opening a store costs.
     var filesOpened = 0
-    /// Held while folding segments; taken before the others.
+    /// Held while compacting segments; taken before the others.
     let compacting = OwnedLock()
     /// Syncs, under a lock of its own.
     let syncGroup = SyncGroup()
@@ -330,11 +330,11 @@ final class Segment {
     var lastUse: UInt64 = 0
     /// A damage was met in it: reading it to its end did not report all that it once held.
     var damaged = false
-    /// It was folded into others that hold all of it: nobody needs its file any more.
+    /// It was compacted into others that hold all of it: nobody needs its file any more.
     var replaced = false
     /// Its file was not there when last looked for.
     var gone = false
     /// Where its records are as well.
-    var forwards: [Forward] = []
+    var relocations: [Relocation] = []
     init(index: UInt32, name: String) { self.index = index; self.name = name }
 }

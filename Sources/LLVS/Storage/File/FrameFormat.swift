@@ -4,7 +4,7 @@
 ///
 ///     segment header, 64 bytes           frame header, 48 bytes
 ///      0  8  magic "LLVSseg\n"            0  4  magic A7 'L' 'V' 'F'
-///      8  4  format, 1                    4  1  kind: 1 batch, 2 seal, 3 origins
+///      8  4  format, 1                    4  1  kind: 1 batch, 2 seal, 3 sources
 ///     12  4  zero                         5  1  marks: bit 0: what stands before was synced
 ///     16 16  segment id                   6  2  zero
 ///                                         8 16  segment id
@@ -18,7 +18,7 @@
 ///
 ///     body of a batch = table records    table = count:4 (length:8 checksum:4) * count
 ///     body of a seal  = frames:8 records:8
-///     body of origins: see `Origin`; the first frame of a segment that others were folded into
+///     body of sources: see `CompactionSource`; the first frame of a segment that others were compacted into
 ///
 /// The table carries the checksums of the records, so that a frame is checked by its table and its
 /// records, each read once, and so that bit rot in a sealed segment costs one record rather than a
@@ -37,12 +37,12 @@ enum FrameFormat {
     static let frameMagic: UInt32 = 0x4656_4CA7
     static let segmentMagic: UInt64 = 0x0A67_6573_5356_4C4C
 
-    enum Kind: UInt8 { case batch = 1, seal = 2, origins = 3 }
+    enum Kind: UInt8 { case batch = 1, seal = 2, sources = 3 }
     /// Kinds from this one on may be passed over by who does not know them.
     static let ignorableKinds: UInt8 = 128
     /// A mark: all that stands before the frame was synced before it was written.
     static let isBehindSynced: UInt8 = 1
-    /// Bytes in the body of an origins frame at most: bounds the memory for it.
+    /// Bytes in the body of a frame of sources at most: bounds the memory for it.
     static let maxOriginsSize: UInt64 = 64 << 20
 
     struct SegmentHeader {

@@ -133,15 +133,15 @@ struct SegmentScanner {
             return .seal(end)
         case .batch:
             return try batch(at: body, end: end, checksum: header.tableChecksum, wasWhole: wasWhole, found, damage)
-        case .origins:
+        case .sources:
             guard header.bodySize <= FrameFormat.maxOriginsSize, let list = try bytes(at: body, Int(header.bodySize)),
                 Bytes.crc32c(list) == header.tableChecksum
             else {
-                if !wasWhole { return .bad("the list of folded segments does not match its checksum", next: end) }
+                if !wasWhole { return .bad("the list of compacted segments does not match its checksum", next: end) }
                 try damage(
                     StorageDamage(
                         file: path, offset: start,
-                        message: "The list of the segments that were folded into this one is damaged. The versions are not affected.",
+                        message: "The list of the segments that were compacted into this one is damaged. The versions are not affected.",
                         lost: .nothing))
                 return .passed(end)
             }

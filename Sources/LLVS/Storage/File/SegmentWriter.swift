@@ -115,14 +115,14 @@ final class SegmentWriter {
         }
         end = start &+ UInt64(frameSize)
         lastFrame = start
-        makeRoom()
+        preallocate()
         frames &+= 1
         records = records.map { $0 &+ UInt64(batch.count) }
         return places
     }
 
     /// Not for the first frame: many a handle writes no other. Where it fails the file just ends with its frames, or with some zeros.
-    private func makeRoom() {
+    private func preallocate() {
         guard makesRoom, frames > 0, end > room else { return }
         let step = end < SegmentWriter.longRoom ? SegmentWriter.blockSize : SegmentWriter.longRoom
         room = (end &+ (step - 1)) / step * step

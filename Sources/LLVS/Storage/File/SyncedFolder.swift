@@ -1,5 +1,5 @@
 /// Whether a folder-syncing program carries a directory: by the files that the well-known ones keep at the top of
-/// what they sync. Folding segments there is correct, but every machine would send the others what they have.
+/// what they sync. Compacting segments there is correct, but every machine would send the others what they have.
 enum SyncedFolder {
     static let markers = [
         ".stfolder",  // Syncthing

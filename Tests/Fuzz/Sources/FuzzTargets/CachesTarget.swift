@@ -23,7 +23,7 @@ enum CachesTarget {
 
     // MARK: History index
 
-    private static func decode(_ bytes: [UInt8]) -> (history: History, checkpoint: MapCheckpoint?, mark: [UInt8])? {
+    private static func decode(_ bytes: [UInt8]) -> (history: History, persisted: PersistedMap?, mark: [UInt8])? {
         var mark: [UInt8] = []
         guard
             let found = try? HistoryIndex.decode(
@@ -32,15 +32,15 @@ enum CachesTarget {
                     mark = $0; return (0..<UInt32($0.count)).map { $0 }
                 })
         else { return nil }
-        return (found.history, found.checkpoint, mark)
+        return (found.history, found.persisted, mark)
     }
 
     private static func history(_ bytes: [UInt8]) {
         guard let found = decode(bytes) else { return }
-        let encoded = HistoryIndex.encode(found.history, found.checkpoint, mark: found.mark)
+        let encoded = HistoryIndex.encode(found.history, found.persisted, mark: found.mark)
         guard let again = decode(encoded) else { fail("an index that was just encoded is void") }
         require(
-            HistoryIndex.encode(again.history, again.checkpoint, mark: again.mark) == encoded,
+            HistoryIndex.encode(again.history, again.persisted, mark: again.mark) == encoded,
             "an index is encoded otherwise the second time")
         require(again.history.liveCount == found.history.liveCount, "versions got lost")
         let history = found.history
@@ -101,17 +101,17 @@ enum CachesTarget {
     }
 
     /// Single keys, looked up before anybody has looked over all of the map.
-    private static func glance(
+    private static func lazyReader(
         _ memory: CacheBytes, _ patch: MapPatch?, _ keys: [[UInt8]], _ expected: (UnsafeRawBufferPointer) -> MapEntry?
     ) {
         guard let file = FlatMapFile(memory) else { return }
-        let glance = CheckpointGlance(file, patch, versionLimit: versionLimit)
+        let lazyReader = LazyMapReader(file, patch, versionLimit: versionLimit)
         for key in keys.prefix(40) + [[0], Array("Contact/1".utf8), [UInt8](repeating: 255, count: 600)] {
             key.withUnsafeBytes { key in
-                if case .entry(let entry)? = glance.find(key, patched: false), let other = expected(key) {
+                if case .entry(let entry)? = lazyReader.find(key, patched: false), let other = expected(key) {
                     require(entry.version == other.version, "another entry")
                 }
-                _ = glance.find(key, patched: true)
+                _ = lazyReader.find(key, patched: true)
             }
         }
     }
@@ -124,9 +124,9 @@ enum CachesTarget {
 
     private static func map(_ bytes: [UInt8], _ patch: [UInt8]) {
         let memory = repaired(bytes).withUnsafeBytes { CacheBytes(copying: $0) }
-        guard let flat = FlatMap(memory, versionLimit: versionLimit) else { return glance(memory, nil, []) { _ in nil } }
+        guard let flat = FlatMap(memory, versionLimit: versionLimit) else { return lazyReader(memory, nil, []) { _ in nil } }
         let map = MapNode(flat), keys = contents(map)
-        glance(memory, MapPatch(patch, count: flat.count, versionLimit: versionLimit), keys) { map.lookup($0) }
+        lazyReader(memory, MapPatch(patch, count: flat.count, versionLimit: versionLimit), keys) { map.lookup($0) }
         require(keys.count == flat.count, "\(flat.count) entries and \(keys.count) keys")
         // Bytes that match their checksum and that nobody wrote may hold keys in any order: reading must only stay within them.
         let isWhole = map.checkInvariants() == nil && zip(keys, keys.dropFirst()).allSatisfy { Bytes.compare($0, $1) < 0 }
@@ -188,11 +188,11 @@ enum CachesTarget {
         try Examples.fill(store)
         let index = store.lock.withRead { HistoryIndex.encode(store.dag, nil, mark: [1, 2, 3, 4]) }
         seeds.append(FuzzTarget.Seed(name: "history", bytes: [0] + index))
-        let checkpoint = MapCheckpoint(id: RandomName(high: 1, low: 2), base: 1, patch: (3, [0, 0]), versionLimit: 4)
+        let persisted = PersistedMap(id: RandomName(high: 1, low: 2), base: 1, patch: (3, [0, 0]), versionLimit: 4)
         seeds.append(
             FuzzTarget.Seed(
                 name: "history-checkpoint",
-                bytes: [0] + store.lock.withRead { HistoryIndex.encode(store.dag, checkpoint, mark: [1, 2, 3, 4]) }))
+                bytes: [0] + store.lock.withRead { HistoryIndex.encode(store.dag, persisted, mark: [1, 2, 3, 4]) }))
         return seeds
     }
 }

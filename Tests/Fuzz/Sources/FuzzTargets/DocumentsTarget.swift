@@ -47,7 +47,7 @@ enum DocumentsTarget {
     }
 
     private static func mergeRules(_ sides: Sides) throws {
-        let merged = try with(sides) { try SchemaMerge.merge(base: $0, newer: $1, older: $2) }
+        let merged = try with(sides) { try SchemaValueMerger.merge(base: $0, newer: $1, older: $2) }
         let isRules = { (bytes: [UInt8]?) in bytes.map { (try? $0.withUnsafeBytes { try MergeSchema($0) }) != nil } ?? true }
         require(isRules(merged.bytes) || (!isRules(sides.1) || !isRules(sides.2)), "rules that are valid make rules that are valid")
     }
@@ -55,11 +55,11 @@ enum DocumentsTarget {
     /// What was written is read again, and written the same.
     private static func checkJSON(_ bytes: [UInt8], _ what: String) {
         bytes.withUnsafeBytes { raw in
-            guard let text = try? JSONTreeParser.parse(raw, work: DocumentWork()) else {
+            guard let text = try? JSONTreeParser.parse(raw, work: DocumentControl()) else {
                 // A record may be nested deeper than values may.
                 return require(bytes.count > 128, "\(what) is no JSON")
             }
-            let values = DocumentValues([text], work: DocumentWork()), root = ValueRef(tree: 0, node: 0)
+            let values = DocumentValues([text], work: DocumentControl()), root = ValueRef(tree: 0, node: 0)
             require((try? CanonicalWriter.bytes(of: root, in: values)) == bytes, "\(what) is not canonical")
         }
     }

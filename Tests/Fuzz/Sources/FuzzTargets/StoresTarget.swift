@@ -66,9 +66,9 @@ enum StoresTarget {
         let flat = try store.lock.withRead { store.dag.headOrdinals.first }.flatMap { head in
             try store.maps.map(head).flatMap { try store.maps.flatten($0, of: head, isKept: true) }
         }
-        let checkpoint = store.lock.withRead { store.maps.checkpoint }
+        let persisted = store.lock.withRead { store.maps.persisted }
         let mark = store.storage.scanMark() ?? []
-        let index = store.lock.withRead { HistoryIndex.encode(store.dag, checkpoint, mark: mark, place: store.storage.currentPlace) }
+        let index = store.lock.withRead { HistoryIndex.encode(store.dag, persisted, mark: mark, place: store.storage.currentPlace) }
         try store.storage.cachePut("history", index)
         _ = (flat, blob)
         try store.close()

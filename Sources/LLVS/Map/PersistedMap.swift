@@ -1,5 +1,5 @@
 /// What the caches know of maps: one flat map, and perhaps what a later version has other than it.
-struct MapCheckpoint {
+struct PersistedMap {
     /// The flat map that is meant, which has the same id.
     var id: RandomName
     /// The ordinal of the version that it is the map of.
@@ -11,7 +11,7 @@ struct MapCheckpoint {
     /// The flat map, once it was asked for.
     var flat: FlatMap?
     /// What is asked before that.
-    var glance: CheckpointGlance?
+    var lazyReader: LazyMapReader?
 
     var name: String { FlatMap.namePrefix + id.hex }
 

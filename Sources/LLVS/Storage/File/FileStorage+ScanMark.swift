@@ -6,9 +6,9 @@
 ///
 /// Bytes once written are never overwritten, and a segment's name is random: a file of that name that has the last frame before
 /// the position (where it begins is what `last frame` says, 0 when there is none), or the seal, holds what it held. How long
-/// it is does not tell that: an older copy may be as long, with room at its end. One that is passed over was folded into another, and
+/// it is does not tell that: an older copy may be as long, with room at its end. One that is passed over was compacted into another, and
 /// `currentPlace` leads no row of the
-/// history to it: it may be gone, then it has no name. One that is gone otherwise was perhaps folded since.
+/// history to it: it may be gone, then it has no name. One that is gone otherwise was perhaps compacted since.
 extension FileStorage {
     public func scanMark() -> [UInt8]? {
         let names = (try? segmentNames()).map { Set($0) } ?? []
@@ -21,7 +21,7 @@ extension FileStorage {
                 let isGone = segment.replaced && !names.contains(segment.name)
                 // One that was never sealed is looked at again while it is there.
                 let isPassedOver = segment.replaced && (isGone || segment.complete)
-                guard !isPassedOver || segment.forwards.contains(where: { segments[$0.to].complete && $0.length >= segment.position })
+                guard !isPassedOver || segment.relocations.contains(where: { segments[$0.to].complete && $0.length >= segment.position })
                 else { return nil }
                 let name = isGone ? [] : Array(segment.name.utf8)
                 mark.varint(UInt64(name.count))
@@ -66,12 +66,14 @@ extension FileStorage {
             guard here.contains(known[i].name) else { missing[known[i].name] = known[i].position; continue }
             guard isThere(&known[i]) else { return nil }
         }
-        var heads: [(name: String, head: FoldedSegment)] = []
+        var heads: [(name: String, head: CompactedSegment)] = []
         if !missing.isEmpty {
-            for name in names where name.hasPrefix(Origin.namePrefix) { if let head = readHead(name) { heads.append((name, head)) } }
+            for name in names where name.hasPrefix(CompactionSource.namePrefix) {
+                if let head = readHead(name) { heads.append((name, head)) }
+            }
             var found = missing
-            for origin in heads.flatMap(\.head.origins) {
-                if let end = found[origin.id.hex + ".seg"], end <= origin.length { found[origin.id.hex + ".seg"] = nil }
+            for source in heads.flatMap(\.head.sources) {
+                if let end = found[source.id.hex + ".seg"], end <= source.length { found[source.id.hex + ".seg"] = nil }
             }
             guard found.isEmpty else { return nil }
         }
@@ -100,7 +102,8 @@ extension FileStorage {
                 numbers.append(segment.index)
             }
             for (name, head) in heads {
-                guard let segment = try? segmentLocked(named: name), (try? applyForwards(of: head, in: segment, here: here)) != nil else {
+                guard let segment = try? segmentLocked(named: name), (try? applyRelocations(of: head, in: segment, here: here)) != nil
+                else {
                     return nil
                 }
             }

@@ -1,5 +1,5 @@
-/// A segment that may be folded: read to its end and found whole.
-struct FoldInput {
+/// A segment that may be compacted: read to its end and found whole.
+struct CompactionInput {
     let id: RandomName
     let place: Place
     var path: String { place.path }
@@ -10,22 +10,22 @@ struct FoldInput {
     let from: UInt64
     let size: UInt64
     let records: UInt64
-    /// What it was itself folded from; `at` counts from `from`.
-    let origins: [Origin]
+    /// What it was itself compacted from; `at` counts from `from`.
+    let sources: [CompactionSource]
 }
 
 /// Writes one segment that holds the frames of several, and looks whether it does.
-struct SegmentFold {
+struct SegmentCompaction {
     let system: FileSystem
     let buffer = ScanBuffer()
     /// Called at least once per MiB.
     let check: () throws -> Void
 
-    /// What a glance at a file tells: whether nobody will ever add to it.
-    struct Glance { let id: RandomName; let size: UInt64; let created: Int64; let sealed: Bool }
+    /// What the beginning and the end of a file tell: whether nobody will ever add to it.
+    struct Summary { let id: RandomName; let size: UInt64; let created: Int64; let sealed: Bool }
 
-    /// Nil: not a segment that may be folded, or not now.
-    static func glance(_ place: Place) -> Glance? {
+    /// Nil: not a segment that may be compacted, or not now.
+    static func summary(_ place: Place) -> Summary? {
         guard let named = RandomName(hex: place.name.dropLast(4)), let file = try? OpenFile(place, O_RDONLY),
             let status = try? System.status(file.descriptor), status.isRegularFile
         else { return nil }
@@ -40,25 +40,25 @@ struct SegmentFold {
             guard header.host == .current, header.host.boot != 0 else { return nil }
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch { return nil }
         }
-        return Glance(id: named, size: status.size, created: header.created, sealed: sealed)
+        return Summary(id: named, size: status.size, created: header.created, sealed: sealed)
     }
 
     /// Reads all of the segment; nil when any of it is not whole, or it holds nothing. Damaged segments stay as they are.
-    func examine(_ place: Place, _ glance: Glance) throws -> FoldInput? {
+    func examine(_ place: Place, _ summary: Summary) throws -> CompactionInput? {
         guard let file = try? OpenFile(place, O_RDONLY) else { return nil }
-        let folded = try? FoldedSegment.read(file, name: place.name, size: glance.size)
-        let from = folded?.data ?? UInt64(FrameFormat.segmentHeaderSize)
+        let compacted = try? CompactedSegment.read(file, name: place.name, size: summary.size)
+        let from = compacted?.data ?? UInt64(FrameFormat.segmentHeaderSize)
         var isWhole = true
         var scanner = SegmentScanner(
-            file: file, path: place.path, id: glance.id, from: from, size: glance.size, sealed: glance.sealed, thorough: true,
+            file: file, path: place.path, id: summary.id, from: from, size: summary.size, sealed: summary.sealed, thorough: true,
             inspector: nil, buffer: buffer)
         try run(&scanner) { _ in isWhole = false }
         let end = scanner.finished ? scanner.position - UInt64(FrameFormat.sealSize) : scanner.position
         // Room behind a seal is what a power cut can leave: it was taken away just before.
-        guard isWhole, !scanner.metUnknown, scanner.finished || !glance.sealed, end > from else { return nil }
-        return FoldInput(
-            id: glance.id, place: place, length: glance.size, sealed: glance.sealed, created: folded?.created ?? glance.created,
-            from: from, size: end - from, records: scanner.records, origins: folded?.origins ?? [])
+        guard isWhole, !scanner.metUnknown, scanner.finished || !summary.sealed, end > from else { return nil }
+        return CompactionInput(
+            id: summary.id, place: place, length: summary.size, sealed: summary.sealed, created: compacted?.created ?? summary.created,
+            from: from, size: end - from, records: scanner.records, sources: compacted?.sources ?? [])
     }
 
     /// Whether all of the segment is whole.
@@ -85,34 +85,35 @@ struct SegmentFold {
 
     /// The order in which the frames of several segments stand in one: by when they were begun, so that versions
     /// mostly come after those that they build on. A function of the inputs alone.
-    static func inOrder(_ inputs: [FoldInput]) -> [FoldInput] {
+    static func inOrder(_ inputs: [CompactionInput]) -> [CompactionInput] {
         inputs.sorted { $0.created != $1.created ? $0.created < $1.created : $0.id < $1.id }
     }
 
-    static func id(of inputs: [FoldInput]) -> RandomName { Origin.id(folding: inputs.map { ($0.id, $0.length) }) }
+    static func id(of inputs: [CompactionInput]) -> RandomName { CompactionSource.id(compacting: inputs.map { ($0.id, $0.length) }) }
 
-    /// What a segment says that these, in order, were folded into.
-    static func origins(of inputs: [FoldInput]) -> [Origin] {
-        var origins: [Origin] = []
+    /// What a segment says that these, in order, were compacted into.
+    static func sources(of inputs: [CompactionInput]) -> [CompactionSource] {
+        var sources: [CompactionSource] = []
         var at: UInt64 = 0
         for input in inputs {
-            origins.append(Origin(id: input.id, length: input.length, sealed: input.sealed, from: input.from, size: input.size, at: at))
-            for var inner in input.origins {
+            sources.append(
+                CompactionSource(id: input.id, length: input.length, sealed: input.sealed, from: input.from, size: input.size, at: at))
+            for var inner in input.sources {
                 inner.at += at
-                origins.append(inner)
+                sources.append(inner)
             }
             at += input.size
         }
-        return origins
+        return sources
     }
 
     /// Writes the segment aside, makes it durable, and gives it its name. Returns its size. Until it has its name
     /// nobody looks at it, and whenever this stops, whatever there was is there.
-    func write(_ inputs: [FoldInput], in directory: StoreDirectory) throws -> UInt64 {
-        let inputs = SegmentFold.inOrder(inputs), id = SegmentFold.id(of: inputs)
+    func write(_ inputs: [CompactionInput], in directory: StoreDirectory) throws -> UInt64 {
+        let inputs = SegmentCompaction.inOrder(inputs), id = SegmentCompaction.id(of: inputs)
         let place = directory.segment(id.hex + ".seg")
-        let random = try posix("Folding segments in", directory.segments) { () throws(Errno) in try RandomName.random() }
-        let aside = directory.segment(SegmentFold.asidePrefix + random.hex + ".tmp")
+        let random = try posix("Compacting segments in", directory.segments) { () throws(Errno) in try RandomName.random() }
+        let aside = directory.segment(SegmentCompaction.asidePrefix + random.hex + ".tmp")
         do {
             let file = try posix("Making the segment", aside.path) { () throws(Errno) in
                 try OpenFile(aside, O_RDWR | O_CREAT | O_EXCL, mode: system.mode)
@@ -132,20 +133,20 @@ struct SegmentFold {
 
     static let asidePrefix = ".fold-"
 
-    /// An input was examined and is gone, or shorter than it was: somebody else folded and removed it, or a syncing program puts
+    /// An input was examined and is gone, or shorter than it was: somebody else compacted and removed it, or a syncing program puts
     /// another in its place. Until it has all been copied nothing was changed.
     struct Vanished: Error {}
 
-    private func write(_ inputs: [FoldInput], _ id: RandomName, to file: OpenFile, _ path: String) throws -> UInt64 {
-        let memory = try Memory.allocate(256 << 10, "Folding \(inputs.count) segments into one")
+    private func write(_ inputs: [CompactionInput], _ id: RandomName, to file: OpenFile, _ path: String) throws -> UInt64 {
+        let memory = try Memory.allocate(256 << 10, "Compacting \(inputs.count) segments into one")
         defer { Memory.release(memory) }
         var output = BufferedOutput(file: file.descriptor, system: system, buffer: memory, filled: 0, offset: 0)
         let doing = "Writing the segment"
-        let list = Origin.encode(SegmentFold.origins(of: inputs))
+        let list = CompactionSource.encode(SegmentCompaction.sources(of: inputs))
         guard list.count <= FrameFormat.maxOriginsSize else {
             throw StoreError(
                 .tooLarge,
-                "Folding \(inputs.count) segments into one failed: too many were folded into them before. "
+                "Compacting \(inputs.count) segments into one failed: too many were compacted into them before. "
                     + "They stay as they are, which costs time at opening only.",
                 path: path)
         }
@@ -153,7 +154,7 @@ struct SegmentFold {
         head.withUnsafeMutableBytes { b in
             FrameFormat.storeSegmentHeader(in: b, id: id, created: inputs.first?.created ?? 0, host: .unknown)
             FrameFormat.storeFrameHeader(
-                in: b, at: FrameFormat.segmentHeaderSize, kind: .origins, id: id, offset: UInt64(FrameFormat.segmentHeaderSize),
+                in: b, at: FrameFormat.segmentHeaderSize, kind: .sources, id: id, offset: UInt64(FrameFormat.segmentHeaderSize),
                 bodySize: UInt64(list.count),
                 tableChecksum: list.withUnsafeBytes { Bytes.crc32c($0) })
         }
@@ -197,29 +198,30 @@ struct SegmentFold {
 
     // MARK: Comparing
 
-    /// Whether the folded segment holds what its list says of the old one, byte for byte.
+    /// Whether the compacted segment holds what its list says of the old one, byte for byte.
     func holds(
-        _ origin: Origin, at start: UInt64, in folded: OpenFile, _ foldedPath: String, _ id: RandomName, _ old: OpenFile, _ oldPath: String
+        _ source: CompactionSource, at start: UInt64, in compacted: OpenFile, _ compactedPath: String, _ id: RandomName, _ old: OpenFile,
+        _ oldPath: String
     ) throws -> Bool {
         let other = ScanBuffer()
         buffer.forget()
-        let shift = start &- origin.from
+        let shift = start &- source.from
         do {
-            try forEachFrame(of: old, oldPath, origin.id, origin.from, origin.size) { header, body in
+            try forEachFrame(of: old, oldPath, source.id, source.from, source.size) { header, body in
                 let place = body &- UInt64(FrameFormat.frameHeaderSize) &+ shift
-                let limit = start + origin.size
+                let limit = start + source.size
                 guard
                     let copy = try posix(
-                        "Reading the segment", foldedPath,
-                        { () throws(Errno) in try other.bytes(folded.descriptor, place, FrameFormat.frameHeaderSize, size: limit) }),
+                        "Reading the segment", compactedPath,
+                        { () throws(Errno) in try other.bytes(compacted.descriptor, place, FrameFormat.frameHeaderSize, size: limit) }),
                       let there = FrameFormat.frameHeader(copy, id: id, offset: place), there.kind == FrameFormat.Kind.batch.rawValue,
                       there.bodySize == header.bodySize, there.tableChecksum == header.tableChecksum else { throw Differs() }
-                try forEachPiece(of: old, oldPath, body, header.bodySize, limit: origin.length) { piece, offset in
+                try forEachPiece(of: old, oldPath, body, header.bodySize, limit: source.length) { piece, offset in
                     let at = place + UInt64(FrameFormat.frameHeaderSize) + offset
                     guard
                         let same = try posix(
-                            "Reading the segment", foldedPath,
-                            { () throws(Errno) in try other.bytes(folded.descriptor, at, piece.count, size: limit) }),
+                            "Reading the segment", compactedPath,
+                            { () throws(Errno) in try other.bytes(compacted.descriptor, at, piece.count, size: limit) }),
                           let a = same.baseAddress, let b = piece.baseAddress, memcmp(a, b, piece.count) == 0 else { throw Differs() }
                 }
             }

@@ -1,17 +1,17 @@
-/// The checkpoint: a large map that lies in the caches rather than in memory.
+/// The persisted map: a large map that lies in the caches rather than in memory.
 extension MapProvider {
-    /// The map of a version, when the checkpoint has it: opened when it is first needed.
-    func takeCheckpoint(of ordinal: UInt32) throws -> MapCache.Slot? {
-        guard let found = lock.withRead({ checkpoint }), found.isOf(ordinal) else { return nil }
-        guard let flat = found.flat ?? openCheckpoint(found) else { return nil }
+    /// The map of a version, when the persisted map has it: opened when it is first needed.
+    func takePersistedMap(of ordinal: UInt32) throws -> MapCache.Slot? {
+        guard let found = lock.withRead({ persisted }), found.isOf(ordinal) else { return nil }
+        guard let flat = found.flat ?? openPersistedMap(found) else { return nil }
         let root: MapNode?
         if found.base == ordinal {
             root = MapNode(flat)
         } else {
             let decoded =
-                found.glance?.patch ?? found.patch.flatMap { MapPatch($0.bytes, count: flat.count, versionLimit: found.versionLimit) }
+                found.lazyReader?.patch ?? found.patch.flatMap { MapPatch($0.bytes, count: flat.count, versionLimit: found.versionLimit) }
             guard let patch = decoded else {
-                forgetCheckpoint(found)
+                forgetPersistedMap(found)
                 return nil
             }
             root = try patch.apply(to: flat)
@@ -19,60 +19,60 @@ extension MapProvider {
         return cache.store(ordinal, flat: root)
     }
 
-    private func openCheckpoint(_ wanted: MapCheckpoint) -> FlatMap? {
-        guard let file = wanted.glance?.file ?? openFile(wanted), let flat = FlatMap(file, versionLimit: wanted.versionLimit) else {
-            forgetCheckpoint(wanted)
+    private func openPersistedMap(_ wanted: PersistedMap) -> FlatMap? {
+        guard let file = wanted.lazyReader?.file ?? openFile(wanted), let flat = FlatMap(file, versionLimit: wanted.versionLimit) else {
+            forgetPersistedMap(wanted)
             return nil
         }
         return lock.withWrite {
-            guard checkpoint?.id == wanted.id else { return flat }
-            if let other = checkpoint?.flat { return other }
-            checkpoint?.flat = flat
-            checkpoint?.glance = nil
+            guard persisted?.id == wanted.id else { return flat }
+            if let other = persisted?.flat { return other }
+            persisted?.flat = flat
+            persisted?.lazyReader = nil
             return flat
         }
     }
 
-    private func openFile(_ wanted: MapCheckpoint) -> FlatMapFile? {
+    private func openFile(_ wanted: PersistedMap) -> FlatMapFile? {
         guard let bytes = try? storage.cacheOpen(wanted.name), let file = FlatMapFile(bytes), file.id == wanted.id else { return nil }
         return file
     }
 
-    /// What prevails for one id at a version of the checkpoint, as long as nobody needed the whole map and few ids were asked
+    /// What prevails for one id at a version of the persisted map, as long as nobody needed the whole map and few ids were asked
     /// for; nil in all other cases. What is void is forgotten, and the map made from the records when it is asked for.
-    func glance(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) -> CheckpointGlance.Found? {
-        guard let found = lock.withRead({ checkpoint }), found.flat == nil, found.isOf(ordinal) else { return nil }
-        guard let glance = found.glance ?? beginGlance(found) else { forgetCheckpoint(found); return nil }
-        let answer = glance.find(id, patched: ordinal != found.base)
-        if case .void? = answer { forgetCheckpoint(found); return nil }
+    func lookUpLazily(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) -> LazyMapReader.Found? {
+        guard let found = lock.withRead({ persisted }), found.flat == nil, found.isOf(ordinal) else { return nil }
+        guard let reader = found.lazyReader ?? openLazily(found) else { forgetPersistedMap(found); return nil }
+        let answer = reader.find(id, patched: ordinal != found.base)
+        if case .void? = answer { forgetPersistedMap(found); return nil }
         return answer
     }
 
-    private func beginGlance(_ wanted: MapCheckpoint) -> CheckpointGlance? {
+    private func openLazily(_ wanted: PersistedMap) -> LazyMapReader? {
         guard let file = openFile(wanted) else { return nil }
         var patch: MapPatch?
         if let bytes = wanted.patch?.bytes {
             patch = MapPatch(bytes, count: file.count, versionLimit: wanted.versionLimit)
             if patch == nil { return nil }
         }
-        let glance = CheckpointGlance(file, patch, versionLimit: wanted.versionLimit)
+        let reader = LazyMapReader(file, patch, versionLimit: wanted.versionLimit)
         return lock.withWrite {
-            guard checkpoint?.id == wanted.id, checkpoint?.flat == nil else { return glance }
-            if let other = checkpoint?.glance { return other }
-            checkpoint?.glance = glance
-            return glance
+            guard persisted?.id == wanted.id, persisted?.flat == nil else { return reader }
+            if let other = persisted?.lazyReader { return other }
+            persisted?.lazyReader = reader
+            return reader
         }
     }
 
-    /// A checkpoint that is void is as good as none.
-    private func forgetCheckpoint(_ void: MapCheckpoint) {
-        lock.withWrite { if checkpoint?.id == void.id { checkpoint = nil } }
+    /// A persisted map that is void is as good as none.
+    private func forgetPersistedMap(_ void: PersistedMap) {
+        lock.withWrite { if persisted?.id == void.id { persisted = nil } }
     }
 
-    /// The map of a version that changes much, written as a checkpoint straight from its record. The first one is kept
+    /// The map of a version that changes much, written as a persisted map straight from its record. The first one is kept
     /// for later processes; others are gone when nobody uses them any more.
     func flatten(_ ordinal: UInt32, on first: MapNode?, changes: Int) throws -> MapNode? {
-        let isKept = lock.withRead { checkpoint == nil && dag.rows[Int(ordinal)].state == .live } && !storage.isReadOnly
+        let isKept = lock.withRead { persisted == nil && dag.rows[Int(ordinal)].state == .live } && !storage.isReadOnly
         return try flatten(ordinal, isKept: isKept, expected: (first?.count ?? 0) + changes) { append in
             // What the version before has between the last change and the next.
             var from: [UInt8] = []
@@ -111,7 +111,7 @@ extension MapProvider {
             return try builder.finish(id)
         }
         let limit = lock.withRead { dag.rows.count }
-        var wanted = MapCheckpoint(id: id, base: ordinal, versionLimit: limit)
+        var wanted = PersistedMap(id: id, base: ordinal, versionLimit: limit)
         var written = isKept
         let bytes: CacheBytes?
         do {
@@ -127,8 +127,8 @@ extension MapProvider {
         if written {
             wanted.flat = flat
             let isFirst = lock.withWrite { () -> Bool in
-                guard checkpoint == nil else { return false }
-                checkpoint = wanted
+                guard persisted == nil else { return false }
+                persisted = wanted
                 return true
             }
             // Another thread was faster; the bytes stay as long as they are used.
@@ -137,23 +137,23 @@ extension MapProvider {
         return MapNode(flat)
     }
 
-    /// Brings the checkpoint to the newest head, if that is worth its bytes. The store is closing.
-    func renewCheckpoint(_ head: UInt32, isMuch: Bool) {
+    /// Brings the persisted map to the newest head, if that is worth its bytes. The store is closing.
+    func renewPersistedMap(_ head: UInt32, isMuch: Bool) {
         // A large version that nobody has read yet is written now, while its record is likely in memory.
-        let isLarge = lock.withRead { dag.rows[Int(head)].changeCount >= UInt32(MapPolicy.manyChanges) && checkpoint == nil }
+        let isLarge = lock.withRead { dag.rows[Int(head)].changeCount >= UInt32(MapPolicy.manyChanges) && persisted == nil }
         let slot =
-            cache.slot(head) ?? (try? takeCheckpoint(of: head))
-            ?? (isLarge || (isMuch && lines.view(head) != nil) ? try? mapSlot(head) : nil)
+            cache.slot(head) ?? (try? takePersistedMap(of: head))
+            ?? (isLarge || (isMuch && chains.view(head) != nil) ? try? mapSlot(head) : nil)
         guard let root = slot?.root else { return }
-        let found = lock.withRead { checkpoint }
+        let found = lock.withRead { persisted }
         if let found, let flat = found.flat {
             if found.isOf(head) { return }
             guard isMuch else { return }
             if let patch = MapPatch.encode(flat, to: root, limit: MapPolicy.mostPatched(values: root.count)) {
                 let limit = lock.withRead { dag.rows.count }
                 lock.withWrite {
-                    checkpoint?.patch = (head, patch)
-                    checkpoint?.versionLimit = limit
+                    persisted?.patch = (head, patch)
+                    persisted?.versionLimit = limit
                 }
                 return
             }
@@ -161,11 +161,11 @@ extension MapProvider {
             return
         }
         // There is none, or most of it is out of date.
-        lock.withWrite { checkpoint = nil }
+        lock.withWrite { persisted = nil }
         _ = try? flatten(root, of: head, isKept: true)
     }
 
-    /// The map written anew, as one that takes no memory. `isKept`: as the checkpoint, where there is none.
+    /// The map written anew, as one that takes no memory. `isKept`: as the persisted map, where there is none.
     func flatten(_ root: MapNode, of ordinal: UInt32, isKept: Bool) throws -> MapNode? {
         try flatten(ordinal, isKept: isKept, expected: root.count) { append in
             var failure: (any Error)?

@@ -1,5 +1,5 @@
 /// A value as it prevails at a version, or as a merge of several bases made it.
-struct HeldValue {
+struct SideValue {
     enum Content {
         case stored(MapEntry)
         /// Bytes that no version stored.
@@ -16,7 +16,7 @@ struct HeldValue {
     var entry: MapEntry? { if case .stored(let entry) = content { entry } else { nil } }
 
     /// Whether both are what one version stored, or both are absent.
-    static func isSameReference(_ a: HeldValue?, _ b: HeldValue?) -> Bool {
+    static func isSameReference(_ a: SideValue?, _ b: SideValue?) -> Bool {
         guard let a, let b else { return a == nil && b == nil }
         guard let x = a.entry, let y = b.entry else { return false }
         return x.isSameReference(as: y)
@@ -27,7 +27,7 @@ struct HeldValue {
 enum HeldValueRules {
     /// By rules that cover the id.
     case rules(ValueRules)
-    /// As the rules themselves are: `SchemaMerge`.
+    /// As the rules themselves are: `SchemaValueMerger`.
     case schema
     /// No rules are for it: by the app's merger.
     case whole
@@ -60,13 +60,13 @@ struct HeldMerge {
 
     /// - Parameter isForBase: the result is a base for another merge, which wants to know what this one chose between.
     func merge(
-        _ base: HeldValue?, _ a: HeldValue?, _ b: HeldValue?, contested: ContestedValues = ContestedValues(), isForBase: Bool = false
+        _ base: SideValue?, _ a: SideValue?, _ b: SideValue?, contested: ContestedValues = ContestedValues(), isForBase: Bool = false
     ) throws -> Outcome {
         if a == nil, b == nil { return Outcome(result: .absent) }
-        if HeldValue.isSameReference(a, b) { return Outcome(result: .a) }
+        if SideValue.isSameReference(a, b) { return Outcome(result: .a) }
         if contested.isEmpty, !rules.standsForMissing {
-            if HeldValue.isSameReference(base, a) { return Outcome(result: try isToBeTaken(b, insteadOf: a) ? .b : .a) }
-            if HeldValue.isSameReference(base, b) { return Outcome(result: try isToBeTaken(a, insteadOf: b) ? .a : .b) }
+            if SideValue.isSameReference(base, a) { return Outcome(result: try isToBeTaken(b, insteadOf: a) ? .b : .a) }
+            if SideValue.isSameReference(base, b) { return Outcome(result: try isToBeTaken(a, insteadOf: b) ? .a : .b) }
             if let a, let b, !rules.hasCounter, try haveSameBytes(a, b) { return Outcome(result: try isNewer(b, than: a) ? .b : .a) }
         }
         return try withBytes(base) { o in
@@ -90,7 +90,7 @@ struct HeldMerge {
     }
 
     /// Merges in roles that are given, whichever value is the more recent. `.a` is the newer side's.
-    func merge(_ base: HeldValue?, newer: HeldValue?, older: HeldValue?) throws -> Outcome {
+    func merge(_ base: SideValue?, newer: SideValue?, older: SideValue?) throws -> Outcome {
         try withBytes(base) { o in
             try withBytes(newer) { x in
                 try withBytes(older) { y in
@@ -108,13 +108,13 @@ struct HeldMerge {
     }
 
     /// Whether both are the same bytes, or both are absent.
-    func areSame(_ a: HeldValue?, _ b: HeldValue?) throws -> Bool {
+    func areSame(_ a: SideValue?, _ b: SideValue?) throws -> Bool {
         guard let a, let b else { return a == nil && b == nil }
-        return try HeldValue.isSameReference(a, b) || haveSameBytes(a, b)
+        return try SideValue.isSameReference(a, b) || haveSameBytes(a, b)
     }
 
     /// Whether both are the same JSON, however it is written, or the same bytes.
-    func areSameDocument(_ a: HeldValue?, _ b: HeldValue?) throws -> Bool {
+    func areSameDocument(_ a: SideValue?, _ b: SideValue?) throws -> Bool {
         if try areSame(a, b) { return true }
         return try withBytes(a) { p in
             try withBytes(b) { q in
@@ -140,7 +140,7 @@ struct HeldMerge {
         case .whole: return try whole(o, x, y, check)
         case .schema:
             do {
-                return try SchemaMerge.merge(base: o, newer: x, older: y, check: check)
+                return try SchemaValueMerger.merge(base: o, newer: x, older: y, check: check)
             } catch let problem as InvalidRules where isForBase {
                 // Rules that are not known and were replaced since: nobody merges by them any more.
                 guard problem.isUnknownMerge, let newer = x ?? y else { throw problem }
@@ -172,7 +172,7 @@ struct HeldMerge {
 
     // MARK: Bytes
 
-    private func withBytes<R>(_ held: HeldValue?, _ body: (UnsafeRawBufferPointer?) throws -> R) throws -> R {
+    private func withBytes<R>(_ held: SideValue?, _ body: (UnsafeRawBufferPointer?) throws -> R) throws -> R {
         switch held?.content {
         case nil: return try body(nil)
         case .computed(let bytes, _)?: return try bytes.withUnsafeBytes { try body($0) }
@@ -182,13 +182,13 @@ struct HeldMerge {
         }
     }
 
-    private func haveSameBytes(_ a: HeldValue, _ b: HeldValue) throws -> Bool {
+    private func haveSameBytes(_ a: SideValue, _ b: SideValue) throws -> Bool {
         if let x = a.entry, let y = b.entry { return try store.haveSameBytes(x, y, key) }
         return try withBytes(a) { p in try withBytes(b) { q in p.flatMap { p in q.map { Bytes.equal(p, $0) } } ?? false } }
     }
 
     /// Whether what a side changed is to be taken instead of what the other side left alone: not when it is the same bytes, stored before.
-    private func isToBeTaken(_ changed: HeldValue?, insteadOf other: HeldValue?) throws -> Bool {
+    private func isToBeTaken(_ changed: SideValue?, insteadOf other: SideValue?) throws -> Bool {
         guard let changed, let other else { return true }
         return try isNewer(changed, than: other) || !haveSameBytes(changed, other)
     }
@@ -196,7 +196,7 @@ struct HeldMerge {
     // MARK: Recency
 
     /// Whose value is the more recent. Of two that are equally recent, the larger bytes: one was made of the other.
-    private func isNewer(_ a: HeldValue?, _ p: UnsafeRawBufferPointer?, than b: HeldValue?, _ q: UnsafeRawBufferPointer?) throws -> Bool {
+    private func isNewer(_ a: SideValue?, _ p: UnsafeRawBufferPointer?, than b: SideValue?, _ q: UnsafeRawBufferPointer?) throws -> Bool {
         guard let a, let p else { return false }
         guard let b, let q else { return true }
         let x = try recency(a), y = try recency(b)
@@ -207,7 +207,7 @@ struct HeldMerge {
     }
 
     /// The same, where the bytes do not matter.
-    private func isNewer(_ a: HeldValue, than b: HeldValue) throws -> Bool {
+    private func isNewer(_ a: SideValue, than b: SideValue) throws -> Bool {
         let x = try recency(a), y = try recency(b)
         if x != y { return store.lock.withRead { store.dag.isNewer(x, y) } }
         guard let p = a.entry, let q = b.entry else { return a.entry != nil }
@@ -215,7 +215,7 @@ struct HeldMerge {
     }
 
     /// The version that tells how recent a value is: the one that stored it; where that is a merge, the later one of its two sides'.
-    private func recency(_ held: HeldValue) throws -> UInt32 {
+    private func recency(_ held: SideValue) throws -> UInt32 {
         switch held.content {
         case .computed(_, let recency): return recency
         case .stored(let entry): return try recency(storedIn: entry.version)

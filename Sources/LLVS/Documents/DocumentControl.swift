@@ -26,7 +26,7 @@ extension Bytes {
 }
 
 /// Counts what a merge does, and looks from time to time whether it is to stop.
-final class DocumentWork {
+final class DocumentControl {
     private static let perCheck = 1 << 20
     private let check: (() throws -> Void)?
     private var left = perCheck

@@ -3,7 +3,7 @@
 /// Threads that commit one version after another come back soon after a sync has let them go. Whoever is to sync next
 /// waits for them, for a part of what a sync takes at most: otherwise half of them would always find a sync running that
 /// does not cover them, and wait for one and a half. Who commits alone waits for nobody.
-final class SyncGate: HostCallMark, @unchecked Sendable {
+final class GroupCommit: HostCallMark, @unchecked Sendable {
     private let lock = Lock()
     private let done = Condition()
     private var appended: UInt64 = 0
@@ -89,7 +89,7 @@ final class SyncGate: HostCallMark, @unchecked Sendable {
     private func isComplete(or ticket: UInt64) -> Bool {
         if appended >= target { disappointments = 0; return true }
         if turnsToSkip > 0 { turnsToSkip -= 1; return true }
-        let end = Clock.steady() + min(seconds / 2, SyncGate.longestWait)
+        let end = Clock.steady() + min(seconds / 2, GroupCommit.longestWait)
         waiting = ticket
         while waiting == ticket, appended < target, done.wait(lock, until: end) {}
         // Who came last has gone ahead.

@@ -1,6 +1,6 @@
 /// What a store takes from the world around it: the time, and which times were given. Tests that must be the same each time
 /// put their own here, before they use the store.
-package struct Surroundings: Sendable {
+package struct Environment: Sendable {
     /// Seconds since 2001-01-01 UTC.
     package var clock: @Sendable () -> Double
     /// The timestamps that the process gave.

@@ -2,7 +2,7 @@ import CLLVSShims
 
 /// A small file that is open and, unless it is only read, locked: by this process, and by no child that it forks. Letting go of it unlocks
 /// it.
-final class HeldFile: Sendable {
+final class LockedFile: Sendable {
     let file: OpenFile
     let identity: FileIdentity
     private let isLocked: Bool
@@ -34,7 +34,7 @@ final class HeldFile: Sendable {
     /// - Throws: `.busy` when another has it open, `.io`.
     static func open(
         _ place: Place, _ system: FileSystem, isReadOnly: Bool, storeOwner: () -> UInt32?, makeDirectory: () throws -> Void
-    ) throws -> HeldFile? {
+    ) throws -> LockedFile? {
         // Another who replaces it at the same time may be faster.
         for attempt in 0..<8 {
             guard let (file, status) = try found(place, system, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else {
@@ -42,8 +42,8 @@ final class HeldFile: Sendable {
                 return nil
             }
             let isTrusted = isTrusted(status, place, storeOwner)
-            if isReadOnly { return isTrusted ? HeldFile(file, status, isLocked: false) : nil }
-            let held: HeldFile
+            if isReadOnly { return isTrusted ? LockedFile(file, status, isLocked: false) : nil }
+            let held: LockedFile
             do { held = try locked(file, status, place) } catch {
                 if isTrusted { throw error }
                 // Who planted it may lock it for ever; one of us who is just replacing it does not.
@@ -61,14 +61,14 @@ final class HeldFile: Sendable {
         throw StoreError(.busy, "The note \(place) is being replaced again and again.", path: place.path)
     }
 
-    private static func locked(_ file: OpenFile, _ status: System.Status, _ place: Place) throws -> HeldFile {
+    private static func locked(_ file: OpenFile, _ status: System.Status, _ place: Place) throws -> LockedFile {
         do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {
             if error.code == EWOULDBLOCK || error.code == EAGAIN {
                 throw StoreError(.busy, "The note \(place) is open already.", path: place.path)
             }
             // A file system without locks: nobody can be kept out there.
         }
-        return HeldFile(file, status, isLocked: true)
+        return LockedFile(file, status, isLocked: true)
     }
 
     private static func found(_ place: Place, _ system: FileSystem, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> (
@@ -118,7 +118,7 @@ final class HeldFile: Sendable {
         "Where the coordinator is, is kept in a cache, and other processes may open one of the same name. Remove what is there."
 
     /// A new file with the first bytes of the other, if any, in its place; nil where none can be made.
-    private static func replaced(_ other: HeldFile?, _ place: Place, _ system: FileSystem) throws -> HeldFile? {
+    private static func replaced(_ other: LockedFile?, _ place: Place, _ system: FileSystem) throws -> LockedFile? {
         do throws(Errno) {
             var bytes = [UInt8](repeating: 0, count: 4096)
             var count = 0
@@ -128,7 +128,7 @@ final class HeldFile: Sendable {
             do throws(Errno) {
                 try Array(bytes[..<count]).borrowed { (b) throws(Errno) in try system.write(file.descriptor, b, at: 0) }
                 try System.lockExclusively(file.descriptor)
-                let held = HeldFile(file, try System.status(file.descriptor), isLocked: true)
+                let held = LockedFile(file, try System.status(file.descriptor), isLocked: true)
                 try system.rename(aside, place)
                 return held
             } catch {

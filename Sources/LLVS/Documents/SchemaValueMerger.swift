@@ -1,6 +1,6 @@
 /// The rule that is built in for the value `__llvs_schema`: members of objects down to each single rule and index, which are merged whole,
 /// so that two edits of one rule never mix.
-public enum SchemaMerge {
+public enum SchemaValueMerger {
     /// Merges what two sides made of the rules; nil is absent. Should the result not be valid, the newer of the valid sides stands, with
     /// a record.
     /// - Throws: `InvalidRules` when a side is of a number that this library does not know: then nothing is to be merged; what `check`
@@ -58,7 +58,7 @@ public enum SchemaMerge {
 
     /// The prefixes under which there are patterns.
     private static func mapped(_ bytes: UnsafeRawBufferPointer) throws -> Set<[UInt8]> {
-        guard let tree = try JSONTreeParser.parse(bytes, copying: true, work: DocumentWork()) else { return [] }
+        guard let tree = try JSONTreeParser.parse(bytes, copying: true, work: DocumentControl()) else { return [] }
         return withExtendedLifetime(tree) { text in
             let tree = text.tree, name: StaticString = "ids"
             guard let ids = tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: 3), of: 0), tree.kind(ids) == .object else {

@@ -33,7 +33,7 @@ extension FileStorage {
                 if let first = left.first, first < frame.upperBound { continue }
                 let header = try posix("Reading the segment", own.path) { () throws(Errno) in try frameHeader(own, frame.lowerBound) }
                 guard let header else { throw unreadable }
-                // The list of what somebody else folded belongs to his segment.
+                // The list of what somebody else compacted belongs to his segment.
                 guard header.kind == FrameFormat.Kind.batch.rawValue else { continue }
                 let (writer, segment, _) = try writer(for: 0)
                 do throws(Errno) {
@@ -68,7 +68,7 @@ extension FileStorage {
     }
 
     /// A sync of what others wrote failed: we write it ourselves, as far as it is not known to be durable.
-    func loseForeign(_ indices: [Int], haveBlobs: Bool) {
+    func markForeignUnsynced(_ indices: [Int], haveBlobs: Bool) {
         if haveBlobs { blobs.isDoubtful = true }
         for index in indices {
             guard let name = state.withLock({ index < segments.count ? segments[index].name : nil }) else { continue }
@@ -86,12 +86,12 @@ extension FileStorage {
 
 extension BlobDirectory {
     /// Blobs written longer ago than this are on the medium, whatever a sync says now: systems write back within minutes.
-    private static let doubtfulAge: Int64 = 86_400 * 1_000_000_000
+    private static let syncUncertainAge: Int64 = 86_400 * 1_000_000_000
 
     /// Writes anew what is in the directory, but for old blobs, when a sync of it failed.
     func rewriteDoubtful() throws {
         guard isDoubtful else { return }
-        let since = System.now &- BlobDirectory.doubtfulAge
+        let since = System.now &- BlobDirectory.syncUncertainAge
         for name in (try? folder.names()) ?? [] where name.hasSuffix(".blob") {
             guard RandomName(hex: name.dropLast(5)) != nil, let status = try? folder.place(name).status(), status.isRegularFile,
                 status.modified >= since

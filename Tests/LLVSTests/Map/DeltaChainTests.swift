@@ -3,13 +3,13 @@ import Testing
 @testable import LLVS
 
 /// Lines of versions that have no maps of their own.
-@Suite struct MapLineTests {
+@Suite struct DeltaChainTests {
     @Test(arguments: 0..<5) func aLineAnswersAsTheMapsOfItsVersions(alphabet: Int) throws {
         let makeKey = MapTests.alphabets[alphabet].key
         for seed in UInt64(0)..<3 {
             var random = SeededRandom(seed: seed)
             var node = try FlatMapTests.flatten(FlatMapTests.map(200, &random, alphabet: alphabet)).map { MapNode($0) }
-            let lines = MapLines(budget: 64 << 20)
+            let lines = DeltaChains(budget: 64 << 20)
             var view = lines.begin(MapCache.Slot(root: node), of: 7)
             var versions: [(ordinal: UInt32, node: MapNode?)] = [(7, node)]
             for step in UInt32(0)..<300 {
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    private func append(_ ordinal: UInt32, _ changes: [[UInt8]: UInt32?], to view: MapLines.View, of lines: MapLines) {
+    private func append(_ ordinal: UInt32, _ changes: [[UInt8]: UInt32?], to view: DeltaChains.View, of lines: DeltaChains) {
         var arena = KeyArena()
         for (key, version) in changes {
             key.withUnsafeBytes { arena.append($0, version.map { MapEntry(version: $0, size: 0, bodyOffset: 0) }) }
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func onlyOneVersionGoesOnFromAnother() throws {
-        let lines = MapLines(budget: 64 << 20)
+        let lines = DeltaChains(budget: 64 << 20)
         let start = lines.begin(MapCache.Slot(), of: 1)
         append(2, [[1]: 2], to: start, of: lines)
         append(3, [[1]: 3], to: start, of: lines)

@@ -3,20 +3,20 @@
 final class SavedLines: @unchecked Sendable {
     private let lock = Lock()
     /// The one gone on with last is the last.
-    private var lines: [(tip: UInt32, count: Int)] = []
+    private var chains: [(tip: UInt32, count: Int)] = []
 
     /// A version was saved on another so.
     func add(_ ordinal: UInt32, on first: UInt32) {
         lock.withLock {
-            let known = lines.firstIndex { $0.tip == first }
-            let count = known.map { lines.remove(at: $0).count } ?? 0
-            if lines.count == MapPolicy.mostChains { lines.removeFirst() }
-            lines.append((ordinal, count + 1))
+            let known = chains.firstIndex { $0.tip == first }
+            let count = known.map { chains.remove(at: $0).count } ?? 0
+            if chains.count == MapPolicy.mostChains { chains.removeFirst() }
+            chains.append((ordinal, count + 1))
         }
     }
 
     /// How many end at a version.
-    func count(endingAt ordinal: UInt32) -> Int { lock.withLock { lines.last { $0.tip == ordinal }?.count ?? 0 } }
+    func count(endingAt ordinal: UInt32) -> Int { lock.withLock { chains.last { $0.tip == ordinal }?.count ?? 0 } }
 }
 
 /// How often values were read at past versions lately. Safe from all threads.

@@ -1,9 +1,9 @@
-/// What a checkpoint says of single ids, before anybody has looked over all of it: for processes that open a store, read a
+/// What a persisted map says of single ids, before anybody has looked over all of it: for processes that open a store, read a
 /// few values, and end. Each block is checked when it is first needed.
 ///
 /// Looking so costs some microseconds an id, so after some ids it is cheaper to check all of the map once and to read it
 /// without checks; whoever asks is told so. Safe from all threads.
-final class CheckpointGlance: @unchecked Sendable {
+final class LazyMapReader: @unchecked Sendable {
     enum Found {
         case entry(MapEntry)
         case absent

@@ -1,15 +1,15 @@
-/// One of the segments that were folded into another: which of its bytes that one holds, and where. Its frames
+/// One of the segments that were compacted into another: which of its bytes that one holds, and where. Its frames
 /// stand there as they stood, but for the header of each, which names the segment and its own offset. So a place
 /// in the old segment is a place in the new one, shifted.
 ///
-///     origins = count varint · origin ...
-///     origin  = id 16 · (length of the file x 2 + 1 if it was sealed) varint · from varint · size varint · at varint
+///     sources = count varint · source ...
+///     source  = id 16 · (length of the file x 2 + 1 if it was sealed) varint · from varint · size varint · at varint
 ///
-/// `at` counts from the end of the frame that holds the list. What a folded segment had itself been folded from
+/// `at` counts from the end of the frame that holds the list. What a compacted segment had itself been compacted from
 /// is listed behind it, so that whoever knew a place long ago finds it in one step.
-struct Origin: Equatable, Sendable {
+struct CompactionSource: Equatable, Sendable {
     var id: RandomName
-    /// Bytes of its file when it was folded.
+    /// Bytes of its file when it was compacted.
     var length: UInt64
     /// Nothing can have been added to it since.
     var sealed: Bool
@@ -18,12 +18,12 @@ struct Origin: Equatable, Sendable {
     var size: UInt64
     var at: UInt64
 
-    /// Segments made by folding have ids that begin so, so that a reader may look at them first and pass over those
+    /// Segments made by compacting have ids that begin so, so that a reader may look at them first and pass over those
     /// that they stand for. A hint only: others may by chance.
     static let namePrefix = "0000"
 
-    /// The id of what these are folded into: two machines that fold the same segments make the same file.
-    static func id(folding inputs: [(id: RandomName, length: UInt64)]) -> RandomName {
+    /// The id of what these are compacted into: two machines that compact the same segments make the same file.
+    static func id(compacting inputs: [(id: RandomName, length: UInt64)]) -> RandomName {
         var text = ByteWriter()
         text.raw(Array("llvs compaction 1".utf8) + [0])
         for input in inputs.sorted(by: { $0.id < $1.id }) {
@@ -34,49 +34,50 @@ struct Origin: Equatable, Sendable {
         return ([0, 0] + digest).withUnsafeBytes { RandomName(loading: $0, at: 0) }
     }
 
-    static func encode(_ origins: [Origin]) -> [UInt8] {
+    static func encode(_ sources: [CompactionSource]) -> [UInt8] {
         var out = ByteWriter()
-        out.bytes.reserveCapacity(10 + origins.count * 28)
-        out.varint(UInt64(origins.count))
-        for origin in origins {
-            out.blobID(BlobID(high: origin.id.high, low: origin.id.low))
-            out.varint(origin.length << 1 | (origin.sealed ? 1 : 0))
-            out.varint(origin.from)
-            out.varint(origin.size)
-            out.varint(origin.at)
+        out.bytes.reserveCapacity(10 + sources.count * 28)
+        out.varint(UInt64(sources.count))
+        for source in sources {
+            out.blobID(BlobID(high: source.id.high, low: source.id.low))
+            out.varint(source.length << 1 | (source.sealed ? 1 : 0))
+            out.varint(source.from)
+            out.varint(source.size)
+            out.varint(source.at)
         }
         return out.bytes
     }
 
     /// Nil when the bytes are no such list, or one that does not fit into `available` bytes of frames.
-    static func decode(_ bytes: UnsafeRawBufferPointer, available: UInt64) -> [Origin]? {
+    static func decode(_ bytes: UnsafeRawBufferPointer, available: UInt64) -> [CompactionSource]? {
         var reader = ByteReader(bytes)
         guard let count = reader.count(atMost: bytes.count / 20) else { return nil }
-        var origins: [Origin] = []
-        origins.reserveCapacity(count)
+        var sources: [CompactionSource] = []
+        sources.reserveCapacity(count)
         for _ in 0..<count {
             guard let id = reader.blobID(), let length = reader.varint(), let from = reader.varint(), let size = reader.varint(),
                 let at = reader.varint(),
                 from >= UInt64(FrameFormat.segmentHeaderSize), from <= length >> 1, size <= length >> 1 - from, at <= available,
                 size <= available - at
             else { return nil }
-            origins.append(Origin(id: RandomName(id), length: length >> 1, sealed: length & 1 == 1, from: from, size: size, at: at))
+            sources.append(
+                CompactionSource(id: RandomName(id), length: length >> 1, sealed: length & 1 == 1, from: from, size: size, at: at))
         }
-        return reader.remaining == 0 ? origins : nil
+        return reader.remaining == 0 ? sources : nil
     }
 }
 
-/// What a whole segment made by folding says of itself.
-struct FoldedSegment {
+/// What a whole segment made by compacting says of itself.
+struct CompactedSegment {
     let id: RandomName
     let created: Int64
     /// Where its frames of records begin and end.
     let data: UInt64
     let end: UInt64
-    let origins: [Origin]
+    let sources: [CompactionSource]
 
     /// Nil: it is none, or not wholly here, or its list cannot be trusted.
-    static func read(_ file: OpenFile, name: String, size: UInt64) throws(Errno) -> FoldedSegment? {
+    static func read(_ file: OpenFile, name: String, size: UInt64) throws(Errno) -> CompactedSegment? {
         let headers = FrameFormat.segmentHeaderSize + FrameFormat.frameHeaderSize
         let sealSize = UInt64(FrameFormat.sealSize)
         guard size >= UInt64(headers) + sealSize else { return nil }
@@ -87,29 +88,29 @@ struct FoldedSegment {
                   let frame = FrameFormat.frameHeader(
                     UnsafeRawBufferPointer(rebasing: b[FrameFormat.segmentHeaderSize...]), id: header.id,
                     offset: UInt64(FrameFormat.segmentHeaderSize)),
-                  frame.kind == FrameFormat.Kind.origins.rawValue, frame.bodySize <= FrameFormat.maxOriginsSize,
+                  frame.kind == FrameFormat.Kind.sources.rawValue, frame.bodySize <= FrameFormat.maxOriginsSize,
                   frame.bodySize <= size - sealSize - UInt64(headers) else { return nil }
             return (header.id, header.created, Int(frame.bodySize), frame.tableChecksum)
         }
         guard let found, try SegmentFile.isSealed(file, found.id, size) else { return nil }
         let data = UInt64(headers + found.listSize), end = size - sealSize
         var list = [UInt8](repeating: 0, count: found.listSize)
-        let origins = try list.filled { (b) throws(Errno) -> [Origin]? in
+        let sources = try list.filled { (b) throws(Errno) -> [CompactionSource]? in
             guard try System.pread(file.descriptor, b, at: UInt64(headers)) == b.count,
                 Bytes.crc32c(UnsafeRawBufferPointer(b)) == found.checksum
             else { return nil }
-            return Origin.decode(UnsafeRawBufferPointer(b), available: end - data)
+            return CompactionSource.decode(UnsafeRawBufferPointer(b), available: end - data)
         }
-        guard let origins else { return nil }
-        return FoldedSegment(id: found.id, created: found.created, data: data, end: end, origins: origins)
+        guard let sources else { return nil }
+        return CompactedSegment(id: found.id, created: found.created, data: data, end: end, sources: sources)
     }
 
-    /// Those that were folded into this one, without what they had been folded from.
-    var direct: [Origin] {
+    /// Those that were compacted into this one, without what they had been compacted from.
+    var direct: [CompactionSource] {
         var reached: UInt64 = 0
-        return origins.filter { origin in
-            guard origin.at == reached, origin.size > 0 else { return false }
-            reached = origin.at + origin.size
+        return sources.filter { source in
+            guard source.at == reached, source.size > 0 else { return false }
+            reached = source.at + source.size
             return true
         }
     }

@@ -1,5 +1,5 @@
 /// Names in an exchange folder that are no version ids.
-enum ForeignNames {
+enum StrayNames {
     /// Whether a name is one that file-syncing programs and desktops leave behind, which is no news to
     /// anybody: dotfiles (`.DS_Store`, `.syncthing.NAME.tmp`, `.NAME.icloud`), conflict copies
     /// (`NAME.sync-conflict-…`, `NAME (conflicted copy)`, `NAME (2)`), `desktop.ini`, `Thumbs.db`.

@@ -51,7 +51,7 @@ extension Store {
                 cachedRows = 0
                 pending = PendingVersions()
                 maps.changeLists.removeAll()
-                maps.checkpoint = nil
+                maps.persisted = nil
             }
             for place in places {
                 try control.step(0)
@@ -134,7 +134,7 @@ extension Store {
         -> (added: [VersionID], conflict: (VersionID, RecordPlace)?)
     {
         let header: RecordHeader
-        try lock.withWrite { try dag.makeRoom() }
+        try lock.withWrite { try dag.preallocate() }
         do {
             header = try records.header(place, prefix: prefix)
         } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
@@ -190,7 +190,7 @@ extension Store {
                 lock.withWrite {
                     if let ordinal = dag.ordinal(of: header.id) {
                         dag.move(ordinal, to: place, checksum: header.checksum)
-                        maps.past = nil
+                        maps.keyHistory = nil
                     }
                     cachesAreOutdated = true
                 }

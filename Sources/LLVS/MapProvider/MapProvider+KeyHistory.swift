@@ -9,14 +9,14 @@ extension MapProvider {
 
     /// The same where the map of the version was just found not to be in memory.
     func entryWithoutMap(_ id: UnsafeRawBufferPointer, at ordinal: UInt32) throws -> MapEntry? {
-        switch glance(id, at: ordinal) {
+        switch lookUpLazily(id, at: ordinal) {
         case .entry(let found)?: return found
         case .absent?: return nil
         case .void?, nil: break
         }
         if !isCheaper(toMakeMapOf: ordinal) {
-            if let view = lines.view(ordinal) { return view.lookup(id) }
-            if case .found(let entry) = try lookBack(id, from: ordinal) { return entry }
+            if let view = chains.view(ordinal) { return view.lookup(id) }
+            if case .found(let entry) = try lookUpThroughHistory(id, from: ordinal) { return entry }
         }
         return try map(ordinal)?.lookup(id)
     }
@@ -32,8 +32,8 @@ extension MapProvider {
             var at = ordinal, changes = 0
             while changes <= limit {
                 if cache.slot(at) != nil { return true }
-                if let view = lines.view(at) { return changes + view.changes <= limit }
-                if let checkpoint, checkpoint.isOf(at) { return MapPolicy.mayBePersisted(limit: limit) }
+                if let view = chains.view(at) { return changes + view.changes <= limit }
+                if let persisted, persisted.isOf(at) { return MapPolicy.mayBePersisted(limit: limit) }
                 let row = dag.rows[Int(at)]
                 changes += max(1, Int(row.changeCount))
                 at = row.first
@@ -43,24 +43,24 @@ extension MapProvider {
         }
     }
 
-    enum LookedBack {
+    enum ThroughHistory {
         case found(MapEntry?)
         case tooMuch
     }
 
-    func lookBack(_ id: UnsafeRawBufferPointer, from ordinal: UInt32) throws -> LookedBack {
-        let hash = History.keyHash(id), index = try pastIndex()
+    func lookUpThroughHistory(_ id: UnsafeRawBufferPointer, from ordinal: UInt32) throws -> ThroughHistory {
+        let hash = History.keyHash(id), index = try keyHistoryIndex()
         var start = ordinal
         for _ in 0..<MapPolicy.mostStops {
             guard let found = lock.withRead({ nearest(hash, at: start, index) }) else { return .tooMuch }
             guard case .version(let at) = found else { return .found(nil) }
             if let slot = cache.slot(at) { return .found(slot.root?.lookup(id)) }
-            switch glance(id, at: at) {
+            switch lookUpLazily(id, at: at) {
             case .entry(let entry)?: return .found(entry)
             case .absent?: return .found(nil)
             case .void?, nil: break
             }
-            if let slot = try takeCheckpoint(of: at) { return .found(slot.root?.lookup(id)) }
+            if let slot = try takePersistedMap(of: at) { return .found(slot.root?.lookup(id)) }
             if isWorthAMap(at) { return .found(try map(at)?.lookup(id)) }
             if let change = try change(of: id, madeIn: at) { return .found(change.entry) }
             start = lock.withRead { dag.rows[Int(at)].first }
@@ -78,12 +78,12 @@ extension MapProvider {
 
     /// The nearest version at or behind one that may have changed an id; nil when that would be too much to find out. The
     /// caller holds the lock.
-    private func nearest(_ hash: UInt32, at ordinal: UInt32, _ index: PastIndex) -> PastIndex.Found? {
+    private func nearest(_ hash: UInt32, at ordinal: UInt32, _ index: KeyHistoryIndex) -> KeyHistoryIndex.Found? {
         var at = ordinal
         while at >= index.end {
             if dag.mayHaveChanged(at, hash) { return .version(at) }
             at = dag.rows[Int(at)].first
-            if at == History.none { return PastIndex.Found.none }
+            if at == History.none { return KeyHistoryIndex.Found.none }
         }
         let found = index.nearest(hash, at: at, in: dag)
         if case .tooMany = found { return nil }
@@ -112,19 +112,19 @@ extension MapProvider {
     // MARK: The index
 
     /// The index of all versions but the newest few.
-    func pastIndex(_ control: OperationControl = OperationControl()) throws -> PastIndex {
-        let (known, isEnough) = lock.withRead { () -> (PastIndex?, Bool) in
-            guard let past else { return (nil, false) }
-            let end = Int(past.end), count = dag.rows.count
+    func keyHistoryIndex(_ control: OperationControl = OperationControl()) throws -> KeyHistoryIndex {
+        let (known, isEnough) = lock.withRead { () -> (KeyHistoryIndex?, Bool) in
+            guard let keyHistory else { return (nil, false) }
+            let end = Int(keyHistory.end), count = dag.rows.count
             // While a version is being stored, none behind it can be added.
-            return (past, count - end <= max(1_024, count / 64) || !dag.rows[end].isSettled)
+            return (keyHistory, count - end <= max(1_024, count / 64) || !dag.rows[end].isSettled)
         }
         if let known, isEnough { return known }
         try learnKeys(from: known?.end ?? 0, control)
         try Memory.expect(lock.withRead { dag.rows.count * 40 + dag.manyKeyCount * 24 }, "Indexing the past of \(storage.description)")
-        let rows = lock.withRead { PastIndex.Rows(dag, behind: known) }
-        let index = PastIndex(rows, behind: known)
-        lock.withWrite { if (past?.end ?? 0) < index.end { past = index } }
+        let rows = lock.withRead { KeyHistoryIndex.Rows(dag, behind: known) }
+        let index = KeyHistoryIndex(rows, behind: known)
+        lock.withWrite { if (keyHistory?.end ?? 0) < index.end { keyHistory = index } }
         return index
     }
 

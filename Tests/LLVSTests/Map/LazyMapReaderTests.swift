@@ -2,8 +2,8 @@ import LLVSTestSupport
 import Testing
 @testable import LLVS
 
-/// Single ids read from a checkpoint that nobody has looked over.
-@Suite struct CheckpointGlanceTests {
+/// Single ids read from a persisted map that nobody has looked over.
+@Suite struct LazyMapReaderTests {
     private enum Answer: Equatable { case entry(UInt32), absent, void }
 
     private static func ask(_ bytes: [UInt8], _ patch: [UInt8]? = nil, _ key: [UInt8], versionLimit: Int = 2_000) -> Answer {
@@ -13,8 +13,8 @@ import Testing
             decoded = MapPatch(patch, count: file.count, versionLimit: versionLimit)
             if decoded == nil { return .void }
         }
-        let glance = CheckpointGlance(file, decoded, versionLimit: versionLimit)
-        switch key.withUnsafeBytes({ glance.find($0, patched: decoded != nil) }) {
+        let lazyReader = LazyMapReader(file, decoded, versionLimit: versionLimit)
+        switch key.withUnsafeBytes({ lazyReader.find($0, patched: decoded != nil) }) {
         case .entry(let entry)?: return .entry(entry.version)
         case .absent?: return .absent
         case .void?, nil: return .void
@@ -63,9 +63,9 @@ import Testing
     @Test func aLittleIsAskedThisWayAndNotMore() throws {
         var random = SeededRandom(seed: 1)
         let map = FlatMapTests.map(3_000, &random, alphabet: 3), bytes = try #require(try FlatMapTests.bytes(of: map))
-        let glance = CheckpointGlance(try #require(FlatMapFile(bytes)), nil, versionLimit: 2_000)
+        let lazyReader = LazyMapReader(try #require(FlatMapFile(bytes)), nil, versionLimit: 2_000)
         var asked = 0
-        while ([0x61] as [UInt8]).withUnsafeBytes({ glance.find($0, patched: false) }) != nil, asked < 1_000 { asked += 1 }
+        while ([0x61] as [UInt8]).withUnsafeBytes({ lazyReader.find($0, patched: false) }) != nil, asked < 1_000 { asked += 1 }
         #expect(asked == (map?.count ?? 0) / 256 && asked > 0)
     }
 
@@ -116,9 +116,9 @@ import Testing
             do {
                 let store = try StoreOnDiskTests.open(0, directory)
                 for key in ["key 0", "new 50", "key 4999", "nobody"] { try check(store, key) }
-                #expect(store.maps.checkpoint != nil && store.maps.checkpoint?.flat == nil && store.maps.checkpoint?.glance != nil)
+                #expect(store.maps.persisted != nil && store.maps.persisted?.flat == nil && store.maps.persisted?.lazyReader != nil)
                 for key in keys.prefix(100) { try check(store, key) }
-                #expect(store.maps.checkpoint?.flat != nil && store.maps.checkpoint?.glance == nil)
+                #expect(store.maps.persisted?.flat != nil && store.maps.persisted?.lazyReader == nil)
                 try store.close()
             }
             var void = 0
@@ -129,11 +129,11 @@ import Testing
                 try writeFile("\(caches)/\(name)", bytes)
                 try writeFile("\(caches)/history.cache", history)
                 let store = try StoreOnDiskTests.open(0, directory, readOnly: true)
-                #expect(store.maps.checkpoint != nil)
+                #expect(store.maps.persisted != nil)
                 for _ in 0..<12 { try check(store, keys.randomElement(using: &random) ?? "") }
-                if store.maps.checkpoint == nil { void += 1 }
+                if store.maps.persisted == nil { void += 1 }
                 for _ in 0..<60 { try check(store, keys.randomElement(using: &random) ?? "") }
-                #expect(store.maps.checkpoint == nil)
+                #expect(store.maps.persisted == nil)
                 #expect(try store.state(head.id) == state)
                 try store.close()
             }

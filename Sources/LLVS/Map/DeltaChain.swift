@@ -1,13 +1,13 @@
-/// What the versions of one line changed since a map that is in memory, one version after another.
+/// What the versions of one chain changed since a map that is in memory, one version after another: deltas.
 ///
 /// A version of few changes gets no map while it is stored: copying the paths to them costs more than storing them, and
-/// most versions are never read. A line answers what prevails at each of its versions, from their changes and the map
+/// most versions are never read. A chain answers what prevails at each of its versions, from their changes and the map
 /// that it begins with, and hands the changes to whoever makes a map of one. It only ever grows, so what was found once
-/// stays true. Guarded by the lock of the `MapLines` that it belongs to.
+/// stays true. Guarded by the lock of the `DeltaChains` that it belongs to.
 ///
 ///     position        0   1   2   3        number of changes before
 ///     base map · v1: a, b · v2: a · v3: c
-final class MapLine {
+final class DeltaChain {
     private struct Change {
         var keyStart: UInt32
         var keyCount: UInt16
@@ -39,13 +39,13 @@ final class MapLine {
     /// Bytes of memory, about.
     var memory: Int { keys.capacity + changes.capacity * MemoryLayout<Change>.stride + 4 * (table.count + 2 * ordinals.capacity) }
 
-    /// Bytes of its maps that the map of a line begun after it does not share, as of then.
+    /// Bytes of its maps that the map of a chain begun after it does not share, as of then.
     private(set) var memoryOfMaps = 0
     func weighMaps(beside other: MapNode?) {
         memoryOfMaps = (base.root?.memory(beside: other) ?? 0) + (made?.slot.root?.memory(beside: base.root) ?? 0)
     }
 
-    /// How many changes lead to a version; nil when it is not in the line.
+    /// How many changes lead to a version; nil when it is not in the chain.
     func position(of ordinal: UInt32) -> Int? {
         if ordinal == tip { return changes.count }
         if ordinal == baseOrdinal { return 0 }
@@ -77,7 +77,7 @@ final class MapLine {
     }
 
     private func grow() {
-        table = Array(repeating: MapLine.none, count: max(16, 2 * table.count))
+        table = Array(repeating: DeltaChain.none, count: max(16, 2 * table.count))
         for i in changes.indices {
             let slot = Int(changes[i].hash) & (table.count - 1)
             changes[i].previous = table[slot]
@@ -90,7 +90,7 @@ final class MapLine {
         guard !table.isEmpty else { return nil }
         let hash = Bytes.crc32c(key)
         var at = table[Int(hash) & (table.count - 1)]
-        while at != MapLine.none {
+        while at != DeltaChain.none {
             let change = changes[Int(at)]
             if Int(at) < position, change.hash == hash, Bytes.equal(self.key(of: change), key) {
                 return MapChange(key: key, entry: change.isThere ? change.entry : nil)
@@ -123,106 +123,107 @@ final class MapLine {
     }
 }
 
-/// The lines that versions were added to last. Safe from all threads.
-final class MapLines: @unchecked Sendable {
+/// The chains that versions were added to last. Safe from all threads.
+final class DeltaChains: @unchecked Sendable {
     private let lock = Lock()
     /// The one gone on with last is the last.
-    private var lines: [MapLine] = []
+    private var chains: [DeltaChain] = []
     private let mostMemory: Int
-    /// Bytes of the maps that lines begin with, of all but the one gone on with last.
+    /// Bytes of the maps that chains begin with, of all but the one gone on with last.
     private let mostMemoryOfMaps: Int
 
     init(budget: Int) {
         (mostMemory, mostMemoryOfMaps) = MapPolicy.chainMemory(budget: budget)
     }
 
-    /// What prevails at one version of a line: what it answers stays true.
+    /// What prevails at one version of a chain: what it answers stays true.
     struct View {
-        fileprivate let lines: MapLines
-        fileprivate let line: MapLine
+        fileprivate let chains: DeltaChains
+        fileprivate let chain: DeltaChain
         fileprivate let position: Int
 
         /// What prevails for a key; nil when nothing does.
         func lookup(_ key: UnsafeRawBufferPointer) -> MapEntry? {
-            if let change = lines.lock.withLock({ line.find(key, before: position) }) { return change.entry }
-            return line.base.root?.lookup(key)
+            if let change = chains.lock.withLock({ chain.find(key, before: position) }) { return change.entry }
+            return chain.base.root?.lookup(key)
         }
 
         /// How many changes the map would be made of.
-        var changes: Int { lines.lock.withLock { line.changeCount(before: position) } }
+        var changes: Int { chains.lock.withLock { chain.changeCount(before: position) } }
 
         /// The map, and what it was made of: a map that was there, and so many changes.
         func map() throws -> (root: MapNode?, from: (slot: MapCache.Slot, changes: Int)) {
-            let (_, slot, changes) = lines.lock.withLock { line.changes(before: position) }
+            let (_, slot, changes) = chains.lock.withLock { chain.changes(before: position) }
             return (try changes.withChanges(isSorted: false) { try MapNode.applying($0, to: slot.root) }, (slot, changes.count))
         }
 
         /// Keeps the map, for those of later versions to be made from.
-        func keep(_ slot: MapCache.Slot) { lines.lock.withLock { line.keep(slot, at: position) } }
+        func keep(_ slot: MapCache.Slot) { chains.lock.withLock { chain.keep(slot, at: position) } }
     }
 
     /// Forgets all: maps are made again from the records when they are asked for.
     func removeAll() {
-        let gone = lock.withLock { () -> [MapLine] in
-            defer { lines = [] }
-            return lines
+        let gone = lock.withLock { () -> [DeltaChain] in
+            defer { chains = [] }
+            return chains
         }
         withExtendedLifetime(gone) {}
     }
 
-    /// A version that is in a line.
+    /// A version that is in a chain.
     func view(_ ordinal: UInt32) -> View? { lock.withLock { find(ordinal) } }
 
-    /// The same, if the line may be gone on with.
+    /// The same, if the chain may be gone on with.
     func openView(_ ordinal: UInt32) -> View? {
         lock.withLock {
-            guard let view = find(ordinal), isOpen(view.line) else { return nil }
+            guard let view = find(ordinal), isOpen(view.chain) else { return nil }
             return view
         }
     }
-    private func isOpen(_ line: MapLine) -> Bool { line.position < MapPolicy.longestChain && line.memory < mostMemory }
+    private func isOpen(_ chain: DeltaChain) -> Bool { chain.position < MapPolicy.longestChain && chain.memory < mostMemory }
 
     private func find(_ ordinal: UInt32) -> View? {
-        var i = lines.count - 1
+        var i = chains.count - 1
         while i >= 0 {
-            if let position = lines[i].position(of: ordinal) { return View(lines: self, line: lines[i], position: position) }
+            if let position = chains[i].position(of: ordinal) { return View(chains: self, chain: chains[i], position: position) }
             i -= 1
         }
         return nil
     }
 
-    /// A new line, which begins with the map of a version.
+    /// A new chain, which begins with the map of a version.
     func begin(_ slot: MapCache.Slot, of ordinal: UInt32) -> View {
         lock.withLock {
-            let line = MapLine(slot, of: ordinal)
+            let chain = DeltaChain(slot, of: ordinal)
             // Weighed once each: it takes as long as their maps have changes.
-            lines.last?.weighMaps(beside: slot.root)
+            chains.last?.weighMaps(beside: slot.root)
             // Each keeps the map alive that it begins with. Of those that are full one stays, for what was just before.
-            if let full = lines.firstIndex(where: { !isOpen($0) }), lines[(full + 1)...].contains(where: { !isOpen($0) }) {
-                lines.remove(at: full)
-            } else if lines.count >= MapPolicy.mostChains {
-                lines.removeFirst()
+            if let full = chains.firstIndex(where: { !isOpen($0) }), chains[(full + 1)...].contains(where: { !isOpen($0) }) {
+                chains.remove(at: full)
+            } else if chains.count >= MapPolicy.mostChains {
+                chains.removeFirst()
             }
-            lines.append(line)
+            chains.append(chain)
             var memory = 0
-            for i in lines.indices.dropLast().reversed() {
-                memory += lines[i].memoryOfMaps
+            for i in chains.indices.dropLast().reversed() {
+                memory += chains[i].memoryOfMaps
                 guard memory > mostMemoryOfMaps else { continue }
-                lines.removeFirst(i + 1)
+                chains.removeFirst(i + 1)
                 break
             }
-            return View(lines: self, line: line, position: 0)
+            return View(chains: self, chain: chain, position: 0)
         }
     }
 
     /// Goes on from a view by a version, unless another has done so.
     func append(_ ordinal: UInt32, _ changes: [MapChange], to view: View) {
         lock.withLock {
-            guard view.line.position == view.position, ordinal > view.line.tip, let i = lines.lastIndex(where: { $0 === view.line }) else {
+            guard view.chain.position == view.position, ordinal > view.chain.tip, let i = chains.lastIndex(where: { $0 === view.chain })
+            else {
                 return
             }
-            do { try view.line.append(ordinal, changes) } catch { lines.remove(at: i); return }
-            if i < lines.count - 1 { lines.append(lines.remove(at: i)) }
+            do { try view.chain.append(ordinal, changes) } catch { chains.remove(at: i); return }
+            if i < chains.count - 1 { chains.append(chains.remove(at: i)) }
         }
     }
 }

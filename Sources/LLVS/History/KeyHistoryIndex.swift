@@ -6,7 +6,7 @@
 /// has to be walked over. 8 bytes for each change and for each version.
 ///
 /// Source of the jumps: E. Myers, "An applicative random-access stack", Information Processing Letters 17 (1983).
-final class PastIndex: Sendable {
+final class KeyHistoryIndex: Sendable {
     /// Hash of an id × 2³² + ordinal of a version that changed it; ascending.
     private let changes: ContiguousArray<UInt64>
     /// Versions of which nobody knows by heart which ids they changed; ascending.
@@ -26,7 +26,7 @@ final class PastIndex: Sendable {
         fileprivate var steps: ContiguousArray<(depth: UInt32, jump: UInt32)> = []
 
         /// All versions behind those of `index`, up to the first that is being stored.
-        init(_ history: History, behind index: PastIndex?) {
+        init(_ history: History, behind index: KeyHistoryIndex?) {
             steps = index?.steps ?? []
             steps.reserveCapacity(history.rows.count)
             for i in steps.count..<max(steps.count, history.rows.count) {
@@ -48,8 +48,8 @@ final class PastIndex: Sendable {
     }
 
     /// A version that changed several ids of one hash is in it once.
-    init(_ rows: Rows, behind index: PastIndex?) {
-        let new = PastIndex.sorted(rows.changes), old = index?.changes ?? []
+    init(_ rows: Rows, behind index: KeyHistoryIndex?) {
+        let new = KeyHistoryIndex.sorted(rows.changes), old = index?.changes ?? []
         var changes = ContiguousArray<UInt64>()
         changes.reserveCapacity(old.count + new.count)
         var i = 0
@@ -95,19 +95,19 @@ final class PastIndex: Sendable {
     func nearest(_ hash: UInt32, at ordinal: UInt32, in history: History) -> Found {
         let key = UInt64(hash) << 32
         var found: UInt32?, tries = 0
-        var i = PastIndex.upperBound(changes, key | UInt64(ordinal)) - 1
+        var i = KeyHistoryIndex.upperBound(changes, key | UInt64(ordinal)) - 1
         while i >= 0, changes[i] & ~UInt64(UInt32.max) == key {
             let other = UInt32(truncatingIfNeeded: changes[i])
             if isAncestor(other, of: ordinal, in: history) { found = other; break }
             tries += 1
-            if tries > PastIndex.mostTries { return .tooMany }
+            if tries > KeyHistoryIndex.mostTries { return .tooMany }
             i -= 1
         }
-        i = PastIndex.upperBound(others, ordinal) - 1
+        i = KeyHistoryIndex.upperBound(others, ordinal) - 1
         while i >= 0, found.map({ $0 < others[i] }) ?? true {
             if isAncestor(others[i], of: ordinal, in: history) { return .version(others[i]) }
             tries += 1
-            if tries > PastIndex.mostTries { return .tooMany }
+            if tries > KeyHistoryIndex.mostTries { return .tooMany }
             i -= 1
         }
         return found.map { .version($0) } ?? .none
@@ -116,7 +116,7 @@ final class PastIndex: Sendable {
     /// All versions that may have changed an id of that hash, in no order: those that are known to, and those that nobody knows of.
     func all(_ hash: UInt32) -> [UInt32] {
         let key = UInt64(hash) << 32
-        let known = changes[PastIndex.lowerBound(changes, key)..<PastIndex.upperBound(changes, key | UInt64(UInt32.max))]
+        let known = changes[KeyHistoryIndex.lowerBound(changes, key)..<KeyHistoryIndex.upperBound(changes, key | UInt64(UInt32.max))]
         return known.map { UInt32(truncatingIfNeeded: $0) } + others
     }
 

@@ -1,23 +1,23 @@
-/// Where bytes of a segment are that was folded into another.
-struct Forward {
+/// Where bytes of a segment are that was compacted into another.
+struct Relocation {
     /// The other's index.
     let to: Int
     /// The range of the old segment that is there, and where.
     let from: UInt64
     let size: UInt64
     let at: UInt64
-    /// Bytes of the old segment's file when it was folded.
+    /// Bytes of the old segment's file when it was compacted.
     let length: UInt64
 }
 
-/// Segments that others were folded into (see `Origin`): reading them instead of those that they replace, and
+/// Segments that others were compacted into (see `CompactionSource`): reading them instead of those that they replace, and
 /// finding in them what was in a file that is gone.
 extension FileStorage {
     /// Reads the new ones among the segments, before all others: those that they stand for need not be read then.
     /// One that is damaged, or not wholly here, stands for nothing.
     func scanFolded(_ names: [String], _ buffer: ScanBuffer, _ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
-        var heads: [(segment: Segment, head: FoldedSegment)] = []
-        for name in names where name.hasPrefix(Origin.namePrefix) {
+        var heads: [(segment: Segment, head: CompactedSegment)] = []
+        for name in names where name.hasPrefix(CompactionSource.namePrefix) {
             try control.step(0)
             let segment = try state.withLock { try segmentLocked(named: name) }
             if state.withLock({ segment.complete || segment === durability.ownSegment }) { continue }
@@ -25,8 +25,8 @@ extension FileStorage {
         }
         guard !heads.isEmpty else { return }
         let here = Set(names)
-        // One that was folded into another of them last: it may turn out to be covered.
-        let covered = Set(heads.flatMap { $0.head.origins.map(\.id) })
+        // One that was compacted into another of them last: it may turn out to be covered.
+        let covered = Set(heads.flatMap { $0.head.sources.map(\.id) })
         heads.sort { a, b in
             let (x, y) = (covered.contains(a.head.id), covered.contains(b.head.id))
             return x != y ? y : a.head.created != b.head.created ? a.head.created < b.head.created : a.head.id < b.head.id
@@ -34,7 +34,7 @@ extension FileStorage {
         for (segment, head) in heads {
             if state.withLock({ segment.complete }) { continue }
             let known = try state.withLock { () throws -> [Range<UInt64>] in
-                try applyForwards(of: head, in: segment, here: here)
+                try applyRelocations(of: head, in: segment, here: here)
                 return knownRanges(of: head)
             }
             if known.reduce(0, { $0 + UInt64($1.count) }) == head.end - head.data {
@@ -50,73 +50,74 @@ extension FileStorage {
         }
     }
 
-    /// What the segment of that name was folded from; nil when it was not, or cannot be read now.
-    func readHead(_ name: String) -> FoldedSegment? {
+    /// What the segment of that name was compacted from; nil when it was not, or cannot be read now.
+    func readHead(_ name: String) -> CompactedSegment? {
         do throws(Errno) {
             let file = try OpenFile(directory.segment(name), O_RDONLY)
             state.withLock { filesOpened &+= 1 }
             let status = try System.status(file.descriptor)
-            return status.isRegularFile ? try FoldedSegment.read(file, name: name, size: status.size) : nil
+            return status.isRegularFile ? try CompactedSegment.read(file, name: name, size: status.size) : nil
         } catch { return nil }
     }
 
-    /// Remembers where the bytes of the segments are that were folded into `segment`: of those that this handle has
+    /// Remembers where the bytes of the segments are that were compacted into `segment`: of those that this handle has
     /// places in, and those whose files are `here`. Under `state`.
-    func applyForwards(of head: FoldedSegment, in segment: Segment, here: Set<String>) throws {
-        for origin in head.origins where origin.id != head.id {
-            let name = origin.id.hex + ".seg"
+    func applyRelocations(of head: CompactedSegment, in segment: Segment, here: Set<String>) throws {
+        for source in head.sources where source.id != head.id {
+            let name = source.id.hex + ".seg"
             guard segmentsByName[name] != nil || here.contains(name) else { continue }
             let old = try segmentLocked(named: name)
-            guard old !== durability.ownSegment, !old.forwards.contains(where: { $0.to == Int(segment.index) }) else { continue }
-            old.forwards.append(
-                Forward(to: Int(segment.index), from: origin.from, size: origin.size, at: head.data + origin.at, length: origin.length))
+            guard old !== durability.ownSegment, !old.relocations.contains(where: { $0.to == Int(segment.index) }) else { continue }
+            old.relocations.append(
+                Relocation(to: Int(segment.index), from: source.from, size: source.size, at: head.data + source.at, length: source.length))
         }
     }
 
-    /// The ranges of a folded segment's frames, from `head.data` on, whose records were reported from where they were. Under `state`.
-    private func knownRanges(of head: FoldedSegment) -> [Range<UInt64>] {
+    /// The ranges of a compacted segment's frames, from `head.data` on, whose records were reported from where they were. Under `state`.
+    private func knownRanges(of head: CompactedSegment) -> [Range<UInt64>] {
         var ranges: [Range<UInt64>] = []
         var reached: UInt64 = 0
-        for origin in head.origins where origin.at >= reached && origin.size > 0 {
-            guard let index = segmentsByName[origin.id.hex + ".seg"] else { continue }
+        for source in head.sources where source.at >= reached && source.size > 0 {
+            guard let index = segmentsByName[source.id.hex + ".seg"] else { continue }
             let old = segments[index]
-            guard !old.damaged, old.position >= origin.from + origin.size else { continue }
-            reached = origin.at + origin.size
-            ranges.append(head.data + origin.at..<head.data + reached)
+            guard !old.damaged, old.position >= source.from + source.size else { continue }
+            reached = source.at + source.size
+            ranges.append(head.data + source.at..<head.data + reached)
         }
         return ranges
     }
 
-    /// All that the folded segment holds was reported: those that it stands for need not be read any more. Under `state`.
-    func retire(_ head: FoldedSegment, by segment: Segment) {
-        for origin in head.origins {
-            guard let index = segmentsByName[origin.id.hex + ".seg"] else { continue }
+    /// All that the compacted segment holds was reported: those that it stands for need not be read any more. Under `state`.
+    func retire(_ head: CompactedSegment, by segment: Segment) {
+        for source in head.sources {
+            guard let index = segmentsByName[source.id.hex + ".seg"] else { continue }
             let old = segments[index]
-            guard old !== segment, old !== durability.ownSegment, old.forwards.contains(where: { $0.to == Int(segment.index) }),
-                old.position <= origin.length
+            guard old !== segment, old !== durability.ownSegment, old.relocations.contains(where: { $0.to == Int(segment.index) }),
+                old.position <= source.length
             else { continue }
-            old.id = origin.id
-            if origin.sealed {
-                old.position = origin.length
+            old.id = source.id
+            if source.sealed {
+                old.position = source.length
                 old.complete = true
                 old.replaced = true
             } else {
                 // A copy that a syncing program brings may yet hold more.
-                old.position = max(old.position, origin.from + origin.size)
+                old.position = max(old.position, source.from + source.size)
                 old.replaced = true
             }
         }
     }
 
     /// Where the record may be as well. Under `state`.
-    func forwards(of place: RecordPlace) -> [RecordPlace] {
+    func relocations(of place: RecordPlace) -> [RecordPlace] {
         guard Int(place.segment) < segments.count else { return [] }
-        return segments[Int(place.segment)].forwards.compactMap { forward in
-            guard place.offset >= forward.from, place.offset - forward.from <= forward.size,
-                place.length <= forward.size - (place.offset - forward.from)
+        return segments[Int(place.segment)].relocations.compactMap { relocation in
+            guard place.offset >= relocation.from, place.offset - relocation.from <= relocation.size,
+                place.length <= relocation.size - (place.offset - relocation.from)
             else { return nil }
             return RecordPlace(
-                segment: UInt32(truncatingIfNeeded: forward.to), offset: forward.at + (place.offset - forward.from), length: place.length)
+                segment: UInt32(truncatingIfNeeded: relocation.to), offset: relocation.at + (place.offset - relocation.from),
+                length: place.length)
         }
     }
 
@@ -126,23 +127,23 @@ extension FileStorage {
             // Each step leads to a segment made later; a list that says otherwise must not keep us here.
             for _ in 0..<64 {
                 guard Int(place.segment) < segments.count, segments[Int(place.segment)].replaced,
-                      let next = forwards(of: place).first(where: { segments[Int($0.segment)].complete }) else { break }
+                      let next = relocations(of: place).first(where: { segments[Int($0.segment)].complete }) else { break }
                 place = next
             }
             return place
         }
     }
 
-    /// Looks for segments that were folded from others, by this or another process. Also those that are known are asked again: a
-    /// syncing program may have brought back, and somebody deleted, what they had been folded from long ago.
+    /// Looks for segments that were compacted from others, by this or another process. Also those that are known are asked again: a
+    /// syncing program may have brought back, and somebody deleted, what they had been compacted from long ago.
     func discoverFolded() throws {
         let names = try segmentNames()
         let here = Set(names)
-        for name in names where name.hasPrefix(Origin.namePrefix) {
+        for name in names where name.hasPrefix(CompactionSource.namePrefix) {
             guard let head = readHead(name) else { continue }
             try state.withLock {
                 try checkOpen()
-                try applyForwards(of: head, in: segmentLocked(named: name), here: here)
+                try applyRelocations(of: head, in: segmentLocked(named: name), here: here)
             }
         }
     }
@@ -151,6 +152,6 @@ extension FileStorage {
     func isElsewhere(_ name: String, _ there: Set<String>) -> Bool {
         guard let index = segmentsByName[name] else { return false }
         let old = segments[index]
-        return old.replaced || old.forwards.contains { $0.length >= old.position && there.contains(segments[$0.to].name) }
+        return old.replaced || old.relocations.contains { $0.length >= old.position && there.contains(segments[$0.to].name) }
     }
 }
