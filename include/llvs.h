@@ -2542,6 +2542,203 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_
     LLVS_OWNED llvs_error **error);
 
 /* ------------------------------------------------------------------------------------------------
+ * Syncing in the background
+ * ------------------------------------------------------------------------------------------------ */
+
+/**
+ * Keeps a coordinator in step with its exchanges by itself: decides when a round of llvs_coordinator_sync is due, does it on a thread of
+ * its own, and tells what happened (docs/background-sync.md). Saves by the coordinator, by other handles and by other processes, exchanges
+ * attached later, and news of exchanges are noticed without being told. Safe from all threads. Since 0.1.
+ */
+typedef struct llvs_syncer llvs_syncer;
+/** What a syncer does. Since 0.1. */
+typedef uint32_t llvs_sync_state;
+enum llvs_sync_state_value {
+    /** Nothing any more: its coordinator was closed. */
+    LLVS_SYNC_OFF = 0,
+    /** It waits for the next round, or for something to do. */
+    LLVS_SYNC_IDLE = 1,
+    /** A round runs. */
+    LLVS_SYNC_RUNNING = 2,
+    /** Every place waits: for the network, or for the end of the pause after a failure. */
+    LLVS_SYNC_WAITING = 3,
+    /** The host paused it, or every place waits for somebody to do something. */
+    LLVS_SYNC_PAUSED = 4
+};
+/** Why a place, or all of them, are not visited. Since 0.1. */
+typedef uint32_t llvs_sync_reason;
+enum llvs_sync_reason_value {
+    LLVS_SYNC_REASON_NONE = 0,
+    /** The host said that there is no network. */
+    LLVS_SYNC_REASON_OFFLINE = 1,
+    /** The server wants to be left alone for a while. */
+    LLVS_SYNC_REASON_RATE_LIMITED = 2,
+    /** The folder or server cannot be reached. */
+    LLVS_SYNC_REASON_UNREACHABLE = 3,
+    /** Something else went wrong; the error tells what. */
+    LLVS_SYNC_REASON_FAILED = 4,
+    /** The user, the password or the rights are refused. Not tried again until LLVS_SYNC_TRIGGER_USER or _FRONT. */
+    LLVS_SYNC_REASON_SIGN_IN = 5,
+    /** Here or there is no room. Tried again after an hour, or when triggered. */
+    LLVS_SYNC_REASON_NO_SPACE = 6,
+    /** The other side was written by a newer version of this library. Not tried again until triggered. */
+    LLVS_SYNC_REASON_UPDATE_APP = 7,
+    /** The host paused the syncer. */
+    LLVS_SYNC_REASON_PAUSED = 8
+};
+/** What happened that a round may be due for. Since 0.1. */
+typedef uint32_t llvs_sync_trigger;
+enum llvs_sync_trigger_value {
+    /** The user asks: a round begins at once, whatever the conditions. */
+    LLVS_SYNC_TRIGGER_USER = 1,
+    /** The application came to the front, or the network is back or another one: a round at once, unless one was done in the last 5
+        seconds. What had failed is tried again. */
+    LLVS_SYNC_TRIGGER_FRONT = 2,
+    /** The other side has news, as a push says. */
+    LLVS_SYNC_TRIGGER_NEWS = 3
+};
+/** What the host says of the device: bits, joined by |. Since 0.1. */
+typedef uint32_t llvs_sync_conditions;
+enum llvs_sync_conditions_value {
+    /** There is no network: nothing is tried, but when the user asks. */
+    LLVS_SYNC_OFFLINE = 1,
+    /** Bytes cost money: rounds without another reason are four times as seldom. */
+    LLVS_SYNC_METERED = 2,
+    /** The same. */
+    LLVS_SYNC_LOW_BATTERY = 4,
+    /** The application is not in front: no rounds without another reason, and what failed is not tried again by the clock. */
+    LLVS_SYNC_BACKGROUND = 8,
+    /** Nothing is done, but when the user asks. */
+    LLVS_SYNC_PAUSE = 16
+};
+
+/** What is known of one attached exchange. Since 0.1. */
+typedef struct llvs_sync_place {
+    uint32_t struct_size;
+    llvs_sync_reason reason;
+    /** What it was called as it was attached. */
+    llvs_bytes place;
+    /** Rounds that failed there, one after the other. */
+    uint64_t failures;
+    /** When it is tried again by the clock, in seconds since 1970-01-01 UTC; 0: nothing failed, or only somebody helps. */
+    double retry_at;
+    /** When it was exchanged with last without a failure, in seconds since 1970-01-01 UTC; 0: never. */
+    double last_success;
+    /** Why the last round failed there; NULL when it did not. Borrowed from the status. */
+    const llvs_error *error;
+    /** What could not be taken or sent in the last round. */
+    const llvs_problem *const *problems;
+    size_t problem_count;
+} llvs_sync_place;
+
+/** What a syncer does at a moment, and did so far; immutable, owned. Since 0.1. */
+typedef struct llvs_sync_status {
+    uint32_t struct_size;
+    llvs_sync_state state;
+    /** Why it waits or is paused: what the first place that waits does so for. */
+    llvs_sync_reason reason;
+    /** How far the running round has come, as llvs_progress tells: stage 0 when none runs. */
+    uint32_t stage;
+    uint64_t completed;
+    uint64_t total;
+    /** When the next round is due, in seconds since 1970-01-01 UTC; 0 when only something that happens leads to one. */
+    double next_round;
+    /** When a round ended without any failure, in seconds since 1970-01-01 UTC; 0: never. */
+    double last_success;
+    /** Rounds that ended, failed ones included. */
+    uint64_t rounds;
+    /** Versions that came and went in them. */
+    uint64_t retrieved;
+    uint64_t sent;
+    /** Why the last merge failed; NULL when it did not. Borrowed from the status. */
+    const llvs_error *merge_error;
+    /** One for each attached exchange, in the order of attaching. */
+    const llvs_sync_place *const *places;
+    size_t place_count;
+} llvs_sync_status;
+/** Releases the status, with what it points to. Since 0.1. */
+LLVS_API void llvs_sync_status_free(LLVS_OWNED llvs_sync_status *status);
+
+/**
+ * Hears what a syncer does: after each round, when its state is another, and at most ten times a second while a round comes on. Since 0.1.
+ *   thread     the syncer's, one call at a time
+ *   re-entry   may call the library, also to free the syncer; llvs_syncer_run is LLVS_ERROR_BUSY, and while a round runs (`round` is NULL
+ *              and the state LLVS_SYNC_RUNNING) so are exchanges and merges of its coordinator
+ *   pointers   live for the callback only
+ *   result     none
+ * @param status  what it does now
+ * @param round   what a round did that has just ended, also a failed one; else NULL. When its `moved` is set, llvs_store_differences from
+ *                its `from` to its `to` tells which values are others
+ */
+typedef void (*llvs_sync_event_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_sync_status *status,
+    LLVS_BORROWED const llvs_sync_result *round);
+
+/** How a syncer goes about it. A delay of 0 is the default. Since 0.1. */
+typedef struct llvs_syncer_options {
+    uint32_t struct_size;
+    /** What is so from the beginning. */
+    llvs_sync_conditions conditions;
+    /** After the last save, before it is sent; ms, 2,000 by default. */
+    uint32_t after_save;
+    /** After the first of a row of saves, before they are sent at the latest; ms, 10,000 by default. */
+    uint32_t after_saves;
+    /** Between rounds without another reason, while something came or went in the last 5 minutes; ms, 30,000 by default. */
+    uint32_t poll;
+    /** The same at most, when nothing comes or goes; ms, 900,000 by default. */
+    uint32_t longest_poll;
+    /** After failures one after the other: the longest pause; ms, 900,000 by default. */
+    uint32_t longest_pause;
+    /** Which heads are merged: LLVS_HEADS_UNBRANCHED or LLVS_HEADS_ALL. */
+    llvs_head_selection selection;
+} llvs_syncer_options;
+/** Everything by default. */
+#define LLVS_SYNCER_OPTIONS_INIT { sizeof(llvs_syncer_options), 0, 0, 0, 0, 0, 0, 0 }
+
+/**
+ * Starts a syncer, which begins with a round. One coordinator is kept in step by one.
+ * @param coordinator  used until the syncer is freed; when it is closed or freed before, the syncer does nothing any more
+ * @param options      may be NULL
+ * @param fn           may be NULL
+ * @param payload, payload_free  see "Callbacks" above
+ * Errors: LLVS_ERROR_READ_ONLY (the store was opened so), LLVS_ERROR_CLOSED, LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_IO when no thread can
+ * be started. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_syncer_start(LLVS_BORROWED llvs_coordinator *coordinator,
+    LLVS_BORROWED const llvs_syncer_options *options, llvs_sync_event_fn fn, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+    LLVS_OWNED llvs_syncer **syncer, LLVS_OWNED llvs_error **error);
+/**
+ * Something happened that a round may be due for. Does not wait for it.
+ * Errors: LLVS_ERROR_CLOSED when the coordinator was closed, LLVS_ERROR_INVALID_ARGUMENT. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_syncer_trigger(LLVS_BORROWED llvs_syncer *syncer, llvs_sync_trigger trigger,
+    LLVS_OWNED llvs_error **error);
+/**
+ * What is so from now on. Who leaves the background or finds a network tells LLVS_SYNC_TRIGGER_FRONT as well.
+ * Errors: as llvs_syncer_trigger. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_syncer_set_conditions(LLVS_BORROWED llvs_syncer *syncer, llvs_sync_conditions conditions,
+    LLVS_OWNED llvs_error **error);
+/**
+ * Does a round as LLVS_SYNC_TRIGGER_USER asks for it, and waits for its end: what a system calls that lets an application in the
+ * background work for a while.
+ * @param deadline  ms; when they are over, the round is cancelled, and what it had done whole is kept; 0: it takes as long as it takes
+ * @param control   its token cancels the round; its progress is called on the calling thread; may be NULL
+ * @param done      1 when all was done; 0 when the deadline came first, or a place or the merge failed, as the status says; may be NULL
+ * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_CLOSED, LLVS_ERROR_BUSY from within an event, LLVS_ERROR_INVALID_ARGUMENT when no exchange is
+ * attached, LLVS_ERROR_USER. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_syncer_run(LLVS_BORROWED llvs_syncer *syncer, uint64_t deadline,
+    LLVS_BORROWED const llvs_control *control, LLVS_BORROWED llvs_bool *done, LLVS_OWNED llvs_error **error);
+/** What it does now and did so far; released with llvs_sync_status_free. Any time, also when it is off. Since 0.1. */
+LLVS_API LLVS_CHECKED llvs_status llvs_syncer_status(LLVS_BORROWED llvs_syncer *syncer, LLVS_OWNED llvs_sync_status **status,
+    LLVS_OWNED llvs_error **error);
+/**
+ * Ends the syncer: a running round is cancelled, and what it had done whole is kept. Waits until no event is told any more, except from
+ * within a callback, as llvs_observer_free does; hold no lock that the callback takes. NULL is a no-op. Since 0.1.
+ */
+LLVS_API void llvs_syncer_free(LLVS_OWNED llvs_syncer *syncer);
+
+/* ------------------------------------------------------------------------------------------------
  * Answers of callbacks
  * ------------------------------------------------------------------------------------------------ */
 
@@ -2813,6 +3010,9 @@ LLVS_LAYOUT(llvs_exchange_result, 120);
 LLVS_LAYOUT(llvs_exchanged, 40);
 LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
+LLVS_LAYOUT(llvs_sync_place, 72);
+LLVS_LAYOUT(llvs_sync_status, 96);
+LLVS_LAYOUT(llvs_syncer_options, 32);
 LLVS_LAYOUT(llvs_snapshot, 96);
 LLVS_LAYOUT(llvs_coordinator_options, 72);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);

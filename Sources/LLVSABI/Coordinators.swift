@@ -17,7 +17,7 @@ private func coordinator(_ pointer: OpaquePointer?) throws -> StoreCoordinator {
 }
 
 /// The same, for calls that would not notice by themselves that the store is closed.
-private func openCoordinator(_ pointer: OpaquePointer?) throws -> StoreCoordinator {
+func openCoordinator(_ pointer: OpaquePointer?) throws -> StoreCoordinator {
     let coordinator = try coordinator(pointer)
     try coordinator.store.requireOpen()
     return coordinator

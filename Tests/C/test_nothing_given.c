@@ -137,6 +137,13 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_coordinator_observe(NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_observe_exchanges(NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_bootstrap(NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_syncer_start(NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_syncer_trigger(NULL, 0, NULL));
+    REFUSES(llvs_syncer_set_conditions(NULL, 0, NULL));
+    REFUSES(llvs_syncer_run(NULL, 0, NULL, NULL, NULL));
+    REFUSES(llvs_syncer_status(NULL, NULL, NULL));
+    llvs_sync_status_free(NULL);
+    llvs_syncer_free(NULL);
     REFUSES(llvs_reply_add(NULL, LLVS_NONE, NULL));
     REFUSES(llvs_reply_set(NULL, 0, LLVS_NONE, NULL));
     REFUSES(llvs_reply_set_source(NULL, 0, 0, NULL, NULL, NULL, NULL));

@@ -281,6 +281,43 @@ void observers() {
     news.close();
 }
 
+void syncing() {
+    llvs::Coordinator laptop("wrapper-syncing-laptop", "memory:wrapper-syncing"), phone("wrapper-syncing-phone", "memory:wrapper-syncing");
+    llvs_syncer_options seldom = llvs::Syncer::options();
+    seldom.after_save = 20;
+    seldom.poll = seldom.longest_poll = 1000000;
+    std::atomic<int> rounds{0}, moves{0};
+    llvs::Syncer syncer(laptop, [&](const llvs_sync_status &status, const llvs_sync_result *round) {
+        EXPECT(status.struct_size == sizeof status);
+        if (!round) return;
+        rounds++;
+        if (round->moved) moves++;
+    }, seldom);
+    phone.save({llvs::Change::insert("x", "from the phone")});
+    phone.sync();
+    while (!laptop.value("x")) std::this_thread::yield();
+    while (!moves) std::this_thread::yield();
+    laptop.save({llvs::Change::update("x", "from the laptop")});
+    while (syncer.status().sent == 0) std::this_thread::yield();
+    EXPECT(rounds >= 1 && syncer.run() && syncer.run(60000));
+    syncer.trigger(LLVS_SYNC_TRIGGER_NEWS);
+    syncer.set_conditions(LLVS_SYNC_PAUSE);
+    llvs::SyncStatus status = syncer.status();
+    while (status.state != LLVS_SYNC_PAUSED) status = syncer.status();
+    EXPECT(status.reason == LLVS_SYNC_REASON_PAUSED && status.places.size() == 1 && status.places[0].place == "memory:wrapper-syncing");
+    EXPECT(status.places[0].code == LLVS_OK && status.places[0].message.empty() && status.last_success > 1.7e9);
+    syncer.close();
+    bool refused = false;
+    try { syncer.run(); } catch (const llvs::Error &error) { refused = error.code() == LLVS_ERROR_INVALID_ARGUMENT; }
+    EXPECT(refused);
+
+    llvs::Syncer throwing(laptop, [](const llvs_sync_status &, const llvs_sync_result *) { throw std::runtime_error("from an event"); });
+    throwing.run();
+    bool thrown = false;
+    try { throwing.close(); } catch (const std::runtime_error &) { thrown = true; }
+    EXPECT(thrown);
+}
+
 /// Changes a byte of this text in every file under a folder, and leaves no caches that were made before.
 void spoil(const std::string &folder, const std::string &text) {
     for (const auto &file : std::filesystem::recursive_directory_iterator(folder)) {
@@ -421,6 +458,7 @@ int main() {
     transports();
     arbiters_of_many_threads();
     observers();
+    syncing();
     logging();
     cancellation();
     merging();

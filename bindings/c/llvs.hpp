@@ -19,6 +19,7 @@
 #include "llvs/reports.hpp"
 #include "llvs/salvage.hpp"
 #include "llvs/store.hpp"
+#include "llvs/syncer.hpp"
 #include "llvs/values.hpp"
 
 #endif

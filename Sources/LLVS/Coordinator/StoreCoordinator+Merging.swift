@@ -83,7 +83,15 @@ extension StoreCoordinator {
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         _ control: OperationControl = OperationControl()
     ) throws -> SyncOutcome {
-        let first = try exchangeAll(control)
+        try syncAll(among: nil, selection: selection, arbiter: arbiter, metadata: metadata, control)
+    }
+
+    /// The same with those exchanges that have the names; nil: all.
+    func syncAll(
+        among names: Set<String>?, selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil,
+        metadata: Metadata = Metadata(), _ control: OperationControl
+    ) throws -> SyncOutcome {
+        let first = try exchangeAll(among: names, onlySending: false, control)
         var outcome = SyncOutcome(before: first, move: first.move)
         if (first.failure as? StoreError)?.code == .cancelled { return outcome }
         var made = false
@@ -98,7 +106,7 @@ extension StoreCoordinator {
         }
         let isPassedOn = first.exchanges.count > 1 && first.exchanges.contains { !$0.retrieved.versions.isEmpty }
         if made || isPassedOn {
-            let second = try exchangeAll(control)
+            let second = try exchangeAll(among: names, onlySending: false, control)
             outcome.after = second
             outcome.move = outcome.move.followed(by: second.move)
         }

@@ -78,6 +78,8 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Saves of which nothing could be undone any more. Used by who is through `saveGate`.
     var passedOver: Set<VersionID> = []
     let observers = Observers<VersionID>()
+    /// Told when an exchange was attached or detached.
+    let attachments = Observers<Void>()
     /// Told when it is closed, and when it is let go of.
     package let ended = Observers<Void>()
 

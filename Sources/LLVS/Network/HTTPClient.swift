@@ -290,7 +290,7 @@ final class HTTPClient: @unchecked Sendable {
     }
 
     /// What Retry-After says: seconds, or a date.
-    private static func seconds(_ text: String) -> Double? {
+    static func seconds(_ text: String) -> Double? {
         if let seconds = Int64(text) { return seconds >= 0 ? Double(min(seconds, 1 << 31)) : nil }
         let now = Clock.now() + Clock.secondsFrom1970To2001
         return HTTPDate.seconds(text).map { max(0, Double($0) - now) }

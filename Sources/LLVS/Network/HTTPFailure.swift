@@ -4,6 +4,12 @@ import CNetwork
 enum HTTPFailure {
     /// For a status that is none of success, and is not one that the caller knows what to do with.
     static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
+        var error = plainError(response, what)
+        error.retryAfter = response.header("retry-after").flatMap(HTTPClient.seconds)
+        return error
+    }
+
+    private static func plainError(_ response: HTTPResponse, _ what: String) -> StoreError {
         let answered = "\(what) failed: the server answers \(response.status)\(name(response.status))."
         switch response.status {
         case 401:

@@ -130,6 +130,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     public var path: String?
     /// The system's own number (`errno`) for why a call of it failed, where one did; else 0.
     public var systemCode: Int32 = 0
+    /// How many seconds a server asked to be left alone for.
+    package var retryAfter: Double?
     /// For `.user`: the token that a callback of the host gave, handed back unchanged.
     public var userCode: Int64 = 0
 

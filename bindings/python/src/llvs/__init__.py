@@ -153,6 +153,15 @@ if TYPE_CHECKING:
     from .state import State as State
     from .storage import DictStorage as DictStorage, Storage as Storage
     from .store import Store as Store
+    from .syncer import (
+        SyncConditions as SyncConditions,
+        SyncEvent as SyncEvent,
+        Syncer as Syncer,
+        SyncPlace as SyncPlace,
+        SyncReason as SyncReason,
+        SyncState as SyncState,
+        SyncStatus as SyncStatus,
+    )
     from .transaction import Transaction as Transaction
     from .transport import (
         FileContent as FileContent,
@@ -211,6 +220,7 @@ _MODULES = {
     "state": "State",
     "storage": "DictStorage Storage",
     "store": "Store",
+    "syncer": "SyncConditions SyncEvent Syncer SyncPlace SyncReason SyncState SyncStatus",
     "transaction": "Transaction",
     "transport": "FileContent OutgoingFile Place Transport VersionFiles",
     "versions": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",

@@ -27,6 +27,7 @@ _SLOW_RELEASES = frozenset(
         "store",
         "exchange",
         "coordinator",
+        "syncer",
         "history_cursor",
         "change_cursor",
         "value_reader",

@@ -187,6 +187,15 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_coordinator_bootstrap": (STATUS, [
         borrowed("llvs_coordinator*"), borrowed("llvs_control*"), borrowed("llvs_bool*"), borrowed("llvs_move*"), ERROR,
     ]),
+    "llvs_sync_status_free": (None, [owned("llvs_sync_status*")]),
+    "llvs_syncer_start": (STATUS, [
+        borrowed("llvs_coordinator*"), borrowed("llvs_syncer_options*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_syncer**"), ERROR,
+    ]),
+    "llvs_syncer_trigger": (STATUS, [borrowed("llvs_syncer*"), U32, ERROR]),
+    "llvs_syncer_set_conditions": (STATUS, [borrowed("llvs_syncer*"), U32, ERROR]),
+    "llvs_syncer_run": (STATUS, [borrowed("llvs_syncer*"), U64, borrowed("llvs_control*"), borrowed("llvs_bool*"), ERROR]),
+    "llvs_syncer_status": (STATUS, [borrowed("llvs_syncer*"), owned("llvs_sync_status**"), ERROR]),
+    "llvs_syncer_free": (None, [owned("llvs_syncer*")]),
     "llvs_reply_add": (STATUS, [borrowed("llvs_reply*"), BYTES, ERROR]),
     "llvs_reply_set": (STATUS, [borrowed("llvs_reply*"), SIZE, BYTES, ERROR]),
     "llvs_reply_set_source": (STATUS, [borrowed("llvs_reply*"), SIZE, U64, FUNCTION, owned("void*"), FUNCTION, ERROR]),

@@ -571,6 +571,52 @@ class llvs_sync_result(ctypes.Structure):
     ]
 
 
+class llvs_sync_place(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reason", c_uint32),
+        ("place", llvs_bytes),
+        ("failures", c_uint64),
+        ("retry_at", c_double),
+        ("last_success", c_double),
+        ("error", c_void_p),
+        ("problems", c_void_p),
+        ("problem_count", c_size_t),
+    ]
+
+
+class llvs_sync_status(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("state", c_uint32),
+        ("reason", c_uint32),
+        ("stage", c_uint32),
+        ("completed", c_uint64),
+        ("total", c_uint64),
+        ("next_round", c_double),
+        ("last_success", c_double),
+        ("rounds", c_uint64),
+        ("retrieved", c_uint64),
+        ("sent", c_uint64),
+        ("merge_error", c_void_p),
+        ("places", c_void_p),
+        ("place_count", c_size_t),
+    ]
+
+
+class llvs_syncer_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("conditions", c_uint32),
+        ("after_save", c_uint32),
+        ("after_saves", c_uint32),
+        ("poll", c_uint32),
+        ("longest_poll", c_uint32),
+        ("longest_pause", c_uint32),
+        ("selection", c_uint32),
+    ]
+
+
 class llvs_storage_callbacks(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),

@@ -148,6 +148,11 @@ def _sync_result(address: int, raised: list[BaseException]) -> SyncResult:
     return SyncResult(found.moved != 0, _text(getattr(found, "from")), _text(found.to), before, after, found.merged != 0)
 
 
+def read_sync_result(address: int) -> SyncResult:
+    """What a result says that stays the library's."""
+    return _sync_result(address, [])
+
+
 def moves(move: Any) -> tuple[bool, str, str]:
     """What an `llvs_move` says."""
     return move.moved != 0, getattr(move, "from").text.decode(), move.to.text.decode()

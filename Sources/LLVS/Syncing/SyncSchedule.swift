@@ -1,0 +1,177 @@
+/// When a syncer's next round is due, and which places it visits: a value that is told what happens and what time it is, and does nothing
+/// by itself (docs/background-sync.md). Times are seconds of a clock that only grows.
+struct SyncSchedule {
+    /// Delays, in seconds.
+    struct Pace: Sendable {
+        /// After the last save, and at most after the first.
+        var quietAfterSave = 2.0, longestAfterSave = 10.0
+        /// Between polls: at first, and at most.
+        var poll = 30.0, longestPoll = 900.0
+        /// How long polls stay frequent after something came or went.
+        var lively = 300.0
+        /// Saves are only sent to who was retrieved from within this time.
+        var freshness = 30.0
+        /// Rounds because the application came to the front, and because of news, are at least this far apart.
+        var frontSpacing = 5.0, newsSpacing = 1.0
+        /// Of failures: the first pause, and the longest.
+        var firstPause = 1.0, longestPause = 900.0
+        /// Until a place without room is tried again.
+        var roomPause = 3_600.0
+    }
+
+    /// What somebody asks for.
+    enum Trigger: Sendable { case save, front, news, user }
+
+    typealias Reason = Syncer.Reason
+    typealias Conditions = Syncer.Conditions
+
+    /// An attached exchange.
+    struct Place: Sendable {
+        var name: String
+        /// How it is called for people.
+        var title: String
+        var reason = Reason.none
+        var failures = 0
+        /// Not before, whoever asks: what a server asked for.
+        var notBefore = -Double.infinity
+        /// Not before, by the clock.
+        var retryAt = -Double.infinity
+        var retrievedAt = -Double.infinity
+    }
+
+    /// A round that is due.
+    struct Round: Equatable, Sendable {
+        var places: [String]
+        /// Whether nothing is retrieved and merged.
+        var onlySends: Bool
+    }
+
+    /// What to do next.
+    enum Next: Equatable {
+        case now(Round)
+        /// Nothing until then, or until something happens.
+        case at(Double)
+        case whenTold
+    }
+
+    var pace = Pace()
+    var conditions: Conditions = []
+    private(set) var places: [Place] = []
+    private var firstSave: Double?, lastSave: Double?
+    private var asked: (front: Bool, news: Bool, user: Bool) = (true, false, false)
+    private var lastRound = -Double.infinity, lastSuccess = -Double.infinity, lastMoved = -Double.infinity
+    private var interval: Double, nextPoll = -Double.infinity
+    /// Between 0 and 1; drawn anew for each use.
+    private let draw: @Sendable () -> Double
+
+    init(pace: Pace = Pace(), draw: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }) {
+        self.pace = pace
+        self.draw = draw
+        interval = pace.poll
+    }
+
+    /// Takes over which places there are; those that stay keep their state.
+    mutating func attach(_ names: [(name: String, title: String)]) {
+        places = names.map { name in places.first { $0.name == name.name } ?? Place(name: name.name, title: name.title) }
+    }
+
+    mutating func tell(_ trigger: Trigger, at now: Double) {
+        switch trigger {
+        case .save:
+            if firstSave == nil { firstSave = now }
+            lastSave = now
+        case .news: asked.news = true
+        case .user: asked.user = true
+        case .front:
+            asked.front = true
+            for i in places.indices { places[i].retryAt = -Double.infinity }
+        }
+    }
+
+    /// What is to be done at `now`.
+    func next(_ now: Double) -> Next {
+        if places.isEmpty { return .whenTold }
+        if asked.user {
+            let ready = places.filter { $0.notBefore <= now }.map(\.name)
+            if !ready.isEmpty { return .now(Round(places: ready, onlySends: false)) }
+            return .at(places.map(\.notBefore).min() ?? now)
+        }
+        if !conditions.isDisjoint(with: [.offline, .paused]) { return .whenTold }
+        let (whole, sends) = wanted
+        let dues = places.map { due($0, min(whole, sends)) }
+        let ready = zip(places, dues).filter { $0.1 <= now }.map(\.0)
+        guard ready.isEmpty else {
+            let isFresh = ready.allSatisfy { now - $0.retrievedAt <= pace.freshness }
+            return .now(Round(places: ready.map(\.name), onlySends: whole > now && isFresh))
+        }
+        let first = dues.min() ?? .infinity
+        return first < .infinity ? .at(first) : .whenTold
+    }
+
+    /// When a round is wanted, and when sending alone is.
+    private var wanted: (whole: Double, sends: Double) {
+        var whole = conditions.contains(.background) ? Double.infinity : nextPoll
+        if asked.front { whole = min(whole, lastSuccess + pace.frontSpacing) }
+        if asked.news { whole = min(whole, lastRound + pace.newsSpacing) }
+        guard let firstSave, let lastSave else { return (whole, .infinity) }
+        return (whole, min(lastSave + pace.quietAfterSave, firstSave + pace.longestAfterSave))
+    }
+
+    /// When a place is visited, if rounds are wanted from `wanted` on.
+    private func due(_ place: Place, _ wanted: Double) -> Double {
+        if Self.needsSomebody(place.reason) && !asked.front { return .infinity }
+        // One that failed is tried again by the clock, without another reason.
+        let retry = place.reason == .none || conditions.contains(.background) ? Double.infinity : place.retryAt
+        return max(min(wanted, retry), place.notBefore, place.retryAt)
+    }
+
+    /// Whether somebody has to do something, so that the clock alone does not help.
+    static func needsSomebody(_ reason: Reason) -> Bool { reason == .signIn || reason == .updateApp }
+
+    /// What became of one place.
+    struct Outcome: Sendable {
+        var name: String
+        var reason = Reason.none
+        /// What a server asked for, in seconds.
+        var retryAfter: Double?
+        /// Whether it was retrieved from.
+        var retrieved = true
+        /// Whether versions came or went.
+        var moved = false
+    }
+
+    /// A round begins: what asked for it is served by it. What is told from here on asks for another.
+    mutating func begin(_ round: Round) {
+        firstSave = nil
+        lastSave = nil
+        if !round.onlySends { asked = (false, false, false) }
+    }
+
+    /// A round is over.
+    mutating func finish(_ outcomes: [Outcome], at now: Double, isInterrupted: Bool = false) {
+        lastRound = now
+        for outcome in outcomes {
+            guard let i = places.firstIndex(where: { $0.name == outcome.name }) else { continue }
+            places[i].reason = outcome.reason
+            if outcome.moved { lastMoved = now }
+            if outcome.reason == .none {
+                places[i].failures = 0
+                places[i].retryAt = -Double.infinity
+                places[i].notBefore = -Double.infinity
+                if outcome.retrieved { places[i].retrievedAt = now }
+                lastSuccess = now
+                continue
+            }
+            places[i].failures += 1
+            places[i].retrievedAt = -Double.infinity
+            if let after = outcome.retryAfter { places[i].notBefore = now + min(max(0, after), 86_400) }
+            let longest = outcome.reason == .noSpace
+                ? pace.roomPause : min(pace.longestPause, pace.firstPause * Double(1 << min(places[i].failures - 1, 20)))
+            places[i].retryAt = now + (outcome.reason == .noSpace ? longest : longest * draw())
+        }
+        if isInterrupted { return }
+        let isSeldom = !conditions.isDisjoint(with: [.metered, .lowBattery])
+        interval = now - lastMoved <= pace.lively ? pace.poll : min(pace.longestPoll, interval * 1.5)
+        nextPoll = now + interval * (0.8 + 0.4 * draw()) * (isSeldom ? 4 : 1)
+    }
+}

@@ -1,0 +1,348 @@
+/// The thread of a syncer, and what it shares with those who call. Outlives the syncer until its work is done.
+final class SyncerThread: @unchecked Sendable {
+    private let coordinator: StoreCoordinator
+    private let selection: HeadSelection
+    private let call: @Sendable (Syncer.Event) -> Void
+    private let process = getpid()
+    /// Guards all below; no code of the host, and none of the coordinator, is called with it held.
+    private let lock = Lock()
+    private let changed = Condition()
+    private var schedule: SyncSchedule
+    private var told = Syncer.Status()
+    /// By name: when it was exchanged with, what failed and what could not be taken.
+    private var known: [String: Syncer.Place] = [:]
+    private var isStopped = false, isFinished = true
+    private var thread: pthread_t?
+    /// Of the running round.
+    private var token: CancelToken?
+    private var roundsBegun: UInt64 = 0, wasInterrupted = false, wasWhole = false
+    /// Rows of the history that a round has sent, or was there for.
+    private var seenRows = 0
+    private var attachedChanged = true
+    /// Used by the thread alone, and by `stop` once it is over.
+    private var news: [String: any ExchangeObservation] = [:]
+    private var observations: [any ExchangeObservation] = []
+
+    init(
+        _ coordinator: StoreCoordinator, _ pace: SyncSchedule.Pace, _ selection: HeadSelection, _ conditions: Syncer.Conditions,
+        _ call: @escaping @Sendable (Syncer.Event) -> Void
+    ) {
+        self.coordinator = coordinator
+        self.selection = selection
+        self.call = call
+        schedule = SyncSchedule(pace: pace)
+        schedule.conditions = conditions
+    }
+
+    private var isInChild: Bool { getpid() != process }
+
+    func start() throws {
+        seenRows = coordinator.store.rowCount
+        observations.append(coordinator.ended.add { [weak self] in self?.end() })
+        observations.append(coordinator.attachments.add { [weak self] in self?.attachmentsChanged() })
+        observations.append(coordinator.observe { [weak self] _ in self?.currentMoved() })
+        observations.append(try coordinator.store.observeAdditions { [weak self] in self?.storeGrew() })
+        lock.withLock { isFinished = false }
+        do { try OwnThread.start("A thread that syncs") { self.work() } } catch {
+            lock.withLock { isFinished = true }
+            throw error
+        }
+    }
+
+    // MARK: Told by others
+
+    func tell(_ trigger: SyncSchedule.Trigger) throws {
+        try lock.withLock {
+            if isStopped { throw Self.closed }
+            schedule.tell(trigger, at: Clock.steady())
+            changed.broadcast()
+        }
+    }
+
+    func set(_ conditions: Syncer.Conditions) throws {
+        try lock.withLock {
+            if isStopped { throw Self.closed }
+            schedule.conditions = conditions
+            changed.broadcast()
+        }
+    }
+
+    private static var closed: StoreError {
+        StoreError(.closed, "The syncer was stopped, or its coordinator closed. Start another to go on.")
+    }
+
+    private func attachmentsChanged() {
+        lock.withLock {
+            attachedChanged = true
+            changed.broadcast()
+        }
+    }
+
+    /// The coordinator's own rounds move the current version, too: what they made they send.
+    private func currentMoved() {
+        let me = pthread_self()
+        lock.withLock {
+            if let thread, token != nil, pthread_equal(thread, me) != 0 { return }
+            schedule.tell(.save, at: Clock.steady())
+            changed.broadcast()
+        }
+    }
+
+    private func storeGrew() {
+        let rows = coordinator.store.rowCount
+        lock.withLock {
+            // What comes while a round runs is looked at when it is over.
+            guard token == nil, rows > seenRows else { return }
+            seenRows = rows
+            schedule.tell(.save, at: Clock.steady())
+            changed.broadcast()
+        }
+    }
+
+    var status: Syncer.Status { lock.withLock { told } }
+
+    // MARK: Stopping
+
+    private func end() {
+        if isInChild { return }
+        lock.withLock {
+            isStopped = true
+            token?.cancel()
+            changed.broadcast()
+        }
+    }
+
+    func stop() {
+        if isInChild { return }
+        end()
+        lock.withLock {
+            if HostCalls.isObserving { return }
+            if let thread, pthread_equal(thread, pthread_self()) != 0 { return }
+            while !isFinished { changed.wait(lock) }
+        }
+    }
+
+    // MARK: A round for somebody who waits
+
+    func run(_ seconds: Double?, _ control: OperationControl) throws -> Bool {
+        let deadline = seconds.map { Clock.steady() + max(0, $0) } ?? .infinity
+        let isMine = lock.withLock { thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
+        guard !isMine else {
+            throw StoreError(.busy, "A round cannot be waited for from within an event of the syncer. Ask for one by a trigger.")
+        }
+        if lock.withLock({ isStopped }) { throw Self.closed }
+        guard !coordinator.exchanges.isEmpty else {
+            throw StoreError(.invalidArgument, "No exchange is attached to the coordinator, so there is nothing to sync with. Attach one.")
+        }
+        lock.lock()
+        defer { lock.unlock() }
+        if isStopped { throw Self.closed }
+        let before = roundsBegun
+        schedule.tell(.user, at: Clock.steady())
+        changed.broadcast()
+        var isCancelled = false
+        // The round that is wanted is the first that begins from now on.
+        while !isStopped && (roundsBegun == before || (roundsBegun == before + 1 && token != nil)) {
+            let now = Clock.steady()
+            if now >= deadline || isCancelled {
+                if roundsBegun == before { break }
+                token?.cancel()
+            }
+            _ = changed.wait(lock, until: now + min(0.1, deadline > now ? deadline - now : 0.1))
+            let progress = told.progress
+            lock.unlock()
+            defer { lock.lock() }
+            if control.token?.isCancelled ?? false { isCancelled = true }
+            if let progress, let report = control.progress, try !report(progress) { isCancelled = true }
+        }
+        if isCancelled { throw OperationControl.cancelled("Syncing") }
+        if isStopped { throw Self.closed }
+        return roundsBegun > before && wasWhole && !wasInterrupted
+    }
+
+    // MARK: The thread
+
+    private func work() {
+        lock.withLock { thread = pthread_self() }
+        while !isInChild {
+            attachNews()
+            lock.lock()
+            guard !isStopped else { lock.unlock(); break }
+            if attachedChanged { lock.unlock(); continue }
+            switch schedule.next(Clock.steady()) {
+            case .now(let round):
+                schedule.begin(round)
+                roundsBegun += 1
+                let token = CancelToken()
+                self.token = token
+                told.state = .running
+                told.nextRound = nil
+                let status = told
+                lock.unlock()
+                tell(Syncer.Event(status: status))
+                perform(round, token)
+            case .at(let moment):
+                let event = settle(until: moment)
+                if event == nil { _ = changed.wait(lock, until: moment) }
+                lock.unlock()
+                if let event { tell(event) }
+            case .whenTold:
+                let event = settle(until: nil)
+                if event == nil { changed.wait(lock) }
+                lock.unlock()
+                if let event { tell(event) }
+            }
+        }
+        if isInChild { return }
+        for observation in observations + Array(news.values) { observation.cancel() }
+        lock.lock()
+        told.state = .off
+        told.reason = .none
+        told.progress = nil
+        told.nextRound = nil
+        let status = told
+        lock.unlock()
+        tell(Syncer.Event(status: status))
+        lock.withLock {
+            isFinished = true
+            changed.broadcast()
+        }
+    }
+
+    /// Code of the host; no lock is held.
+    private func tell(_ event: Syncer.Event) { HostCalls.run(HostCallMark(), observes: true) { call(event) } }
+
+    /// Listens to the exchanges that are attached now.
+    private func attachNews() {
+        guard lock.withLock({ defer { attachedChanged = false }; return attachedChanged }) else { return }
+        let attached = coordinator.attachedPlaces
+        for (name, observation) in news where !attached.contains(where: { $0.name == name }) {
+            observation.cancel()
+            news[name] = nil
+        }
+        for place in attached where news[place.name] == nil {
+            // One that cannot tell, or not now, is asked from time to time.
+            news[place.name] = (try? place.exchange.observe { [weak self] in try? self?.tell(.news) }) ?? nil
+        }
+        lock.withLock {
+            schedule.attach(attached.map { ($0.name, $0.place) })
+            known = known.filter { name, _ in attached.contains { $0.name == name } }
+            refresh()
+        }
+    }
+
+    /// Takes over into the status what is waited for; an event when that is another than before. Under the lock.
+    private func settle(until moment: Double?) -> Syncer.Event? {
+        let before = (told.state, told.reason)
+        let waiting = schedule.places.filter { $0.reason != .none }
+        if schedule.conditions.contains(.paused) { (told.state, told.reason) = (.paused, .paused) }
+        else if schedule.conditions.contains(.offline) { (told.state, told.reason) = (.waiting, .offline) }
+        else if let first = waiting.first, waiting.count == schedule.places.count {
+            told.state = waiting.allSatisfy { SyncSchedule.needsSomebody($0.reason) || $0.reason == .noSpace } ? .paused : .waiting
+            told.reason = first.reason
+        } else { (told.state, told.reason) = (.idle, waiting.first?.reason ?? .none) }
+        told.progress = nil
+        told.nextRound = moment.map { Clock.now() + $0 - Clock.steady() }
+        return before == (told.state, told.reason) ? nil : Syncer.Event(status: told)
+    }
+
+    private func refresh() {
+        told.places = schedule.places.map { place in
+            var shown = known[place.name] ?? Syncer.Place(place: place.title)
+            shown.reason = place.reason
+            shown.failures = UInt64(place.failures)
+            let at = max(place.retryAt, place.notBefore)
+            shown.retryAt = place.reason == .none || SyncSchedule.needsSomebody(place.reason) || at == -.infinity
+                ? nil : Clock.now() + at - Clock.steady()
+            return shown
+        }
+    }
+
+    private func perform(_ round: SyncSchedule.Round, _ token: CancelToken) {
+        let names = Set(round.places), last = Moment()
+        let control = OperationControl(
+            progress: { [weak self] progress in
+                self?.came(progress, last)
+                return true
+            }, token: token)
+        let rows = coordinator.store.rowCount
+        var outcome: StoreCoordinator.SyncOutcome?, failure: StoreError?
+        do {
+            if round.onlySends {
+                let sent = try coordinator.exchangeAll(among: names, onlySending: true, control)
+                outcome = StoreCoordinator.SyncOutcome(before: sent, move: sent.move)
+            } else { outcome = try coordinator.syncAll(among: names, selection: selection, control) }
+        } catch { failure = StoreError.of(error) }
+        let after = coordinator.store.rowCount
+        lock.lock()
+        let now = Clock.steady(), time = Clock.now()
+        var outcomes: [SyncSchedule.Outcome] = []
+        var isInterrupted = false, isWhole = failure == nil
+        for name in round.places {
+            let parts = (outcome.map { $0.before.exchanges + ($0.after?.exchanges ?? []) } ?? []).filter { $0.name == name }
+            let error = parts.lazy.compactMap(\.failure).first.map { StoreError.of($0) } ?? failure
+            // Those behind one that was cancelled had no turn.
+            if error?.code == .cancelled || (parts.isEmpty && failure == nil) { isInterrupted = true; continue }
+            let moved = parts.contains { !$0.retrieved.versions.isEmpty || !$0.sent.versions.isEmpty }
+            outcomes.append(
+                SyncSchedule.Outcome(
+                    name: name, reason: error.map(Self.reason) ?? .none, retryAfter: error?.retryAfter, retrieved: !round.onlySends,
+                    moved: moved))
+            var place = known[name] ?? Syncer.Place(place: schedule.places.first { $0.name == name }?.title ?? name)
+            place.error = error
+            if error == nil { place.lastSuccess = time } else { isWhole = false }
+            if !parts.isEmpty { place.problems = parts.flatMap { $0.retrieved.problems + $0.sent.problems } }
+            known[name] = place
+            for part in parts {
+                told.retrieved &+= UInt64(part.retrieved.versions.count)
+                told.sent &+= UInt64(part.sent.versions.count)
+            }
+        }
+        told.mergeFailure = outcome?.mergeFailure.map { StoreError.of($0) }
+        if told.mergeFailure?.code == .cancelled { isInterrupted = true; told.mergeFailure = nil }
+        if told.mergeFailure != nil { isWhole = false }
+        schedule.finish(outcomes, at: now, isInterrupted: isInterrupted)
+        told.rounds &+= 1
+        if isWhole && !isInterrupted { told.lastSuccess = time }
+        // What came in between by others' hands was perhaps not sent. The empty root comes with the first versions, and is not counted.
+        let came = (outcome?.before.exchanges.reduce(0) { $0 + $1.retrieved.versions.count } ?? 0) + (rows == 0 ? 1 : 0)
+        if let outcome, outcome.after == nil, !outcome.hasMerged, after > rows + came { schedule.tell(.save, at: now) }
+        seenRows = max(seenRows, after)
+        refresh()
+        self.token = nil
+        (wasWhole, wasInterrupted) = (isWhole, isInterrupted)
+        let waits: Double?
+        if case .at(let moment) = schedule.next(now) { waits = moment } else { waits = nil }
+        _ = settle(until: waits)
+        if failure?.code == .closed { isStopped = true }
+        let event = Syncer.Event(status: told, round: outcome)
+        changed.broadcast()
+        lock.unlock()
+        tell(event)
+    }
+
+    /// When progress was told last. Used on the syncer's thread alone.
+    private final class Moment: @unchecked Sendable { var at = -Double.infinity }
+
+    private func came(_ progress: Progress, _ last: Moment) {
+        let status = lock.withLock { () -> Syncer.Status in
+            told.progress = progress
+            return told
+        }
+        let now = Clock.coarse()
+        guard now - last.at >= 0.1 else { return }
+        last.at = now
+        tell(Syncer.Event(status: status))
+    }
+
+    private static func reason(_ error: StoreError) -> Syncer.Reason {
+        switch error.code {
+        case .permission: .signIn
+        case .noSpace: .noSpace
+        case .newerFormat: .updateApp
+        case .busy: .rateLimited
+        case .transport, .notFound: .unreachable
+        default: .failed
+        }
+    }
+}

@@ -1,0 +1,213 @@
+import Testing
+
+@testable import LLVS
+
+/// When rounds are due: hours in no time.
+@Suite struct SyncScheduleTests {
+    /// With the middle of everything that is drawn.
+    private func schedule(_ places: String..., conditions: Syncer.Conditions = []) -> SyncSchedule {
+        var schedule = SyncSchedule(draw: { 0.5 })
+        schedule.conditions = conditions
+        schedule.attach(places.map { ($0, $0) })
+        return schedule
+    }
+    private func whole(_ places: String...) -> SyncSchedule.Next { .now(SyncSchedule.Round(places: places, onlySends: false)) }
+    private func sending(_ places: String...) -> SyncSchedule.Next { .now(SyncSchedule.Round(places: places, onlySends: true)) }
+
+    /// Does what is due, and says what it was.
+    private func run(
+        _ schedule: inout SyncSchedule, _ now: Double, failing: [String: SyncSchedule.Outcome] = [:], moved: Bool = false
+    ) throws -> SyncSchedule.Round {
+        guard case .now(let round) = schedule.next(now) else {
+            Issue.record("at \(now): \(schedule.next(now))")
+            return SyncSchedule.Round(places: [], onlySends: false)
+        }
+        schedule.begin(round)
+        schedule.finish(
+            round.places.map {
+                failing[$0] ?? SyncSchedule.Outcome(name: $0, retrieved: !round.onlySends, moved: moved)
+            }, at: now)
+        return round
+    }
+
+    @Test func withoutPlacesNothingIsDue() { #expect(schedule().next(0) == .whenTold) }
+
+    @Test func itBeginsWithARoundAndPollsEverMoreSeldom() throws {
+        var schedule = schedule("a")
+        #expect(try run(&schedule, 0, moved: true) == SyncSchedule.Round(places: ["a"], onlySends: false))
+        var now = 0.0, pauses: [Double] = []
+        while now < 10_000 {
+            guard case .at(let next) = schedule.next(now) else { Issue.record("nothing"); return }
+            pauses.append(next - now)
+            now = next
+            #expect(schedule.next(now - 0.001) == .at(now))
+            _ = try run(&schedule, now)
+        }
+        #expect(pauses.first == 30 && pauses.prefix(10).allSatisfy { $0 == 30 })
+        #expect(pauses.last == 900 && pauses == pauses.sorted())
+    }
+
+    @Test func savesGoOutTogether() throws {
+        var schedule = schedule("a")
+        _ = try run(&schedule, 0)
+        for second in 1...9 {
+            schedule.tell(.save, at: Double(second))
+            #expect(schedule.next(Double(second)) == .at(min(Double(second) + 2, 11)))
+        }
+        schedule.tell(.save, at: 10.5)
+        #expect(schedule.next(11) == sending("a"))
+        _ = try run(&schedule, 11)
+        // Not retrieved from for longer than half a minute: then a whole round.
+        var late = self.schedule("a", conditions: .background)
+        _ = try run(&late, 0)
+        late.tell(.save, at: 100)
+        #expect(late.next(102) == whole("a"))
+    }
+
+    @Test func theFrontAndNewsAreSpaced() throws {
+        var schedule = schedule("a")
+        _ = try run(&schedule, 0)
+        schedule.tell(.front, at: 1)
+        #expect(schedule.next(1) == .at(5))
+        schedule.tell(.news, at: 1.5)
+        #expect(schedule.next(1.5) == whole("a"))
+        _ = try run(&schedule, 1.5)
+        schedule.tell(.news, at: 1.6)
+        #expect(schedule.next(1.6) == .at(2.5))
+    }
+
+    @Test func failuresWaitLongerAndLonger() throws {
+        var schedule = schedule("a", "b")
+        let failed = SyncSchedule.Outcome(name: "a", reason: .unreachable)
+        _ = try run(&schedule, 0, failing: ["a": failed])
+        var now = 0.0, pauses: [Double] = []
+        for _ in 0..<14 {
+            // Another place is not visited more often for it.
+            while case .at(let next) = schedule.next(now) { now = next }
+            let before = now
+            let round = try run(&schedule, now, failing: ["a": failed])
+            if round.places == ["a"] { pauses.append(schedule.places[0].retryAt - before) }
+        }
+        #expect(pauses.prefix(5) == [1, 2, 4, 8, 16])
+        #expect(schedule.places[0].failures >= 10 && schedule.places[1].failures == 0)
+        // Who comes to the front tries again at once; success forgets all.
+        schedule.tell(.front, at: now + 10)
+        #expect(schedule.next(now + 10) == whole("a", "b"))
+        _ = try run(&schedule, now + 10)
+        #expect(schedule.places[0].failures == 0 && schedule.places[0].reason == .none)
+        #expect(schedule.places.allSatisfy { $0.retryAt == -.infinity })
+    }
+
+    @Test func theLongestPauseIsKept() throws {
+        var schedule = schedule("a")
+        for i in 0..<60 {
+            schedule.tell(.user, at: Double(i))
+            _ = try run(&schedule, Double(i), failing: ["a": SyncSchedule.Outcome(name: "a", reason: .failed)])
+        }
+        #expect(schedule.places[0].retryAt == 59 + 450)
+    }
+
+    @Test func whatNeedsSomebodyIsNotTriedByTheClock() throws {
+        for reason in [Syncer.Reason.signIn, .updateApp] {
+            var schedule = schedule("a")
+            _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: reason)])
+            #expect(schedule.next(1e6) == .whenTold)
+            schedule.tell(.save, at: 1)
+            #expect(schedule.next(1e6) == .whenTold)
+            schedule.tell(.user, at: 2)
+            #expect(schedule.next(2) == whole("a"))
+            _ = try run(&schedule, 2, failing: ["a": SyncSchedule.Outcome(name: "a", reason: reason)])
+            schedule.tell(.front, at: 3)
+            #expect(schedule.next(3) == whole("a"))
+        }
+    }
+
+    @Test func withoutRoomItWaitsAnHour() throws {
+        var schedule = schedule("a")
+        _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .noSpace)])
+        #expect(schedule.next(10) == .at(3_600))
+    }
+
+    @Test func whatAServerAskedForIsKeptWhoeverAsks() throws {
+        var schedule = schedule("a")
+        _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .rateLimited, retryAfter: 60)])
+        for trigger in [SyncSchedule.Trigger.user, .front, .news, .save] {
+            schedule.tell(trigger, at: 1)
+            #expect(schedule.next(1) == .at(60))
+        }
+        #expect(schedule.next(60) == whole("a"))
+        // A server that asks for a year gets a day.
+        _ = try run(&schedule, 60, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .rateLimited, retryAfter: 1e9)])
+        #expect(schedule.places[0].notBefore == 86_460)
+    }
+
+    @Test func conditions() throws {
+        var offline = schedule("a", conditions: .offline), paused = schedule("a", conditions: .paused)
+        #expect(offline.next(0) == .whenTold && paused.next(0) == .whenTold)
+        offline.tell(.user, at: 0)
+        paused.tell(.user, at: 0)
+        #expect(offline.next(0) == whole("a") && paused.next(0) == whole("a"))
+        var metered = schedule("a", conditions: [.metered, .lowBattery])
+        _ = try run(&metered, 0, moved: true)
+        #expect(metered.next(0) == .at(120))
+        var background = schedule("a", conditions: .background)
+        _ = try run(&background, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .failed)])
+        #expect(background.next(1e6) == .whenTold)
+        background.tell(.save, at: 1)
+        #expect(background.next(2.9) == .at(3))
+    }
+
+    @Test func anInterruptedRoundIsGoneOnWith() throws {
+        var schedule = schedule("a")
+        schedule.begin(SyncSchedule.Round(places: ["a"], onlySends: false))
+        schedule.finish([], at: 1, isInterrupted: true)
+        #expect(schedule.next(1) == whole("a"))
+    }
+
+    @Test func placesThatStayKeepTheirState() throws {
+        var schedule = schedule("a", "b")
+        _ = try run(&schedule, 0, failing: ["b": SyncSchedule.Outcome(name: "b", reason: .unreachable)])
+        schedule.attach([("b", "b"), ("c", "c")])
+        #expect(schedule.places.map(\.name) == ["b", "c"] && schedule.places.map(\.failures) == [1, 0])
+    }
+
+    /// Whatever happens, what is due at a moment stays due until it is done, and nothing is due earlier than was said.
+    @Test func whateverHappens() throws {
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<200 {
+            var schedule = SyncSchedule()
+            schedule.attach([("a", "a"), ("b", "b")])
+            var now = 0.0
+            for _ in 0..<200 {
+                now += Double.random(in: 0...20, using: &random)
+                switch Int.random(in: 0..<8, using: &random) {
+                case 0: schedule.tell(.save, at: now)
+                case 1: schedule.tell(.front, at: now)
+                case 2: schedule.tell(.news, at: now)
+                case 3: schedule.tell(.user, at: now)
+                case 4: schedule.conditions = Syncer.Conditions(rawValue: UInt32.random(in: 0..<32, using: &random))
+                default: break
+                }
+                switch schedule.next(now) {
+                case .at(let next):
+                    #expect(next > now)
+                    let middle = now + (next - now) / 2
+                    if middle > now && middle < next { #expect(schedule.next(middle) == .at(next)) }
+                    if case .now = schedule.next(next) {} else { Issue.record("nothing at \(next), as was said at \(now)") }
+                case .now(let round):
+                    #expect(!round.places.isEmpty)
+                    schedule.begin(round)
+                    let reasons: [Syncer.Reason] = [.none, .none, .unreachable, .rateLimited, .signIn, .noSpace]
+                    schedule.finish(
+                        round.places.map {
+                            SyncSchedule.Outcome(
+                                name: $0, reason: reasons.randomElement(using: &random) ?? .none,
+                                retryAfter: Bool.random(using: &random) ? 5 : nil, retrieved: !round.onlySends,
+                                moved: Bool.random(using: &random))
+                        }, at: now)
+                case .whenTold: break
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,375 @@
+"""Syncing in the background: what leads to a round, what is told, failures, conditions, deadlines, and its end."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+import llvs
+from llvs import SyncConditions, SyncReason, SyncState
+
+#: Rounds that nothing but what a test does leads to.
+SELDOM: dict[str, Any] = {"after_save": 0.05, "after_saves": 0.5, "poll": 10_000.0, "longest_poll": 10_000.0}
+
+
+def until(met: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """What `met` gives once it is true."""
+    end = time.monotonic() + seconds
+    while not (found := met()):
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.01)
+    return found
+
+
+class Events:
+    """Hears them, and keeps those of rounds."""
+
+    def __init__(self) -> None:
+        self.all: list[llvs.SyncEvent] = []
+        self.threads: set[int] = set()
+
+    def __call__(self, event: llvs.SyncEvent) -> None:
+        self.threads.add(threading.get_ident())
+        self.all.append(event)
+
+    @property
+    def rounds(self) -> list[llvs.SyncResult]:
+        return [event.round for event in self.all if event.round is not None]
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> Iterator[llvs.Coordinator]:
+    with llvs.Coordinator(tmp_path / "laptop.llvs", exchange=tmp_path / "shared") as notes:
+        yield notes
+
+
+@pytest.fixture
+def phone(tmp_path: Path) -> Iterator[llvs.Coordinator]:
+    with llvs.Coordinator(tmp_path / "phone.llvs", exchange=tmp_path / "shared") as notes:
+        yield notes
+
+
+def test_two_devices_stay_in_step(laptop: llvs.Coordinator, phone: llvs.Coordinator) -> None:
+    events = Events()
+    with llvs.Syncer(laptop, events, **SELDOM), llvs.Syncer(phone, **SELDOM):
+        laptop.save(insert={"note/1": b"from the laptop"})
+        until(lambda: "note/1" in phone)
+        phone.save(update={"note/1": b"from the phone"}, insert={"note/2": b"new"})
+        until(lambda: "note/2" in laptop)
+        assert laptop["note/1"] == b"from the phone"
+        moved = until(lambda: next((one for one in events.rounds if one.moved), None))
+        assert {change.id for change in laptop.store.diff(moved.from_version, moved.to_version)} <= {"note/1", "note/2"}
+    assert len(events.threads) == 1 and threading.get_ident() not in events.threads
+
+
+def test_saves_on_both_sides_are_merged(laptop: llvs.Coordinator, phone: llvs.Coordinator) -> None:
+    laptop.save(insert={"base": b"0"})
+    laptop.sync()
+    phone.sync()
+    with llvs.Syncer(laptop, **SELDOM) as one, llvs.Syncer(phone, **SELDOM) as two:
+        one.pause()
+        two.pause()
+        laptop.save(insert={"a": b"1"})
+        phone.save(insert={"b": b"2"})
+        one.resume()
+        two.resume()
+        one.now()
+        two.now()
+        until(lambda: "b" in laptop and "a" in phone)
+        until(lambda: laptop.current_version == phone.current_version)
+
+
+def test_a_row_of_saves_goes_out_together(laptop: llvs.Coordinator) -> None:
+    events = Events()
+    with llvs.Syncer(laptop, events, after_save=0.5, after_saves=60.0, poll=10_000.0, longest_poll=10_000.0) as syncer:
+        until(lambda: syncer.status.rounds == 1)
+        for i in range(20):
+            laptop.save(insert={f"note/{i}": b"x"})
+        until(lambda: syncer.status.sent == 20)
+        assert len(events.rounds) == 2
+        status = syncer.status
+        assert (status.state, status.reason, status.rounds) == (SyncState.IDLE, SyncReason.NONE, 2)
+        assert status.last_success is not None and abs(status.last_success - time.time()) < 3_600
+        assert status.places[0].failures == 0 and status.places[0].last_success == status.last_success
+
+
+def test_saves_of_other_processes_are_sent(laptop: llvs.Coordinator, phone: llvs.Coordinator, tmp_path: Path) -> None:
+    with llvs.Syncer(laptop, **SELDOM) as syncer:
+        until(lambda: syncer.status.rounds >= 1)
+        script = "import llvs, sys; llvs.Store(sys.argv[1]).make_version(insert={'other': b'process'}, root=True)"
+        subprocess.run([sys.executable, "-c", script, str(tmp_path / "laptop.llvs")], check=True)
+        until(lambda: syncer.status.sent == 1)
+    phone.sync()
+    assert phone["other"] == b"process"
+
+
+def test_what_was_retrieved_leads_to_no_further_round(laptop: llvs.Coordinator, phone: llvs.Coordinator) -> None:
+    phone.save(insert={"a": b"1"})
+    phone.exchange()
+    events = Events()
+    with llvs.Syncer(laptop, events, **SELDOM) as syncer:
+        until(lambda: "a" in laptop)
+        until(lambda: syncer.status.state == SyncState.IDLE)
+        time.sleep(0.5)
+        assert len(events.rounds) == 1
+
+
+def test_exchanges_attached_later_take_part(tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "s.llvs") as notes, llvs.Syncer(notes, **SELDOM) as syncer:
+        notes.save(insert={"a": b"1"})
+        with pytest.raises(llvs.InvalidArgumentError, match="attach"):
+            syncer.run()
+        assert syncer.status.places == () and syncer.status.next_round is None
+        notes.attach(tmp_path / "later")
+        until(lambda: syncer.status.sent == 1)
+        assert [place.place for place in syncer.status.places] == [str(tmp_path / "later")] or syncer.status.places[0].place.endswith("later")
+
+
+def test_polls(laptop: llvs.Coordinator) -> None:
+    with llvs.Syncer(laptop, poll=0.02, longest_poll=0.05) as syncer:
+        until(lambda: syncer.status.rounds >= 5)
+        assert syncer.status.next_round is None or syncer.status.next_round <= time.time() + 1
+        syncer.conditions = SyncConditions.BACKGROUND
+        until(lambda: syncer.status.state == SyncState.IDLE and syncer.status.next_round is None)
+        rounds = syncer.status.rounds
+        time.sleep(0.3)
+        assert syncer.status.rounds == rounds
+        assert syncer.run() and syncer.status.rounds == rounds + 1
+
+
+def test_a_place_that_cannot_be_reached(tmp_path: Path) -> None:
+    folder = tmp_path / "drive" / "notes"
+    folder.mkdir(parents=True)
+    events = Events()
+    with llvs.Coordinator(tmp_path / "s.llvs", exchange=tmp_path / "home") as notes:
+        notes.attach(folder)
+        (tmp_path / "drive").rename(tmp_path / "gone")
+        (tmp_path / "drive").write_text("no folder")
+        notes.save(insert={"a": b"1"})
+        with llvs.Syncer(notes, events, longest_pause=0.05, **SELDOM) as syncer:
+            until(lambda: syncer.status.places and syncer.status.places[1].failures >= 3)
+            home, drive = syncer.status.places
+            assert home.failures == 0 and home.last_success is not None and home.error is None
+            assert drive.reason != SyncReason.NONE and isinstance(drive.error, llvs.Error) and drive.last_success is None
+            assert not syncer.run()
+            (tmp_path / "drive").unlink()
+            (tmp_path / "gone").rename(tmp_path / "drive")
+            until(lambda: syncer.status.places[1].failures == 0)
+            # The other place was left alone meanwhile: failures are a matter of their own place.
+            assert syncer.status.places[1].error is None
+        until(lambda: events.all[-1].status.state == SyncState.OFF or True)
+
+
+def test_offline_and_paused(laptop: llvs.Coordinator) -> None:
+    with llvs.Syncer(laptop, conditions=SyncConditions.OFFLINE, **SELDOM) as syncer:
+        until(lambda: syncer.status.state == SyncState.WAITING)
+        assert syncer.status.reason == SyncReason.OFFLINE
+        laptop.save(insert={"a": b"1"})
+        time.sleep(0.3)
+        assert syncer.status.rounds == 0
+        assert syncer.run()
+        assert (syncer.status.rounds, syncer.status.sent) == (1, 1)
+        syncer.conditions = SyncConditions.PAUSE
+        until(lambda: syncer.status.state == SyncState.PAUSED)
+        assert syncer.status.reason == SyncReason.PAUSED
+        laptop.save(insert={"b": b"1"})
+        time.sleep(0.3)
+        assert syncer.status.rounds == 1
+        syncer.resume()
+        until(lambda: syncer.status.sent == 2)
+
+
+class Slow(llvs.Transport):
+    """Takes its time, and can be left waiting."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        self.files: dict[str, llvs.VersionFiles] = {}
+        self.entered = threading.Event()
+        self.go_on = threading.Event()
+
+    def list(self) -> Any:
+        self.entered.set()
+        while not self.go_on.wait(0.01):
+            pass
+        return [*self.files]
+
+    def fetch_changes(self, names: Any) -> Any:
+        return [self.files[name].changes if name in self.files else None for name in names]
+
+    def fetch_versions(self, names: Any) -> Any:
+        return [self.files[name].version if name in self.files else None for name in names]
+
+    def send(self, files: Any) -> None:
+        for one in files:
+            self.files[one.name] = one
+
+
+def test_a_deadline(tmp_path: Path) -> None:
+    slow = Slow()
+    with llvs.Coordinator(tmp_path / "s.llvs", exchange=slow) as notes:
+        with llvs.Syncer(notes, conditions=SyncConditions.PAUSE, **SELDOM) as syncer:
+            notes.save(insert={"a": b"1"})
+            threading.Timer(0.5, slow.go_on.set).start()
+            assert syncer.run(deadline=0.1) is False
+            assert syncer.status.sent == 0
+            assert syncer.run(deadline=60) is True
+            assert syncer.status.sent == 1
+
+
+def test_cancelling_a_run(tmp_path: Path) -> None:
+    slow = Slow()
+    with llvs.Coordinator(tmp_path / "s.llvs", exchange=slow) as notes, llvs.Syncer(notes, conditions=SyncConditions.PAUSE) as syncer:
+        notes.save(insert={"a": b"1"})
+        token = llvs.CancelToken()
+        threading.Timer(0.1, token.cancel).start()
+        threading.Timer(0.5, slow.go_on.set).start()
+        with pytest.raises(llvs.CancelledError):
+            syncer.run(cancel=token)
+        assert syncer.run()
+
+
+def test_progress_is_told(laptop: llvs.Coordinator) -> None:
+    laptop.save(insert={"a": b"1"})
+    heard: list[llvs.Progress] = []
+    events = Events()
+    with llvs.Syncer(laptop, events, conditions=SyncConditions.PAUSE) as syncer:
+        assert syncer.run(progress=heard.append)
+    assert any(event.status.progress is not None for event in events.all)
+    assert all(event.status.state == SyncState.RUNNING for event in events.all if event.status.progress is not None)
+
+
+def test_callbacks_may_use_everything_but_run(laptop: llvs.Coordinator) -> None:
+    found: list[Any] = []
+
+    def hear(event: llvs.SyncEvent) -> None:
+        if event.round is None or found:
+            return
+        try:
+            syncer.run()
+        except llvs.BusyError as error:
+            found.append(error)
+        laptop.save(insert={"from the callback": b"1"})
+        syncer.now()
+        found.append(syncer.status)
+        syncer.close()
+        syncer.close()
+
+    ready = threading.Event()
+    syncer = llvs.Syncer(laptop, lambda event: (ready.wait(60), hear(event)), **SELDOM)
+    ready.set()
+    until(lambda: len(found) == 2)
+    assert isinstance(found[0], llvs.BusyError) and laptop["from the callback"] == b"1"
+    with pytest.raises(llvs.ClosedError):
+        syncer.now()
+
+
+def test_a_callback_that_raises(laptop: llvs.Coordinator, monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    with llvs.Syncer(laptop, lambda event: 1 / 0) as syncer:
+        until(lambda: syncer.status.rounds == 1)
+        assert syncer.run()
+    assert raised and all(one.exc_type is ZeroDivisionError for one in raised)
+
+
+def test_the_end(laptop: llvs.Coordinator, tmp_path: Path) -> None:
+    events = Events()
+    syncer = llvs.Syncer(laptop, events)
+    syncer.close()
+    told = len(events.all)
+    laptop.save(insert={"a": b"1"})
+    time.sleep(0.2)
+    assert len(events.all) == told
+    assert repr(syncer) == "<Syncer, closed>"
+
+    notes = llvs.Coordinator(tmp_path / "other.llvs", exchange=tmp_path / "shared")
+    left = llvs.Syncer(notes)
+    notes.close()
+    until(lambda: left.status.state == SyncState.OFF)
+    with pytest.raises(llvs.ClosedError):
+        left.now()
+    with pytest.raises(llvs.ClosedError):
+        left.run()
+    left.close()
+
+
+def test_left_to_the_garbage_collector(laptop: llvs.Coordinator) -> None:
+    events = Events()
+    syncer = llvs.Syncer(laptop, events)
+    until(lambda: events.rounds)
+    del syncer
+    gc.collect()
+    told = len(events.all)
+    laptop.save(insert={"a": b"1"})
+    time.sleep(0.2)
+    assert len(events.all) == told
+
+
+def test_wrong_arguments(laptop: llvs.Coordinator, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="SyncEvent"):
+        llvs.Syncer(laptop, 5)  # type: ignore[arg-type]
+    for name in ("after_save", "after_saves", "poll", "longest_poll", "longest_pause"):
+        for value in (0, -1, float("nan"), float("inf"), "1"):
+            with pytest.raises(llvs.InvalidArgumentError, match=name):
+                llvs.Syncer(laptop, **{name: value})  # type: ignore[arg-type]
+    with pytest.raises(llvs.InvalidArgumentError, match="unbranched"):
+        llvs.Syncer(laptop, heads="some")
+    with pytest.raises(llvs.InvalidArgumentError, match="conditions"):
+        llvs.Syncer(laptop, conditions=64)  # type: ignore[arg-type]
+    laptop.save(insert={"a": b"1"})
+    laptop.close()
+    with llvs.Coordinator(tmp_path / "laptop.llvs", read_only=True) as reading, pytest.raises(llvs.PermissionDeniedError):
+        llvs.Syncer(reading)
+    with pytest.raises(llvs.ClosedError):
+        llvs.Syncer(laptop)
+
+
+def test_many_threads(laptop: llvs.Coordinator, phone: llvs.Coordinator) -> None:
+    with llvs.Syncer(laptop, poll=0.01, longest_poll=0.01) as syncer:
+
+        def work(number: int) -> None:
+            for i in range(20):
+                laptop.save(insert={f"{number}/{i}": b"x"})
+                assert syncer.status.rounds >= 0
+                if i % 5 == number:
+                    syncer.run()
+                syncer.conditions = SyncConditions.METERED if i % 2 else SyncConditions.NONE
+                syncer.came_to_front()
+                syncer.has_news()
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert syncer.run()
+    phone.sync()
+    assert len(phone) == 80
+
+
+def test_storms_of_merges_end(tmp_path: Path) -> None:
+    """Eight devices with an edit each come to one version, with fewer merges than one for each pair of them."""
+    devices = [llvs.Coordinator(tmp_path / f"{i}.llvs", exchange=tmp_path / "shared") for i in range(8)]
+    devices[0].save(insert={"base": b"0"})
+    for device in devices:
+        device.sync()
+    for i, device in enumerate(devices):
+        device.save(insert={f"edit/{i}": b"x"})
+    syncers = [llvs.Syncer(device, **SELDOM) for device in devices]
+    until(lambda: len({device.current_version for device in devices}) == 1 and len(devices[0]) == 9)
+    until(lambda: all(syncer.status.state == SyncState.IDLE for syncer in syncers))
+    versions = sum(1 for _ in devices[0].store.history())
+    for syncer in syncers:
+        syncer.close()
+    for device in devices:
+        device.close()
+    assert versions <= 9 + 8 * 7

@@ -1,0 +1,123 @@
+// Keeping a coordinator in step by itself, in the background.
+// Part of llvs.hpp.
+#ifndef LLVS_SYNCER_HPP
+#define LLVS_SYNCER_HPP
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control.hpp"
+#include "coordinator.hpp"
+
+namespace llvs {
+
+/// What is known of one attached exchange; see llvs_sync_place.
+struct SyncPlace {
+    std::string place;
+    llvs_sync_reason reason = LLVS_SYNC_REASON_NONE;
+    std::uint64_t failures = 0;
+    /// Seconds since 1970; 0: none.
+    double retry_at = 0, last_success = 0;
+    /// Why the last round failed there; LLVS_OK when it did not.
+    llvs_status code = LLVS_OK;
+    std::string message;
+    std::vector<Problem> problems;
+};
+
+/// What a syncer does at a moment, and did so far; see llvs_sync_status.
+struct SyncStatus {
+    llvs_sync_state state = LLVS_SYNC_OFF;
+    llvs_sync_reason reason = LLVS_SYNC_REASON_NONE;
+    /// How far the running round has come; stage 0 when none runs.
+    std::uint32_t stage = 0;
+    std::uint64_t completed = 0, total = 0;
+    /// Seconds since 1970; 0: none.
+    double next_round = 0, last_success = 0;
+    std::uint64_t rounds = 0, retrieved = 0, sent = 0;
+    /// Why the last merge failed; LLVS_OK when it did not.
+    llvs_status merge_code = LLVS_OK;
+    std::string merge_message;
+    std::vector<SyncPlace> places;
+
+    SyncStatus() = default;
+    explicit SyncStatus(const llvs_sync_status &raw)
+        : state(raw.state), reason(raw.reason), stage(raw.stage), completed(raw.completed), total(raw.total), next_round(raw.next_round),
+          last_success(raw.last_success), rounds(raw.rounds), retrieved(raw.retrieved), sent(raw.sent),
+          merge_code(llvs_error_code(raw.merge_error)), merge_message(llvs_error_message(raw.merge_error)) {
+        for (std::size_t i = 0; i < raw.place_count; i++) {
+            const llvs_sync_place &one = *raw.places[i];
+            places.push_back({detail::string(one.place), one.reason, one.failures, one.retry_at, one.last_success,
+                              llvs_error_code(one.error), llvs_error_message(one.error), detail::problems(one.problems, one.problem_count)});
+        }
+    }
+};
+
+/// Keeps a coordinator in step with its exchanges by itself, until it is destroyed: see llvs_syncer_start.
+///
+///     llvs::Syncer syncer(notes, [](const llvs_sync_status &status, const llvs_sync_result *round) { ... });
+class Syncer {
+public:
+    /// Hears what it does, on its thread; `round` is null but at the end of a round. Both live for the call only.
+    using Hear = std::function<void(const llvs_sync_status &, const llvs_sync_result *)>;
+
+    static llvs_syncer_options options() { return LLVS_SYNCER_OPTIONS_INIT; }
+
+    explicit Syncer(const Coordinator &coordinator, Hear hear = {}, const llvs_syncer_options &options = Syncer::options())
+        : state_(std::make_shared<Observer::State>()) {
+        using Registered = Observer::Registered<Hear>;
+        auto *payload = new Registered{std::move(hear), state_};
+        llvs_syncer *raw = nullptr;
+        detail::run([&](llvs_error **error) {
+            return llvs_syncer_start(coordinator.raw(), &options, event, payload, detail::delete_payload<Registered>, &raw, error);
+        });
+        handle_ = decltype(handle_)(raw);
+    }
+
+    /// Something happened that a round may be due for. Does not wait for it.
+    void trigger(llvs_sync_trigger trigger) {
+        detail::run([&](llvs_error **error) { return llvs_syncer_trigger(raw(), trigger, error); });
+    }
+    /// What is so from now on: LLVS_SYNC_OFFLINE and the like, joined by |.
+    void set_conditions(llvs_sync_conditions conditions) {
+        detail::run([&](llvs_error **error) { return llvs_syncer_set_conditions(raw(), conditions, error); });
+    }
+    /// Does a round as the user asks for it, and waits for its end, at most `deadline` ms (0: as long as it takes); whether all was done.
+    bool run(std::uint64_t deadline = 0, const llvs_control *control = nullptr) {
+        llvs_bool done = 0;
+        detail::run([&](llvs_error **error) { return llvs_syncer_run(raw(), deadline, control, &done, error); });
+        return done != 0;
+    }
+    SyncStatus status() const {
+        llvs_sync_status *raw_status = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_syncer_status(raw(), &raw_status, error); });
+        detail::Handle<llvs_sync_status, llvs_sync_status_free> handle(raw_status);
+        return SyncStatus(*raw_status);
+    }
+    /// Ends it, and waits for a running callback, except from within it. Throws what a callback threw.
+    void close() {
+        handle_ = decltype(handle_)();
+        check();
+    }
+    /// Throws what a callback threw, once.
+    void check() const {
+        if (std::exception_ptr thrown = state_ ? state_->take() : nullptr) std::rethrow_exception(thrown);
+    }
+    llvs_syncer *raw() const { return handle_.get(); }
+
+private:
+    static void event(void *payload, const llvs_sync_status *status, const llvs_sync_result *round) {
+        auto *registered = static_cast<Observer::Registered<Hear> *>(payload);
+        if (registered->callback) registered->state->guard([&] { registered->callback(*status, round); });
+    }
+
+    std::shared_ptr<Observer::State> state_;
+    detail::Handle<llvs_syncer, llvs_syncer_free> handle_;
+};
+
+} // namespace llvs
+
+#endif
