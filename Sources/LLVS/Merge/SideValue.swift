@@ -131,6 +131,7 @@ struct HeldMerge {
         let check = { [control] in try control.step(0, bytes: OperationControl.bytesPerCheck) }
         switch rules {
         case .rules(let rules):
+            Work.merges.count()
             let merge = DocumentMerge(rules: rules, asking: asked, check: check)
             let merged = try merge.merge(base: o, newer: x, older: y, contested: contested, tellsContested: isForBase)
             guard (merged.bytes?.count ?? 0) <= Limits.valueSize else {

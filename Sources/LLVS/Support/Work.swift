@@ -17,6 +17,8 @@ enum Work: UInt32 {
     case damages = 6
     /// Values that were compared, to see whether states are equal, or how to merge them.
     case comparisons = 7
+    /// Values that were merged inside.
+    case merges = 8
     /// Times that it was asked whether the map of a version is in memory.
     case mapLooks = 9
 
