@@ -24,6 +24,7 @@ public:
         detail::run([&](llvs_error **error) { return llvs_coordinator_open(detail::bytes(path), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
     }
+    /// Opens a coordinator, with a first exchange.
     Coordinator(std::string_view path, std::string_view exchange_url) : Coordinator(path) { attach(exchange_url); }
 
     /// Attaches an exchange; see llvs_coordinator_attach.
@@ -153,6 +154,7 @@ public:
         return Store(raw_store);
     }
     void close() { detail::run([&](llvs_error **error) { return llvs_coordinator_close(raw(), error); }); }
+    /// The handle, for calls of the C interface; it stays this object's.
     llvs_coordinator *raw() const { return handle_.get(); }
 
 private:
