@@ -25,16 +25,17 @@ private func openCoordinator(_ pointer: OpaquePointer?) throws -> StoreCoordinat
 
 /// Where a call says that nothing moved, until something did.
 private func begin(_ move: UnsafeMutablePointer<llvs_move>?) throws {
-    guard let size = try optionalStruct(UnsafePointer(move), "llvs_move")?.struct_size, let move else { return }
-    move.pointee = llvs_move()
-    move.pointee.struct_size = size
+    _ = try optionalStruct(UnsafePointer(move), "llvs_move")
+    fill(move, with: llvs_move())
 }
 
 private func write(_ done: StoreCoordinator.Move, to move: UnsafeMutablePointer<llvs_move>?) {
-    guard let move else { return }
-    move.pointee.moved = done.isMove ? 1 : 0
-    write(done.from, to: &move.pointee.from)
-    write(done.to, to: &move.pointee.to)
+    guard move != nil else { return }
+    var told = llvs_move()
+    told.moved = done.isMove ? 1 : 0
+    write(done.from, to: &told.from)
+    write(done.to, to: &told.to)
+    fill(move, with: told)
 }
 
 @_cdecl("llvs_coordinator_open") @implementation

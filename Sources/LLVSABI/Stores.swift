@@ -103,13 +103,12 @@ public func llvs_store_statistics(_ store: OpaquePointer!, _ statistics: UnsafeM
     -> llvs_status
 {
     entry(error) {
-        let input = try requiredStruct(UnsafePointer(statistics), "llvs_statistics")
+        _ = try requiredStruct(UnsafePointer(statistics), "llvs_statistics")
         let found = try handle(store, StoreHandle.self, "store").store.statistics()
-        // Only what this library knows of the struct is written; the caller's size stays.
-        statistics.pointee = llvs_statistics(
-            struct_size: input.struct_size, reserved: 0, versions: found.versions, heads: found.heads, pending: found.pending,
+        fill(statistics, with: llvs_statistics(
+            struct_size: 0, reserved: 0, versions: found.versions, heads: found.heads, pending: found.pending,
             damaged: found.damaged, bytes: found.storage.bytes, bytes_written: found.storage.bytesWritten, syncs: found.storage.syncs,
-            segments: found.storage.segments, memory_used: found.historyMemory)
+            segments: found.storage.segments, memory_used: found.historyMemory))
     }
 }
 
@@ -161,22 +160,21 @@ public func llvs_store_compact(
     _ error: ErrorOut!
 ) -> llvs_status {
     entry(error) {
-        let size = try optionalStruct(UnsafePointer(report), "llvs_compaction_report")?.struct_size
-        if let size { write(CompactionReport(), noBuffer, to: report, size) }
+        let isWanted = try optionalStruct(UnsafePointer(report), "llvs_compaction_report") != nil
+        write(CompactionReport(), noBuffer, to: report)
         let store = try handle(store, StoreHandle.self, "store").store
         let done = try store.compact(LLVSABI.control(control))
-        guard let size else { return }
+        guard isWanted else { return }
         var marker = done.syncMarker ?? ""
         let path = try done.syncMarker == nil ? noBuffer : marker.withUTF8 { try ownedBuffer(UnsafeRawBufferPointer($0)) }
-        write(done, path, to: report, size)
+        write(done, path, to: report)
     }
 }
 
-private func write(_ done: CompactionReport, _ marker: llvs_buffer, to report: UnsafeMutablePointer<llvs_compaction_report>, _ size: UInt32)
-{
-    report.pointee = llvs_compaction_report(
-        struct_size: size, reserved: 0, folded: done.folded, made: done.made, deleted: done.deleted,
-        bytes_written: done.bytesWritten, bytes_deleted: done.bytesDeleted, sync_marker: marker)
+private func write(_ done: CompactionReport, _ marker: llvs_buffer, to report: UnsafeMutablePointer<llvs_compaction_report>?) {
+    fill(report, with: llvs_compaction_report(
+        struct_size: 0, reserved: 0, folded: done.folded, made: done.made, deleted: done.deleted,
+        bytes_written: done.bytesWritten, bytes_deleted: done.bytesDeleted, sync_marker: marker))
 }
 
 @_cdecl("llvs_store_path") @implementation
