@@ -114,7 +114,7 @@ def _is_initialiser(pending: list[str]) -> bool:
 
 def _found(scope: _Scope, body: str) -> Iterator[Declaration]:
     text, words = scope.take()
-    if not text or not scope.is_public or scope.kind in ("file", "hidden") or text.startswith(("friend ", "static_assert", "using namespace")):
+    if not text or not scope.is_public or scope.kind in ("file", "hidden") or text.startswith(("friend ", "static_assert")):
         return
     # Of a constructor what it makes of its members is nobody's business.
     text = re.sub(r"\)\s*(noexcept)?\s*:(?!:).*$", lambda end: ")" + (f" {end[1]}" if end[1] else ""), text)

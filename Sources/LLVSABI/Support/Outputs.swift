@@ -32,8 +32,8 @@ func required<T>(_ out: UnsafeMutablePointer<T>?, _ name: StaticString) throws -
     return out
 }
 
-/// Fills a struct that the caller holds, and whose size has been checked: no more of it is written than its `struct_size` says, which stays.
-/// A caller who was compiled with a header in which the struct was shorter has no room for the rest.
+/// Fills a struct that the caller holds, and whose size has been checked: no more of it is written than its `struct_size` says, which
+/// stays. A caller who was compiled with a header in which the struct was shorter has no room for the rest.
 func fill<Struct: BitwiseCopyable>(_ out: UnsafeMutablePointer<Struct>?, with value: Struct) {
     guard let out else { return }
     let size = UnsafeRawPointer(out).loadUnaligned(as: UInt32.self)
