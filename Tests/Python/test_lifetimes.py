@@ -18,7 +18,7 @@ from typing import Any, Callable
 import llvs
 import pytest
 from interchange import DictTransport
-from llvs import _abi, _callbacks, _kept
+from llvs import _abi, _callback_errors, _callbacks
 
 
 def test_closing_twice(memory: llvs.Store, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_nothing_is_left_registered(new_store: Callable[[], llvs.Store]) -> None
     observer = llvs.observe_log(print)
     observer.close()
     assert set(_callbacks.registry) == before
-    assert not _kept.exceptions
+    assert not _callback_errors.exceptions
 
 
 def test_closing_while_other_threads_work(tmp_path: Path) -> None:
@@ -284,8 +284,8 @@ def test_unsolicited_callbacks_that_raise(memory: llvs.Store, monkeypatch: pytes
 def test_many_kept_exceptions_are_bounded(memory: llvs.Store) -> None:
     for _ in range(1000):
         _callbacks.keep_exception(ValueError(), None)
-    assert len(_kept.exceptions) <= 256
-    _kept.exceptions.clear()
+    assert len(_callback_errors.exceptions) <= 256
+    _callback_errors.exceptions.clear()
 
 
 def run(code: str, tmp_path: Path, expect: int = 0) -> str:

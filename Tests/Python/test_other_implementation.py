@@ -22,7 +22,7 @@ import pytest
 from conftest import ROOT
 
 import llvs
-from llvs import _decoding
+from llvs import _lzfse
 
 VECTORS = ROOT / "Tests" / "Vectors" / "interchange"
 EXPECTED: dict[str, Any] = json.loads((VECTORS / "expected.json").read_text())
@@ -127,13 +127,13 @@ def test_the_package_is_used_where_it_is_installed(theirs: Path, memory: llvs.St
 
     package.error, package.decompress = error, decompress  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "liblzfse", package)
-    _decoding.default_decoder.cache_clear()
+    _lzfse.default_decoder.cache_clear()
     try:
         assert not memory.import_store(theirs).problems
-        decode = _decoding.default_decoder()
+        decode = _lzfse.default_decoder()
         assert decode is not None and decode(b"bvx-\x05\0\0\0abbvx$") is None and decode(lzfse(b"ab")[4:] + b"x") is None
     finally:
-        _decoding.default_decoder.cache_clear()
+        _lzfse.default_decoder.cache_clear()
     is_whole(memory)
 
 

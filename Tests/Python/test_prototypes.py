@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from header import Function, read_header
-from llvs import _abi, _parameters, _changes, _constants, _pages, _structs
+from llvs import _abi, _change_array, _constants, _pages, _parameters, _structs
 
 HEADER = read_header()
 
@@ -155,7 +155,7 @@ def test_unpacked_layout(layout: object, name: str) -> None:
 
 
 def test_sizes_of_packed_structs() -> None:
-    assert _changes.CHANGE_SIZE == HEADER.sizes["llvs_change"]
+    assert _change_array.CHANGE_SIZE == HEADER.sizes["llvs_change"]
 
 
 @pytest.mark.parametrize("name", [name for name, fields in HEADER.structs.items() if fields[0] == ("struct_size", "uint32_t")])

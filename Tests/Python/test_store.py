@@ -369,10 +369,10 @@ def test_snapshots(new_store: Callable[[], llvs.Store], tmp_path: Path) -> None:
     v1 = store.make_version(insert={f"{index}": os.urandom(100) for index in range(500)})
     v2 = store.make_version(v1, remove=["7"])
     made = store.write_snapshot(tmp_path / "snapshot")
-    assert made is not None and made.version_count == 2 and made.latest_version == v2.id and made.chunk_count >= 1
+    assert made.version_count == 2 and made.latest_version == v2.id and made.chunk_count >= 1
     assert abs(made.created_at - time.time()) < 60
     restored = other.restore_snapshot(tmp_path / "snapshot")
-    assert restored is not None and restored.id == made.id
+    assert restored.id == made.id
     assert dict(other.at(v2).items()) == dict(store.at(v2).items())
     other.make_version(v2)
     with pytest.raises(llvs.SnapshotError) as caught:

@@ -106,3 +106,10 @@ def test_everything_public_is_documented() -> None:
 @pytest.mark.parametrize("name", ["ProgressCallback", "Arbiter", "Pass", "Fork"])
 def test_what_callbacks_are_called_with_is_documented_by_its_own_text(name: str) -> None:
     assert len(getattr(llvs, name).__doc__ or "") > 60
+
+
+@pytest.mark.parametrize(
+    "function", [llvs.Store.write_snapshot, llvs.Store.restore_snapshot, llvs.Exchange.put_snapshot, llvs.Exchange.restore_snapshot]
+)
+def test_a_snapshot_is_given_whenever_there_is_no_error(function: Any) -> None:
+    assert function.__annotations__["return"] == "Snapshot"

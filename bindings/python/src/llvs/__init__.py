@@ -36,7 +36,8 @@ from ._abi import lib as _lib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .control import CancelToken as CancelToken, Progress as Progress, ProgressCallback as ProgressCallback, Stage as Stage
-    from .coordinator import Coordinator as Coordinator, default_path as default_path, make_branch_name as make_branch_name
+    from .coordinator import Coordinator as Coordinator, make_branch_name as make_branch_name
+    from .default_location import default_path as default_path
     from .documents import (
         Conflict as Conflict,
         ConflictKind as ConflictKind,
@@ -172,12 +173,13 @@ if TYPE_CHECKING:
         Value as Value,
         Version as Version,
     )
-    from ._changes import Content as Content, Entries as Entries
+    from ._change_array import Content as Content, Entries as Entries
 
 #: Module: the public names that it gives. (The same as above; a test compares them.)
 _MODULES = {
     "control": "CancelToken Progress ProgressCallback Stage",
-    "coordinator": "Coordinator default_path make_branch_name",
+    "coordinator": "Coordinator make_branch_name",
+    "default_location": "default_path",
     "documents": "Conflict ConflictKind Conflicts MergedValue MergeRules Schema check_schema merge_values",
     "errors": (
         """
@@ -212,7 +214,7 @@ _MODULES = {
     "transaction": "Transaction",
     "transport": "FileContent OutgoingFile Place Transport VersionFiles",
     "versions": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
-    "_changes": "Content Entries",
+    "_change_array": "Content Entries",
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -10,7 +10,7 @@ thunk is within its `try`: of that ctypes tells nobody but the log, and answers 
 else might end a thunk there (`PyThreadState_SetAsyncExc`, say) the answers that say that something is there are more than a 0: bytes of
 a value come with their number, and its end and the places of records with numbers that are none by accident.
 
-An exception in a callback is kept under a number (`_kept`), which travels through the library as the error's user code, and is
+An exception in a callback is kept under a number (`_callback_errors`), which travels through the library as the error's user code, and is
 raised again from the call that the callback made fail (`errors.take`). Unsolicited callbacks have no such call: their
 exceptions go to `sys.unraisablehook`.
 """
@@ -23,7 +23,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any, Callable
 
-from . import _abi, _constants as c, _kept, _signals, errors
+from . import _abi, _callback_errors, _constants as c, _signals, errors
 
 #: What the library may still call, by payload.
 registry: dict[int, Any] = {}
@@ -56,7 +56,7 @@ def register(target: Any) -> int:
 
 def keep_exception(problem: BaseException, slot: int | None) -> int:
     """Puts an exception into a callback's `llvs_error **` and returns the status to answer with."""
-    number = _kept.keep(problem)
+    number = _callback_errors.keep(problem)
     if slot:
         try:
             message = f"{type(problem).__name__}: {problem}"

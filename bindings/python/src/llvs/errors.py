@@ -321,9 +321,9 @@ def take(status: int, slot: Any, lib: Any) -> BaseException:
 
 def read(pointer: int, lib: Any) -> BaseException:
     """The exception for an `llvs_error` that stays whose it is; as `take`."""
-    from . import _kept, _memory
+    from . import _callback_errors, _memory
 
-    kept = _kept.take(lib.llvs_error_user_code(pointer))
+    kept = _callback_errors.take(lib.llvs_error_user_code(pointer))
     if kept is not None:
         return kept
     return make(

@@ -8,7 +8,7 @@ from typing import Any, Callable, NamedTuple, Optional
 import llvs
 
 from . import _abi, _pages, _structs, errors
-from ._decoding import Decoder, put_decoder
+from ._lzfse import Decoder, put_decoder
 from ._handle import Handle
 from ._options import durability_number
 from ._memory import as_bytes, copy, decode, encode
@@ -16,7 +16,7 @@ from .control import CancelToken, Control, ProgressCallback
 from .observer import Observer, notify_thunk, observe
 from .remote import Remote
 from .snapshot import Problem as Problem
-from .snapshot import Snapshot, take_problems, take_snapshot
+from .snapshot import Snapshot, take_problems, take_snapshot, the_snapshot
 from .transport import Place, Transport, TransportHandle, name_of, place_of, take_buffer
 
 lib = _abi.lib
@@ -358,22 +358,22 @@ class Exchange(Handle):
             found = lib.llvs_exchange_url(pointer)
             return decode(copy(found.data, found.size)) if found.size else ""
 
-    def put_snapshot(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Optional[Snapshot]:
+    def put_snapshot(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Snapshot:
         """Puts a snapshot of the store beside the versions of the exchange, replacing an older one of ours. Cost: the size of the store.
 
         Raises StorageError, TransportError, UnsupportedError, CancelledError.
         """
         with self._call as pointer, Control(progress, cancel) as control:
-            return take_snapshot(lib.llvs_exchange_put_snapshot, pointer, control)
+            return the_snapshot(lib.llvs_exchange_put_snapshot, pointer, control)
 
-    def restore_snapshot(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Optional[Snapshot]:
+    def restore_snapshot(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Snapshot:
         """Restores the snapshot that lies there into the store, which must be empty or hold one version. All of it or nothing,
         but for versions that are not what their ids say, and those that build on them, which are told of in `problems`.
 
         Raises SnapshotError, StorageError, TransportError, CancelledError.
         """
         with self._call as pointer, Control(progress, cancel) as control:
-            return take_snapshot(lib.llvs_exchange_restore_snapshot, pointer, control)
+            return the_snapshot(lib.llvs_exchange_restore_snapshot, pointer, control)
 
     def snapshot(self) -> Optional[Snapshot]:
         """The manifest of the snapshot that lies there, of any format; None when there is none. Raises SnapshotError, TransportError."""

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optio
 import llvs
 
 from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors
-from ._changes import CHANGE_SIZE, ChangeArray
+from ._change_array import CHANGE_SIZE, ChangeArray
 from ._handle import Handle
 from ._memory import BytesArray, address, copy, decode, encode
 from .control import Control

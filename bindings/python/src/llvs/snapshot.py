@@ -84,3 +84,10 @@ def take_snapshot(function: Callable[..., Any], *arguments: Any) -> Snapshot | N
         )
     finally:
         lib.llvs_snapshot_free(pointer.value)
+
+
+def the_snapshot(function: Callable[..., Any], *arguments: Any) -> Snapshot:
+    """The same of a function that gives one whenever it does not fail."""
+    found = take_snapshot(function, *arguments)
+    assert found is not None
+    return found

@@ -1,7 +1,7 @@
 """The store: a history of versions, and what prevails at each.
 
-Opening one and making versions are here; reading the history is in `_history`, reading values in `_values`, differences and
-merging in `_merging`, and what concerns the store as a whole in `_upkeep`.
+Opening one and making versions are here; reading the history is in `_history`, reading values in `_values`, differences in
+`_differences`, merging in `_merging`, and what concerns the store as a whole in `_maintenance`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import os
 from typing import Any, Callable, Iterable, Optional, Union
 
 from . import _abi, _constants as c, _metadata, errors
-from ._changes import CHANGE_SIZE, ChangeArray, Entries
+from ._change_array import CHANGE_SIZE, ChangeArray, Entries
+from ._differences import Differences
 from ._handle import Handle
 from ._history import HistoryReading, take_version, the
 from ._memory import PathLike, copy, path_bytes, version_bytes
 from ._merging import Merging
 from ._options import NO_OPTIONS, StoreOptions, VersionOptions
-from ._upkeep import Upkeep
+from ._maintenance import Maintenance
 from ._values import ValueReading
 from .control import CancelToken, Control, ProgressCallback
 from .versions import AnyVersion, Change, Version
@@ -35,7 +36,7 @@ def place_of_store(path: str, kind: Union[str, Storage]) -> str:
     return f"{path!r} on {kind!r}" if path else f"on {kind!r}"
 
 
-class Store(HistoryReading, ValueReading, Merging, Upkeep):
+class Store(HistoryReading, ValueReading, Differences, Merging, Maintenance):
     """A versioned key-value store.
 
         with llvs.Store("notes.llvs") as store:

@@ -8,7 +8,7 @@ from typing import Optional, Union, cast
 import llvs
 
 from . import _abi, _pages, _structs
-from ._decoding import Decoder, put_decoder
+from ._lzfse import Decoder, put_decoder
 from ._handle import Handle
 from ._memory import PathLike, decode, folder_url, path_bytes, text
 from ._options import StoreOptions
@@ -37,7 +37,7 @@ def _damages(pointers: Optional[int], count: int) -> tuple[Damage, ...]:
     return tuple(damages)
 
 
-class Upkeep(Handle):
+class Maintenance(Handle):
     """The store as a whole."""
 
     def reload(self) -> int:
@@ -138,7 +138,7 @@ class Upkeep(Handle):
 
     def write_snapshot(
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
-    ) -> Optional[Snapshot]:
+    ) -> Snapshot:
         """Writes a snapshot of the whole store into a directory: a manifest and chunks of at most 5 MB. Raises StorageError,
         CancelledError.
         """
@@ -147,7 +147,7 @@ class Upkeep(Handle):
 
     def restore_snapshot(
         self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
-    ) -> Optional[Snapshot]:
+    ) -> Snapshot:
         """Restores a snapshot into this store, which must be empty, hold one version, or hold a part of this snapshot. One that is damaged
         leaves the store as it was; versions that are not what their ids say are left out, with those that build on them, and told of in
         `problems`; a restore that was cancelled or failed later keeps what it added whole, and can be called again.

@@ -1,0 +1,130 @@
+"""A coordinator's store, and the version in it that reads and saves start from."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable, Iterable, Optional, Union
+
+from . import _abi, _callbacks, _metadata, _pages, _structs
+from ._change_array import CHANGE_SIZE, ChangeArray, Entries
+from ._handle import Handle
+from ._memory import version_bytes
+from ._options import NO_OPTIONS, VersionOptions
+from .observer import Observer, observe
+from .storage import Storage
+from .store import Store
+from .versions import AnyVersion, Change, SavedVersion
+
+lib = _abi.lib
+byref = ctypes.byref
+
+MOVE_SIZE = ctypes.sizeof(_structs.llvs_move)
+
+
+def _moved(target: Optional[Callable[[str], Any]], version: int) -> None:
+    if target is not None:
+        target(_structs.llvs_version_id.from_address(version).text.decode())
+
+
+_moved_thunk = _callbacks.unsolicited([ctypes.c_void_p], _moved, "a callback for changes of the current version")
+
+
+class CoordinatorStore(Handle):
+    """The store, the current version, and saving on top of it."""
+
+    _path: str
+    _kind: Union[str, Storage]
+    _store: Optional[Store]
+    _storage_calls_back: bool
+    _observers: set[Observer]
+
+    @property
+    def store(self) -> Store:
+        """Its store. Closing that ends the coordinator's work as well."""
+        with self._call as pointer:
+            if self._store is None:
+                store = ctypes.c_void_p()
+                lib.llvs_coordinator_store(pointer, byref(store))
+                adopted = Store._adopt(store.value or 0, self._path, self._kind)
+                adopted._warns = False  # type: ignore[misc]
+                adopted._calls_back = True
+                adopted._storage_calls_back = self._storage_calls_back
+                self._store = adopted
+            return self._store
+
+    @property
+    def current_version(self) -> str:
+        """The id of the version that reads and saves start from. A new store's is the empty root, the same everywhere.
+
+        May be set to any version of the store. Raises UnknownVersionError then.
+        """
+        found = _structs.llvs_version_id()
+        with self._call as pointer:
+            lib.llvs_coordinator_current_version(pointer, byref(found))
+        return str(found.text.decode())
+
+    @current_version.setter
+    def current_version(self, version: AnyVersion) -> None:
+        with self._call as pointer:
+            lib.llvs_coordinator_set_current_version(pointer, version_bytes(version))
+
+    @property
+    def missing_version(self) -> Optional[str]:
+        """Where the coordinator was when it was last used, when the store had not got that version as it was opened; else None.
+
+        The version is damaged or lost, or waits for something that is missing, and the coordinator went on at the most recent head
+        without a branch, or at the empty root. Verify the store, and exchange; once the version is there, set `current_version` to it.
+        """
+        found = _structs.llvs_version_id()
+        with self._call as pointer:
+            lib.llvs_coordinator_missing_version(pointer, byref(found))
+        return str(found.text.decode()) or None
+
+    def branch_version(self, branch: str) -> Optional[str]:
+        """The id of the most recent head on a branch; None when there is none."""
+        heads = self.store.heads_on_branch(branch)
+        return heads[0].id if heads else None
+
+    def save(
+        self,
+        *,
+        insert: Optional[Entries] = None,
+        update: Optional[Entries] = None,
+        remove: Optional[Iterable[str]] = None,
+        changes: Optional[Iterable[Change]] = None,
+        metadata: Optional[_metadata.Metadata] = None,
+        branch: Optional[str] = None,
+        expected: Optional[AnyVersion] = None,
+        timestamp: Optional[float] = None,
+        group: Optional[str] = None,
+        description: Optional[str] = None,
+    ) -> Optional[SavedVersion]:
+        """Records changes on top of the current version, which moves; with `branch`, on top of the most recent head of that branch.
+
+        None when nothing was stored (no changes and no metadata); else the version, with where the current version went. Concurrent saves
+        each go on the one before.
+        With `expected`, nothing is stored when another version is current by now: MovedError. `timestamp` is the version's time in seconds
+        since 1970, instead of the clock's; it is later than its predecessor's in any case.
+        group: saves of one device, one after the other, that name one group are undone together. description: what the save did, for a
+        person:
+        `undo` and `undo_description` give it back. Both stand in the metadata, under "__llvs_group" and "__llvs_description".
+        Parameters and errors as for `Store.make_version`.
+        """
+        packed = ChangeArray(insert, update, remove, changes)
+        if group is not None or description is not None:
+            marks = (("__llvs_group", group), ("__llvs_description", description))
+            metadata = {**(metadata or {}), **{key: text for key, text in marks if text is not None}}
+        is_plain = not (metadata is not None or branch is not None or packed.sources or expected is not None or timestamp is not None)
+        wanted = None if expected is None else version_bytes(expected)
+        with (
+            NO_OPTIONS if is_plain else VersionOptions(None, branch, metadata, packed.sources, timestamp, wanted)
+        ) as options, self._call as pointer:
+            versions, move = ctypes.c_void_p(), _structs.llvs_move(struct_size=MOVE_SIZE)
+            lib.llvs_coordinator_save(pointer, packed.address, packed.count, CHANGE_SIZE, options, None, byref(versions), byref(move))
+            found = _pages.versions(versions.value)
+            return SavedVersion(found[0], move) if found else None
+
+    def observe(self, callback: Callable[[str], Any]) -> Observer:
+        """Calls `callback(version id)` after each change of the current version, on the thread whose call moved it."""
+        with self._call as pointer:
+            return observe(lib.llvs_coordinator_observe, (pointer,), _moved_thunk, callback, self._observers)

@@ -1,0 +1,105 @@
+"""Keeping a coordinator in step with others: its exchanges, merging, whole rounds of both, and snapshots to begin with."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable, Optional, Union
+
+from . import _abi, _metadata, _structs
+from ._coordinator_store import MOVE_SIZE, CoordinatorStore
+from ._memory import encode
+from .control import CancelToken, Control, ProgressCallback
+from .exchange import BootstrapResult, ExchangeResult, MergeResult, SyncResult, exchange_options, moves, take_result, take_sync_result
+from .merge import Heads, MergeOptions
+from .observer import Observer, notify_thunk, observe
+from .transport import Place, Transport, TransportHandle, name_of, place_of
+
+lib = _abi.lib
+byref = ctypes.byref
+
+
+class CoordinatorSync(CoordinatorStore):
+    """Exchanges and merges."""
+
+    _exchange_durability: str
+    _transports: list[TransportHandle]
+
+    def attach(self, place: Place, *, name: Optional[str] = None) -> None:
+        """Attaches a further exchange: the path of a folder, a URL, a `Remote`, or a `Transport`, whose state is kept under `name` (its own
+        name, unless given).
+
+        The name must be the same in every process. Errors as for `Exchange`.
+        """
+        place = place_of(place)
+        with exchange_options(place, self._exchange_durability) as options, self._call as pointer:
+            where = name if name is not None and isinstance(place, Transport) else name_of(place)
+            lib.llvs_coordinator_attach(pointer, encode(where), options.reference)
+            handle = options.keep()
+        if handle is not None:
+            self._transports.append(handle)
+
+    def exchange(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
+        """Retrieves, then sends, with each attached exchange in turn. The current version does not move.
+
+        (Except before the first save: a retrieve then moves it to the most recent head without a branch; the result tells.) When one of
+        several exchanges fails, the others have their turn all the same: the first failure is raised, and its `result` tells what was done,
+        and by `exchanges` what became of each. Errors as for `Exchange.retrieve`.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            return take_result(lib.llvs_coordinator_exchange, pointer, control)
+
+    def merge(
+        self,
+        selection: Union[Heads, str] = Heads.UNBRANCHED,
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> MergeResult:
+        """Merges heads into the current version, which moves to the result; returns where it moved, true when it did.
+
+        Errors as for `Store.merge_heads`.
+        """
+        control = Control(progress, cancel)
+        options = MergeOptions(metadata, selection=selection, control=control)
+        move = _structs.llvs_move(struct_size=MOVE_SIZE)
+        with self._call as pointer, control:
+            lib.llvs_coordinator_merge(pointer, options.reference, byref(move))
+        return MergeResult(*moves(move))
+
+    def sync(
+        self,
+        selection: Union[Heads, str] = Heads.UNBRANCHED,
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> SyncResult:
+        """A whole round: exchanges, merges what came, and exchanges again when that changed something.
+
+        Without a connection, what is here already is merged all the same; the first failure of a part is raised then, and its `result`
+        tells what was done.
+        Errors as for `exchange` and `merge`.
+        """
+        control = Control(progress, cancel)
+        options = MergeOptions(metadata, selection=selection, control=control)
+        with self._call as pointer, control:
+            return take_sync_result(lib.llvs_coordinator_sync, pointer, options.reference)
+
+    def observe_exchanges(self, callback: Callable[[], Any]) -> Observer:
+        """Calls `callback()` soon after the other side of an exchange attached now may have gained versions, on a thread of the library."""
+        with self._call as pointer:
+            return observe(lib.llvs_coordinator_observe_exchanges, (pointer,), notify_thunk, callback, self._observers)
+
+    def bootstrap(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> BootstrapResult:
+        """Restores the first usable snapshot of the attached exchanges into a store that is empty or holds one version.
+
+        The result is true when there was one, and tells where the current version went: to the most recent head without a branch when
+        nothing had been saved yet.
+
+        Raises SnapshotError, StorageError, TransportError, CancelledError.
+        """
+        restored, move = ctypes.c_uint32(), _structs.llvs_move(struct_size=MOVE_SIZE)
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_coordinator_bootstrap(pointer, control, byref(restored), byref(move))
+        return BootstrapResult(restored.value != 0, *moves(move))

@@ -1,0 +1,71 @@
+"""Taking back what a device saved through its coordinator."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Optional
+
+from . import _abi, _metadata
+from ._coordinator_store import CoordinatorStore
+from ._memory import version_bytes
+from .merge import MergeOptions, Reverted, take_reverted
+from .versions import AnyVersion
+
+lib = _abi.lib
+byref = ctypes.byref
+
+
+class CoordinatorUndo(CoordinatorStore):
+    """Undo, redo and revert."""
+
+    def undo(self, *, metadata: Optional[_metadata.Metadata] = None) -> Optional[Reverted]:
+        """Takes back the last save of this device that was not undone yet; what others changed since stays. None: there is nothing to undo.
+
+        A version of its own, which becomes current, made as by `Store.revert`. It is found in the history, so it goes on after a restart,
+        and after syncs. When nothing of the save is left to take back, the result has no version, nothing is stored, and the next call goes
+        on with the save before.
+
+        Raises InvalidArgumentError (the coordinator has no device), StorageError. Cost: the versions since that save, and what it changed.
+        """
+        return self._undo(lib.llvs_coordinator_undo, metadata)
+
+    def redo(self, *, metadata: Optional[_metadata.Metadata] = None) -> Optional[Reverted]:
+        """Takes back the last undo of this device, when it saved nothing since. None: there is nothing to redo. Errors as for `undo`."""
+        return self._undo(lib.llvs_coordinator_redo, metadata)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a save of this device to undo. Errors and cost as for `undo`."""
+        return self._undo(lib.llvs_coordinator_undo, None, only_tell=True) is not None
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is an undo of this device to take back. Errors and cost as for `undo`."""
+        return self._undo(lib.llvs_coordinator_redo, None, only_tell=True) is not None
+
+    @property
+    def undo_description(self) -> Optional[str]:
+        """What the save that `undo` would take back did, as it was described; None when it was not, or there is none."""
+        found = self._undo(lib.llvs_coordinator_undo, None, only_tell=True)
+        return found.description if found else None
+
+    @property
+    def redo_description(self) -> Optional[str]:
+        """The same of `redo`."""
+        found = self._undo(lib.llvs_coordinator_redo, None, only_tell=True)
+        return found.description if found else None
+
+    def _undo(
+        self, function: Any, metadata: Optional[_metadata.Metadata], *, only_tell: bool = False, version: bytes = b"", parent: int = 1
+    ) -> Optional[Reverted]:
+        options = MergeOptions(metadata, parent=parent, version=version)
+        found = ctypes.c_void_p()
+        with self._call as pointer:
+            function(pointer, int(only_tell), options.reference, None, byref(found))
+        return take_reverted(found.value) if found.value else None
+
+    def revert(self, version: AnyVersion, *, parent: int = 1, metadata: Optional[_metadata.Metadata] = None) -> Reverted:
+        """Takes back what a version changed, whoever saved it, in a version that becomes current. As `Store.revert`."""
+        found = self._undo(lib.llvs_coordinator_undo, metadata, version=version_bytes(version), parent=parent)
+        assert found is not None
+        return found
