@@ -2,8 +2,8 @@
 /// `cancel`.
 ///
 /// Those that call back on a thread of their own (of exchanges and transports, and `Store.observeAdditions`) also end when they are let go
-/// of. Those that call back on the thread of whoever made a change (`Store.observeVersions`, `StoreCoordinator.observe`) go on until they are
-/// cancelled, or what they observe is gone.
+/// of. Those that call back on the thread of whoever made a change (`Store.observeVersions`, `StoreCoordinator.observe`) go on until they
+/// are cancelled, or what they observe is gone.
 public protocol ExchangeObservation: AnyObject, Sendable {
     /// Ends it: no callback begins after this. Waits for one that runs on another thread, except from within a callback of any observation,
     /// which may be what that one waits for. Any thread, any number of times.
