@@ -86,6 +86,57 @@ def test_random_documents_that_shrink(rng: random.Random) -> None:
     merge_random(Generator(rng))
 
 
+class LongLists:
+    """Lists that are long and little changed: what they have in common on all sides, the engine takes in one."""
+
+    RULES: list[Any] = ["auto", {"": {"as": "list", "key": ["/k"]}}, {"": {"as": "list", "key": ["/k", "/n"]}, "/*/n": "counter"},
+        {"": {"as": "set"}}, {"": {"as": "set", "key": ["/k"]}}, {"": {"as": "list", "key": [""]}}, {"/*": {"absent": 0}}]
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng, self.fresh = rng, 1000
+        self.form = rng.choice(["few", "many", "many", "id", "key", "mixed"])
+
+    def element(self) -> Any:
+        self.fresh += 1
+        form = self.rng.choice(["few", "many", "id", "key"]) if self.form == "mixed" else self.form
+        if form == "few":
+            return self.rng.randrange(6)
+        if form == "many":
+            return self.fresh
+        known = self.fresh if self.rng.randrange(12) else 1005
+        return {"id": known, "n": self.rng.randrange(3)} if form == "id" else {"k": known, "n": self.rng.randrange(3)}
+
+    def edited(self, base: list[Any]) -> list[Any]:
+        out = list(base)
+        for _ in range(self.rng.choice([0, 1, 1, 2, 3, 6])):
+            what, at = self.rng.randrange(9), self.rng.randrange(len(out) + 1)
+            to, size = self.rng.randrange(len(out) + 1), self.rng.choice([1, 1, 2, 12])
+            if what < 2:
+                out[at:at] = [self.element() for _ in range(size)]
+            elif what < 4:
+                del out[at : at + size]
+            elif what < 6:
+                moved = out[at : at + size]
+                del out[at : at + size]
+                out[to:to] = moved
+            elif what == 6:
+                out[to:to] = out[at : at + size]
+            elif at < len(out):
+                old = out[at]
+                out[at] = {**old, "n": self.rng.randrange(9)} if isinstance(old, dict) else self.element()
+        return out
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_long_lists(seed: int) -> None:
+    for number in range(40):
+        rng = random.Random(1000 * seed + number)
+        lists = LongLists(rng)
+        base = [lists.element() for _ in range(rng.choice([8, 20, 60]))]
+        texts = [json.dumps(value, separators=(",", ":")).encode() for value in (base, lists.edited(base), lists.edited(base))]
+        compare(rng.choice(lists.RULES), *texts, saving=rng.randrange(8) == 0)
+
+
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
 def test_vectors(vector: dict[str, Any]) -> None:
     texts = [None if vector[name] is None else vector[name].encode() for name in ("base", "newer", "older")]

@@ -114,7 +114,11 @@ void llvs_shim_leave_to_child(int fd);
    (RLIMIT_FSIZE) is reached, writing would send the signal SIGXFSZ, which ends a host that knows nothing of it. */
 int llvs_shim_may_write(uint64_t offset);
 
-/* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. */
+/* Opens those of the descriptors 0 to 2 that are closed on /dev/null, to be read, for good: what is opened next gets another number, and
+   never, not for a moment, one that the host prints to. */
+void llvs_shim_fill_standard(void);
+/* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. Fills 0 to 2 before a file is opened
+   to be written. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);
 /* The same in an open directory. */
 int llvs_shim_openat(int directory, const char *name, int flags, unsigned mode);

@@ -8,6 +8,7 @@ final class TextTokens {
     }
 
     private let unit: MergeRule.Unit
+    private let seed = ValueDigest.seed
     private let work: DocumentControl
     /// ASCII characters are their own numbers. (Memory by hand: these are looked at for every token.)
     private var entries: UnsafeMutablePointer<Entry>
@@ -72,7 +73,7 @@ final class TextTokens {
     }
 
     private func number(_ start: UnsafeRawPointer, _ size: Int) throws -> UInt32 {
-        let hash = UInt32(truncatingIfNeeded: ValueDigest.of(UnsafeRawBufferPointer(start: start, count: size)) >> 32)
+        let hash = UInt32(truncatingIfNeeded: ValueDigest.of(word: start, size, seed) >> 32)
         let mask = slotCount - 1
         var i = Int(hash) & mask
         while slots[i] != .max {

@@ -45,6 +45,8 @@ struct RulesMerge {
             var entry = sides[1]
             if case .a = outcome.result { entry = sides[0] }
             (prevailing, records) = try store.prevailingSchema(entry, sides.compactMap { $0 }, records)
+            // What both had before they parted is not in dispute: whoever brought it in recorded it.
+            if try bases.contains(where: { try entry != nil && isSame(store.schemaEntry(at: $0), entry) }) { records = outcome.records }
         }
         schema = given ?? prevailing
         guard schema != nil || arbiter.merger != nil else { return nil }

@@ -77,6 +77,7 @@ final class HTTPClient: @unchecked Sendable {
     }
 
     private func library() throws -> Curl {
+        System.fillStandard()
         let curl = try self.curl ?? NetworkLibraries.curl(for: place)
         self.curl = curl
         if multi == nil {
@@ -230,6 +231,8 @@ final class HTTPClient: @unchecked Sendable {
             if !run.isDone { usleep(UInt32(HTTPClient.stepMilliseconds) * 400) }
             return
         }
+        // libcurl opens connections here, some of which stay open: what the host prints is not to go into a request.
+        System.fillStandard()
         var running: Int32 = 0
         let stepped = llvs_curl_step(curl, multi, HTTPClient.stepMilliseconds, &running)
         guard stepped == CURLM_OK else {
