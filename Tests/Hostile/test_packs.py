@@ -72,7 +72,8 @@ def signed(name: str, data: bytes) -> writer.File:
 
 def test_indexes_that_were_forged(tmp_path: Path) -> None:
     """Whoever makes packs can make every digest fit."""
-    name, data = writer.pack(STORE, SALT, WRITER, 1, 1, [records.simple("A", (), b"x" * 300), records.simple("B", ("A",))], deflate=False)
+    made = [records.simple("A", (), b"x" * 300), records.simple("B", ("A",))]
+    name, data = writer.pack(STORE, SALT, WRITER, 1, 1, made, deflate=False)
     at, random = struct.unpack_from("<Q", data, len(data) - 160)[0], Random(11)
     for _ in range(400):
         changed = bytearray(data)
@@ -101,7 +102,11 @@ def bomb(raw: int, claimed: int) -> writer.File:
 
 @pytest.mark.parametrize(
     "raw, claimed, code",
-    [(64 * MIB, 256 * 1024, llvs.ErrorCode.DAMAGED), (64 * MIB, 64 * MIB, llvs.ErrorCode.TOO_LARGE), (1000, 4 * MIB, llvs.ErrorCode.DAMAGED)],
+    [
+        (64 * MIB, 256 * 1024, llvs.ErrorCode.DAMAGED),
+        (64 * MIB, 64 * MIB, llvs.ErrorCode.TOO_LARGE),
+        (1000, 4 * MIB, llvs.ErrorCode.DAMAGED),
+    ],
 )
 def test_bombs(raw: int, claimed: int, code: int) -> None:
     with llvs.Store(storage="memory") as store:
@@ -136,9 +141,8 @@ def test_versions_that_are_not_what_their_ids_say() -> None:
 
 def test_values_that_nobody_names_leave_nothing(tmp_path: Path) -> None:
     """Large values come before the versions that name them: a stream of nothing but these fills no disk for longer than it is read."""
-    parts = [
-        writer.blob_part(STORE, SALT, WRITER, hashlib.sha256(bytes([n]) * (2 * MIB)).digest()[:16], 0, bytes([n]) * (2 * MIB)) for n in range(9)
-    ]
+    values = [bytes([n]) * (2 * MIB) for n in range(9)]
+    parts = [writer.blob_part(STORE, SALT, WRITER, hashlib.sha256(value).digest()[:16], 0, value) for value in values]
     wrong = writer.blob_part(STORE, SALT, WRITER, bytes(16), 0, bytes(2 * MIB))
     with llvs.Store(tmp_path / "store") as store:
         result = store.unpack(stream.write(STORE, [*parts, wrong, writer.pack(STORE, SALT, WRITER, 1, 1, [records.simple("A")])]))

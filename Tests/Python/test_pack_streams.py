@@ -142,7 +142,9 @@ def read_by_python(data: bytes) -> dict[str, dict[bytes, bytes]]:
 def stored(store: llvs.Store) -> dict[str, dict[bytes, bytes]]:
     return {
         version.id: {
-            change.id.encode(): change.data for change in store.changes(version) if change.kind in ("insert", "update") and change.data is not None
+            change.id.encode(): change.data
+            for change in store.changes(version)
+            if change.kind in ("insert", "update") and change.data is not None
         }
         for version in store.history()
     }

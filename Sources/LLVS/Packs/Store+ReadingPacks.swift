@@ -73,7 +73,8 @@ struct PackReading {
         return storeID
     }
     private static let foreign = StoreError(
-        .foreignFile, "What was read is no pack of versions: it begins with other bytes. Hand in what writing a pack gave, from its first byte.")
+        .foreignFile,
+        "What was read is no pack of versions: it begins with other bytes. Hand in what writing a pack gave, from its first byte.")
 
     /// Exactly so many bytes.
     private func bytes(_ count: Int, isStart: Bool = false) throws -> [UInt8] {
@@ -108,7 +109,7 @@ struct PackReading {
         guard let id = PackID(frame[5...]) else { return false }
         do {
             if frame[0] == 0 {
-                guard size == sum.count, id == sum.finish() else { throw PackFault.damaged("files of it are missing, or are in another order") }
+                guard size == sum.count, id == sum.finish() else { throw PackReading.disorder }
                 return false
             }
             guard let kind = PackKind(rawValue: frame[0]), kind == .log || kind == .blob else {
@@ -138,10 +139,12 @@ struct PackReading {
                 var link = PackCursor(UnsafeRawBufferPointer(rebasing: raw[(bytes.count - 120)..<(bytes.count - 104)]))
                 return PackName(kind: .blob, digest: try link.id(), first: first, last: last, id: id)
             }
-            guard writer != 0, last == number &+ 1 else { throw PackFault.damaged("files of it are missing, or are in another order") }
+            guard writer != 0, last == number &+ 1 else { throw PackReading.disorder }
             return PackName(kind: .log, writer: writer, first: first, last: last, id: id)
         }
     }
+
+    private static let disorder = PackFault.damaged("files of it are missing, or are in another order")
 
     // MARK: Versions
 
@@ -151,7 +154,7 @@ struct PackReading {
     }
 
     private mutating func take(_ pack: PackFile) throws {
-        guard pack.index.link == link else { throw PackFault.damaged("files of it are missing, or are in another order") }
+        guard pack.index.link == link else { throw PackReading.disorder }
         try blobs.finishCurrent()
         defer { blobs.removeAll() }
         (link, self.number) = (pack.index.name.id, pack.index.name.last)
@@ -185,7 +188,9 @@ struct PackReading {
     }
 
     /// One version, out of its block or out of a blob, with what is in memory of it.
-    private func received(_ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer) throws -> (version: Store.ReceivedVersion, size: Int) {
+    private func received(_ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer) throws
+        -> (version: Store.ReceivedVersion, size: Int)
+    {
         let payload = try PackFile.payload(entry.place, PackRecordType.version, in: raw)
         let size: Int, read: (UInt64, UnsafeMutableRawBufferPointer) throws -> Void
         switch try PackedVersion.form(payload) {

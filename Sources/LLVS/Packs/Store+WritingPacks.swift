@@ -3,7 +3,8 @@ extension Store {
     /// Writes the versions that a store lacks as one stream of packs, predecessors first: by whatever way it goes there, `readPack` adds
     /// them. What is already on the way, or came from there, is written again unless `have` covers it: then it is passed over there.
     ///
-    /// Memory: one pack of at most 16 MiB, whatever the sizes of versions and values. A stream that breaks off can be told from a whole one.
+    /// Memory: one pack of at most 16 MiB, whatever the sizes of versions and values. A stream that breaks off can be told from a whole
+    /// one.
     /// - Parameters:
     ///   - have: versions that the other side has, with all their ancestors: its heads. Those that are not here say nothing.
     ///   - control: called with stage `.sending`, in versions.

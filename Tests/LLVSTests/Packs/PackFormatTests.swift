@@ -122,7 +122,9 @@ import LLVSTesting
     /// A version of form 0, with what stands for its blobs.
     private func received(_ id: VersionID, _ payload: UnsafeRawBufferPointer) throws -> (Store.ReceivedVersion, [BlobReference]) {
         let bytes = Array(payload)
-        func read(_ offset: UInt64, _ buffer: UnsafeMutableRawBufferPointer) { buffer.copyBytes(from: bytes[Int(offset)...].prefix(buffer.count)) }
+        func read(_ offset: UInt64, _ buffer: UnsafeMutableRawBufferPointer) {
+            buffer.copyBytes(from: bytes[Int(offset)...].prefix(buffer.count))
+        }
         let contents = try PackedVersion.contents(id, size: bytes.count, read)
         let (changes, large) = try PackedVersion.changes(contents, read) {
             WrittenValue(blob: $0.blobID, size: Int($0.size), digest: $0.sha256)
@@ -214,7 +216,8 @@ import LLVSTesting
         for bit in 0..<8 * bytes.count {
             bytes[bit / 8] ^= 1 << UInt8(bit % 8)
             let forged = PackName(
-                kind: .base, writer: Self.writer, first: 1, last: 2, id: try #require(PackID(bytes.withUnsafeBytes { LLVS.SHA256.digest($0) })))
+                kind: .base, writer: Self.writer, first: 1, last: 2,
+                id: try #require(PackID(bytes.withUnsafeBytes { LLVS.SHA256.digest($0) })))
             for name in [made.name, forged] {
                 #expect(throws: PackFault.self, "bit \(bit)") { try PackFile(name, bytes, stores: [Self.store]) }
             }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import io
 import os
-import tempfile
 from typing import Any, IO, Iterable, Optional, Union, overload
 
 from . import _abi, _callbacks, _sources, transport
@@ -72,6 +71,8 @@ class Packing(Handle):
             return Pack(memory.getvalue(), result)
         if not isinstance(to, (str, bytes, os.PathLike)):
             return self._pack(known, to, progress, cancel)
+        import tempfile  # takes long to import, and few need it
+
         path = os.fsdecode(to)
         handle, aside = tempfile.mkstemp(prefix=".llvs-", suffix=".new", dir=os.path.dirname(os.path.abspath(path)))
         try:
@@ -104,8 +105,8 @@ class Packing(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> ExchangeResult:
-        """Adds the versions that `pack` of another store gave. Those that are here are passed over, and those that are damaged here are made
-        whole. What cannot be added is in `problems` of the result, and holds back only what builds on it.
+        """Adds the versions that `pack` of another store gave. Those that are here are passed over, and those that are damaged here are
+        made whole. What cannot be added is in `problems` of the result, and holds back only what builds on it.
 
         source: the bytes; the path of a file (`str` or `os.PathLike`); an object with `read(size)`, of which nothing behind the end of the
         pack is read; or an iterable of bytes.
