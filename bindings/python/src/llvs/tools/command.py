@@ -24,6 +24,7 @@ COMMANDS = {
     "diff": ("diff_command", "Show what differs between two versions."),
     "history": ("show_commands", "Show every version in which a value changed."),
     "branch": ("show_commands", "List the branches."),
+    "demo-store": ("demo", "Make a store to look at."),
 }
 
 
