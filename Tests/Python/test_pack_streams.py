@@ -218,6 +218,17 @@ def test_what_is_wrong_with_a_version_costs_that_version(tmp_path: Path) -> None
         assert store.unpack(simple_stream(writer.pack(STORE, SALT, WRITER, 1, 1, [a, b, c]))).retrieved == ("B", "C")
 
 
+def test_an_index_that_names_another_version(tmp_path: Path) -> None:
+    """Each record is whole: what the index says of it is not."""
+    a = records.simple("A", (), b"a")
+    file = writer.pack(STORE, SALT, WRITER, 1, 1, [type(a)(a.id, a.predecessors, bytes(8), a.payload), records.simple("B")])
+    with opened("memory", tmp_path) as store:
+        result = store.unpack(simple_stream(file))
+        assert result.retrieved == ("B",) and [(problem.name, problem.code) for problem in result.problems] == [
+            ("A", llvs.ErrorCode.DAMAGED)
+        ]
+
+
 def test_what_is_damaged_here_is_made_whole(tmp_path: Path) -> None:
     value = noise(2 * MIB)
     with opened("file", tmp_path / "one") as one, opened("file", tmp_path / "two") as two:
