@@ -57,7 +57,9 @@ class _Month:
         self.lines = dict.fromkeys(DEVICES, first)
         self.was_away: set[str] = set()
 
-    def save(self, device: str, said: str, *, branch: Optional[str] = None, on: Optional[llvs.Version] = None, **changes: Any) -> llvs.Version:
+    def save(
+        self, device: str, said: str, *, branch: Optional[str] = None, on: Optional[llvs.Version] = None, **changes: Any
+    ) -> llvs.Version:
         """A version by a device, on its line or on a branch."""
         metadata = {"author": DEVICES[device], "device": device, "__llvs_device": device, "__llvs_description": said}
         before = on or self.lines[device]
