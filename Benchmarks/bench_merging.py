@@ -3,11 +3,11 @@ packages of Benchmarks/requirements-merging.txt where they are installed (Loro, 
 
     python Benchmarks/bench_merging.py [--quick] [--runs 5] [--json figures.json] <folder>
 
-Three documents, with the same 200 edits on each side for all: an object of 1 MB, a list of 20,000 objects with ids, a text of 1 MB. Shown are
-the least times of the runs, in milliseconds; the most memory that a merge took at once, by its three inputs (on Linux); and what is kept
-when both edits are merged, in kilobytes: by us the directory of a store with base, edits and merge, by the packages the document with its
-history. The packages get the other side's edits as an update, and give the whole document (pycrdt not that of the list: reading an array of
-maps takes it time that grows with the square).
+Three documents, with the same 200 edits on each side for all: an object of 1 MB, a list of 20,000 objects with ids, a text of 1 MB. Shown
+are the least times of the runs, in milliseconds; the most memory that a merge took at once, by its three inputs (on Linux); and what is
+kept when both edits are merged, in kilobytes: by us the directory of a store with base, edits and merge, by the packages the document
+with its history. The packages get the other side's edits as an update, and give the whole document (pycrdt not that of the list: reading
+an array of maps takes it time that grows with the square).
 """
 
 import argparse
@@ -314,7 +314,8 @@ def conflicts(count, runs):
     times = []
     for _ in range(runs):
         with llvs.Store(storage="memory") as store:
-            base = store.make_version(insert={"__llvs_schema": b'{"merge":1,"ids":{"":"auto"}}', **{str(i): value(i, 0) for i in range(count)}})
+            values = {str(i): value(i, 0) for i in range(count)}
+            base = store.make_version(insert={"__llvs_schema": b'{"merge":1,"ids":{"":"auto"}}', **values})
             sides = [store.make_version(base, update={str(i): value(i, side) for i in range(count)}) for side in (1, 2)]
             times.append(timed(lambda: store.merge(*sides))[0])
     return min(times)
@@ -368,7 +369,8 @@ def main():
             merges = [made.merge() for _ in range(runs)]
             row(case.name, package, f"  {package}: an update taken in and read", "ms", min(merges)[0] * 1e3, None, None)
             row(case.name, package, f"  {package}: kept", "kB", merges[0][1] / 1e3, None, None)
-    row("conflicts", "ms", f"{size // 2} values of 300 bytes that conflict", "ms", conflicts(size // 2, runs) * 1e3, None, GOALS["conflicts"])
+    taken = conflicts(size // 2, runs) * 1e3
+    row("conflicts", "ms", f"{size // 2} values of 300 bytes that conflict", "ms", taken, None, GOALS["conflicts"])
     shutil.rmtree(folder)
     if options.json:
         with open(options.json, "a") as file:
