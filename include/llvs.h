@@ -114,6 +114,11 @@
  * read from any thread. No call keeps state in the thread. A thread that calls the library, or that the library calls back on, needs
  * 64 KiB of stack, and what the callbacks themselves use.
  *
+ * Descriptors. Those of the library are 3 or higher, and closed when the process executes another program. Where the host has closed 0, 1
+ * or 2, standard input, output and error, the library opens these on /dev/null, to be read, before it opens anything that can be written
+ * to, and leaves them so: what the host prints never gets into a file or a connection of the library. The host may put something else in
+ * their place (dup2) at any time, but must not close them while another thread is in a call.
+ *
  * Systems. The library as it is shipped for Linux needs glibc 2.35 or later; nothing of Swift need be installed.
  *
  * Long work takes an llvs_control: a progress callback that can cancel, and a cancel token that any thread may
@@ -2021,7 +2026,7 @@ typedef struct llvs_reply llvs_reply;
  *   thread     that of the call that imports or restores
  *   re-entry   may call the library, but not close the store or the exchange
  *   pointers   good during the callback
- *   result     LLVS_OK, or below zero: the call fails with LLVS_ERROR_USER and what `error` was set to. Since 0.1.
+ *   result     LLVS_OK; all else: the call fails with LLVS_ERROR_USER and what `error` was set to. Since 0.1.
  */
 typedef llvs_status (*llvs_decode_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *data, LLVS_BORROWED llvs_reply *reply,
     LLVS_OWNED llvs_error **error);
@@ -2037,7 +2042,7 @@ typedef llvs_status (*llvs_decode_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED
  *   thread     that of the call that exchanges
  *   re-entry   may call the library, but not the exchange
  *   pointers   good during the callback
- *   result     LLVS_OK, or below zero: the call fails with LLVS_ERROR_USER and what `error` was set to. Since 0.1.
+ *   result     LLVS_OK; all else: the call fails with LLVS_ERROR_USER and what `error` was set to. Since 0.1.
  */
 typedef llvs_status (*llvs_credentials_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *place, llvs_bool again,
     LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
