@@ -30,9 +30,15 @@ def start(folder: Path, wide: int = 1440, high: int = 900, *, dark: bool = False
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver") or "/usr/bin/chromedriver"))
     driver.set_script_timeout(PATIENCE)
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": wide, "height": high, "deviceScaleFactor": 1, "mobile": False})
+    resize(driver, wide, high)
     driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Europe/Berlin"})
     return driver
+
+
+def resize(driver: webdriver.Chrome, wide: int, high: int) -> None:
+    """Makes what can be seen of a page as large."""
+    size = {"width": wide, "height": high, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
 class Page:
@@ -99,7 +105,8 @@ class Page:
 
     def complaints(self) -> list[str]:
         """What the browser complained of: errors of scripts, and what the content policy refused."""
-        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]  # type: ignore[no-untyped-call]
+        entries = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
+        return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
 
     #: For tests.
     KEYS = Keys

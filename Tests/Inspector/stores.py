@@ -78,7 +78,8 @@ def story(store: llvs.Store) -> dict[str, llvs.Version]:
 
 
 IDS = (
-    '<img src=x onerror="window.ran=1">', "line\nbreak\r\n\ttab", "a//b/", "..", "\0nul", "\u202eright to left", "\x1b[31mred", "é/é", "?#&%2F%00",
+    '<img src=x onerror="window.ran=1">', "line\nbreak\r\n\ttab", "a//b/", "..",
+    "\0nul", "\u202eright to left", "\x1b[31mred", "é/é", "?#&%2F%00",
 )
 HTML = b"<!doctype html><script>window.ran = 1</script><img src=x onerror='window.ran=1'>"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="window.ran=1"><script>window.ran=1</script></svg>'

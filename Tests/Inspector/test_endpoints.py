@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Callable
 
 import llvs
@@ -34,6 +35,12 @@ def test_the_history_comes_in_pages_and_every_line_arrives(inspect: Inspect) -> 
         assert row["lane"] <= 20 and len(row["passing"]) <= 20
     assert below == set()
     assert client.get("history", first=10**9)["rows"] == []
+
+
+def test_the_width_counts_every_lane(inspect: Inspect) -> None:
+    """A head that is at once followed by its predecessor in another lane has a lane all the same."""
+    page = inspect(stores.hostile).get("history")
+    assert page["lanes"] == 1 + max(row["lane"] for row in page["rows"]) == 2
 
 
 def test_lanes_of_a_merge(inspect: Inspect) -> None:
@@ -245,3 +252,20 @@ def test_a_large_value_is_never_read_as_a_whole(inspect: Inspect) -> None:
     assert client.http.get("/api/data", params={"at": "@", "id": "large", "offset": offset, "length": len(line)}).content == line
     assert client.refused("data", at="@", id="large", length=100_000_000)[0] == 400
     assert client.get("compare/value", a="@", b="@", id="large")["by"] == "bytes"
+
+
+def test_exchanging_with_a_remote_tells_problems_by_name(inspect: Inspect, tmp_path: Path) -> None:
+    client = inspect(write=True)
+    assert client.get("exchanges")["remotes"] == []
+    places = {"home": {"url": str(tmp_path / "shared")}, "away": {"url": "https://example.invalid/dav"}}
+    (Path(client.inspected.path) / "remotes.json").write_text(json.dumps({"remotes": places}))
+    remotes = client.get("exchanges")["remotes"]
+    assert [(remote["name"], remote["canExchange"]) for remote in remotes] == [("away", False), ("home", True)]
+    assert client.change("exchange", remote="home") == (200, {"version": None, "message": "0 versions came, 8 were sent."})
+    (tmp_path / "shared" / "versions" / "BAD").write_text("{")
+    client.change("exchange", remote="home")
+    home = client.get("exchanges")["remotes"][1]
+    assert [problem["name"] for problem in home["problems"]] == ["BAD"] and home["last"] > 0
+    assert client.change("exchange", remote="away")[0] == 404 and client.change("exchange", remote="none")[0] == 404
+    (Path(client.inspected.path) / "remotes.json").write_text("{")
+    assert client.get("exchanges")["problems"][0]["name"] == "Remotes that cannot be read"

@@ -9,6 +9,7 @@ from typing import Any, Optional
 import llvs
 
 
+from .exchanges import exchange
 from .inspected import Inspected, NotFound, told
 
 #: What versions made here say of themselves.
@@ -43,6 +44,10 @@ def change(inspected: Inspected, what: str, given: dict[str, Any]) -> dict[str, 
     """Makes a change. Raises Refused, NotFound, llvs.Error; nothing is stored then."""
     if not inspected.write:
         raise Refused("This inspector only reads: start it with --write to change the store.", 403)
+    if what == "exchange":
+        message = exchange(inspected, _text(given, "remote"))
+        inspected.changed()
+        return {"version": None, "message": message}
     actions = {"choose": _choose, "edit": _edit, "remove": _remove, "revert": _revert, "undo": _undo, "redo": _redo}
     if what not in actions:
         raise Refused("There is no such change.", 404)

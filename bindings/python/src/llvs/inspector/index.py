@@ -56,7 +56,7 @@ class HistoryIndex:
                 if row % STRIDE == 0:
                     self._notes.append(self._lanes.state())
                 self._lanes.step(version.id, version.predecessors)
-                self.width = max(self.width, self._lanes.width)
+                self.width = self._lanes.widest
                 self._ids.append(version.id)
                 self._row_of[version.id] = row
             return True

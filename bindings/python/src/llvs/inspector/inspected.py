@@ -40,6 +40,8 @@ class Inspected:
         self.made: list[str] = []
         #: The undos that were made here, for `redo`.
         self.undone: list[str] = []
+        #: What came of exchanges that were made here, by the name of the remote.
+        self.exchanged: dict[str, dict[str, Any]] = {}
         #: Held while a version is made, so that what was looked at before is still so.
         self.changing = threading.Lock()
         self._lock = threading.Lock()

@@ -34,16 +34,13 @@ class Lanes:
     def __init__(self, awaited: Sequence[Optional[str]] = ()) -> None:
         self._awaited: list[Optional[str]] = list(awaited)
         self._lane_of = {id: lane for lane, id in enumerate(self._awaited) if id is not None}
+        #: The most lanes that there were at once, free ones between them included.
+        self.widest = len(self._awaited)
         self._free = [lane for lane, id in enumerate(self._awaited) if id is None]
 
     def state(self) -> tuple[Optional[str], ...]:
         """What the lanes await, from which `Lanes` goes on."""
         return tuple(self._awaited)
-
-    @property
-    def width(self) -> int:
-        """How many lanes there are, free ones between them included."""
-        return len(self._awaited)
 
     def step(self, id: str, predecessors: Sequence[str]) -> None:
         """Goes on by a version."""
@@ -72,6 +69,7 @@ class Lanes:
                 self._lane_of[predecessor] = at
                 self._awaited[at] = predecessor
             leaving.append(at)
+        self.widest = max(self.widest, len(self._awaited))
         if not used:
             self._awaited[lane] = None
             heapq.heappush(self._free, lane)

@@ -48,7 +48,8 @@ function entryOf(entry, found, isOpen) {
   details.addEventListener("toggle", async () => {
     if (!details.open || place.children.length) return;
     try {
-      fill(place, link, insideOf(await get("compare/value", { a: found.a.id, b: found.b.id, id: entry.id }), titleOf(found.a), titleOf(found.b)));
+      fill(place, link, insideOf(await get("compare/value", { a: found.a.id, b: found.b.id, id: entry.id }), titleOf(found.a),
+        titleOf(found.b)));
     } catch (problem) {
       fill(place, el("p", { class: "problem" }, problem.message));
     }

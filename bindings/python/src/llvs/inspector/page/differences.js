@@ -50,7 +50,8 @@ export function insideOf(inside, before = "before", after = "after") {
     ? [el("th", { scope: "col" }, "member"), el("th", { scope: "col" }, before), el("th", { scope: "col" }, after)]
     : [el("th", { scope: "col", class: "number" }, "line"), el("th", { scope: "col" }, before), el("th", { scope: "col",
       class: "number" }, "line"), el("th", { scope: "col" }, after)];
-  return el("div", {}, el("table", { class: "differences" }, el("thead", {}, el("tr", {}, ...heads)),
+  return el("div", {}, el("table", { class: "differences" + (inside.by === "member" ? " members" : "") }, el("thead", {}, el("tr", {},
+    ...heads)),
     el("tbody", {}, ...rows.map(inside.by === "member" ? member : line))),
   inside.cut ? el("p", { class: "muted small" }, "Only the beginning of the difference is shown: it is too long.") : null);
 }

@@ -1,7 +1,7 @@
 // Heads, exchanges and problems, and what a search found.
 
-import { get } from "./api.js";
-import { el, empty, fill, named } from "./dom.js";
+import { change, get } from "./api.js";
+import { el, empty, fill, named, say } from "./dom.js";
 import { at } from "./routes.js";
 import { counted, exactly, number, when } from "./time.js";
 import { linkTo } from "./version.js";
@@ -31,6 +31,9 @@ export async function showExchanges(view, route, app) {
     verify.disabled = false;
   } }, "Verify the store");
   fill(view, el("h2", { class: "title" }, "Exchanges"),
+    el("div", { class: "card" }, el("h3", {}, "Remotes"), found.remotes.length ? el("ul", { class: "list" }, ...found.remotes.map(remoteOf))
+      : empty("No remote is kept with this store.",
+        "Add one with `llvs remote add NAME URL`. What applications attach by themselves is not listed.")),
     el("div", { class: "card" }, el("h3", {}, "Who made versions"), found.devices.length ? el("table", {},
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "device or author"), el("th", { scope: "col", class: "number" },
         "versions"), el("th", { scope: "col" }, "last"), el("th", { scope: "col" }, "version"))),
@@ -44,6 +47,20 @@ export async function showExchanges(view, route, app) {
       found.problems.length ? el("ul", { class: "list" }, ...found.problems.map((problem) => el("li", { class: "problem" }, el("strong",
         {}, `${problem.name}: ${number(problem.count)}`), " ", problem.what)))
         : empty("None is known.", "Verifying reads everything again, and finds damage that nobody met yet."), report));
+}
+
+function remoteOf(remote) {
+  const did = remote.last === undefined ? "not exchanged since this inspector was started"
+    : remote.error ? [el("strong", {}, "failed "), when(remote.last), ": ", ...named(remote.error)]
+    : `${when(remote.last)}: ${counted(remote.retrieved, "version")} came, ${number(remote.sent)} were sent`;
+  const now = el("button", { class: "push", onclick: async () => {
+    now.disabled = true;
+    say((await change("exchange", { remote: remote.name }).catch((problem) => problem)).message);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  } }, "Exchange now");
+  return el("li", {}, el("div", { class: "entry" }, el("strong", {}, ...named(remote.name)), el("code", {}, ...named(remote.url)),
+    remote.canExchange && now), el("p", { class: "small muted" }, did),
+  ...(remote.problems || []).map((problem) => el("p", { class: "problem" }, el("code", {}, ...named(problem.name)), " ", problem.reason)));
 }
 
 function reportOf(report) {
