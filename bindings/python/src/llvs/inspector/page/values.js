@@ -95,6 +95,7 @@ async function openValue(made, id, step, route) {
   }
   const { steps, cut } = await get("steps", { at: made.version.id, id });
   if (!made.app.isAt(route)) return;
+  made.shown.valueId = id;
   const content = el("div", {});
   const buttons = el("span", { class: "push row-of" });
   made.slider = new Slider(id, steps, cut, content, made.version, (version) => {
