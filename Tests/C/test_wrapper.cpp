@@ -323,6 +323,21 @@ static void coordinators() {
         EXPECT(done.exchanges[0].code == status && !done.exchanges[0].message.empty() && done.exchanges[0].result.retrieved.empty());
         EXPECT(done.exchanges[1].code == LLVS_OK && done.exchanges[1].result.retrieved == done.retrieved);
     }
+    {
+        // What lies in a folder and is no version is a problem of the round.
+        const std::string path = std::filesystem::absolute("wrapper-foreign").string();
+        std::filesystem::remove_all(path);
+        llvs::Coordinator three("", options);
+        three.attach("file://" + path);
+        three.save({llvs::Change::insert("y", "1")});
+        std::vector<llvs::Problem> problems;
+        three.sync({}, &problems);
+        EXPECT(problems.empty());
+        std::ofstream(path + "/versions/no version") << "x";
+        three.sync({}, &problems);
+        EXPECT(problems.size() == 1 && problems[0].name == "no version");
+        std::filesystem::remove_all(path);
+    }
     two.save({llvs::Change::update("x", "2")});
     two.exchange();
     one.exchange();

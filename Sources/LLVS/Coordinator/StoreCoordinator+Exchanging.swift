@@ -52,6 +52,23 @@ extension StoreCoordinator {
     /// Those attached, in the order of attaching.
     public var exchanges: [(name: String, exchange: Exchange)] { lock.withLock { attached.map { ($0.name, $0.exchange) } } }
 
+    /// Calls back, on a thread of the library and one call at a time, whenever the other side of an exchange that is attached now has
+    /// gained versions, or may have, until the observation is cancelled or let go; nil when no exchange can tell. The callback may
+    /// exchange.
+    public func observeExchanges(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
+        let serial = Lock()
+        let observations = try exchanges.compactMap { try $0.exchange.observe { serial.withLock(changed) } }
+        return observations.isEmpty ? nil : JoinedObservation(observations)
+    }
+
+    /// Several observations as one.
+    private final class JoinedObservation: ExchangeObservation {
+        private let observations: [any ExchangeObservation]
+        init(_ observations: [any ExchangeObservation]) { self.observations = observations }
+        deinit { cancel() }
+        func cancel() { for observation in observations { observation.cancel() } }
+    }
+
     /// What became of one exchange.
     public struct Exchanged: Sendable {
         /// What it was called as it was attached.

@@ -64,7 +64,7 @@ final class HTTPClient: @unchecked Sendable {
         return try gate.run("A request to \(place)") {
             try check()
             let curl = try library()
-            if credentials == nil { credentials = try settings.askForCredentials?(place, false) ?? settings.credentials }
+            if credentials == nil { credentials = try settings.credentials(for: place, again: false) ?? settings.credentials }
             var run = Run(requests)
             defer { for (easy, attempt) in run.active { drop(easy, attempt, curl) } }
             while !run.isDone {
@@ -350,10 +350,9 @@ final class HTTPClient: @unchecked Sendable {
             scheme = LLVS_CURL_DIGEST
             return true
         }
-        guard let ask = settings.askForCredentials, !hasAskedAgain else { return false }
+        guard settings.askForCredentials != nil, !hasAskedAgain else { return false }
         hasAskedAgain = true
-        let fresh = try ask(place, true)
-        guard fresh != credentials, !fresh.isEmpty else { return false }
+        guard let fresh = try settings.credentials(for: place, again: true), fresh != credentials, !fresh.isEmpty else { return false }
         credentials = fresh
         return true
     }

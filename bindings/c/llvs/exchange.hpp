@@ -21,8 +21,10 @@ struct Move {
     VersionID from, to;
 };
 
+/// What became of one exchange of a coordinator.
 struct Exchanged;
 
+/// What an exchange did; see llvs_exchange_result.
 struct ExchangeResult {
     using Problem = llvs::Problem;
     std::vector<VersionID> retrieved, sent, repaired;
@@ -31,9 +33,11 @@ struct ExchangeResult {
     Move move;
     std::vector<Exchanged> exchanges;
 
+    /// Nothing was done.
     ExchangeResult();
     /// Takes over a result.
     explicit ExchangeResult(llvs_exchange_result *raw);
+    /// A copy of what the library gave.
     explicit ExchangeResult(const llvs_exchange_result &result);
 };
 
@@ -125,6 +129,7 @@ public:
         return detail::snapshot([&](auto out, auto error) { return llvs_exchange_snapshot(raw(), out, error); });
     }
     void close() { detail::run([&](llvs_error **error) { return llvs_exchange_close(raw(), error); }); }
+    /// The handle, for calls of the C interface; it stays this object's.
     llvs_exchange *raw() const { return handle_.get(); }
 
 private:

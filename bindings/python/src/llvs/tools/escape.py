@@ -34,3 +34,8 @@ def line(text: str) -> str:
 def lines(text: str) -> str:
     """The text with its ends of lines and its tabs as they are. O(size)."""
     return _in_lines.sub(_escaped, text)
+
+
+def is_harmful(character: str) -> bool:
+    """Whether a character is one of those that `line` escapes."""
+    return _in_a_line.match(character) is not None
