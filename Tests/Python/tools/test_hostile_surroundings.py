@@ -40,7 +40,8 @@ def store(tmp_path: Path) -> Iterator[Path]:
     "arguments",
     [
         "log", "log --graph", "log --oneline", "log --stat", "log --json", "show", "show --json", "ls", "ls -l", "ls --json", "status",
-        "status --json", "branch", "branch --json", "diff", "diff --json", "diff --stat", "diff --names", "get json --json", "get uml --hex",
+        "status --json", "branch", "branch --json", "diff", "diff --json", "diff --stat", "diff --names",
+        "get json --json", "get uml --hex",
         "history json", "history json --json", "get nope\x1b", "show nope\x1b", "log --since \x1b",
     ],
 )

@@ -37,9 +37,11 @@ def full_text(version: llvs.Version) -> str:
 
 def title(version: llvs.Version) -> str:
     """What it did, in one line: as it was described, else what can be told from its predecessors. Harmless."""
-    text = _first_text(version.metadata, _WHAT).strip()
-    if text:
-        return escape.line(text.partition("\n")[0])
+    metadata = version.metadata
+    text = _first_text(metadata, _WHAT).strip()
+    again = "undo: " if "__llvs_undo" in metadata else "redo: " if "__llvs_redo" in metadata else ""
+    if text or again:
+        return again + escape.line(text.partition("\n")[0]) if text else again.removesuffix(": ")
     if len(version.predecessors) == 2:
         return "merge of " + " and ".join(id[:SHOWN] for id in version.predecessors)
     return "" if version.predecessors else "empty root" if version.timestamp == 978_307_200.0 else "first version"

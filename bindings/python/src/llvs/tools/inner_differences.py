@@ -35,12 +35,16 @@ class Hunk(NamedTuple):
     new: list[str]
 
 
+def pointer_step(key: str) -> str:
+    """A key as a part of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
 def members(old: Any, new: Any, path: str = "") -> Iterator[Member]:
     """The places where two documents differ. O(size), for lists of up to 4000 elements their product at worst."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
-            below = f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
-            yield from members(old.get(key, ABSENT), new.get(key, ABSENT), below)
+            yield from members(old.get(key, ABSENT), new.get(key, ABSENT), f"{path}/{pointer_step(key)}")
     elif isinstance(old, list) and isinstance(new, list):
         yield from _elements(old, new, path)
     elif old is ABSENT or new is ABSENT or type(old) is not type(new) or old != new:

@@ -14,8 +14,11 @@ from .failures import MISUSED, STORE, Failure
 from .versions import EMPTY_ROOT, VersionNames
 from . import escape
 
-def storage_of(path: Path) -> Optional[str]:
-    """"file" or "sqlite" for what is a store by its looks; None for what is not."""
+def storage_of(path: Path, *, is_named: bool = False) -> Optional[str]:
+    """"file" or "sqlite" for what is a store by its looks; None for what is not.
+
+    is_named: whether somebody says that it is a store: then any database of SQLite is taken for one, and the library says what it is.
+    """
     try:
         if (path / "llvs-store").is_file():
             return "file"
@@ -24,7 +27,8 @@ def storage_of(path: Path) -> Optional[str]:
     except OSError:
         return None
     # The header of SQLite, and in it the number that says whose database it is.
-    return "sqlite" if head.startswith(b"SQLite format 3\0") and head[68:72] in (b"LLVS", b"\0\0\0\0") else None
+    is_ours = head[68:72] == b"LLVS"
+    return "sqlite" if head.startswith(b"SQLite format 3\0") and (is_ours or is_named) else None
 
 
 def find_store(given: Optional[str]) -> tuple[Path, str]:
@@ -33,7 +37,7 @@ def find_store(given: Optional[str]) -> tuple[Path, str]:
     if named:
         path = Path(named)
         # What it is not, the library says better.
-        return path, storage_of(path) or "file"
+        return path, storage_of(path, is_named=True) or "file"
     here = Path(".")
     if storage_of(here):
         return here, "file"
