@@ -66,6 +66,35 @@ extension Store {
         return coverage
     }
 
+    /// The versions among the ids, and all their ancestors. Ids of versions that are not here count for nothing.
+    /// - Parameter look: called now and then; what it throws ends the work.
+    func coverage(behind ids: [VersionID], _ look: () throws -> Void = {}) throws -> Coverage {
+        var coverage = try lock.withRead {
+            try checkOpenLocked()
+            return Coverage(isCovered: [Bool](repeating: false, count: dag.rows.count), versionCount: dag.liveCount)
+        }
+        var stack: [UInt32] = []
+        func cover(_ ordinal: UInt32) {
+            guard Int(ordinal) < coverage.isCovered.count, !coverage.isCovered[Int(ordinal)] else { return }
+            coverage.isCovered[Int(ordinal)] = true
+            stack.append(ordinal)
+        }
+        for start in stride(from: 0, to: ids.count, by: 8_192) {
+            try look()
+            lock.withRead { for id in ids[start..<min(ids.count, start + 8_192)] { dag.ordinal(of: id).map(cover) } }
+        }
+        while !stack.isEmpty {
+            try look()
+            lock.withRead {
+                for _ in 0..<8_192 {
+                    guard let ordinal = stack.popLast() else { return }
+                    for predecessor in dag.predecessors(ordinal) { cover(predecessor) }
+                }
+            }
+        }
+        return coverage
+    }
+
     /// Of versions that were ever in the history, be they stored or not.
     var rowCount: Int { lock.withRead { dag.rows.count } }
 

@@ -34,7 +34,13 @@ extension Store {
         guard let damaged = try ofOne(received.version.id, { try damagedOrdinal(received.version.id, isVerifying: isVerifying) }) else {
             return false
         }
-        try withExtendedLifetime(received) { try repair(damaged, received, sorted) }
+        guard !received.written.isEmpty else {
+            try withExtendedLifetime(received) { try repair(damaged, received, sorted) }
+            return true
+        }
+        // What is damaged is compared value by value.
+        let whole = try received.inMemory(from: storage)
+        try withExtendedLifetime(whole) { try repair(damaged, whole, try sortedChanges(whole)) }
         return true
     }
 
