@@ -123,14 +123,14 @@ extension Store {
     /// The versions that are not covered, predecessors first.
     func missing(from coverage: Coverage, _ look: () throws -> Void = {}) throws -> [VersionID] {
         try checkOpen()
-        var missing: [OrderKey] = []
+        var missing: [UInt32] = []
         try forEachLive(look) { ordinal, dag in
             let i = Int(ordinal)
             if i < coverage.isCovered.count, coverage.isCovered[i] { return }
             // The empty root is virtual while nothing builds on it.
             if dag.id(ordinal) == EmptyRoot.id, dag.rows[i].firstEdge == History.none { return }
-            missing += dag.orderKeys([ordinal])
+            missing.append(ordinal)
         }
-        return try missing.sorted(looking: look).map(\.id)
+        return try orderKeys(missing, look).sorted(looking: look).map(\.id)
     }
 }

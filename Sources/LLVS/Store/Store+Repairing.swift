@@ -6,7 +6,7 @@ extension Store {
     /// The live versions in which damage was met, by whoever read or verified them through this handle.
     /// - Parameter look: called now and then; what it throws ends the work.
     /// - Complexity: O(versions) when there are any.
-    func damagedVersions(_ look: () throws -> Void) throws -> Set<VersionID> {
+    func damagedVersions(_ look: () throws -> Void = {}) throws -> Set<VersionID> {
         guard !records.knownDamage.isEmpty else { return [] }
         try checkOpen()
         var found: Set<VersionID> = []

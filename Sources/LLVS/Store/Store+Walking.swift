@@ -32,16 +32,20 @@ extension Store {
         }
     }
 
-    /// In canonical order, newest first. Of many the lock is held for a stretch at a time.
+    /// In canonical order, newest first.
     /// - Parameter look: called between stretches; what it throws ends the work.
     func newestFirst(_ ordinals: [UInt32], _ look: () throws -> Void) rethrows -> [UInt32] {
+        try orderKeys(ordinals, look).sorted(by: OrderKey.isNewer, looking: look).map(\.ordinal)
+    }
+
+    /// As the history's. Of many the lock is held for a stretch at a time.
+    func orderKeys(_ ordinals: [UInt32], _ look: () throws -> Void) rethrows -> [OrderKey] {
         var keys: [OrderKey] = []
         keys.reserveCapacity(ordinals.count)
         for start in stride(from: 0, to: ordinals.count, by: Store.stretch) {
             if start > 0 { try look() }
-            let stop = min(ordinals.count, start + Store.stretch)
-            lock.withRead { keys += dag.orderKeys(Array(ordinals[start..<stop])) }
+            lock.withRead { keys += dag.orderKeys(Array(ordinals[start..<min(ordinals.count, start + Store.stretch)])) }
         }
-        return try keys.sorted(by: OrderKey.isNewer, looking: look).map(\.ordinal)
+        return keys
     }
 }
