@@ -2031,13 +2031,14 @@ typedef struct llvs_reply llvs_reply;
 /**
  * Decompresses what another implementation's stores hold of values that Apple systems compressed ("LLZF", then LZFSE).
  * @param data   what follows "LLZF"
- * @param reply  takes the bytes that were there (llvs_reply_set, question 0). Without an answer the data is no such data, and is taken
- *               as it is, with its "LLZF": also when it goes on after its end, or ends before
+ * @param reply  takes the bytes that were there (llvs_reply_set, question 0)
  *
  *   thread     that of the call that imports or restores
  *   re-entry   may call the library, but not close the store or the exchange
  *   pointers   good during the callback
- *   result     LLVS_OK; all else: the call fails with LLVS_ERROR_USER and what `error` was set to. Since 0.1.
+ *   result     LLVS_OK, with the bytes. LLVS_PASS: it is no such data, since it goes on after its end, say, or ends before, and is taken as
+ *              it is, with its "LLZF". All else, also LLVS_OK without bytes: the call fails with LLVS_ERROR_USER and what `error` was set
+ *              to. Since 0.1.
  */
 typedef llvs_status (*llvs_decode_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *data, LLVS_BORROWED llvs_reply *reply,
     LLVS_OWNED llvs_error **error);
