@@ -20,9 +20,9 @@ let package = Package(
             name: "CLLVSShims",
             linkerSettings: [.linkedLibrary("z"), .linkedLibrary(":libcrypto.a", .when(platforms: [.linux]))]),
         // SQLite's functions by pointers: opened at first use, not linked. Needs sqlite3.h (Debian's libsqlite3-dev).
-        .target(name: "CSQLite"),
+        .target(name: "CSQLite", dependencies: ["CLLVSShims"]),
         // libcurl's and libexpat's functions, likewise. Needs curl.h and expat.h (libcurl4-openssl-dev, libexpat1-dev).
-        .target(name: "CNetwork"),
+        .target(name: "CNetwork", dependencies: ["CLLVSShims"]),
         // The engine. Knows nothing of C.
         .target(name: "LLVS", dependencies: ["CLLVSShims", "CSQLite", "CNetwork"]),
         // For Swift programs: async functions and sequences. Apart, so that libllvs.so does not carry Swift's concurrency runtime.

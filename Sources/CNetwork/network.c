@@ -2,79 +2,33 @@
 #define _GNU_SOURCE
 #endif
 #include "CNetwork.h"
-#include <dlfcn.h>
+#include "CLLVSShims.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static llvs_curl curl_functions;
 static llvs_expat expat_functions;
-static int curl_is_open, expat_is_open;
 
-/* As for SQLite (CSQLite/functions.c): nobody else's symbols are taken for the library's own, and its own for nobody's. */
-static int flags(void) {
-    int found = RTLD_NOW | RTLD_LOCAL;
-#ifdef RTLD_DEEPBIND
-    if (!dlsym(RTLD_DEFAULT, "__sanitizer_report_error_summary")) found |= RTLD_DEEPBIND;
-#endif
-    return found;
-}
+#define LLVS_CURL_FUNCTION(name) {"curl_" #name, offsetof(llvs_curl, name)},
+#define LLVS_EXPAT_FUNCTION(name) {"XML_" #name, offsetof(llvs_expat, name)},
+static const llvs_shim_function curl_names[] = {LLVS_CURL_FUNCTIONS(LLVS_CURL_FUNCTION)};
+static const llvs_shim_function expat_names[] = {LLVS_EXPAT_FUNCTIONS(LLVS_EXPAT_FUNCTION)};
 
-static void *open_library(const char *name, char *problem, size_t size) {
-    void *library = dlopen(name, flags());
-    if (!library) {
-        const char *why = dlerror();
-        snprintf(problem, size, "%s", why ? why : name);
-    }
-    return library;
-}
-
-static void *find(void *library, const char *symbol, const char **missing) {
-    void *found = *missing ? NULL : dlsym(library, symbol);
-    if (!found && !*missing) *missing = symbol;
-    return found;
+static int start_curl(char *problem, size_t size) {
+    CURLcode result = curl_functions.global_init(CURL_GLOBAL_ALL);
+    if (result != CURLE_OK) snprintf(problem, size, "libcurl does not start: %s", curl_functions.easy_strerror(result));
+    return result == CURLE_OK;
 }
 
 const llvs_curl *llvs_curl_open(const char *name, char *problem, size_t size) {
-    pthread_mutex_lock(&lock);
-    void *library = curl_is_open ? NULL : open_library(name, problem, size);
-    if (library) {
-        const char *missing = NULL;
-#define LLVS_CURL_FIND(name) curl_functions.name = (__typeof__(curl_functions.name))find(library, "curl_" #name, &missing);
-        LLVS_CURL_FUNCTIONS(LLVS_CURL_FIND)
-        if (missing) {
-            snprintf(problem, size, "%s has no %s", name, missing);
-            dlclose(library);
-        } else {
-            /* It stays open for good whatever this says: it may have started threads or registered handlers. */
-            CURLcode result = curl_functions.global_init(CURL_GLOBAL_ALL);
-            curl_is_open = result == CURLE_OK;
-            if (!curl_is_open) snprintf(problem, size, "%s does not start: %s", name, curl_functions.easy_strerror(result));
-        }
-    }
-    int succeeded = curl_is_open;
-    pthread_mutex_unlock(&lock);
-    return succeeded ? &curl_functions : NULL;
+    static llvs_shim_library library = {curl_names, sizeof curl_names / sizeof curl_names[0], &curl_functions, start_curl, 0};
+    return llvs_shim_open_library(&library, name, problem, size) ? &curl_functions : NULL;
 }
 
 const llvs_expat *llvs_expat_open(const char *name, char *problem, size_t size) {
-    pthread_mutex_lock(&lock);
-    void *library = expat_is_open ? NULL : open_library(name, problem, size);
-    if (library) {
-        const char *missing = NULL;
-#define LLVS_EXPAT_FIND(name) expat_functions.name = (__typeof__(expat_functions.name))find(library, "XML_" #name, &missing);
-        LLVS_EXPAT_FUNCTIONS(LLVS_EXPAT_FIND)
-        if (missing) {
-            snprintf(problem, size, "%s has no %s", name, missing);
-            dlclose(library);
-        } else {
-            expat_is_open = 1;
-        }
-    }
-    int succeeded = expat_is_open;
-    pthread_mutex_unlock(&lock);
-    return succeeded ? &expat_functions : NULL;
+    static llvs_shim_library library = {expat_names, sizeof expat_names / sizeof expat_names[0], &expat_functions, NULL, 0};
+    return llvs_shim_open_library(&library, name, problem, size) ? &expat_functions : NULL;
 }
 
 CURLcode llvs_curl_prepare(const llvs_curl *curl, CURL *easy, const llvs_curl_request *r) {

@@ -27,9 +27,8 @@ struct HostArbiter: MergeArbiter {
                 resolve(payload.pointer, view.contents, resolution.borrowed, $0)
             }
         }
-        guard status == LLVS_PASS.rawValue, let fallback else { return resolution.changes }
-        let decided = resolution.decided
-        return resolution.changes + (try fallback.resolve(merge, in: store)).filter { decided[$0.id] == nil }
+        guard status == LLVS_PASS.rawValue, let fallback else { return resolution.decisions.changes }
+        return try resolution.decisions.completed(by: fallback, merge, in: store)
     }
 }
 
@@ -71,21 +70,7 @@ struct HostValueMerger: ValueMerger {
                 merge(payload.pointer, view.contents, resolution.borrowed, $0)
             }
         }
-        let changes = resolution.changes
-        if status == LLVS_PASS.rawValue, changes.isEmpty { return .pass }
-        guard changes.count == 1, let change = changes.first, change.id == id else {
-            throw StoreError(
-                .unresolvedConflict,
-                "The value merger answered for \"\(id)\" with \(changes.count) changes. Answer with one change of this id, or LLVS_PASS "
-                    + "and none.", valueID: id)
-        }
-        switch change {
-        case .insert(_, let data), .update(_, let data): return .value(data)
-        case .remove: return .value(nil)
-        case .preserve, .preserveRemoval:
-            throw StoreError(
-                .invalidReference, "The value merger answered for \"\(id)\" with a preserve. Answer with bytes, or a removal.", valueID: id)
-        }
+        return try resolution.decisions.answer(for: id, passes: status == LLVS_PASS.rawValue)
     }
 }
 
@@ -135,26 +120,16 @@ public func llvs_arbiter_free(_ arbiter: OpaquePointer!) { free(arbiter, Arbiter
 
 /// Behind `llvs_resolution`.
 final class Resolution: Handle, @unchecked Sendable {
-    private(set) var changes: [Value.Change] = []
-    /// Where in `changes` each id is decided.
-    private(set) var decided: [ValueID: Int] = [:]
-    func add(_ added: [Value.Change]) {
-        for change in added {
-            if let i = decided[change.id] {
-                changes[i] = change
-            } else {
-                decided[change.id] = changes.count
-                changes.append(change)
-            }
-        }
-    }
+    var decisions = Decisions()
 }
 
 @_cdecl("llvs_resolution_add") @implementation
 public func llvs_resolution_add(
     _ resolution: OpaquePointer!, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int, _ error: ErrorOut!
 ) -> llvs_status {
-    entry(error) { try handle(resolution, Resolution.self, "resolution").add(ownedChanges(changes, change_count, change_size)) }
+    entry(error) {
+        try handle(resolution, Resolution.self, "resolution").decisions.add(ownedChanges(changes, change_count, change_size))
+    }
 }
 
 // MARK: What an arbiter sees

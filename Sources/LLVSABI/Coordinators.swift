@@ -25,16 +25,17 @@ func openCoordinator(_ pointer: OpaquePointer?) throws -> StoreCoordinator {
 
 /// Where a call says that nothing moved, until something did.
 private func begin(_ move: UnsafeMutablePointer<llvs_move>?) throws {
-    guard let size = try optionalStruct(UnsafePointer(move), "llvs_move")?.struct_size, let move else { return }
-    move.pointee = llvs_move()
-    move.pointee.struct_size = size
+    _ = try optionalStruct(UnsafePointer(move), "llvs_move")
+    fill(move, with: llvs_move())
 }
 
 private func write(_ done: StoreCoordinator.Move, to move: UnsafeMutablePointer<llvs_move>?) {
-    guard let move else { return }
-    move.pointee.moved = done.isMove ? 1 : 0
-    write(done.from, to: &move.pointee.from)
-    write(done.to, to: &move.pointee.to)
+    guard move != nil else { return }
+    var told = llvs_move()
+    told.moved = done.isMove ? 1 : 0
+    write(done.from, to: &told.from)
+    write(done.to, to: &told.to)
+    fill(move, with: told)
 }
 
 @_cdecl("llvs_coordinator_open") @implementation
@@ -214,10 +215,12 @@ public func llvs_coordinator_attach(
     entry(error) {
         let coordinator = try openCoordinator(coordinator)
         let settings = try ExchangeSettings(options), place = try text(place, "place")
-        let transport = try settings.hostTransport?.claim() ?? settings.transport(place, of: coordinator.store)
+        guard let host = settings.hostTransport else {
+            try coordinator.attach(url: place, place: settings.place, options: settings.exchange)
+            return
+        }
         try coordinator.attach(
-            Exchange(store: coordinator.store, transport: transport, options: settings.exchange),
-            name: settings.hostTransport == nil ? ExchangeURL.name(place) : place, place: place)
+            Exchange(store: coordinator.store, transport: host.claim(), options: settings.exchange), name: place, place: place)
     }
 }
 
@@ -290,7 +293,7 @@ public func llvs_coordinator_observe(
         let observation = try openCoordinator(coordinator).observe { version in
             var id = llvs_version_id()
             write(version, to: &id)
-            gate.run { fn($0, &id) }
+            gate.run { fn($0.pointer, &id) }
         }
         return ObserverHandle(gate) { observation.cancel() }
     }
@@ -301,10 +304,10 @@ public func llvs_coordinator_observe_exchanges(
     _ coordinator: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                                _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
-        guard let observation = try observe(openCoordinator(coordinator).exchanges.map(\.exchange), fn, gate) else {
+        guard let observation = try openCoordinator(coordinator).observeExchanges({ gate.run { fn($0.pointer) } }) else {
             throw StoreError(.unsupported, "None of the attached exchanges can tell when it gains versions; exchange from time to time.")
         }
-        return observation
+        return ObserverHandle(gate) { observation.cancel() }
     }
 }
 

@@ -9,31 +9,19 @@ final class ExchangeHandle: Handle, @unchecked Sendable {
     /// In memory of its own.
     let url: llvs_bytes
     private let arena = Arena()
-    private let lock = Lock()
-    private var isClosed = false
     init(_ exchange: Exchange, url: String) throws {
         self.exchange = exchange
         self.url = url.isEmpty ? noBytes : try arena.copy(url)
     }
     deinit { exchange.close() }
     override func checkReentry() throws { try exchange.store.checkReentry() }
-
-    func close() {
-        lock.withLock { isClosed = true }
-        exchange.close()
-    }
-    /// For calls that would not notice by themselves.
-    func checkOpen() throws {
-        if lock.withLock({ isClosed }) {
-            throw StoreError(.closed, "The exchange with \(exchange.transport.description) is closed. Open another to go on.")
-        }
-    }
 }
 
 func exchange(_ pointer: OpaquePointer?) throws -> Exchange {
-    let handle = try handle(pointer, ExchangeHandle.self, "exchange")
-    try handle.checkOpen()
-    return handle.exchange
+    let exchange = try handle(pointer, ExchangeHandle.self, "exchange").exchange
+    // For calls that would not notice by themselves.
+    try exchange.checkOpen()
+    return exchange
 }
 
 /// A decoder of the host.
@@ -49,10 +37,17 @@ final class HostDecoder: Sendable {
     var decode: ForeignDecoder {
         { [self] data in
             let reply = Reply(questions: 1)
-            try withExtendedLifetime(reply) {
-                try withBorrowed(data) { data in try callHost("Decoding") { fn(payload.pointer, data, reply.borrowed, $0) } }
+            let status = try withExtendedLifetime(reply) {
+                try withBorrowed(data) { data in
+                    try callHost("Decoding", expecting: llvs_status(LLVS_PASS.rawValue)) { fn(payload.pointer, data, reply.borrowed, $0) }
+                }
             }
-            return reply.answers[0]
+            if status != LLVS_OK.rawValue { return nil }
+            // A callback that was ended before it could answer looks like this: what is compressed must not be taken for a value.
+            guard let decoded = reply.answers[0] else {
+                throw StoreError(.user, "Decoding answered LLVS_OK and gave nothing. For what is no such data, answer LLVS_PASS.")
+            }
+            return decoded
         }
     }
 }
@@ -77,10 +72,8 @@ final class HostCredentials: Sendable {
             }
             let answers = try reply.answers.map { answer in
                 try answer.map { bytes in
-                    guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-                        throw StoreError(
-                            .invalidArgument,
-                            "What the callback for credentials gave is not UTF-8, or holds a control character. Give it without line ends.")
+                    guard let text = String(validating: bytes, as: UTF8.self) else {
+                        throw StoreError(.invalidArgument, "What the callback for credentials gave is not UTF-8. Give it in that encoding.")
                     }
                     return text
                 }
@@ -90,13 +83,11 @@ final class HostCredentials: Sendable {
     }
 }
 
-/// What the options say of where an exchange leads, besides its URL.
+/// The options of an exchange as the engine takes them.
 struct ExchangeSettings {
-    var durability = Durability.full
-    var mustExist = false
     var hostTransport: TransportHandle?
-    /// How a server is reached.
-    var http = HTTPSettings()
+    /// What a URL cannot say.
+    var place = Exchange.URLOptions()
     /// What the exchange itself is told.
     var exchange = Exchange.Options()
 
@@ -104,44 +95,19 @@ struct ExchangeSettings {
         guard let input = try optionalStruct(input, "llvs_exchange_options") else { return }
         // First, so that what the caller gave for the callback is freed whatever fails.
         exchange.decode = HostDecoder(input.decode, Payload(input.decode_payload, input.decode_free))?.decode
-        let ask = HostCredentials(input.credentials, Payload(input.credentials_payload, input.credentials_free))
-        http.askForCredentials = ask?.ask
+        place.askForCredentials = HostCredentials(input.credentials, Payload(input.credentials_payload, input.credentials_free))?.ask
         exchange.reportsUnportableIDs = try flag(input.report_unportable, "report_unportable")
-        durability = try LLVSABI.durability(input.durability, "durability")
-        mustExist = try flag(input.must_exist, "must_exist")
+        place.durability = try durability(input.durability, "durability")
+        place.mustExist = try flag(input.must_exist, "must_exist")
         hostTransport = try optionalHandle(input.host_transport, TransportHandle.self, "host_transport")
-        http.credentials = HTTPCredentials(
-            user: try secret(input.user, "user"), password: try secret(input.password, "password"), token: try secret(input.token, "token"))
-        guard http.credentials.isEmpty || ask == nil else {
-            throw StoreError(
-                .invalidArgument, "Both credentials (user, password or token) and a callback for them are given. Give one of them.")
-        }
-        http.certificateAuthorities = try secret(input.ca_file, "ca_file")
-        http.proxy = try secret(input.proxy, "proxy")
+        place.user = try optionalText(input.user, "user")
+        place.password = try optionalText(input.password, "password")
+        place.token = try optionalText(input.token, "token")
+        place.certificateAuthorities = try optionalText(input.ca_file, "ca_file")
+        place.proxy = try optionalText(input.proxy, "proxy")
         guard input.reserved == 0 else { throw InputError.reserved("llvs_exchange_options") }
-        if input.timeout > 0 { http.stall = Int(min(input.timeout, 86_400_000) + 999) / 1_000 }
-    }
-    /// Nil for an empty one. Its bytes stand in no message.
-    private func secret(_ bytes: llvs_bytes, _ name: StaticString) throws -> String? {
-        let text = try text(bytes, name)
-        if text.isEmpty { return nil }
-        guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw StoreError(.invalidArgument, "\(name) of llvs_exchange_options holds a control character. Give it without line ends.")
-        }
-        return text
-    }
-
-    /// The transport between a store and the place of a URL.
-    func transport(_ url: String, of store: Store) throws -> any ExchangeTransport {
-        try ExchangeURL.transport(url, place, apartFrom: store.path)
-    }
-    /// For the engine.
-    var place: Exchange.URLOptions {
-        var place = Exchange.URLOptions()
-        place.durability = durability
-        place.mustExist = mustExist
-        place.http = http
-        return place
+        if input.timeout > 0 { place.timeout = Double(input.timeout) / 1_000 }
+        try place.check()
     }
 }
 
@@ -160,7 +126,7 @@ public func llvs_exchange_open(
             throw StoreError(
                 .invalidArgument, "Both the URL \"\(ExchangeURL.shown(url))\" and a host_transport are given. Give one of them.")
         }
-        let transport = try settings.hostTransport?.claim() ?? settings.transport(url, of: store)
+        let transport = try settings.hostTransport?.claim() ?? ExchangeURL.transport(url, settings.place, apartFrom: store.path)
         out.pointee = try ExchangeHandle(Exchange(store: store, transport: transport, options: settings.exchange), url: url).owned
     }
 }
@@ -170,14 +136,14 @@ public func llvs_exchange_url(_ exchange: OpaquePointer!) -> llvs_bytes { peek(e
 
 @_cdecl("llvs_exchange_close") @implementation
 public func llvs_exchange_close(_ exchange: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
-    entry(error, whileShort: true) { try handle(exchange, ExchangeHandle.self, "exchange").close() }
+    entry(error, whileShort: true) { try handle(exchange, ExchangeHandle.self, "exchange").exchange.close() }
 }
 
 @_cdecl("llvs_exchange_free") @implementation
 public func llvs_exchange_free(_ exchange: OpaquePointer!) {
     HostCalls.cleanUp(llvs_shim_frame())
     guard let handle = peek(exchange, ExchangeHandle.self), !handle.isForked else { return }
-    handle.close()
+    handle.exchange.close()
     free(exchange, ExchangeHandle.self, leadsToStore: true)
 }
 
@@ -292,27 +258,17 @@ public func llvs_exchange_send(
     }
 }
 
-/// Observes one or several exchanges with one callback; nil when none can tell.
-func observe(_ exchanges: [Exchange], _ fn: @escaping llvs_notify_fn, _ gate: CallbackGate) throws -> ObserverHandle? {
-    let serial = Lock()
-    let observations = try exchanges.compactMap { exchange in
-        try exchange.observe { serial.withLock { gate.run { fn($0) } } }
-    }
-    guard !observations.isEmpty else { return nil }
-    return ObserverHandle(gate) { for observation in observations { observation.cancel() } }
-}
-
 @_cdecl("llvs_exchange_observe") @implementation
 public func llvs_exchange_observe(
     _ exchange: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                   _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         let exchange = try LLVSABI.exchange(exchange)
-        guard let observation = try observe([exchange], fn, gate) else {
+        guard let observation = try exchange.observe({ gate.run { fn($0.pointer) } }) else {
             throw StoreError(
                 .unsupported, "\(exchange.transport.description) cannot tell when it gains versions; retrieve from time to time.")
         }
-        return observation
+        return ObserverHandle(gate) { observation.cancel() }
     }
 }
 

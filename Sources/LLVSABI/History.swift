@@ -25,16 +25,6 @@ private func version(_ store: OpaquePointer?, _ out: StructOut<llvs_version_list
     }
 }
 
-/// The version, which must be known.
-func knownVersion(_ id: VersionID, in store: Store) throws -> Version {
-    guard let version = try store.version(id) else {
-        throw StoreError(
-            .unknownVersion, "There is no version \(id) in \(store.description). Retrieve it from where it was made, or check the id.",
-            versionID: id.description)
-    }
-    return version
-}
-
 func versionIDs(_ start: UnsafePointer<llvs_bytes>?, _ count: Int, _ name: StaticString) throws -> [VersionID] {
     try elements(start, count, name).map { try versionID($0, name) }
 }
@@ -51,7 +41,7 @@ public func llvs_store_versions(
     _ store: OpaquePointer!, _ ids: UnsafePointer<llvs_bytes>!, _ count: Int, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
     LLVSABI.versions(store, versions, error) { store in
-        try versionIDs(ids, count, "ids").map { try knownVersion($0, in: store) }
+        try versionIDs(ids, count, "ids").map(store.knownVersion)
     }
 }
 
@@ -98,7 +88,7 @@ public func llvs_store_merge_bases(
     _ store: OpaquePointer!, _ a: llvs_bytes, _ b: llvs_bytes, _ bases: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
     versions(store, bases, error) { store in
-        try store.mergeBases(versionID(a, "a"), versionID(b, "b")).map { try knownVersion($0, in: store) }
+        try store.mergeBases(versionID(a, "a"), versionID(b, "b")).map(store.knownVersion)
     }
 }
 
@@ -122,31 +112,9 @@ public func llvs_store_versions_of(
 
 /// Behind `llvs_history_cursor`.
 final class HistoryCursor: Handle, @unchecked Sendable {
-    private let store: Store
-    private let walk: HistoryWalk
-    /// Met by the walk, and not handed out yet: their records could not be read.
-    private var met: [HistoryWalk.Step] = []
-    init(_ store: Store, _ walk: HistoryWalk) { self.store = store; self.walk = walk }
-    override func checkReentry() throws { try store.checkReentry() }
-
-    func next(_ limit: Int, _ control: OperationControl) throws -> VersionList? {
-        while true {
-            if met.isEmpty { met = try walk.next(limit, control) }
-            let steps = met.prefix(limit)
-            if steps.isEmpty { return nil }
-            // A version of which a cache told may turn out damaged, and is not in the history any more, nor is what builds on it.
-            let found = try steps.compactMap { step in try store.readableVersion(step.version).map { (version: $0, kind: step.kind) } }
-            let page = found.isEmpty ? nil : try VersionList(found.map(\.version), changes: found.map(\.kind))
-            met.removeFirst(steps.count)
-            if let page { return page }
-        }
-    }
-}
-
-/// How many elements a page holds unless the caller says so; never so many that the sum with a position overflows.
-func pageLimit(_ limit: Int) throws -> Int {
-    guard limit >= 0 else { throw InputError.tooLarge("limit", limit, Int(Int32.max)) }
-    return limit == 0 ? 1000 : min(limit, Int(Int32.max))
+    let pages: HistoryPages
+    init(_ pages: HistoryPages) { self.pages = pages }
+    override func checkReentry() throws { try pages.store.checkReentry() }
 }
 
 private func historyQuery(_ input: UnsafePointer<llvs_history_options>?) throws -> HistoryQuery {
@@ -168,7 +136,7 @@ public func llvs_store_history(
     return entry(error) {
         let out = try required(cursor, "cursor")
         let store = try LLVSABI.store(store)
-        out.pointee = HistoryCursor(store, try store.walk(historyQuery(options), LLVSABI.control(control))).owned
+        out.pointee = HistoryCursor(try HistoryPages(store, historyQuery(options), LLVSABI.control(control))).owned
     }
 }
 
@@ -180,7 +148,10 @@ public func llvs_history_cursor_next(
     versions?.pointee = nil
     return entry(error) {
         let out = try required(versions, "versions")
-        out.pointee = try handle(cursor, HistoryCursor.self, "cursor").next(pageLimit(limit), LLVSABI.control(control))?.handedOut
+        let pages = try handle(cursor, HistoryCursor.self, "cursor").pages
+        out.pointee = try pages.next(pageLimit(limit), LLVSABI.control(control)) { page in
+            try VersionList(page.map(\.version), changes: page.map(\.kind)).handedOut
+        }
     }
 }
 

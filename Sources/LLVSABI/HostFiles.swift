@@ -18,25 +18,6 @@ final class HostFile: PieceReader, @unchecked Sendable {
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         try readHost("Reading a file of the transport", keeping: HostFile.codes, next, payload.pointer, into: buffer)
     }
-
-    /// All of it.
-    func whole(atMost limit: Int) throws -> [UInt8] {
-        var all: [UInt8] = []
-        try withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 16) { buffer in
-            while case let got = try read(into: buffer), got > 0 {
-                guard all.count + got <= limit else {
-                    throw StoreError(
-                        .tooLarge,
-                        "A file of the transport has more than \(limit) bytes, which is the most that is read of one. Move it away: "
-                            + "no version makes such a file."
-                    )
-                }
-                try Memory.grow(&all, by: got, "Reading a file of the transport")
-                all.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<got]))
-            }
-        }
-        return all
-    }
 }
 
 /// Behind `llvs_outgoing`.

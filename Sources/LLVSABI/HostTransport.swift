@@ -169,7 +169,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
         guard let read = callbacks.snapshot_read else { throw noSnapshots }
         let reply = Reply(questions: 1)
         try withBorrowed(Array(name.utf8)) { name in try check("Reading a snapshot from") { read(payload, name, reply.borrowed, $0) } }
-        if let source = reply.sources[0] { return try source.whole(atMost: ExchangeLimits.fileSize) }
+        if let source = reply.sources[0] { return try source.whole("A file of the transport", atMost: ExchangeLimits.fileSize) }
         return reply.answers[0]
     }
     func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {

@@ -57,10 +57,8 @@ public func llvs_merge_values(
         let control = try LLVSABI.control(options?.control)
         let schema = rules.size == 0 ? nil : try schema(rules, partly: true)
         let inputs = (try optionalBytes(base, "base"), try optionalBytes(newer, "newer"), try optionalBytes(older, "older"))
-        let total = [inputs.0, inputs.1, inputs.2].reduce(0) { $0 + ($1?.count ?? 0) }
-        let merge = DocumentMerge(schema: schema, id: id) { try control.check(.reading, 0, of: total, doing: "Merging a value") }
-        try control.check(.reading, 0, of: total, doing: "Merging a value")
-        let result = try (saving ? merge.saving : merge).merge(base: inputs.0, newer: inputs.1, older: inputs.2)
+        let result = try DocumentMerge.run(
+            schema, id: id, isSaving: saving, base: inputs.0, newer: inputs.1, older: inputs.2, control)
         out.pointee = try MergedValueHandle(result, id: id).handedOut
     }
 }

@@ -14,21 +14,6 @@ final class StoreHandle: Handle, @unchecked Sendable {
 @inline(__always)
 func store(_ pointer: OpaquePointer?) throws -> Store { try handle(pointer, StoreHandle.self, "store").store }
 
-extension Store {
-    /// Throws `.busy` from within a callback of the store's own storage, which runs with the store's locks held.
-    func checkReentry() throws {
-        if isCallingBack {
-            throw StoreError(
-                .busy,
-                "A callback of \(description) cannot call the store that uses it: it would wait for itself. "
-                    + "Do it after the callback has returned."
-            )
-        }
-    }
-    /// Throws `.closed` for a closed store: for calls that would not notice by themselves.
-    func requireOpen() throws { _ = try contains(EmptyRoot.id) }
-}
-
 func durability(_ input: llvs_durability, _ name: StaticString) throws -> Durability {
     switch input {
     case LLVS_DURABILITY_FULL.rawValue: .full
@@ -52,19 +37,13 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
     if !cache.isEmpty { options.cacheDirectory = cache }
     guard let compaction = Compaction(rawValue: input.compaction) else { throw InputError.constant("compaction", input.compaction) }
     options.compaction = compaction
-    guard input.compaction_grace >= 0, input.compaction_grace.isFinite else {
-        throw StoreError(
-            .invalidArgument, "The compaction_grace is \(input.compaction_grace) s; give a finite number of seconds that is not negative.")
-    }
-    if input.compaction_grace > 0 { options.compactionGrace = input.compaction_grace }
+    if input.compaction_grace != 0 { options.compactionGrace = input.compaction_grace }
     guard input.reserved == 0 else { throw InputError.reserved("llvs_store_options") }
-    guard input.busy_timeout >= 0, input.busy_timeout.isFinite else {
-        throw StoreError(
-            .invalidArgument, "The busy_timeout is \(input.busy_timeout) s; give a finite number of seconds that is not negative.")
-    }
-    if input.busy_timeout > 0 { options.busyTimeout = input.busy_timeout }
+    if input.busy_timeout != 0 { options.busyTimeout = input.busy_timeout }
     if input.file_mode != 0 { options.fileMode = input.file_mode }
     options.control = try control(input.control)
+    // Before a storage of the host is claimed.
+    try options.check()
     guard input.host_storage == nil || input.storage == LLVS_STORAGE_HOST.rawValue else {
         throw StoreError(
             .invalidArgument,
@@ -124,13 +103,12 @@ public func llvs_store_statistics(_ store: OpaquePointer!, _ statistics: UnsafeM
     -> llvs_status
 {
     entry(error) {
-        let input = try requiredStruct(UnsafePointer(statistics), "llvs_statistics")
+        _ = try requiredStruct(UnsafePointer(statistics), "llvs_statistics")
         let found = try handle(store, StoreHandle.self, "store").store.statistics()
-        // Only what this library knows of the struct is written; the caller's size stays.
-        statistics.pointee = llvs_statistics(
-            struct_size: input.struct_size, reserved: 0, versions: found.versions, heads: found.heads, pending: found.pending,
+        fill(statistics, with: llvs_statistics(
+            struct_size: 0, reserved: 0, versions: found.versions, heads: found.heads, pending: found.pending,
             damaged: found.damaged, bytes: found.storage.bytes, bytes_written: found.storage.bytesWritten, syncs: found.storage.syncs,
-            segments: found.storage.segments, memory_used: found.historyMemory)
+            segments: found.storage.segments, memory_used: found.historyMemory))
     }
 }
 
@@ -182,22 +160,21 @@ public func llvs_store_compact(
     _ error: ErrorOut!
 ) -> llvs_status {
     entry(error) {
-        let size = try optionalStruct(UnsafePointer(report), "llvs_compaction_report")?.struct_size
-        if let size { write(CompactionReport(), noBuffer, to: report, size) }
+        let isWanted = try optionalStruct(UnsafePointer(report), "llvs_compaction_report") != nil
+        write(CompactionReport(), noBuffer, to: report)
         let store = try handle(store, StoreHandle.self, "store").store
         let done = try store.compact(LLVSABI.control(control))
-        guard let size else { return }
+        guard isWanted else { return }
         var marker = done.syncMarker ?? ""
         let path = try done.syncMarker == nil ? noBuffer : marker.withUTF8 { try ownedBuffer(UnsafeRawBufferPointer($0)) }
-        write(done, path, to: report, size)
+        write(done, path, to: report)
     }
 }
 
-private func write(_ done: CompactionReport, _ marker: llvs_buffer, to report: UnsafeMutablePointer<llvs_compaction_report>, _ size: UInt32)
-{
-    report.pointee = llvs_compaction_report(
-        struct_size: size, reserved: 0, folded: done.folded, made: done.made, deleted: done.deleted,
-        bytes_written: done.bytesWritten, bytes_deleted: done.bytesDeleted, sync_marker: marker)
+private func write(_ done: CompactionReport, _ marker: llvs_buffer, to report: UnsafeMutablePointer<llvs_compaction_report>?) {
+    fill(report, with: llvs_compaction_report(
+        struct_size: 0, reserved: 0, folded: done.folded, made: done.made, deleted: done.deleted,
+        bytes_written: done.bytesWritten, bytes_deleted: done.bytesDeleted, sync_marker: marker))
 }
 
 @_cdecl("llvs_store_path") @implementation
@@ -210,7 +187,7 @@ public func llvs_store_observe(
     _ store: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
                                _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
-        let observation = try LLVSABI.store(store).observeAdditions { gate.run { fn($0) } }
+        let observation = try LLVSABI.store(store).observeAdditions { gate.run { fn($0.pointer) } }
         return ObserverHandle(gate) { observation.cancel() }
     }
 }

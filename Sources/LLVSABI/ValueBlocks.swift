@@ -85,8 +85,8 @@ public func llvs_store_enumerate_block(
     return entry(error) {
         let out = try required(block, "block")
         let store = try LLVSABI.store(store)
-        guard let page = try Page(range).batch(at: versionID(at, "at"), of: store, isSeparated: false) else { return }
-        out.pointee = try ValueBlock(page, withIDs: true).handedOut
+        guard let batch = try store.page(page(range), at: versionID(at, "at"), isSeparated: false) else { return }
+        out.pointee = try ValueBlock(batch, withIDs: true).handedOut
     }
 }
 

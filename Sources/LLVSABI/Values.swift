@@ -107,69 +107,25 @@ public func llvs_store_values(
 /// Before it could be reversed.
 let earlierSizesOfRange = [88]
 
-/// A range as the engine takes it, and the size of its pages.
-struct Page {
-    var range = IDRange.all
-    var after: ValueID?
-    var before: ValueID?
-    var isBackwards = false
-    var limit = 1000
-    var byteLimit = 16 << 20
-    var withoutData = false
+/// A range as the engine takes it; NULL: all.
+func page(_ input: UnsafePointer<llvs_range>?) throws -> PageQuery {
+    var query = PageQuery()
+    guard let input = try optionalStruct(input, "llvs_range", earlierSizes: earlierSizesOfRange) else { return query }
+    guard input.reserved == 0 else { throw InputError.reserved("llvs_range") }
+    query.withoutData = try flag(input.without_data, "without_data")
+    query.range = IDRange(prefix: try array(input.prefix, "prefix"), from: try array(input.from, "from"), to: try array(input.to, "to"))
+    if input.after.size != 0 { query.after = try valueID(input.after, "after") }
+    if input.before.size != 0 { query.before = try valueID(input.before, "before") }
+    query.isBackwards = try flag(input.reverse, "reverse")
+    query.limit = PageLimits.count(Int(clamping: input.limit))
+    if input.byte_limit > 0 { query.byteLimit = Int(clamping: input.byte_limit) }
+    return query
+}
 
-    init(_ input: UnsafePointer<llvs_range>?) throws {
-        guard let input = try optionalStruct(input, "llvs_range", earlierSizes: earlierSizesOfRange) else { return }
-        guard input.reserved == 0 else { throw InputError.reserved("llvs_range") }
-        withoutData = try flag(input.without_data, "without_data")
-        range = Page.range(prefix: try array(input.prefix, "prefix"), from: try array(input.from, "from"), to: try array(input.to, "to"))
-        if input.after.size != 0 { after = try valueID(input.after, "after") }
-        if input.before.size != 0 { before = try valueID(input.before, "before") }
-        isBackwards = try flag(input.reverse, "reverse")
-        if input.limit > 0 { limit = Int(min(input.limit, UInt64(Int32.max))) }
-        if input.byte_limit > 0 { byteLimit = Int(clamping: input.byte_limit) }
-    }
-
-    /// All that the pages hold together.
-    var whole: IDRange {
-        guard after != nil || before != nil else { return range }
-        var from: [UInt8] = [], to: [UInt8] = [], prefix: [UInt8] = []
-        switch range {
-        case .all: break
-        case .prefix(let bytes): prefix = bytes
-        case .range(let low, let high): (from, to) = (low ?? [], high ?? [])
-        }
-        if let after, from.lexicographicallyPrecedes(after.bytes + [0]) { from = after.bytes + [0] }
-        if let before, to.isEmpty || before.bytes.lexicographicallyPrecedes(to) { to = before.bytes }
-        return Page.range(prefix: prefix, from: from, to: to)
-    }
-
-    /// What satisfies all that is given; empty means not given.
-    static func range(prefix: [UInt8], from: [UInt8], to: [UInt8]) -> IDRange {
-        if from.isEmpty && to.isEmpty { return prefix.isEmpty ? .all : .prefix(prefix) }
-        var low = from, high = to.isEmpty ? nil : to
-        if !prefix.isEmpty {
-            if low.lexicographicallyPrecedes(prefix) { low = prefix }
-            if let end = Page.end(of: prefix), high.map({ end.lexicographicallyPrecedes($0) }) ?? true { high = end }
-        }
-        return .range(from: low.isEmpty ? nil : low, to: high)
-    }
-
-    /// The first bytes behind everything that begins with the prefix; nil when nothing is.
-    private static func end(of prefix: [UInt8]) -> [UInt8]? {
-        var end = prefix
-        while let last = end.popLast() {
-            if last < 0xFF { return end + [last + 1] }
-        }
-        return nil
-    }
-
-    /// The page; nil when it is empty.
-    func batch(at version: VersionID, of store: Store, isSeparated: Bool = true) throws -> ValueBatch? {
-        let batch = try store.batch(
-            at: version, in: range, after: after, before: before, isBackwards: isBackwards, limit: limit, byteLimit: byteLimit,
-            withData: !withoutData, isSeparated: isSeparated)
-        return batch.count > 0 ? batch : nil
-    }
+/// How many elements a page may have; 0: as many as pages have.
+func pageLimit(_ limit: Int) throws -> Int {
+    guard limit >= 0 else { throw InputError.tooLarge("limit", limit, PageLimits.most) }
+    return limit
 }
 
 @_cdecl("llvs_store_enumerate") @implementation
@@ -181,7 +137,7 @@ public func llvs_store_enumerate(
     return entry(error) {
         let out = try required(values, "values")
         let store = try LLVSABI.store(store)
-        out.pointee = try Page(range).batch(at: versionID(at, "at"), of: store).map { try ValueList($0).handedOut }
+        out.pointee = try store.page(page(range), at: versionID(at, "at")).map { try ValueList($0).handedOut }
     }
 }
 
@@ -194,6 +150,6 @@ public func llvs_store_count(
     return entry(error) {
         let out = try required(count, "count")
         let store = try LLVSABI.store(store)
-        out.pointee = UInt64(clamping: try store.count(at: versionID(at, "at"), in: Page(range).whole))
+        out.pointee = UInt64(clamping: try store.count(at: versionID(at, "at"), in: page(range).whole))
     }
 }

@@ -428,6 +428,100 @@ static void arbiters(void **state) {
     WAS_ASKED();
 }
 
+/* One value, which both sides changed. */
+static llvs_status merge_value(void *payload, const llvs_value_question *question, llvs_resolution *resolution, llvs_error **error) {
+    llvs_change change = update("a", "both");
+    (void)payload; (void)question;
+    asked++;
+    if (answer != LLVS_PASS && llvs_resolution_add(resolution, &change, 1, sizeof change, error) != LLVS_OK) return LLVS_ERROR_USER;
+    return answer;
+}
+
+static void value_mergers(void **state) {
+    (void)state;
+    EVERY_STATUS("merge a value") {
+        llvs_store *store = memory_store();
+        llvs_change change = insert("a", "0");
+        llvs_version_id root, ours, theirs;
+        llvs_arbiter *arbiter;
+        llvs_error *error;
+        llvs_status status;
+        OK(llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, &root, NULL, &error));
+        change = update("a", "1");
+        OK(llvs_store_make_version(store, llvs_id(&root), &change, 1, sizeof change, NULL, &ours, NULL, &error));
+        change = update("a", "2");
+        OK(llvs_store_make_version(store, llvs_id(&root), &change, 1, sizeof change, NULL, &theirs, NULL, &error));
+        OK(llvs_value_merger_create(merge_value, NULL, NULL, LLVS_NONE, &arbiter, &error));
+        status = llvs_store_merge(store, llvs_id(&ours), llvs_id(&theirs), arbiter, NULL, NULL, &error);
+        is(answer == LLVS_PASS ? LLVS_OK : expected_of(no_codes), status, error);
+        llvs_arbiter_free(arbiter);
+        llvs_store_free(store);
+    }
+    WAS_ASKED();
+}
+
+/* ---- what else is asked for bytes ---- */
+
+static llvs_status decode(void *payload, const llvs_bytes *data, llvs_reply *reply, llvs_error **error) {
+    (void)payload; (void)data; (void)reply; (void)error;
+    asked++;
+    return answer;
+}
+
+static void decoders(void **state) {
+    char *directory = new_directory(), *command = NULL, *foreign = join(directory, "store");
+    static const char form[] = "cp -R '%s' '%s' && chmod -R u+w '%s' && f=$(find '%s/values/k1' -name '*.json' | head -n 1) && "
+        "{ printf LLZF; cat \"$f\"; } >\"$f.x\" && mv \"$f.x\" \"$f\"";
+    static const char whole[] = LLVS_SOURCE_DIR "/Tests/Vectors/interchange/store";
+    size_t size = sizeof form + sizeof whole + 3 * strlen(foreign);
+    (void)state;
+    command = malloc(size);
+    assert_non_null(command);
+    snprintf(command, size, form, whole, foreign, foreign, foreign);
+    assert_int_equal(system(command), 0);
+    EVERY_STATUS("decode") {
+        llvs_store *store = memory_store();
+        llvs_import_options options = LLVS_IMPORT_OPTIONS_INIT;
+        llvs_exchange_result *result = NULL;
+        llvs_error *error;
+        llvs_status status;
+        options.decode = decode;
+        status = llvs_store_import(store, llvs_str(foreign), &options, NULL, &result, &error);
+        is(answer == LLVS_PASS ? LLVS_OK : LLVS_ERROR_USER, status, error);
+        llvs_exchange_result_free(result);
+        llvs_store_free(store);
+    }
+    WAS_ASKED();
+    remove_directory(directory);
+    free(foreign);
+    free(command);
+}
+
+static llvs_status give_credentials(void *payload, const llvs_bytes *place, llvs_bool again, llvs_reply *reply, llvs_error **error) {
+    (void)payload; (void)place; (void)again; (void)reply; (void)error;
+    asked++;
+    /* Nobody is there: this one would only be tried again and again. */
+    return answer == LLVS_OK ? LLVS_ERROR_USER : answer;
+}
+
+static void credentials(void **state) {
+    llvs_store *store = memory_store();
+    (void)state;
+    EVERY_STATUS("credentials") {
+        llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+        llvs_exchange *exchange;
+        llvs_error *error;
+        llvs_status status;
+        options.credentials = give_credentials;
+        OK(llvs_exchange_open(store, llvs_str("http+webdav://127.0.0.1:9/notes/"), &options, &exchange, &error));
+        status = llvs_exchange_send(exchange, NULL, NULL, &error);
+        is(LLVS_ERROR_USER, status, error);
+        llvs_exchange_free(exchange);
+    }
+    WAS_ASKED();
+    llvs_store_free(store);
+}
+
 /* ---- the suites of llvs_testing.h ---- */
 
 static llvs_status make_storage(void *payload, uint64_t place, llvs_storage **storage, llvs_error **error) {
@@ -486,6 +580,9 @@ int main(void) {
         cmocka_unit_test(large_files),
         cmocka_unit_test(progress),
         cmocka_unit_test(arbiters),
+        cmocka_unit_test(value_mergers),
+        cmocka_unit_test(decoders),
+        cmocka_unit_test(credentials),
         cmocka_unit_test(suites),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

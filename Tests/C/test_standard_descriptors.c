@@ -1,15 +1,20 @@
 /*
  * A host that has closed its standard input, output and error, as daemons do, and prints all the same: none of the library's
  * files gets those numbers, so none of what is printed gets into a store. Every operation runs in a process of its own
- * with some of the three closed.
+ * with some of the three closed. Other threads of the host print as soon as the number of an opened file is known.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "support.h"
 #include "folder_snapshots.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <sys/wait.h>
 
 #define CHATTER "what the host prints, long enough to be seen where it does not belong\n"
@@ -39,6 +44,26 @@ static void must(const char *what, llvs_status status, llvs_error *error) {
         must(#call, status_, error);             \
     } while (0)
 
+/* These come before the system's. A file that gets another number was open under that of the host's output, where another thread may
+   have been printing. */
+static int controlled(const char *name, int fd, int command, void *argument) {
+    int (*real)(int, int, ...) = (int (*)(int, int, ...))(uintptr_t)dlsym(RTLD_NEXT, name);
+    if (command == F_DUPFD_CLOEXEC && fd >= 0 && fd <= 2 && closed_ones & 1 << fd && write(fd, CHATTER, strlen(CHATTER)) > 0)
+        fail_in_child("opening", "something would have taken what another thread prints");
+    return real(fd, command, argument);
+}
+#define CONTROL(name)                          \
+    int name(int fd, int command, ...) {       \
+        va_list arguments;                     \
+        void *argument;                        \
+        va_start(arguments, command);          \
+        argument = va_arg(arguments, void *);  \
+        va_end(arguments);                     \
+        return controlled(#name, fd, command, argument); \
+    }
+CONTROL(fcntl)
+CONTROL(fcntl64)
+
 /* Prints as the host would, and looks where it went. */
 static void print_and_look(const char *when) {
     char link[64], target[PATH_MAX];
@@ -50,7 +75,7 @@ static void print_and_look(const char *when) {
         size = readlink(link, target, sizeof target - 1);
         if (size < 0) continue;
         target[size] = 0;
-        /* SQLite fills the gaps, for the same reason. */
+        /* Gaps are filled before a file is opened for writing; SQLite fills them, too. */
         if (strcmp(target, "/dev/null") != 0) fail_in_child(when, target);
     }
     for (int fd = 3; fd < DESCRIPTORS; fd++) {
@@ -121,6 +146,27 @@ static void everything(const char *directory, llvs_storage_kind kind) {
     }
     MUST(llvs_store_merge_heads(store, llvs_id(&side), NULL, NULL, NULL, &error));
     print_and_look("merge");
+
+    {
+        llvs_coordinator *coordinator = NULL;
+        char *coordinated_path = join(directory, "coordinated");
+        llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+        llvs_coordinator_options of_coordinator = LLVS_COORDINATOR_OPTIONS_INIT;
+        llvs_change change = LLVS_CHANGE_INIT;
+        options.storage = kind;
+        of_coordinator.store = &options;
+        change.kind = LLVS_CHANGE_UPDATE;
+        change.id = llvs_str("noted");
+        MUST(llvs_coordinator_open(llvs_str(coordinated_path), &of_coordinator, &coordinator, &error));
+        print_and_look("open a coordinator");
+        for (int i = 0; i < 3; i++) {
+            MUST(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error));
+            print_and_look("save by a coordinator");
+        }
+        MUST(llvs_coordinator_close(coordinator, &error));
+        llvs_coordinator_free(coordinator);
+        free(coordinated_path);
+    }
 
     /* An exchange that another store watches meanwhile. */
     other = open_at(other_path, kind);

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any, Optional
@@ -197,3 +200,35 @@ def test_a_coordinator(server: DavServer, tmp_path: Path) -> None:
         assert b.sync().moved and b["x"] == b"1"
         with pytest.raises(llvs.InvalidArgumentError):
             b.attach(place)
+
+
+#: Closes 0 to 2, as daemons do, exchanges, and prints there; what it has to tell goes to another descriptor.
+DAEMON = """
+import fcntl, os, sys
+import llvs
+url, path = sys.argv[1:]
+tell = fcntl.fcntl(1, fcntl.F_DUPFD, 100)
+for fd in range(3):
+    os.close(fd)
+with llvs.Store(path) as store, llvs.Exchange(store, url) as way:
+    at = None
+    for i in range(3):
+        at = store.make_version(at, insert={f"k{i}": b"1"}).id
+        way.send()
+        for fd in range(3):
+            try:
+                place = os.readlink(f"/proc/self/fd/{fd}")
+                if place != "/dev/null":
+                    os.write(tell, f"{fd} is {place}".encode())
+                os.write(fd, b"what the host prints")
+            except OSError:
+                pass
+os.write(tell, b"done")
+"""
+
+
+def test_what_a_host_prints_without_an_output_is_no_part_of_a_request(server: DavServer, tmp_path: Path) -> None:
+    program = [sys.executable, "-c", DAEMON, server.url, str(tmp_path / "store")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("done", "", 0)

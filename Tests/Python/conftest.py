@@ -40,6 +40,7 @@ HOSTILE = {
     "test_stores",
     "test_snapshot",
     "test_coordinator",
+    "test_problems_are_named",
 }
 
 

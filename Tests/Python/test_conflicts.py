@@ -240,3 +240,27 @@ def test_what_is_wrong_with_a_conflict() -> None:
     # A side that never was is written as it is given: a choice is an edit.
     other = fork.store.choose(conflict._replace(older=b'{"x":[1.50]}'), "older", at=merged)
     assert fork.store.at(other)["d/1"] == b'{"a":{"x":[1.50]}}'
+
+
+def test_rules_that_are_not_valid_are_told_of_once() -> None:
+    """By the merge that brings them to the other side; later merges carry it: it stays open, and is in no record again."""
+    store = memory_store()
+
+    def edit(at: llvs.Version, name: str, value: int) -> llvs.Version:
+        return store.make_version(at, update={"d/1": json.dumps({**json.loads(store.at(at)["d/1"]), name: value}).encode()})
+
+    base = store.make_version(insert={"__llvs_schema": RULES, "d/1": b'{"a":0,"b":0}'})
+    broken = edit(store.make_version(base, update={"__llvs_schema": b"no rules"}), "a", 1)
+    merged = store.merge(broken, edit(base, "b", 1))
+    (conflict,) = store.open_conflicts(merged).records
+    assert (conflict.id, conflict.path, conflict.version) == ("__llvs_schema", (), merged.id)
+    for number in range(3):
+        merged = store.merge(edit(merged, "a", number + 5), edit(merged, "b", number + 5))
+        assert "__llvs_conflicts" not in merged.metadata and store.explain(merged).recorded
+        assert store.open_conflicts(merged).records == (conflict,)
+    # A side that did not have them yet: it is said to that one.
+    late = store.merge(merged, edit(base, "c", 1))
+    assert [record.id for record in store.explain(late).records] == ["__llvs_schema"]
+    assert len(store.open_conflicts(late).records) == 1
+    mended = store.make_version(late, update={"__llvs_schema": RULES})
+    assert store.open_conflicts(mended).records == ()

@@ -212,6 +212,19 @@ def test_a_round_is_one_call(tmp_path: Path) -> None:
             one.save(update={"a": b"3"}, timestamp=float("nan"))
 
 
+def test_problems_of_a_round_are_told_once(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    with llvs.Coordinator(tmp_path / "one", exchange=shared) as one, llvs.Coordinator(tmp_path / "two", exchange=shared) as two:
+        one.save(update={"a": b"1"})
+        two.save(update={"b": b"2"})
+        one.sync()
+        (shared / "versions" / "no version").write_bytes(b"")
+        done = two.sync()
+        assert done.after is not None and done.before.problems and done.after.problems
+        assert [(problem.name, problem.code) for problem in done.problems] == [("no version", llvs.ErrorCode.FOREIGN_FILE)]
+        (shared / "versions" / "no version").unlink()
+
+
 def test_one_name_is_open_once(tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "store") as notes:
         with pytest.raises(llvs.BusyError, match='named "main" is open'):

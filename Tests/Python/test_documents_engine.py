@@ -86,6 +86,57 @@ def test_random_documents_that_shrink(rng: random.Random) -> None:
     merge_random(Generator(rng))
 
 
+class LongLists:
+    """Lists that are long and little changed: what they have in common on all sides, the engine takes in one."""
+
+    RULES: list[Any] = ["auto", {"": {"as": "list", "key": ["/k"]}}, {"": {"as": "list", "key": ["/k", "/n"]}, "/*/n": "counter"},
+        {"": {"as": "set"}}, {"": {"as": "set", "key": ["/k"]}}, {"": {"as": "list", "key": [""]}}, {"/*": {"absent": 0}}]
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng, self.fresh = rng, 1000
+        self.form = rng.choice(["few", "many", "many", "id", "key", "mixed"])
+
+    def element(self) -> Any:
+        self.fresh += 1
+        form = self.rng.choice(["few", "many", "id", "key"]) if self.form == "mixed" else self.form
+        if form == "few":
+            return self.rng.randrange(6)
+        if form == "many":
+            return self.fresh
+        known = self.fresh if self.rng.randrange(12) else 1005
+        return {"id": known, "n": self.rng.randrange(3)} if form == "id" else {"k": known, "n": self.rng.randrange(3)}
+
+    def edited(self, base: list[Any]) -> list[Any]:
+        out = list(base)
+        for _ in range(self.rng.choice([0, 1, 1, 2, 3, 6])):
+            what, at = self.rng.randrange(9), self.rng.randrange(len(out) + 1)
+            to, size = self.rng.randrange(len(out) + 1), self.rng.choice([1, 1, 2, 12])
+            if what < 2:
+                out[at:at] = [self.element() for _ in range(size)]
+            elif what < 4:
+                del out[at : at + size]
+            elif what < 6:
+                moved = out[at : at + size]
+                del out[at : at + size]
+                out[to:to] = moved
+            elif what == 6:
+                out[to:to] = out[at : at + size]
+            elif at < len(out):
+                old = out[at]
+                out[at] = {**old, "n": self.rng.randrange(9)} if isinstance(old, dict) else self.element()
+        return out
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_long_lists(seed: int) -> None:
+    for number in range(40):
+        rng = random.Random(1000 * seed + number)
+        lists = LongLists(rng)
+        base = [lists.element() for _ in range(rng.choice([8, 20, 60]))]
+        texts = [json.dumps(value, separators=(",", ":")).encode() for value in (base, lists.edited(base), lists.edited(base))]
+        compare(rng.choice(lists.RULES), *texts, saving=rng.randrange(8) == 0)
+
+
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
 def test_vectors(vector: dict[str, Any]) -> None:
     texts = [None if vector[name] is None else vector[name].encode() for name in ("base", "newer", "older")]
@@ -187,3 +238,39 @@ def test_histories(history: dict[str, Any]) -> None:
                 assert value.stored_version == made[version["stored"]].id, version["name"]
             if len(above) == 2 and version["records"] is not None:
                 assert [record.kind.value for record in store.explain(found).records] == version["records"], version["name"]
+
+
+# What a merge takes.
+
+MEMORY = """
+import json, pathlib, random, re, sys, llvs
+def told(name): return int(re.search(name + r":\\s*(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]) * 1024
+kind, count = sys.argv[1], 60_000
+draw = random.Random(1)
+def element(number):
+    return {"numbers": number, "words": f"word {number}", "objects": {"id": number, "n": f"name {number}"}}[kind.split()[-1]]
+base, sides = [element(i + 10**6) for i in range(count)], []
+for side in (1, 2):
+    other = list(base)
+    for number in range(200):
+        other[draw.randrange(count - 200)] = element(side * 10**7 + number)
+        del other[draw.randrange(count - 200)]
+        other.insert(draw.randrange(count - 200), other.pop(draw.randrange(count - 200)))
+    sides.append(other)
+values = [json.dumps(value, separators=(",", ":")).encode() for value in (base, *sides)]
+rules = {"": kind.split()[0]}
+del base, sides, other
+llvs.merge_values(b"[1]", b"[2]", b"[3]", rules)
+pathlib.Path("/proc/self/clear_refs").write_text("5")
+before = told("VmRSS")
+merged = llvs.merge_values(*values, rules)
+print((told("VmHWM") - before) / sum(map(len, values)))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="told by Linux's /proc")
+@pytest.mark.parametrize("kind", ["list of numbers", "list of words", "list of objects", "set of numbers", "set of words"])
+def test_a_merge_takes_at_most_six_times_its_inputs(kind: str) -> None:
+    """Of memory, at once: 200 elements replaced, removed and moved on each side."""
+    told = subprocess.run([sys.executable, "-c", MEMORY, kind], capture_output=True, check=True, text=True).stdout
+    assert float(told) <= 6, told

@@ -73,22 +73,26 @@ static llvs_store *store_of(llvs_coordinator *laptop) {
 }
 
 /* A whole round: exchanges, merges what came, and exchanges again when that changed something. */
+static void tell_problems(const llvs_exchange_result *done) {
+    size_t i;
+    for (i = 0; done && i < done->problem_count; i++) {
+        printf("laptop: a problem with ");
+        print_bytes(done->problems[i]->name);
+        printf(": ");
+        print_bytes(done->problems[i]->message);
+        printf("\n");
+    }
+}
+
 static void sync_with_others(llvs_coordinator *laptop) {
     llvs_store *store = store_of(laptop);
     llvs_sync_result *result;
     llvs_version_list *version;
     llvs_error *error;
-    size_t i;
 
     must(llvs_coordinator_sync(laptop, NULL, &result, &error), error);
-    for (i = 0; i < result->before->problem_count; i++) {
-        const llvs_problem *problem = result->before->problems[i];
-        printf("laptop: a problem with ");
-        print_bytes(problem->name);
-        printf(": ");
-        print_bytes(problem->message);
-        printf("\n");
-    }
+    tell_problems(result->before);
+    tell_problems(result->after);
     printf("laptop: retrieved %zu, sent %zu%s\n", result->before->retrieved_count,
            result->before->sent_count + (result->after ? result->after->sent_count : 0), result->merged ? ", merged" : "");
     if (result->moved) {

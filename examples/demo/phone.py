@@ -46,7 +46,7 @@ def save(phone: llvs.Coordinator, note: str, update: Mapping[str, bytes], remove
 def sync(phone: llvs.Coordinator) -> None:
     """A whole round: exchanges, merges what came, and exchanges again when that changed something."""
     result = phone.sync()
-    for problem in result.before.problems:
+    for problem in result.problems:
         print(f"phone: a problem with {problem.name!r}: {problem.reason!r}")
     sent = len(result.before.sent) + (len(result.after.sent) if result.after else 0)
     print(f"phone: retrieved {len(result.before.retrieved)}, sent {sent}{', merged' if result.merged else ''}")

@@ -9,7 +9,7 @@ with llvs.Coordinator("phone.llvs", exchange="shared") as phone, llvs.Coordinato
     for device in (phone, laptop, phone):
         # A whole round: exchanges, merges what came, and exchanges again when that changed something.
         result = device.sync()
-        for problem in result.before.problems:
+        for problem in result.problems:
             print(f"not exchanged: {problem.name!r}: {problem.reason!r}")
         if result.moved:
             print("now at", result.to_version)

@@ -48,6 +48,14 @@ def code(path: str, pattern: str, times: int = 1) -> Figure:
     return Figure(value)
 
 
+def sized(path: str, pattern: str, unit: int) -> Figure:
+    """The same in KiB, MiB, minutes."""
+    return Figure(lambda: (code(path, pattern).value() or 0) / unit)
+
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
 def log(name: str, pattern: str, about: float = 0) -> Figure:
     """The last number in a log that a pattern finds."""
 
@@ -145,6 +153,38 @@ FIGURES: dict[str, Figure] = {
     "exchange.problems": code("Sources/LLVS/Exchange/ExchangeTransport.swift", "problemCount ="),
     "exchange.foreign": code("Sources/LLVS/Exchange/ExchangeTransport.swift", "foreignCount ="),
     "exchange.batch": code("Sources/LLVS/Exchange/ExchangeTransport.swift", "batchSize ="),
+    "limit.metadata_keys": code("Sources/LLVS/Support/Limits.swift", "metadataKeys ="),
+    "map.leaf_ids": code("Sources/LLVS/Map/MapNode.swift", "leafCapacity ="),
+    "map.leaf_kib": sized("Sources/LLVS/Map/MapNode.swift", "leafBytes =", KIB),
+    "map.chains": code("Sources/LLVS/Map/MapPolicy.swift", "mostChains ="),
+    "map.longest_delta": code("Sources/LLVS/Map/MapPolicy.swift", "longestDelta ="),
+    "map.many_changes": code("Sources/LLVS/Map/MapPolicy.swift", "manyChanges ="),
+    "map.page_kib": sized("Sources/LLVS/Map/FlatMapFile.swift", "blockSize =", KIB),
+    "history.most_keys": code("Sources/LLVS/History/History.swift", "mostKeys ="),
+    "records.tables_mib": sized("Sources/LLVS/Records/ChangeTable.swift", "most =", MIB),
+    "records.largest_block_kib": sized("Sources/LLVS/Records/StoreBlocks.swift", "largest =", KIB),
+    "storage.blob_mib": sized("Sources/LLVS/Storage/File/FileStorage.swift", r"blobThreshold: Int\? =", MIB),
+    "storage.blob_block_kib": sized("Sources/LLVS/Storage/File/BlobDirectory.swift", "blockSize =", KIB),
+    "storage.long_room_kib": sized("Sources/LLVS/Storage/File/SegmentWriter.swift", "longRoom: UInt64 =", KIB),
+    "store.whole_digests": code("Sources/LLVS/Store/WholeDigests.swift", "limit ="),
+    "store.memory_budget_mib": sized("Sources/LLVS/Store/Store.swift", "memoryBudget =", MIB),
+    "store.grace_minutes": sized("Sources/LLVS/Store/Store.swift", "compactionGrace: Double =", 60),
+    "store.busy_timeout": code("Sources/LLVS/Store/Store.swift", "busyTimeout: Double ="),
+    "exchange.whole_file_mib": sized("Sources/LLVS/Exchange/ExchangeTransport.swift", "wholeFileSize =", MIB),
+    "exchange.file_gib": sized("Sources/LLVS/Format/InterchangeDecoder.swift", "largestFile =", GIB),
+    "exchange.verified": code("Sources/LLVS/Exchange/ExchangeTransport.swift", "verifiedCount ="),
+    "exchange.json_depth": code("Sources/LLVS/Format/JSONReader.swift", "depthLimit ="),
+    "snapshot.chunk": code("Sources/LLVS/Exchange/SnapshotLimits.swift", "chunkSize ="),
+    "snapshot.chunks": code("Sources/LLVS/Exchange/SnapshotLimits.swift", "chunkCount ="),
+    "snapshot.foreign_chunk_mib": sized("Sources/LLVS/Exchange/SnapshotLimits.swift", "foreignChunkSize =", MIB),
+    "snapshot.version_file_mib": sized("Sources/LLVS/Exchange/SnapshotLimits.swift", "versionFileSize =", MIB),
+    "import.node_mib": sized("Sources/LLVS/Import/ForeignStoreDirectory.swift", "nodeSize =", MIB),
+    "remote.stall": code("Sources/LLVS/Network/HTTPRequest.swift", "stall ="),
+    "remote.connect": code("Sources/LLVS/Network/HTTPClient.swift", r"min\("),
+    "remote.longest_wait": code("Sources/LLVS/Network/HTTPClient.swift", "longestWait ="),
+    "remote.listing_mib": sized("Sources/LLVS/Network/XMLReader.swift", "mostInAll =", MIB),
+    "remote.freshness": code("Sources/LLVS/Remote/RemoteTransport.swift", "freshness ="),
+    "json.digits": code("Sources/LLVS/Documents/JSONDecimal.swift", "digitLimit ="),
     "store.memory_per_version": program("memory_per_version", 0.01),
     "store.bytes_per_version": program("bytes_per_version", 0.01),
     "store.index_per_version": program("index_per_version", 0.02),

@@ -114,7 +114,26 @@ void llvs_shim_leave_to_child(int fd);
    (RLIMIT_FSIZE) is reached, writing would send the signal SIGXFSZ, which ends a host that knows nothing of it. */
 int llvs_shim_may_write(uint64_t offset);
 
-/* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. */
+/* A library of the system that is opened at its first use, not linked, and its functions in a table of pointers. */
+typedef struct { const char *name; size_t offset; } llvs_shim_function;
+typedef struct {
+    /* The names of the functions, and where in the table each has its place. */
+    const llvs_shim_function *functions;
+    size_t count;
+    void *table;
+    /* Called once all are there; 0 when the library does not start, and why. May be NULL. */
+    int (*start)(char *problem, size_t size);
+    int is_open;
+} llvs_shim_library;
+/* Opens the library in the file of that name, for itself alone and for good, unless it is open, and fills the table. 1; 0 when it cannot be
+   opened, lacks a function or does not start: then why, cut to `size` bytes, in `problem`. Any thread. */
+int llvs_shim_open_library(llvs_shim_library *library, const char *file, char *problem, size_t size);
+
+/* Opens those of the descriptors 0 to 2 that are closed on /dev/null, to be read, for good: what is opened next gets another number, and
+   never, not for a moment, one that the host prints to. */
+void llvs_shim_fill_standard(void);
+/* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. Fills 0 to 2 before a file is opened
+   to be written. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);
 /* The same in an open directory. */
 int llvs_shim_openat(int directory, const char *name, int flags, unsigned mode);

@@ -12,12 +12,20 @@ struct CanonicalWriter {
 
     private struct Open {
         var ref: ValueRef
-        /// Values of members in order, or elements; of a container of a tree.
-        var children: [UInt32] = []
-        var next = 0
+        /// Where its values are in `children`; of a computed one, in itself.
+        var start: Int
+        var next: Int
+        var end: Int
         var isObject: Bool
-        var count: Int
+
+        init(_ ref: ValueRef, _ places: Range<Int>, isObject: Bool) {
+            self.ref = ref
+            (start, next, end) = (places.lowerBound, places.lowerBound, places.upperBound)
+            self.isObject = isObject
+        }
     }
+    /// Values of members in order, or elements, of what is open.
+    private var children: [UInt32] = []
 
     mutating func clear() { bytes.removeAll(keepingCapacity: true) }
     mutating func append(_ more: [UInt8]) { bytes += more }
@@ -33,12 +41,13 @@ struct CanonicalWriter {
         try begin(ref, &open)
         while let top = open.last {
             let i = open.count - 1
-            guard top.next < top.count else {
+            guard top.next < top.end else {
                 bytes.append(top.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]"))
+                if !top.ref.isComputed { children.removeLast(children.count - top.start) }
                 open.removeLast()
                 continue
             }
-            if top.next > 0 { bytes.append(UInt8(ascii: ",")) }
+            if top.next > top.start { bytes.append(UInt8(ascii: ",")) }
             open[i].next += 1
             var child: ValueRef
             if top.ref.isComputed {
@@ -51,7 +60,7 @@ struct CanonicalWriter {
                 default: child = .absent
                 }
             } else {
-                child = ValueRef(tree: top.ref.tree, node: top.children[top.next])
+                child = ValueRef(tree: top.ref.tree, node: children[top.next])
                 if top.isObject {
                     CanonicalText.append(values.tree(top.ref).text(child.node - 1), to: &bytes)
                     bytes.append(UInt8(ascii: ":"))
@@ -70,10 +79,10 @@ struct CanonicalWriter {
             case .text(let text): try appendText(text.count) { out in text.withUnsafeBytes { CanonicalText.append($0, to: &out) } }
             case .array(let elements):
                 bytes.append(UInt8(ascii: "["))
-                open.append(Open(ref: ref, isObject: false, count: elements.count))
+                open.append(Open(ref, 0..<elements.count, isObject: false))
             case .object(let members):
                 bytes.append(UInt8(ascii: "{"))
-                open.append(Open(ref: ref, isObject: true, count: members.count))
+                open.append(Open(ref, 0..<members.count, isObject: true))
             }
             return
         }
@@ -90,8 +99,10 @@ struct CanonicalWriter {
             }
             let isObject = kind == .object
             bytes.append(isObject ? UInt8(ascii: "{") : UInt8(ascii: "["))
-            let children = isObject ? try values.sortedMembers(of: ref) : tree.children(of: ref.node)
-            open.append(Open(ref: ref, children: children, isObject: isObject, count: children.count))
+            let start = children.count
+            tree.appendChildren(of: ref.node, to: &children)
+            if isObject, !tree.isSorted(ref.node) { try MemberOrder.sort(&children, from: start, in: tree, values.work) }
+            open.append(Open(ref, start..<children.count, isObject: isObject))
         case .raw:
             let digest = SHA256.digest(text).flatMap { [Self.digit($0 >> 4), Self.digit($0 & 15)] }
             bytes += Array("{\"sha256\":\"".utf8) + digest + Array("\",\"size\":\(text.count)}".utf8)

@@ -63,6 +63,20 @@ public struct DocumentMerge {
         asked = nil
     }
 
+    /// One merge of its own, that looks at a control now and then.
+    /// - Parameter isSaving: as `saving`.
+    /// - Throws: what the control throws, and `.outOfMemory`.
+    package static func run(
+        _ schema: MergeSchema?, id: [UInt8], isSaving: Bool, base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?,
+        older: UnsafeRawBufferPointer?, _ control: OperationControl
+    ) throws -> MergedValue {
+        let total = [base, newer, older].reduce(0) { $0 + ($1?.count ?? 0) }
+        let check = { try control.check(.reading, 0, of: total, doing: "Merging a value") }
+        try check()
+        let merge = DocumentMerge(schema: schema, id: id, check: check)
+        return try (isSaving ? merge.saving : merge).merge(base: base, newer: newer, older: older)
+    }
+
     /// Behind the trees of the three inputs; those of answers follow.
     private static let rulesTree: UInt32 = 3
 

@@ -308,20 +308,21 @@ enum MemberOrder {
         return true
     }
 
-    /// Sorts the values of members by their names.
-    static func sort(_ values: inout [UInt32], in tree: JSONTree, _ work: DocumentControl) throws {
-        guard values.count > 8 else {
-            for i in values.indices.dropFirst() {
+    /// Sorts the values of members by their names, from a place on.
+    static func sort(_ values: inout [UInt32], from start: Int = 0, in tree: JSONTree, _ work: DocumentControl) throws {
+        guard values.count - start > 8 else {
+            guard values.count - start > 1 else { return }
+            for i in start + 1..<values.count {
                 var j = i
-                while j > 0, Bytes.compare(tree.text(values[j - 1] - 1), tree.text(values[j] - 1)) > 0 {
+                while j > start, Bytes.compare(tree.text(values[j - 1] - 1), tree.text(values[j] - 1)) > 0 {
                     values.swapAt(j - 1, j)
                     j -= 1
                 }
             }
             return
         }
-        let order = try order(of: values, in: tree, work)
-        values = order.map { values[Int($0)] }
+        let members = Array(values[start...])
+        for (i, place) in try order(of: members, in: tree, work).enumerated() { values[start + i] = members[Int(place)] }
     }
 
     /// The places of the values, in the order of their names.

@@ -8,9 +8,12 @@ struct ElementKeys {
     private let usesID: Bool
 
     private struct Known {
-        var digest: UInt64
-        var element: ValueRef
+        /// The lower half: the rest is told by comparing.
+        var digest: UInt32
+        var node: UInt32
+        var tree: UInt8
         var source: Source
+        var element: ValueRef { ValueRef(tree: UInt32(tree), node: node) }
     }
     private var known: [Known] = []
     private var slots: [UInt32] = []
@@ -29,33 +32,44 @@ struct ElementKeys {
     func element(_ number: Int) -> ValueRef { known[number].element }
     func source(_ number: Int) -> Source { known[number].source }
 
-    /// The number of the element's key: the same for the same key, from 0 on.
+    /// The number of the element's key: the same for the same key, from 0 on. Elements are of the first 256 trees.
     mutating func number(of element: ValueRef) throws -> UInt32 {
-        let (source, part) = identify(element)
-        var digest = try part.map { try values.digest($0) } ?? 0
-        if source == .declared {
-            for part in parts(of: element, source) { digest = ValueDigest.mix(digest, try values.digest(part)) }
-        }
-        try values.work.done(4)
-        let mask = slots.count - 1
-        var i = Int(truncatingIfNeeded: digest) & mask
-        while slots[i] != .max {
-            let other = known[Int(slots[i])]
-            if other.digest == digest, other.source == source, try areSame(element, other.element, source) { return slots[i] }
-            i = (i + 1) & mask
-        }
+        let (slot, digest, source) = try find(element)
+        if slots[slot] != .max { return slots[slot] }
         let number = UInt32(truncatingIfNeeded: known.count)
-        known.append(Known(digest: digest, element: element, source: source))
-        slots[i] = number
+        known.append(Known(digest: digest, node: element.node, tree: UInt8(truncatingIfNeeded: element.tree), source: source))
+        slots[slot] = number
         if 4 * known.count > 3 * slots.count { grow() }
         return number
+    }
+
+    /// Whether there was an element with the same key.
+    func contains(_ element: ValueRef) throws -> Bool { try slots[find(element).slot] != .max }
+
+    /// The slot where the key is, or where it goes.
+    @inline(__always)
+    private func find(_ element: ValueRef) throws -> (slot: Int, digest: UInt32, source: Source) {
+        let (source, part) = identify(element)
+        var whole = try part.map { try values.digest($0) } ?? 0
+        if source == .declared {
+            for part in parts(of: element, source) { whole = ValueDigest.mix(whole, try values.digest(part)) }
+        }
+        try values.work.done(4)
+        let digest = UInt32(truncatingIfNeeded: whole), mask = slots.count - 1
+        var i = Int(digest) & mask
+        while slots[i] != .max {
+            let other = known[Int(slots[i])]
+            if other.digest == digest, other.source == source, try areSame(element, other.element, source) { break }
+            i = (i + 1) & mask
+        }
+        return (i, digest, source)
     }
 
     private mutating func grow() {
         slots = [UInt32](repeating: .max, count: 2 * slots.count)
         let mask = slots.count - 1
         for (number, entry) in known.enumerated() {
-            var i = Int(truncatingIfNeeded: entry.digest) & mask
+            var i = Int(entry.digest) & mask
             while slots[i] != .max { i = (i + 1) & mask }
             slots[i] = UInt32(truncatingIfNeeded: number)
         }

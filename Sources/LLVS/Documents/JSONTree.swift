@@ -81,13 +81,17 @@ struct JSONTree {
     /// The elements of an array, or the values of an object's members, in the order of the text.
     func children(of node: UInt32) -> [UInt32] {
         var children: [UInt32] = []
+        appendChildren(of: node, to: &children)
+        return children
+    }
+
+    func appendChildren(of node: UInt32, to children: inout [UInt32]) {
         let end = next(node), step: UInt32 = kind(node) == .object ? 1 : 0
         var i = node + 1
         while i < end {
             children.append(i + step)
             i = next(i + step)
         }
-        return children
     }
 
     /// The value of the member of that name.

@@ -1,13 +1,17 @@
 /// A list that is merged by the keys of its elements: which elements are the same on the three sides, and in which order they come out.
 final class ListPlan {
     private let values: DocumentValues
-    private var base: [UInt32]
-    private var newer: [UInt32]
-    private var older: [UInt32]
-    /// The key of each element: numbers, unique within a side. Those of the base are its places.
+    private let declared: [[[UInt8]]]?
+    /// The items of each side: elements, and runs of elements that are the same on all sides, by the first of them.
+    private var base: [UInt32] = []
+    private var newer: [UInt32] = []
+    private var older: [UInt32] = []
+    /// The key of each item: numbers, unique within a side. Those of the base are its places.
     private var newerKeys: [UInt32] = []
     private var olderKeys: [UInt32] = []
     private var keyCount = 0
+    /// How many elements each item of the base is; empty without runs: then all are one.
+    private var sizes: [Int32] = []
     /// The class of each key: which elements would have the same key but for their occurrence.
     private var classes: [UInt32] = []
     /// How many elements of its class a key has before it.
@@ -15,58 +19,139 @@ final class ListPlan {
     private var keys: ElementKeys
     private var newerAnchors: [Bool] = []
     private var olderAnchors: [Bool] = []
+    /// The places in the base of its items, made when a record asks for one.
+    private var places: [Int] = []
 
     init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?) throws {
         self.values = values
-        base = values.isKind(o, .array) ? values.tree(o).children(of: o.node) : []
-        newer = values.tree(x).children(of: x.node)
-        older = values.tree(y).children(of: y.node)
-        try Memory.expect(48 * (base.count + newer.count + older.count), "Merging a list")
-        keys = ElementKeys(values, declared: key, usesID: true, atMost: max(base.count, newer.count, older.count))
-        try number(o, x, y)
+        declared = key
+        keys = ElementKeys(values, declared: key, usesID: true, atMost: 0)
+        func side(_ ref: ValueRef) -> ListRuns.Elements {
+            ListRuns.Elements(tree: values.tree(ref), nodes: values.tree(ref).children(of: ref.node))
+        }
+        let none = ListRuns.Elements(tree: values.tree(x), nodes: [])
+        let sides = [values.isKind(o, .array) ? side(o) : none, side(x), side(y)]
+        let trees = [o, x, y].map(\.tree), counts = sides.map(\.nodes.count)
+        var runs = try ListRuns.find(sides[0], sides[1], sides[2], values.work)
+        let inRuns = runs.reduce(0) { $0 + $1.count }
+        // Each element of a run is looked for among the others: that is to be less than to give it a key on all sides.
+        if 2 * inRuns < counts[0] { runs = [] }
+        let largest = (counts.max() ?? 0) - (runs.isEmpty ? 0 : inRuns)
+        try Memory.expect(48 * (counts.reduce(0, +) - (runs.isEmpty ? 0 : 3 * inRuns)), "Merging a list")
+        if try runs.isEmpty || !plan(sides, trees, runs, atMost: largest) { _ = try plan(sides, trees, [], atMost: counts.max() ?? 0) }
+    }
+
+    /// False when a run is none: it would be moved.
+    private func plan(_ sides: [ListRuns.Elements], _ trees: [UInt32], _ runs: [ListRun], atMost count: Int) throws -> Bool {
+        keys = ElementKeys(values, declared: declared, usesID: true, atMost: count)
+        (keyCount, classes, occurrences) = (0, [], [])
+        try number(sides, trees, runs.isEmpty ? [] : split(runs, sides, trees))
         try findAnchors()
-        if key == nil, try pair() { try findAnchors() }
+        guard areAnchors else { return false }
+        if declared == nil, try pair() { try findAnchors() }
+        return areAnchors
+    }
+
+    /// Whether each run is where it was.
+    private var areAnchors: Bool {
+        if sizes.isEmpty { return true }
+        let x = anchored(newerKeys, newerAnchors), y = anchored(olderKeys, olderAnchors)
+        return sizes.indices.allSatisfy { sizes[$0] == 1 || (x[$0] >= 0 && y[$0] >= 0) }
     }
 
     // MARK: Keys
 
-    /// Gives each element its key: the first of a class has one, the next of that class the one after it.
-    private func number(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef) throws {
+    /// The runs without those elements that are of a class with one that is in no run: which of a class an element is, is told by
+    /// counting all of them.
+    private func split(_ runs: [ListRun], _ sides: [ListRuns.Elements], _ trees: [UInt32]) throws -> [ListRun] {
+        var keys = keys
+        defer { self.keys = keys }
+        let starts = [runs.map(\.base), runs.map(\.newer), runs.map(\.older)]
+        for (s, side) in sides.enumerated() {
+            var at = 0
+            for r in 0...runs.count {
+                let end = r < runs.count ? starts[s][r] : side.nodes.count
+                for node in side.nodes[at..<end] { _ = try keys.number(of: ValueRef(tree: trees[s], node: node)) }
+                at = r < runs.count ? end + runs[r].count : end
+            }
+        }
+        var out: [ListRun] = []
+        for run in runs {
+            var rest = run, i = 0
+            func cut(at end: Int, skipping: Int) {
+                if end > 0 { out.append(ListRun(base: rest.base, newer: rest.newer, older: rest.older, count: end)) }
+                let by = end + skipping
+                rest = ListRun(base: rest.base + by, newer: rest.newer + by, older: rest.older + by, count: rest.count - by)
+                i = 0
+            }
+            while i < rest.count {
+                let element = ValueRef(tree: trees[0], node: sides[0].nodes[rest.base + i])
+                if try keys.contains(element) { cut(at: i, skipping: 1) } else { i += 1 }
+            }
+            cut(at: rest.count, skipping: 0)
+        }
+        return out
+    }
+
+    /// Gives each item its key: the first of a class has one, the next of that class the one after it.
+    private func number(_ sides: [ListRuns.Elements], _ trees: [UInt32], _ runs: [ListRun]) throws {
         var first: [UInt32] = [], next: [UInt32] = [], keys = keys
         defer { self.keys = keys }
-        func assign(_ container: ValueRef, _ elements: [UInt32]) throws -> [UInt32] {
-            var last = [UInt32](repeating: .max, count: keys.count)
-            var numbers: [UInt32] = []
-            numbers.reserveCapacity(elements.count)
-            for element in elements {
-                let kind = Int(try keys.number(of: ValueRef(tree: container.tree, node: element)))
-                while first.count <= kind { first.append(.max) }
-                while last.count <= kind { last.append(.max) }
-                var key = last[kind] == .max ? first[kind] : next[Int(last[kind])]
-                if key == .max {
-                    key = UInt32(truncatingIfNeeded: keyCount)
-                    keyCount += 1
-                    if last[kind] == .max { first[kind] = key } else { next[Int(last[kind])] = key }
-                    next.append(.max)
-                    classes.append(UInt32(truncatingIfNeeded: kind))
-                    occurrences.append(last[kind] == .max ? 0 : occurrences[Int(last[kind])] + 1)
-                }
-                last[kind] = key
-                numbers.append(key)
+        // The key of each run.
+        var runKeys: [UInt32] = []
+        sizes = []
+        func key(of element: ValueRef, _ last: inout [UInt32]) throws -> UInt32 {
+            let kind = Int(try keys.number(of: element))
+            while first.count <= kind { first.append(.max) }
+            while last.count <= kind { last.append(.max) }
+            var key = last[kind] == .max ? first[kind] : next[Int(last[kind])]
+            if key == .max {
+                key = UInt32(truncatingIfNeeded: keyCount)
+                keyCount += 1
+                if last[kind] == .max { first[kind] = key } else { next[Int(last[kind])] = key }
+                next.append(.max)
+                classes.append(UInt32(truncatingIfNeeded: kind))
+                occurrences.append(last[kind] == .max ? 0 : occurrences[Int(last[kind])] + 1)
             }
-            return numbers
+            last[kind] = key
+            return key
         }
-        _ = try assign(o, base)
-        newerKeys = try assign(x, newer)
-        olderKeys = try assign(y, older)
+        func assign(_ s: Int, _ starts: [Int]) throws -> (items: [UInt32], keys: [UInt32]) {
+            let nodes = sides[s].nodes
+            var items: [UInt32] = [], numbers: [UInt32] = [], last = [UInt32](repeating: .max, count: keys.count), at = 0
+            if starts.isEmpty { items = nodes }
+            numbers.reserveCapacity(starts.isEmpty ? nodes.count : 0)
+            for r in 0...starts.count {
+                let end = r < starts.count ? starts[r] : nodes.count
+                for node in nodes[at..<end] { numbers.append(try key(of: ValueRef(tree: trees[s], node: node), &last)) }
+                if !starts.isEmpty { items += nodes[at..<end] }
+                if !starts.isEmpty, s == 0 { sizes += repeatElement(1, count: end - at) }
+                guard r < starts.count else { break }
+                at = end + runs[r].count
+                items.append(nodes[end])
+                if s == 0 {
+                    runKeys.append(UInt32(truncatingIfNeeded: keyCount))
+                    sizes.append(Int32(truncatingIfNeeded: runs[r].count))
+                    keyCount += 1
+                    next.append(.max)
+                    classes.append(.max)
+                    occurrences.append(0)
+                }
+                numbers.append(runKeys[r])
+            }
+            return (items, numbers)
+        }
+        base = try assign(0, runs.map(\.base)).items
+        (newer, newerKeys) = try assign(1, runs.map(\.newer))
+        (older, olderKeys) = try assign(2, runs.map(\.older))
     }
 
     /// The base's places of a side's elements, -1 for those that are new.
-    private func places(_ keys: [UInt32]) -> [Int32] { keys.map { $0 < base.count ? Int32(truncatingIfNeeded: $0) : -1 } }
+    private func basePlaces(_ keys: [UInt32]) -> [Int32] { keys.map { $0 < base.count ? Int32(truncatingIfNeeded: $0) : -1 } }
 
     private func findAnchors() throws {
-        newerAnchors = try IncreasingRun.members(places(newerKeys), values.work)
-        olderAnchors = try IncreasingRun.members(places(olderKeys), values.work)
+        newerAnchors = try IncreasingRun.members(basePlaces(newerKeys), sizes: sizes, values.work)
+        olderAnchors = try IncreasingRun.members(basePlaces(olderKeys), sizes: sizes, values.work)
     }
 
     // MARK: Pairing
@@ -95,7 +180,7 @@ final class ListPlan {
         for place in 0...base.count {
             let isEnd = place == base.count
             guard isEnd || (x[place] >= 0 && y[place] >= 0) else { continue }
-            let to = isEnd ? (o: base.count, x: newer.count, y: older.count) : (o: place, x: Int(x[place]), y: Int(y[place]))
+            let to = isEnd ? (o: base.count, x: newerKeys.count, y: olderKeys.count) : (o: place, x: Int(x[place]), y: Int(y[place]))
             if replaces(from.o..<to.o, from.x..<to.x, from.y..<to.y) {
                 for k in 0..<to.o - from.o {
                     newerKeys[from.x + k] = UInt32(truncatingIfNeeded: from.o + k)
@@ -105,7 +190,7 @@ final class ListPlan {
             }
             from = (to.o + 1, to.x + 1, to.y + 1)
         }
-        try values.work.done(base.count + newer.count + older.count)
+        try values.work.done(base.count + newerKeys.count + olderKeys.count)
         return paired
     }
 
@@ -126,13 +211,24 @@ final class ListPlan {
         frame.older = none
         for (i, key) in newerKeys.enumerated() { frame.newer[Int(key)] = newer[i] }
         for (i, key) in olderKeys.enumerated() { frame.older[Int(key)] = older[i] }
+        (newer, older) = ([], [])
     }
 
     /// What a record's path calls a child: by its key, or, where that is its value, by its place in the base.
     func step(_ child: Int) -> RecordPath.Step {
         let kind = Int(classes[child]), source = keys.source(kind)
-        guard source != .value else { return .index(child < base.count ? child : 0) }
+        guard source != .value else { return .index(child < base.count ? place(child) : 0) }
         return .key(keys.parts(of: keys.element(kind), source), occurrence: Int(occurrences[child]))
+    }
+
+    /// Where in the base an item of it begins.
+    private func place(_ item: Int) -> Int {
+        if sizes.isEmpty { return item }
+        if places.isEmpty {
+            var at = 0
+            for size in sizes { places.append(at); at += Int(size) }
+        }
+        return places[item]
     }
 
     func contestedStep(_ child: Int) throws -> ContestedValues.Step {
@@ -168,10 +264,22 @@ final class ListPlan {
                 right.removeAll { results[$0].isAbsent }
                 try weave(left, right, gap, newerGaps, olderGaps, results, &elements, &moved)
             }
-            if gap < base.count, newerGaps[gap] < 0, olderGaps[gap] < 0, !results[gap].isAbsent { elements.append(results[gap]) }
+            if gap < base.count, newerGaps[gap] < 0, olderGaps[gap] < 0, !results[gap].isAbsent {
+                elements.append(results[gap])
+                if !sizes.isEmpty, sizes[gap] > 1 { appendRun(from: results[gap], Int(sizes[gap]), to: &elements) }
+            }
         }
         try values.work.done(2 * results.count)
         return (elements, moved.sorted())
+    }
+
+    private func appendRun(from first: ValueRef, _ count: Int, to elements: inout [ValueRef]) {
+        let tree = values.tree(first)
+        var node = first.node
+        for _ in 1..<count {
+            node = tree.next(node)
+            elements.append(ValueRef(tree: first.tree, node: node))
+        }
     }
 
     private func gaps(_ keys: [UInt32], _ anchors: [Bool], _ results: [ValueRef]) -> [Int32] {

@@ -1,6 +1,6 @@
 /// Numbers for values, the same for equal ones, by which they are found; never part of a result, and different in every process.
 enum ValueDigest {
-    private static let seed = UInt64.random(in: 1...UInt64.max)
+    static let seed = UInt64.random(in: 1...UInt64.max)
 
     @inline(__always)
     static func mix(_ a: UInt64, _ b: UInt64) -> UInt64 { mix(a, b, seed) }
@@ -24,6 +24,20 @@ enum ValueDigest {
         var last: UInt64 = 0
         while i < bytes.count { last = last << 8 | UInt64(bytes[i]); i += 1 }
         return mix(mix(hash, last, seed), 0xA076_1D64_78BD_642F, seed)
+    }
+
+    /// Of the few bytes of a word, without looking for the seed again.
+    @inline(__always)
+    static func of(word start: UnsafeRawPointer, _ count: Int, _ seed: UInt64) -> UInt64 {
+        // What overlaps is counted twice, which does no harm.
+        func eight(_ at: Int) -> UInt64 { start.loadUnaligned(fromByteOffset: at, as: UInt64.self) }
+        func four(_ at: Int) -> UInt64 { UInt64(start.loadUnaligned(fromByteOffset: at, as: UInt32.self)) }
+        func one(_ at: Int) -> UInt64 { UInt64(start.load(fromByteOffset: at, as: UInt8.self)) }
+        if count > 16 { return of(UnsafeRawBufferPointer(start: start, count: count)) }
+        if count > 8 { return mix(mix(eight(0), UInt64(count), seed) ^ eight(count - 8), seed, seed) }
+        if count >= 4 { return mix(four(0) << 32 | four(count - 4), UInt64(count), seed) }
+        guard count > 0 else { return 0 }
+        return mix(one(0) << 16 | one(count / 2) << 8 | one(count - 1), UInt64(count), seed)
     }
 
     static func of(number lexeme: UnsafeRawBufferPointer) -> UInt64 {

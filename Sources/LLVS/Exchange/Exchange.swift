@@ -103,6 +103,9 @@ public final class Exchange: @unchecked Sendable {
         return true
     }
 
+    /// Throws `.closed` once it is closed: for calls that would not notice by themselves.
+    package func checkOpen() throws { try gate.checkOpen("Using the exchange with \(transport.description)") }
+
     /// What the transport wants to find again in a later process. Opaque.
     public var restorationState: [UInt8] {
         get { transport.restorationState }

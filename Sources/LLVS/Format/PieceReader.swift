@@ -14,6 +14,27 @@ public protocol PieceReader: AnyObject, Sendable {
 
 extension PieceReader {
     public func look() throws {}
+
+    /// All that is still to come.
+    /// - Parameter what: is read, for messages: "A file of the transport".
+    /// - Throws: `.tooLarge` when it has more bytes than the limit, and what reading throws.
+    package func whole(_ what: String, atMost limit: Int) throws -> [UInt8] {
+        var all: [UInt8] = []
+        try withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 16) { buffer in
+            while case let got = try read(into: buffer), got > 0 {
+                guard all.count + got <= limit else {
+                    throw StoreError(
+                        .tooLarge,
+                        "\(what) has more than \(limit) bytes, which is the most that is read of one. Move it away: "
+                            + "no version makes such a file."
+                    )
+                }
+                try Memory.grow(&all, by: got, what)
+                all.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<got]))
+            }
+        }
+        return all
+    }
 }
 
 /// What reading pieces threw, as opposed to what is wrong with the bytes.

@@ -1,28 +1,3 @@
-/// Which ids an enumeration covers, in byte order.
-public enum IDRange: Sendable, Hashable {
-    /// Every id.
-    case all
-    /// The ids that begin with these bytes.
-    case prefix([UInt8])
-    /// From inclusive, to exclusive; nil is open.
-    case range(from: [UInt8]?, to: [UInt8]?)
-
-    /// The range as bounds in byte order: `low` inclusive, `high` exclusive, nil open.
-    var bounds: (low: [UInt8], high: [UInt8]?) {
-        switch self {
-        case .all: return ([], nil)
-        case .range(let from, let to): return (from ?? [], to)
-        case .prefix(let prefix):
-            var high = prefix
-            while let last = high.last {
-                if last < 0xFF { high[high.count - 1] = last + 1; return (prefix, high) }
-                high.removeLast()
-            }
-            return (prefix, nil)
-        }
-    }
-}
-
 /// Reading a map in byte order.
 extension MapNode {
     /// Calls with each key and entry in byte order until `body` answers false. Returns whether it went through.

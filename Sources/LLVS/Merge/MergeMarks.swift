@@ -44,6 +44,18 @@ enum MergeMarks {
         return out + Array("],\"n\":\(count)}".utf8)
     }
 
+    /// All ids that have conflicts, by what a merge version says of them; nil when it does not name all.
+    static func namedIDs(_ mark: [UInt8]) throws -> Set<[UInt8]>? {
+        try mark.withUnsafeBytes { bytes in
+            guard let text = try JSONTreeParser.parse(bytes, work: DocumentControl()) else { return nil }
+            let tree = text.tree
+            guard let list = tree.find([Array("ids".utf8)], from: 0), tree.kind(list) == .array else { return nil }
+            let ids = tree.children(of: list)
+            guard ids.count < mostIDs, ids.allSatisfy({ tree.kind($0) == .string }) else { return nil }
+            return Set(ids.map { Array(tree.text($0)) })
+        }
+    }
+
     /// SHA-256 of all records as canonical JSON, in hexadecimal.
     static func hash(_ conflicts: [(id: [UInt8], records: [ConflictRecord])]) -> String {
         let all = conflicts.flatMap { entry in entry.records.map { (entry.id, $0) } }

@@ -70,12 +70,13 @@ extension Store {
         return try explained(requireOrdinal(version), query, paced)
     }
 
-    func explained(_ ordinal: UInt32, _ query: ConflictQuery, _ control: PacedControl) throws -> Conflicts {
+    /// - Parameter among: only these ids are merged again: all that the merge version says that it had to decide about.
+    func explained(_ ordinal: UInt32, _ query: ConflictQuery, among: Set<[UInt8]>? = nil, _ control: PacedControl) throws -> Conflicts {
         let sides = lock.withRead { dag.predecessors(ordinal) }
         guard sides.count == 2, let made = try version(versionID(ordinal)) else { return Conflicts() }
         // Whoever made it, the newer one is the first.
-        let isOrdered = lock.withRead { dag.isNewer(sides[0], sides[1]) }
-        var (conflicts, marks) = try found(sides[isOrdered ? 0 : 1], sides[isOrdered ? 1 : 0], query, control, standing: ordinal)
+        let first = lock.withRead { dag.isNewer(sides[0], sides[1]) } ? 0 : 1
+        var (conflicts, marks) = try found(sides[first], sides[1 - first], query, among: among, control, standing: ordinal)
         let keys = [MergeMarks.arbiterKey, MergeMarks.conflictsKey]
         if query.only == nil { conflicts.areRecorded = keys.allSatisfy { made.metadata[$0] == marks[$0] } }
         let isAsked = query.arbiter.given != nil || query.arbiter.merger != nil
@@ -91,7 +92,8 @@ extension Store {
     /// - Parameter standing: the merge that was made; its values stand where no rules decided.
     /// - Returns: the conflicts, and what a merge version would say of them.
     private func found(
-        _ first: UInt32, _ second: UInt32, _ query: ConflictQuery, _ control: PacedControl, standing: UInt32? = nil
+        _ first: UInt32, _ second: UInt32, _ query: ConflictQuery, among: Set<[UInt8]>? = nil, _ control: PacedControl,
+        standing: UInt32? = nil
     ) throws -> (conflicts: Conflicts, marks: Metadata) {
         let bases = try walk(CommonAncestors([first], [second]), control.look)
         let areSettled = try !bases.isEmpty && walk(MergesOnly(first, second), control.look)
@@ -107,6 +109,7 @@ extension Store {
             for difference in forks.covered {
                 try control.step()
                 if let only = query.only, !only.bytes.withUnsafeBytes({ Bytes.equal($0, difference.key) }) { continue }
+                if let among, !among.contains(Array(difference.key)) { continue }
                 _ = try rules?.decide(difference)
             }
             if let rules {
@@ -116,7 +119,7 @@ extension Store {
             }
         }
         let decided = Set(all.map { ValueID(unchecked: $0.id) })
-        for fork in forks.forks where fork.isConflicting {
+        for fork in forks.forks where fork.isConflicting && among == nil {
             try control.step()
             if let only = query.only, !only.bytes.withUnsafeBytes({ Bytes.equal($0, fork.key) }) { continue }
             all.append((Array(fork.key), [try wholeRecord(fork, standing: standing)]))

@@ -30,9 +30,12 @@ extension Store {
         let paced = control.paced(.reading, doing: "Looking for open conflicts at version \(version) of \(self.description)")
         try paced.look()
         let head = try requireOrdinal(version)
+        // Other rules may find more than was recorded.
+        let isByStore = query.arbiter.given == nil && query.arbiter.merger == nil
         var open: [Conflict] = [], known: Set<ValueID> = []
-        for merge in try recordingMerges(head, paced) {
-            for conflict in try explained(merge, query, paced).items where conflict.isByRules {
+        for (merge, named) in try recordingMerges(head, paced) {
+            if isByStore, let only = query.only, let named, !named.contains(only.bytes) { continue }
+            for conflict in try explained(merge, query, among: isByStore ? named : nil, paced).items where conflict.isByRules {
                 let mark = Self.chosenID(conflict)
                 guard !known.contains(mark), try isOpen(conflict, merge, mark, at: head, paced) else { continue }
                 known.insert(mark)
@@ -42,16 +45,19 @@ extension Store {
         return open
     }
 
-    /// The merges that recorded conflicts, among the ancestors of a version and itself, oldest first.
-    private func recordingMerges(_ head: UInt32, _ control: PacedControl) throws -> [UInt32] {
-        var found: [UInt32] = [], stack = [head], seen: Set<UInt32> = [head]
+    /// The merges that recorded conflicts, among the ancestors of a version and itself, oldest first; with the ids that these name, where
+    /// they name all.
+    private func recordingMerges(_ head: UInt32, _ control: PacedControl) throws -> [(merge: UInt32, named: Set<[UInt8]>?)] {
+        var found: [(merge: UInt32, named: Set<[UInt8]>?)] = [], stack = [head], seen: Set<UInt32> = [head]
         while let at = stack.popLast() {
             try control.step()
             let sides = lock.withRead { dag.predecessors(at) }
-            if sides.count == 2, try version(versionID(at))?.metadata[MergeMarks.conflictsKey] != nil { found.append(at) }
+            if sides.count == 2, let mark = try version(versionID(at))?.metadata[MergeMarks.conflictsKey] {
+                found.append((at, try MergeMarks.namedIDs(mark)))
+            }
             for side in sides where seen.insert(side).inserted { stack.append(side) }
         }
-        return lock.withRead { found.sorted { dag.isNewer($1, $0) } }
+        return lock.withRead { found.sorted { dag.isNewer($1.merge, $0.merge) } }
     }
 
     private func isOpen(_ conflict: Conflict, _ merge: UInt32, _ mark: ValueID, at head: UInt32, _ control: PacedControl) throws -> Bool {

@@ -64,7 +64,7 @@ final class HTTPClient: @unchecked Sendable {
         return try gate.run("A request to \(place)") {
             try check()
             let curl = try library()
-            if credentials == nil { credentials = try settings.askForCredentials?(place, false) ?? settings.credentials }
+            if credentials == nil { credentials = try settings.credentials(for: place, again: false) ?? settings.credentials }
             var run = Run(requests)
             defer { for (easy, attempt) in run.active { drop(easy, attempt, curl) } }
             while !run.isDone {
@@ -77,6 +77,7 @@ final class HTTPClient: @unchecked Sendable {
     }
 
     private func library() throws -> Curl {
+        System.fillStandard()
         let curl = try self.curl ?? NetworkLibraries.curl(for: place)
         self.curl = curl
         if multi == nil {
@@ -230,6 +231,8 @@ final class HTTPClient: @unchecked Sendable {
             if !run.isDone { usleep(UInt32(HTTPClient.stepMilliseconds) * 400) }
             return
         }
+        // libcurl opens connections here, some of which stay open: what the host prints is not to go into a request.
+        System.fillStandard()
         var running: Int32 = 0
         let stepped = llvs_curl_step(curl, multi, HTTPClient.stepMilliseconds, &running)
         guard stepped == CURLM_OK else {
@@ -347,10 +350,9 @@ final class HTTPClient: @unchecked Sendable {
             scheme = LLVS_CURL_DIGEST
             return true
         }
-        guard let ask = settings.askForCredentials, !hasAskedAgain else { return false }
+        guard settings.askForCredentials != nil, !hasAskedAgain else { return false }
         hasAskedAgain = true
-        let fresh = try ask(place, true)
-        guard fresh != credentials, !fresh.isEmpty else { return false }
+        guard let fresh = try settings.credentials(for: place, again: true), fresh != credentials, !fresh.isEmpty else { return false }
         credentials = fresh
         return true
     }

@@ -74,15 +74,25 @@ struct HTTPResponse {
     var date: Int64? { header("date").flatMap(HTTPDate.seconds) }
 }
 
-/// Who asks, as it was told by the host. For services whose requests are signed: a key's id, the secret key, and a session's token.
-package struct HTTPCredentials: Sendable, Equatable {
-    package var user: String?
-    package var password: String?
-    package var token: String?
-    package init(user: String? = nil, password: String? = nil, token: String? = nil) {
+/// Who asks a server. For services whose requests are signed: a key's id, the secret key, and a session's token.
+public struct HTTPCredentials: Sendable, Equatable {
+    /// Who asks; in S3 the access key.
+    public var user: String?
+    /// The password of the user; in S3 the secret key.
+    public var password: String?
+    /// A bearer token, in place of a user; in S3 the token of a session, beside the keys.
+    public var token: String?
+    /// Nobody, unless something is given.
+    public init(user: String? = nil, password: String? = nil, token: String? = nil) {
         self.user = user; self.password = password; self.token = token
     }
     package var isEmpty: Bool { user == nil && password == nil && token == nil }
+
+    /// - Parameter who: gave them, for the message: "The callback for credentials".
+    /// - Throws: `.invalidArgument` for what would end the line of a request. No message holds what was given.
+    func check(_ who: String) throws {
+        for (name, text) in [("user", user), ("password", password), ("token", token)] { try HTTPSettings.check(text, name, who) }
+    }
 }
 
 /// How a server is reached, beside its address.
@@ -92,10 +102,35 @@ package struct HTTPSettings: Sendable {
     package var askForCredentials: (@Sendable (_ address: String, _ again: Bool) throws -> HTTPCredentials)?
     /// A file of certificates in PEM, in the place of the system's.
     package var certificateAuthorities: String?
+    /// Its URL; nil: as the environment says.
     package var proxy: String?
     /// How requests are signed, where credentials do not travel themselves.
     var signature: AWSSignature?
     /// Seconds without a byte after which a transfer is given up.
     package var stall = 30
     package init() {}
+
+    /// What it would ask with, from whoever is asked.
+    func credentials(for place: String, again: Bool) throws -> HTTPCredentials? {
+        guard let found = try askForCredentials?(place, again) else { return nil }
+        try found.check("The callback for credentials")
+        return found
+    }
+
+    /// - Throws: `.invalidArgument` for credentials that are given twice, and for what would end the line of a request.
+    func check() throws {
+        guard credentials.isEmpty || askForCredentials == nil else {
+            throw StoreError(
+                .invalidArgument, "Both credentials (user, password or token) and a callback for them are given. Give one of them.")
+        }
+        let who = "Who opened the exchange"
+        try credentials.check(who)
+        for (name, text) in [("ca_file", certificateAuthorities), ("proxy", proxy)] { try HTTPSettings.check(text, name, who) }
+    }
+
+    fileprivate static func check(_ text: String?, _ name: String, _ who: String) throws {
+        guard let text, text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return }
+        throw StoreError(
+            .invalidArgument, "\(who) gave a \(name) that holds a control character. Give it without line ends.")
+    }
 }

@@ -1,5 +1,8 @@
 /// Exchanges with places that are named by URL.
 extension Exchange {
+    /// Who asks a server.
+    public typealias Credentials = HTTPCredentials
+
     /// What the URL of an exchange cannot say.
     public struct URLOptions: Sendable {
         /// For a folder: what a power cut may take of what was sent.
@@ -28,15 +31,31 @@ extension Exchange {
             set { http.credentials.token = newValue }
         }
 
-        /// - Throws: `.invalidArgument` for what would end the line of a request.
-        func check() throws {
-            let texts = [user, password, token, http.certificateAuthorities, http.proxy].compactMap { $0 }
-            if texts.contains(where: { $0.utf8.contains { $0 < 0x20 || $0 == 0x7F } }) {
-                throw StoreError(
-                    .invalidArgument,
-                    "What is given to reach the server of an exchange holds a control character. Give it without line ends.")
-            }
+        /// In the place of the three above, so that credentials can stay in a key store: asked before the first request, and once more when
+        /// what it gave was refused (`again`). It gets the address, and is called on the thread of the exchange's call, which ends with
+        /// what it throws. Empty credentials: there are none, and the exchange goes on without.
+        public var askForCredentials: (@Sendable (_ place: String, _ again: Bool) throws -> Credentials)? {
+            get { http.askForCredentials }
+            set { http.askForCredentials = newValue }
         }
+        /// The path of a file with certificates (PEM) of the authorities that are trusted, in the place of the system's.
+        public var certificateAuthorities: String? {
+            get { http.certificateAuthorities }
+            set { http.certificateAuthorities = newValue }
+        }
+        /// The URL of a proxy; nil: as the environment says (https_proxy, http_proxy, no_proxy).
+        public var proxy: String? {
+            get { http.proxy }
+            set { http.proxy = newValue }
+        }
+        /// Seconds without a byte after which a transfer is given up, in whole ones; at most a day, and at least one.
+        public var timeout: Double {
+            get { Double(http.stall) }
+            set { http.stall = newValue > 1 ? Int(min(newValue, 86_400).rounded(.up)) : 1 }
+        }
+
+        /// - Throws: `.invalidArgument` for credentials that are given twice, and for what would end the line of a request.
+        package func check() throws { try http.check() }
     }
 
     /// An exchange between a store and the place of a URL: `file:///path` is a folder, `memory:name` an area of this process,

@@ -107,20 +107,9 @@ public final class Store: @unchecked Sendable {
     ///   - options: what to open, and how; the defaults make a store in files where there is none.
     /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.notADirectory`, `.permission`, `.noSpace`, `.io`.
     public convenience init(path: String, options: Options = Options()) throws {
-        guard options.memoryBudget > 0 else {
-            throw StoreError(.invalidArgument, "The memory budget must be above 0 bytes; 64 MiB is the default.")
-        }
+        try options.check()
         guard !path.utf8.contains(0) else {
             throw StoreError(.invalidArgument, "The path of a store holds a NUL byte, which no path can. Give another.")
-        }
-        guard options.busyTimeout >= 0, options.busyTimeout.isFinite else {
-            throw StoreError(
-                .invalidArgument, "The busy time-out is \(options.busyTimeout) s; give a finite number of seconds that is not negative.")
-        }
-        if let mode = options.fileMode, mode > 0o777 || mode & 0o600 != 0o600 {
-            throw StoreError(
-                .invalidArgument,
-                "The file mode is 0\(String(mode, radix: 8)); give permissions (at most 0777) that let the owner read and write (0600).")
         }
         let began = Log.begin(.info)
         let storage: any Storage

@@ -1,7 +1,12 @@
-/// A running observation. No callback begins after `cancel`, which waits for those that run, except from within a callback of any
-/// observation. Letting go of the observation cancels it too.
+/// A running observation: of a store, a coordinator, an exchange or a transport. Keep it for as long as callbacks are wanted, and end it by
+/// `cancel`.
+///
+/// Those that call back on a thread of their own (of exchanges and transports, and `Store.observeAdditions`) also end when they are let go
+/// of. Those that call back on the thread of whoever made a change (`Store.observeVersions`, `StoreCoordinator.observe`) go on until they
+/// are cancelled, or what they observe is gone.
 public protocol ExchangeObservation: AnyObject, Sendable {
-    /// Ends it, and waits for a callback that runs on another thread. Any thread, any number of times.
+    /// Ends it: no callback begins after this. Waits for one that runs on another thread, except from within a callback of any observation,
+    /// which may be what that one waits for. Any thread, any number of times.
     func cancel()
 }
 

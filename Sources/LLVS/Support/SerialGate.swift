@@ -1,9 +1,7 @@
 /// Lets one thread at a time through. One that comes back from within, by way of a callback of the host, is told
 /// so with `.busy`, where a mutex would leave it waiting for itself.
 final class SerialGate: HostCallMark, @unchecked Sendable {
-    private let lock = Lock()
-    private let freed = Condition()
-    private var owner: pthread_t?
+    private let lock = OwnedLock()
 
     /// - Parameter what: for the message: "Saving".
     func run<R>(_ what: String, _ body: () throws -> R) throws -> R {
@@ -25,38 +23,20 @@ final class SerialGate: HostCallMark, @unchecked Sendable {
     }
 
     private func take(_ what: String) throws {
-        lock.lock()
-        defer { lock.unlock() }
-        while let owner {
-            guard pthread_equal(owner, pthread_self()) == 0 else {
-                throw StoreError(
-                    .busy,
-                    "\(what) is not possible from within a callback of the same coordinator's running call. Do it after that has returned.")
-            }
-            freed.wait(lock)
+        guard lock.lock() else {
+            throw StoreError(
+                .busy,
+                "\(what) is not possible from within a callback of the same coordinator's running call. Do it after that has returned.")
         }
-        owner = pthread_self()
     }
 
     /// Runs `body`, which calls no code of the host, once nobody is within; for who is within on this thread already, at once.
     func runAlone(_ body: () -> Void) {
-        let isWithin = lock.withLock { () -> Bool in
-            while let owner {
-                if pthread_equal(owner, pthread_self()) != 0 { return true }
-                freed.wait(lock)
-            }
-            owner = pthread_self()
-            return false
-        }
+        let isOutside = lock.lock()
         body()
-        if !isWithin { leave() }
+        if isOutside { leave() }
     }
 
-    private func leave() {
-        lock.withLock {
-            owner = nil
-            freed.broadcast()
-        }
-    }
+    private func leave() { lock.unlock() }
     override func hostLeft() { leave() }
 }

@@ -8,6 +8,11 @@ enum System {
     // Every descriptor of the library is made by one of the next four functions. It is closed when the process
     // executes another program, and it is 3 or higher: 0 to 2 are standard input, output and error of the host even
     // while they are closed, as in a daemon. What the host then prints would go into a file of a store.
+    // A number that is changed once the file is open is changed too late for other threads: so before anything is opened that can be
+    // written to, closed ones of the three are opened on /dev/null, to be read, and stay so.
+
+    /// Does that for others, before they open what can be written to: libcurl.
+    static func fillStandard() { llvs_shim_fill_standard() }
 
     /// Non-blocking, so that a pipe in the place of a file holds nobody up; for files it makes no difference.
     static func open(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) -> Int32 {
@@ -46,6 +51,7 @@ enum System {
     /// Neither end waits: not for bytes, nor for room.
     static func pipe() throws(Errno) -> (reading: Int32, writing: Int32) {
         var ends: [Int32] = [-1, -1]
+        fillStandard()
         try retrying { cPipe(&ends) }
         for end in ends {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)

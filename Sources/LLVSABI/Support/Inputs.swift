@@ -26,6 +26,12 @@ func text(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = 1 << 20) throw
     return text
 }
 
+/// Text that is not given when it is empty.
+func optionalText(_ bytes: llvs_bytes, _ name: StaticString) throws -> String? {
+    let text = try text(bytes, name)
+    return text.isEmpty ? nil : text
+}
+
 /// A path: UTF-8 without NUL, which the system would take for its end.
 func path(_ bytes: llvs_bytes, _ name: StaticString, mayBeEmpty: Bool = false) throws -> String {
     let path = try text(bytes, name, limit: 1 << 16)

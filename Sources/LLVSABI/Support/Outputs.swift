@@ -32,6 +32,19 @@ func required<T>(_ out: UnsafeMutablePointer<T>?, _ name: StaticString) throws -
     return out
 }
 
+/// Fills a struct that the caller holds, and whose size has been checked: no more of it is written than its `struct_size` says, which
+/// stays. A caller who was compiled with a header in which the struct was shorter has no room for the rest.
+func fill<Struct: BitwiseCopyable>(_ out: UnsafeMutablePointer<Struct>?, with value: Struct) {
+    guard let out else { return }
+    let size = UnsafeRawPointer(out).loadUnaligned(as: UInt32.self)
+    withUnsafeBytes(of: value) { value in
+        let count = min(Int(clamping: size), value.count), behindSize = MemoryLayout<UInt32>.size
+        guard count > behindSize else { return }
+        UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(out) + behindSize, count: count - behindSize)
+            .copyMemory(from: UnsafeRawBufferPointer(rebasing: value[behindSize..<count]))
+    }
+}
+
 /// Memory that structs of the library and the bytes they point to lie in; goes with the list that holds it.
 final class Arena: @unchecked Sendable {
     private var blocks: [UnsafeMutableRawPointer] = []

@@ -55,6 +55,26 @@ import Testing
             #expect(code(server) { $0.user = text } == .invalidArgument)
             #expect(code(server) { $0.password = text } == .invalidArgument)
             #expect(code(server) { $0.token = text } == .invalidArgument)
+            #expect(code(server) { $0.certificateAuthorities = text } == .invalidArgument)
+            #expect(code(server) { $0.proxy = text } == .invalidArgument)
         }
+        #expect(code(server) { $0.askForCredentials = { _, _ in Exchange.Credentials(token: "secret") } } == nil)
+        #expect(code(server) { $0.user = "ann"; $0.askForCredentials = { _, _ in Exchange.Credentials() } } == .invalidArgument)
+    }
+
+    @Test func aServerIsReachedAsTheOptionsSay() throws {
+        var place = Exchange.URLOptions()
+        #expect(place.timeout == 30)
+        place.certificateAuthorities = "/etc/ours.pem"
+        place.proxy = "http://localhost:3128"
+        place.askForCredentials = { place, again in Exchange.Credentials(user: place, password: again ? "new" : "a\nb") }
+        for (seconds, whole) in [(0.2, 1), (1, 1), (1.5, 2), (90, 90), (1e9, 86_400), (-1, 1), (.nan, 1)] {
+            place.timeout = seconds
+            #expect(place.http.stall == whole, "\(seconds)")
+        }
+        #expect(place.http.certificateAuthorities == "/etc/ours.pem" && place.http.proxy == "http://localhost:3128")
+        #expect(try place.http.credentials(for: "here", again: true) == Exchange.Credentials(user: "here", password: "new"))
+        #expect(throws: StoreError.self, "a line end") { try place.http.credentials(for: "here", again: false) }
+        #expect(try HTTPSettings().credentials(for: "here", again: false) == nil)
     }
 }

@@ -79,4 +79,18 @@ import Testing
         #expect(throws: StoreError.self) { try whole.forPart.check(.writing, 0, of: 0, doing: "A part") }
         #expect(throws: StoreError.self) { try whole.look() }
     }
+
+    @Test func timesThatCannotBeAreRefused() throws {
+        for seconds in [-1, -.infinity, .infinity, Double.nan] {
+            var grace = Store.Options(), busy = Store.Options()
+            (grace.storage, busy.storage) = (.memory, .memory)
+            (grace.compactionGrace, busy.busyTimeout) = (seconds, seconds)
+            for options in [grace, busy] {
+                do {
+                    _ = try Store(path: "", options: options)
+                    Issue.record("\(seconds) s were taken")
+                } catch let error as StoreError { #expect(error.code == .invalidArgument) }
+            }
+        }
+    }
 }

@@ -29,6 +29,41 @@ import Testing
         .range(from: bytes("z"), to: bytes("a")),
     ]
 
+    /// What is asked for by prefix, bounds and neighbours is what satisfies each of them.
+    @Test func aRangeIsWhatSatisfiesAllThatIsGiven() throws {
+        let texts = ["", "a", "b", "ba", "bb", "c"].map { bytes($0) } + [[0xFF], [0xFF, 0xFF], [0x62, 0xFF]]
+        let named = texts.filter { !$0.isEmpty }
+        func holds(_ range: IDRange, _ id: [UInt8]) -> Bool {
+            let (low, high) = range.bounds
+            return !id.lexicographicallyPrecedes(low) && (high.map { id.lexicographicallyPrecedes($0) } ?? true)
+        }
+        for prefix in texts {
+            for from in texts {
+                for to in texts {
+                    let range = IDRange(prefix: prefix, from: from, to: to)
+                    for id in named {
+                        let isIn = id.starts(with: prefix) && !id.lexicographicallyPrecedes(from)
+                            && (to.isEmpty || id.lexicographicallyPrecedes(to))
+                        #expect(holds(range, id) == isIn, "\(prefix) \(from) \(to) \(id)")
+                    }
+                }
+            }
+        }
+        let ids = try ["a", "b", "ba", "bb", "c"].map { try ValueID($0) }
+        for range in [IDRange.all, .prefix(bytes("b")), .range(from: bytes("b"), to: bytes("c"))] {
+            for after in [nil] + ids.map(Optional.some) {
+                for before in [nil] + ids.map(Optional.some) {
+                    let narrow = range.narrowed(after: after, before: before)
+                    for id in ids {
+                        let isIn = holds(range, id.bytes) && (after.map { $0.bytes.lexicographicallyPrecedes(id.bytes) } ?? true)
+                            && (before.map { id.bytes.lexicographicallyPrecedes($0.bytes) } ?? true)
+                        #expect(holds(narrow, id.bytes) == isIn)
+                    }
+                }
+            }
+        }
+    }
+
     @Test func pagesBackwardsAreThoseForwardsTurnedRound() throws {
         let directory = TemporaryDirectory()
         let (store, versions) = try Self.store(directory)

@@ -26,6 +26,7 @@ public:
     /// Makes every call that was given the token throw an Error (CANCELLED) at its next check, for good.
     void cancel() noexcept { llvs_cancel_token_cancel(raw()); }
     bool cancelled() const noexcept { return llvs_cancel_token_is_cancelled(raw()) != 0; }
+    /// The handle, for calls of the C interface; it stays this object's.
     llvs_cancel_token *raw() const { return handle_.get(); }
 
 private:
@@ -41,16 +42,19 @@ public:
     /// Hears how far the call has come, on its thread; false cancels it, and what it throws comes out of the call.
     using Hear = std::function<bool(const llvs_progress &)>;
 
+    /// Calls `hear` as the work goes on, which goes on while that returns true.
     explicit Control(Hear hear) : hear_(std::move(hear)) {
         raw_.payload = this;
         raw_.progress = call;
     }
     /// The token must live while the call runs.
     explicit Control(const CancelToken &token) { raw_.token = token.raw(); }
+    /// Does both.
     Control(const CancelToken &token, Hear hear) : Control(std::move(hear)) { raw_.token = token.raw(); }
     Control(const Control &) = delete;
     Control &operator=(const Control &) = delete;
 
+    /// For calls of the C interface and of the wrapper, which take it as it is.
     operator const llvs_control *() const noexcept { return &raw_; }
 
 private:
@@ -85,11 +89,13 @@ public:
         handle_ = decltype(handle_)();
         check();
     }
+    /// The handle, for calls of the C interface; it stays this object's.
     llvs_observer *raw() const { return handle_.get(); }
 
     /// What is kept of a callback's exceptions.
     class State {
     public:
+        /// Runs the body of a callback, and keeps the first exception that it throws.
         template <typename Body>
         void guard(Body body) noexcept {
             try {
@@ -99,6 +105,7 @@ public:
                 if (!first_) first_ = std::current_exception();
             }
         }
+        /// The exception that was kept, once.
         std::exception_ptr take() {
             std::lock_guard<std::mutex> lock(mutex_);
             return std::exchange(first_, nullptr);
@@ -109,13 +116,14 @@ public:
         std::exception_ptr first_;
     };
 
-    /// Registers a callback: `call(payload, payload_free, &observer, &error)` does, and what it registers casts the payload back to a
-    /// `Registered<Callback>`.
+    /// What a callback gets as its payload.
     template <typename Callback>
     struct Registered {
         Callback callback;
         std::shared_ptr<State> state;
     };
+    /// Registers a callback: `call(payload, payload_free, &observer, &error)` does, and what it registers casts the payload back to a
+    /// `Registered<Callback>`.
     template <typename Callback, typename Call>
     static Observer make(Callback callback, Call call) {
         Observer observer;

@@ -24,6 +24,7 @@ public:
         detail::run([&](llvs_error **error) { return llvs_coordinator_open(detail::bytes(path), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
     }
+    /// Opens a coordinator, with a first exchange.
     Coordinator(std::string_view path, std::string_view exchange_url) : Coordinator(path) { attach(exchange_url); }
 
     /// Attaches an exchange; see llvs_coordinator_attach.
@@ -107,14 +108,21 @@ public:
         return moving.raw.moved != 0;
     }
     /// A whole round: exchanges, merges what came, and exchanges again when that changed something; whether the current version moved.
-    bool sync(const MergeOptions &more = {}) {
+    /// Puts what could not be exchanged, before the merge or after it, into `problems`, also when it throws.
+    bool sync(const MergeOptions &more = {}, std::vector<Problem> *problems = nullptr) {
         detail::BorrowedMergeOptions options(more);
         llvs_sync_result *raw_result = nullptr;
         llvs_bool moved = 0;
+        if (problems) problems->clear();
         detail::run([&](llvs_error **error) {
             llvs_status status = llvs_coordinator_sync(raw(), options.raw(), &raw_result, error);
             detail::Handle<llvs_sync_result, llvs_sync_result_free> result(raw_result);
             if (raw_result) moved = raw_result->moved;
+            for (const llvs_exchange_result *done : {raw_result ? raw_result->before : nullptr, raw_result ? raw_result->after : nullptr}) {
+                if (!problems || !done) continue;
+                std::vector<Problem> found = detail::problems(done->problems, done->problem_count);
+                problems->insert(problems->end(), found.begin(), found.end());
+            }
             return status;
         });
         return moved != 0;
@@ -153,6 +161,7 @@ public:
         return Store(raw_store);
     }
     void close() { detail::run([&](llvs_error **error) { return llvs_coordinator_close(raw(), error); }); }
+    /// The handle, for calls of the C interface; it stays this object's.
     llvs_coordinator *raw() const { return handle_.get(); }
 
 private:

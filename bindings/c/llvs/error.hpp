@@ -48,6 +48,7 @@ private:
 /// table in llvs.h names, and it comes out of the call unchanged.
 class Error : public std::runtime_error {
 public:
+    /// One of the wrapper's own, with a code of the library's.
     Error(llvs_status code, const std::string &message) : std::runtime_error(message), code_(code), user_code_(0) {}
     /// Takes over an error of the library.
     explicit Error(llvs_error *error)
@@ -59,11 +60,15 @@ public:
     }
     /// One of LLVS_ERROR_...
     llvs_status code() const noexcept { return code_; }
+    /// The number that a callback of the program gave; see llvs_error_user_code.
     std::int64_t user_code() const noexcept { return user_code_; }
     /// The system's `errno`, where a call of the system failed; else 0.
     std::int32_t system_code() const noexcept { return system_code_; }
+    /// Which value it is about; empty where it is about none.
     const std::string &value_id() const noexcept { return value_id_; }
+    /// Which version it is about; empty where it is about none.
     const std::string &version_id() const noexcept { return version_id_; }
+    /// Which file or folder it is about; empty where it is about none.
     const std::string &path() const noexcept { return path_; }
 
 private:

@@ -4,6 +4,7 @@
 #define LLVS_EXCHANGE_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,8 +22,10 @@ struct Move {
     VersionID from, to;
 };
 
+/// What became of one exchange of a coordinator.
 struct Exchanged;
 
+/// What an exchange did; see llvs_exchange_result.
 struct ExchangeResult {
     using Problem = llvs::Problem;
     std::vector<VersionID> retrieved, sent, repaired;
@@ -31,9 +34,11 @@ struct ExchangeResult {
     Move move;
     std::vector<Exchanged> exchanges;
 
+    /// Nothing was done.
     ExchangeResult();
     /// Takes over a result.
     explicit ExchangeResult(llvs_exchange_result *raw);
+    /// A copy of what the library gave.
     explicit ExchangeResult(const llvs_exchange_result &result);
 };
 
@@ -125,11 +130,37 @@ public:
         return detail::snapshot([&](auto out, auto error) { return llvs_exchange_snapshot(raw(), out, error); });
     }
     void close() { detail::run([&](llvs_error **error) { return llvs_exchange_close(raw(), error); }); }
+    /// The handle, for calls of the C interface; it stays this object's.
     llvs_exchange *raw() const { return handle_.get(); }
 
 private:
     detail::Handle<llvs_exchange, llvs_exchange_free> handle_;
 };
+
+/// Writes the versions that another store lacks, which has `have` with all their ancestors, as bytes for `read_pack` of that store: calls
+/// with them from front to back, in pieces. See llvs_store_write_pack.
+inline ExchangeResult write_pack(const Store &store, const std::vector<VersionID> &have, std::function<void(std::string_view piece)> write,
+                                 const llvs_control *control = nullptr) {
+    std::vector<llvs_bytes> known;
+    for (const VersionID &id : have) known.push_back(detail::bytes(id));
+    llvs_exchange_result *result = nullptr;
+    detail::run([&](llvs_error **error) {
+        return llvs_store_write_pack(store.raw(), known.data(), known.size(), Outgoing::call, &write, control, &result, error);
+    });
+    return ExchangeResult(result);
+}
+
+/// Adds the versions that `write_pack` of another store gave. `read` fills a buffer from its start with what comes next, and tells how many
+/// bytes that are; 0: there are no more. See llvs_store_read_pack.
+inline ExchangeResult read_pack(const Store &store, std::function<std::size_t(std::uint8_t *buffer, std::size_t capacity)> read,
+                                const llvs_control *control = nullptr) {
+    ValueSource source{std::string(), std::move(read)};
+    llvs_exchange_result *result = nullptr;
+    detail::run([&](llvs_error **error) {
+        return llvs_store_read_pack(store.raw(), detail::Sources::read, &source, control, &result, error);
+    });
+    return ExchangeResult(result);
+}
 
 } // namespace llvs
 

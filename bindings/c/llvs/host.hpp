@@ -35,6 +35,7 @@ T &target(void *payload) { return **static_cast<std::shared_ptr<T> *>(payload); 
 /// Where a storage or transport puts what it was asked for; lives for its call only.
 class Reply {
 public:
+    /// For a callback: what it was given.
     explicit Reply(llvs_reply *raw) : raw_(raw) {}
     /// Adds an item to a list.
     void add(std::string_view item) {
@@ -55,6 +56,7 @@ public:
     void record(std::uint64_t place, std::string_view prefix, std::uint64_t size) {
         detail::run([&](llvs_error **error) { return llvs_reply_record(raw_, place, size, detail::bytes(prefix), error); });
     }
+    /// Adds a record to the answer; see llvs_reply_record.
     void record(std::uint64_t place, std::string_view whole) { record(place, whole, whole.size()); }
     /// Whether the call that led here has been cancelled: throw Error(LLVS_ERROR_CANCELLED, ...) soon.
     bool cancelled() const { return llvs_reply_is_cancelled(raw_) != 0; }
@@ -82,8 +84,11 @@ public:
 
     /// Whether the three below are there; else caches last as long as the storage is open.
     virtual bool has_caches() const { return false; }
+    /// The cache of that name; nothing when there is none.
     virtual std::optional<std::string> cache_get(std::string_view) { return std::nullopt; }
+    /// Keeps a cache in the place of one of that name.
     virtual void cache_put(std::string_view, std::string_view) {}
+    /// Deletes the cache of that name, if there is one.
     virtual void cache_delete(std::string_view) {}
 };
 
@@ -111,6 +116,7 @@ public:
         });
         handle_ = decltype(handle_)(raw);
     }
+    /// The handle, for calls of the C interface; it stays this object's.
     llvs_storage *raw() const { return handle_.get(); }
 
 private:
@@ -167,6 +173,7 @@ struct VersionFiles {
 /// A large file to be published, made piece by piece; lives for the call only.
 class Outgoing {
 public:
+    /// For a callback: what it was given.
     explicit Outgoing(llvs_outgoing *raw) : raw_(raw) {}
     /// Bytes in all.
     std::uint64_t size() const { return llvs_outgoing_size(raw_); }
@@ -175,13 +182,15 @@ public:
         detail::run([&](llvs_error **error) { return llvs_outgoing_write(raw_, call, &body, error); });
     }
 
-private:
+    /// An llvs_write_fn for such a function.
     static llvs_status call(void *payload, const llvs_bytes *piece, llvs_error **error) {
         return detail::guard(error, [&]() -> llvs_status {
             (*static_cast<std::function<void(std::string_view)> *>(payload))(view(*piece));
             return LLVS_OK;
         });
     }
+
+private:
     llvs_outgoing *raw_;
 };
 
@@ -205,17 +214,23 @@ public:
 
     /// Whether `send_large` is there; else `send` gets changes files of more than 1 MiB too, in memory as a whole.
     virtual bool takes_large() const { return false; }
+    /// As `send`, of one version whose changes are large.
     virtual void send_large(std::string_view, std::string_view, Outgoing &, Reply &) {}
 
     /// Whether `unusable` is there: it adds those of the names of whose files it is known that one is missing, empty or cut short.
     virtual bool knows_unusable() const { return false; }
+    /// Those of the names whose files are known to be missing, empty or cut short.
     virtual void unusable(const std::vector<std::string_view> &, Reply &) {}
 
     /// Whether the four below are there; else snapshots throw an Error (UNSUPPORTED).
     virtual bool has_snapshots() const { return false; }
+    /// The names of all files of snapshots.
     virtual void snapshot_list(Reply &) {}
+    /// The file of that name; nothing when there is none.
     virtual std::optional<std::string> snapshot_read(std::string_view) { return std::nullopt; }
+    /// Puts a file in the place of one of that name.
     virtual void snapshot_write(std::string_view, std::string_view) {}
+    /// Deletes the file of that name, if there is one.
     virtual void snapshot_delete(std::string_view) {}
 };
 
@@ -248,6 +263,7 @@ public:
     }
     /// The other side may have gained versions: tells those who observe the exchange. Any thread.
     void notify() { detail::run([&](llvs_error **error) { return llvs_transport_notify(raw(), error); }); }
+    /// The handle, for calls of the C interface; it stays this object's.
     llvs_transport *raw() const { return handle_.get(); }
 
 private:

@@ -19,12 +19,19 @@ namespace llvs {
 /// What an arbiter sees; lives for its call only.
 class Merge {
 public:
+    /// For an arbiter: what it was given.
     explicit Merge(const llvs_merge *raw) : raw_(raw) {}
+    /// The newer of the two versions.
     Version first() const { return Version(*raw_->first); }
+    /// The older one.
     Version second() const { return Version(*raw_->second); }
+    /// The first argument of the merge.
     Version ours() const { return Version(*raw_->ours); }
+    /// The second argument.
     Version theirs() const { return Version(*raw_->theirs); }
+    /// How many forks there are.
     std::size_t size() const { return raw_->fork_count; }
+    /// The fork of that index. Throws std::out_of_range.
     const llvs_fork &fork(std::size_t index) const {
         if (index >= raw_->fork_count) throw std::out_of_range("a merge has no fork of this index");
         return *raw_->forks[index];
@@ -40,6 +47,7 @@ public:
         llvs_buffer_dispose(&buffer);
         return data;
     }
+    /// The handle, for calls of the C interface; it stays this object's.
     const llvs_merge *raw() const { return raw_; }
 
 private:
@@ -58,6 +66,7 @@ struct ValueQuestion {
 struct ValueAnswer {
     std::optional<std::string> data;
     bool passes = false;
+    /// As if nobody had been asked.
     static ValueAnswer pass() { return {std::nullopt, true}; }
 };
 
@@ -72,9 +81,13 @@ public:
         detail::run([&](llvs_error **error) { return llvs_arbiter_builtin(kind, &raw, error); });
         return Arbiter(raw);
     }
+    /// The change stored in the later version wins; see LLVS_ARBITER_MOST_RECENT_CHANGE.
     static Arbiter most_recent_change() { return builtin(LLVS_ARBITER_MOST_RECENT_CHANGE); }
+    /// The newer of the two versions wins.
     static Arbiter most_recent_branch() { return builtin(LLVS_ARBITER_MOST_RECENT_BRANCH); }
+    /// The first argument's side wins.
     static Arbiter ours() { return builtin(LLVS_ARBITER_OURS); }
+    /// The second argument's side wins.
     static Arbiter theirs() { return builtin(LLVS_ARBITER_THEIRS); }
 
     /// Merges inside values, by these rules, or by the store's where none are given; see llvs_arbiter_rules.
@@ -107,6 +120,7 @@ public:
         handle_ = decltype(handle_)(raw);
     }
 
+    /// The handle, for calls of the C interface; it stays this object's.
     llvs_arbiter *raw() const { return handle_.get(); }
 
 private:
@@ -170,6 +184,7 @@ public:
         raw_.metadata_count = entries_.entries.size();
         raw_.control = options.control;
     }
+    /// The handle, for calls of the C interface; it stays this object's.
     const llvs_merge_options *raw() const { return &raw_; }
 
 private:

@@ -18,6 +18,7 @@ namespace llvs {
 /// The id of a version.
 using VersionID = std::string;
 
+/// A version; see llvs_version_info.
 struct Version {
     VersionID id;
     std::vector<VersionID> predecessors;
@@ -27,6 +28,7 @@ struct Version {
     std::map<std::string, std::string> metadata;
     std::optional<std::string> branch;
 
+    /// A copy of what the library gave.
     explicit Version(const llvs_version_info &info)
         : id(detail::string(info.id)), timestamp(info.timestamp), value_data_size(info.value_data_size) {
         for (std::uint32_t i = 0; i < info.predecessor_count; i++) predecessors.push_back(detail::string(info.predecessors[i]));
@@ -36,6 +38,7 @@ struct Version {
     }
 };
 
+/// A value, and the version that stored it.
 struct Value {
     std::string id, data;
     VersionID stored_version;
@@ -47,10 +50,15 @@ struct Change {
     std::string id, data;
     VersionID stored_version;
 
+    /// Sets a value that is new.
     static Change insert(std::string id, std::string data) { return {LLVS_CHANGE_INSERT, std::move(id), std::move(data), {}}; }
+    /// Sets a value, whether it was there or not.
     static Change update(std::string id, std::string data) { return {LLVS_CHANGE_UPDATE, std::move(id), std::move(data), {}}; }
+    /// Removes a value.
     static Change remove(std::string id) { return {LLVS_CHANGE_REMOVE, std::move(id), {}, {}}; }
+    /// Takes over what a version stored; for merges.
     static Change preserve(std::string id, VersionID stored) { return {LLVS_CHANGE_PRESERVE, std::move(id), {}, std::move(stored)}; }
+    /// Takes over a removal; for merges.
     static Change preserve_removal(std::string id) { return {LLVS_CHANGE_PRESERVE_REMOVAL, std::move(id), {}, {}}; }
 };
 

@@ -35,6 +35,7 @@ struct HistoryOptions {
     std::string prefix;
 };
 
+/// What a version carries besides its changes; see llvs_version_options.
 struct VersionOptions {
     std::string id, branch;
     std::map<std::string, std::string> metadata;
@@ -57,6 +58,7 @@ public:
         raw_.timestamp = options.timestamp;
         sources_.put_into(raw_);
     }
+    /// The handle, for calls of the C interface; it stays this object's.
     const llvs_version_options *raw() const { return &raw_; }
 
 private:
@@ -134,6 +136,7 @@ public:
     explicit Store(llvs_store *raw) : handle_(raw) {}
 
     void close() { detail::run([&](llvs_error **error) { return llvs_store_close(raw(), error); }); }
+    /// The handle, for calls of the C interface; it stays this object's.
     llvs_store *raw() const { return handle_.get(); }
 
     VersionID make_version(std::string_view predecessor, const std::vector<Change> &changes, const VersionOptions &more = {}) {

@@ -25,7 +25,9 @@ public:
     ValueReader(llvs_value_reader *raw, std::uint64_t size, std::string stored_version)
         : handle_(raw), size_(size), stored_version_(std::move(stored_version)) {}
 
+    /// How many bytes the value has.
     std::uint64_t size() const { return size_; }
+    /// The version that stored it.
     const std::string &stored_version() const { return stored_version_; }
     /// Copies what is there from `offset` on and returns how many bytes: fewer than `capacity` only at the end.
     std::size_t read(std::uint64_t offset, void *buffer, std::size_t capacity) const {
@@ -40,6 +42,7 @@ public:
         part.resize(read(offset, part.empty() ? nullptr : &part[0], part.size()));
         return part;
     }
+    /// The handle, for calls of the C interface; it stays this object's.
     llvs_value_reader *raw() const { return handle_.get(); }
 
 private:

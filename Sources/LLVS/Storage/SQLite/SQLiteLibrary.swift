@@ -7,10 +7,13 @@ typealias SQLite = UnsafePointer<llvs_sqlite>
 /// another SQLite keeps its symbols apart from this one.
 enum SQLiteLibrary {
     #if canImport(Darwin)
-    static let name = "/usr/lib/libsqlite3.dylib"
+    private static let file = "/usr/lib/libsqlite3.dylib"
     #else
-    static let name = "libsqlite3.so.0"
+    private static let file = "libsqlite3.so.0"
     #endif
+    private static let library = SharedLibrary(
+        name: "SQLite", file: file, packages: "Debian's package libsqlite3-0, Fedora's sqlite-libs, Alpine's sqlite-libs",
+        purpose: "Opening the database", spared: "The file storage needs no SQLite.", isForPath: true)
 
     /// The first with all functions that are used (sqlite3_prepare_v3): 2017.
     private static let oldest: Int32 = 3_020_000
@@ -41,23 +44,18 @@ enum SQLiteLibrary {
 
     /// - Throws: `.unsupported` when there is none, or it cannot work; `.tooManyFiles`.
     static func functions(for path: String) throws -> SQLite {
-        let found: Result<SQLite, StoreError> = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { problem in
-            guard let room = problem.baseAddress else { return .failure(unusable(path, "there is no memory", "Free some.")) }
-            guard let functions = llvs_sqlite_open(name, room, problem.count) else { return .failure(missing(path, String(cString: room))) }
-            return .success(functions)
-        }
-        let sqlite = try found.get()
+        let sqlite = try library.functions(for: path) { llvs_sqlite_open($0, $1, $2) }
         let version = sqlite.pointee.libversion_number()
         guard version >= oldest else {
-            throw unusable(
-                path,
-                "the SQLite in \(name) is version \(version / 1_000_000).\(version / 1_000 % 1_000).\(version % 1_000), and 3.20 is the "
+            throw library.unusable(
+                for: path,
+                "the SQLite in \(file) is version \(version / 1_000_000).\(version / 1_000 % 1_000).\(version % 1_000), and 3.20 is the "
                     + "oldest that works",
                 "Install a newer one.")
         }
         guard sqlite.pointee.threadsafe() != 0 else {
-            throw unusable(
-                path, "the SQLite in \(name) was built for one thread only (SQLITE_THREADSAFE=0)",
+            throw library.unusable(
+                for: path, "the SQLite in \(file) was built for one thread only (SQLITE_THREADSAFE=0)",
                 "Install one that was built for several, as systems bring it.")
         }
         let result = sqlite.pointee.initialize()
@@ -70,20 +68,4 @@ enum SQLiteLibrary {
     }
 
     static func text(_ result: Int32, _ sqlite: SQLite) -> String { sqlite.pointee.errstr(result).map { String(cString: $0) } ?? "" }
-
-    private static func missing(_ path: String, _ problem: String) -> StoreError {
-        // The dynamic linker has words for that, but no number.
-        do throws(Errno) { System.close(try System.open("/", O_RDONLY)) } catch {
-            if error.code == EMFILE || error.code == ENFILE {
-                return StoreError.posix(error, doing: "Opening SQLite for the database", path: path)
-            }
-        }
-        return unusable(
-            path, "SQLite cannot be opened: \(problem)",
-            "Install it (Debian's package libsqlite3-0, Fedora's sqlite-libs, Alpine's sqlite-libs).")
-    }
-
-    private static func unusable(_ path: String, _ why: String, _ advice: String) -> StoreError {
-        StoreError(.unsupported, "Opening the database \(path) failed: \(why). \(advice) The file storage needs no SQLite.", path: path)
-    }
 }

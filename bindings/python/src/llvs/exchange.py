@@ -103,6 +103,11 @@ class SyncResult(NamedTuple):
     #: Whether the merge moved the current version.
     merged: bool
 
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What could not be exchanged, before the merge or after it, each once."""
+        return tuple(dict.fromkeys(self.before.problems + (self.after.problems if self.after else ())))
+
 
 def take_result(function: Callable[..., Any], *arguments: Any) -> ExchangeResult:
     """The result that a function put into its last parameter before the error. What it raises has the result of what was done."""

@@ -1,0 +1,50 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "CLLVSShims.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Opening is rare, and done once for each library: one lock serves all. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Nobody else's symbols are taken for the library's own, and its own for nobody's: a host may contain another one of that name. Where the
+   dynamic linker knows no deep binding it does that by itself (Darwin), or not at all (musl). The sanitizers' runtimes end
+   a process that asks for it. */
+static int flags(void) {
+    int found = RTLD_NOW | RTLD_LOCAL;
+#ifdef RTLD_DEEPBIND
+    if (!dlsym(RTLD_DEFAULT, "__sanitizer_report_error_summary")) found |= RTLD_DEEPBIND;
+#endif
+    return found;
+}
+
+static int open_now(const llvs_shim_library *library, const char *file, char *problem, size_t size) {
+    void *opened = dlopen(file, flags());
+    if (!opened) {
+        const char *why = dlerror();
+        snprintf(problem, size, "%s", why ? why : file);
+        return 0;
+    }
+    for (size_t i = 0; i < library->count; i++) {
+        void *function = dlsym(opened, library->functions[i].name);
+        if (!function) {
+            snprintf(problem, size, "%s has no %s", file, library->functions[i].name);
+            dlclose(opened);
+            return 0;
+        }
+        memcpy((char *)library->table + library->functions[i].offset, &function, sizeof function);
+    }
+    /* It stays open for good whatever this says: it may have started threads or registered handlers. */
+    return library->start == NULL || library->start(problem, size);
+}
+
+int llvs_shim_open_library(llvs_shim_library *library, const char *file, char *problem, size_t size) {
+    pthread_mutex_lock(&lock);
+    if (!library->is_open) library->is_open = open_now(library, file, problem, size);
+    int is_open = library->is_open;
+    pthread_mutex_unlock(&lock);
+    return is_open;
+}

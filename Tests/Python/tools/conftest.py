@@ -1,0 +1,64 @@
+"""Runs the command within the test, and as a program of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable, NamedTuple, Optional
+
+import pytest
+
+from llvs.tools import command
+
+
+class Done(NamedTuple):
+    """What a run of the command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The JSON document that it printed."""
+        return json.loads(self.out)
+
+    @property
+    def json_lines(self) -> list[Any]:
+        """The JSON texts that it printed, one in each line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Run = Callable[..., Done]
+
+#: Surroundings that are the same everywhere.
+SURROUNDINGS = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "LLVS_DEVICE": "tests"}
+
+
+@pytest.fixture
+def llvs_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """llvs_run("log", "-n", "1"): runs the command in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LLVS_STORE", raising=False)
+    for name, value in SURROUNDINGS.items():
+        monkeypatch.setenv(name, value)
+
+    def run(*arguments: str, code: Optional[int] = 0) -> Done:
+        capsys.readouterr()
+        found = command.run(arguments)
+        done = Done(found, *capsys.readouterr())
+        assert code is None or found == code, done
+        # One sentence, never a traceback.
+        assert "Traceback" not in done.err, done.err
+        return done
+
+    return run
+
+
+def program(*arguments: str, **options: Any) -> "subprocess.CompletedProcess[bytes]":
+    """Runs the command as a program."""
+    surroundings = {**os.environ, **SURROUNDINGS, **options.pop("env", {})}
+    return subprocess.run([sys.executable, "-m", "llvs.tools", *arguments], env=surroundings, timeout=120, check=False, **options)

@@ -1,0 +1,113 @@
+"""Exchanging, syncing and watching through folders, and the places that are kept by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import llvs
+from llvs.tools import remotes
+
+from .conftest import SURROUNDINGS, Run
+
+
+@pytest.fixture
+def two(llvs_run: Run) -> Run:
+    """The command in a folder with two stores, a.llvs and b.llvs."""
+    for name in ("a.llvs", "b.llvs"):
+        llvs_run("init", name)
+    llvs_run("-s", "a.llvs", "set", "x=1", "-m", "one")
+    return llvs_run
+
+
+def test_exchange_pull_and_push(two: Run) -> None:
+    assert two("-s", "a.llvs", "push", "./shared").out == "./shared: 0 versions received, 1 sent\n"
+    assert two("-s", "b.llvs", "pull", "./shared").out == "./shared: 1 version received, 0 sent\n"
+    two("-s", "b.llvs", "set", "x=2")
+    found = two("-s", "b.llvs", "exchange", "./shared", "--json").json
+    assert list(found) == ["place", "retrieved", "sent", "repaired", "problems"] and len(found["sent"]) == 1
+    found = two("-s", "a.llvs", "sync", "./shared", "--json").json
+    assert list(found) == ["retrieved", "sent", "problems", "merged", "from_version", "to_version"]
+    assert found["merged"] and two("-s", "a.llvs", "get", "x").out == "2"
+    # Beside a program that has the store open.
+    with llvs.Coordinator("a.llvs"):
+        assert two("-s", "a.llvs", "exchange", "./shared").out == "./shared: 0 versions received, 0 sent\n"
+        assert "--coordinator NAME" in two("-s", "a.llvs", "sync", "./shared", code=3).err
+
+
+def test_problems_are_named(two: Run) -> None:
+    two("-s", "a.llvs", "push", "./shared")
+    for path in Path("shared").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"{nonsense\x1b[31m")
+    done = two("-s", "b.llvs", "pull", "./shared", code=1)
+    assert done.err.startswith("llvs: not exchanged: ") and "\x1b" not in done.err
+
+
+def test_a_network_that_does_not_answer(two: Run) -> None:
+    assert two("-s", "a.llvs", "pull", "http+webdav://127.0.0.1:9/x/", code=4).err.startswith("llvs: ")
+    assert two("-s", "a.llvs", "pull", "nonsense+scheme://x", code=2).err.startswith("llvs: ")
+
+
+def test_remotes(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert two("-s", "a.llvs", "remote", "list").out == ""
+    assert "there is nobody to exchange with" in two("-s", "a.llvs", "exchange", code=2).err
+    two("-s", "a.llvs", "remote", "add", "all", "shared")
+    two("-s", "a.llvs", "remote", "add", "dav", "http+webdav://127.0.0.1:9/x/", "--user", "ann", "--timeout", "5")
+    found = two("-s", "a.llvs", "remote", "list", "--json").json_lines
+    assert found == [
+        {"name": "all", "url": str(Path("shared").absolute())},
+        {"name": "dav", "url": "http+webdav://127.0.0.1:9/x/", "user": "ann", "timeout": 5.0},
+    ]
+    kept = Path("a.llvs/remotes.json")
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert two("-s", "a.llvs", "push", "all").out == "all: 0 versions received, 1 sent\n"
+    assert two("-s", "a.llvs", "remote", "check", "all").out == "all: answers\n"
+    assert "dav: " in two("-s", "a.llvs", "remote", "check", code=4).out
+    assert "already" in two("-s", "a.llvs", "remote", "add", "all", "x", code=2).err
+    assert "holds no user and no password" in two("-s", "a.llvs", "remote", "add", "s", "https+webdav://a:b@c/", code=2).err
+    assert "cannot name a remote" in two("-s", "a.llvs", "remote", "add", "../x", "y", code=2).err
+    two("-s", "a.llvs", "remote", "remove", "dav")
+    assert "there is no remote \"dav\" (known: all)" in two("-s", "a.llvs", "pull", "dav", code=2).err
+    kept.write_text("[]")
+    assert "is no list of remotes" in two("-s", "a.llvs", "remote", "list", code=3).err
+    two("init", "c.db", "--storage", "sqlite")
+    two("-s", "c.db", "remote", "add", "all", "shared")
+    assert Path("c.db-remotes.json").is_file() and two("-s", "c.db", "pull").out == "all: 1 version received, 0 sent\n"
+
+
+def test_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"ann@https+webdav://x/": "from the key store"}
+    monkeypatch.setattr(remotes, "_key_store_get", lambda url, user: kept.get(f"{user}@{url}"))
+    for name in ("LLVS_TOKEN", "LLVS_PASSWORD", "LLVS_USER"):
+        monkeypatch.delenv(name, raising=False)
+    asking = remotes._Asking("https+webdav://x/", "ann")
+    assert asking("https+webdav://x/", False) == llvs.Credentials("ann", "from the key store")
+    assert asking("https+webdav://x/", True) is None
+    monkeypatch.setenv("LLVS_PASSWORD", "secret")
+    asking = remotes._Asking("https+webdav://x/", "ann")
+    assert asking("https+webdav://x/", False) == llvs.Credentials("ann", "secret")
+    assert asking("https+webdav://x/", True) == llvs.Credentials("ann", "from the key store")
+    monkeypatch.setenv("LLVS_TOKEN", "token")
+    assert remotes._Asking("https+webdav://x/", "")("", False) == llvs.Credentials(token="token")
+
+
+def test_watch(two: Run) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "llvs.tools", "-s", "b.llvs", "watch", "./shared", "--every", "1"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **SURROUNDINGS},
+    )
+    assert running.stdout and running.stderr
+    assert running.stderr.readline() == b"watching; Ctrl-C ends it\n"
+    two("-s", "a.llvs", "push", "./shared")
+    assert running.stdout.readline() == b"1 version received, 0 sent\n"
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 130 and said.strip() == b"llvs: stopped; what was done whole is kept"
+    assert two("-s", "b.llvs", "get", "x").out == "1"

@@ -1,0 +1,28 @@
+"""`python -m llvs.tools`, and what the program `llvs` calls."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Runs the command, and says what to install where its libraries are missing."""
+    try:
+        import click  # noqa: F401
+    except ImportError:
+        sys.stderr.write('llvs: the command needs libraries that are not here: install them with: pip install "llvs[tools]"\n')
+        sys.exit(2)
+    from .command import run
+
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Told of already. What is still buffered goes nowhere, and the interpreter says no more of it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""`llvs demo-store`: a store to look at, with a month of four devices in it. It is the same wherever it is made, ids included.
+
+A hiking club keeps its contacts, trips, notes and pictures. Each device saves on its own line of history; who is online takes in what the
+others saved before, and the phone was away twice, once in the hills and once at the end. A card is designed on a branch that came back,
+another on one that did not.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+import click
+
+import llvs
+
+from . import demo_pictures, demo_words as words, escape, output
+from .failures import STORE, Failure
+
+#: The month begins here, in UTC.
+BEGIN = datetime(2026, 10, 1, 6, tzinfo=timezone.utc).timestamp()
+DAY = 86_400
+DEVICES = {"laptop": "ada", "phone": "ben", "tablet": "eva", "office": "greta"}
+#: Days on which a device is away, and saves apart.
+AWAY = {"phone": (*range(8, 12), 29, 30, 31), "tablet": (17, 18, 19), "office": (4, 5)}
+
+
+class _Numbers:
+    """The same numbers on every machine and in every version of Python."""
+
+    def __init__(self, seed: int) -> None:
+        self._state = seed
+
+    def below(self, limit: int) -> int:
+        self._state = (self._state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+        return (self._state >> 33) % limit
+
+    def one(self, choices: Any) -> Any:
+        return choices[self.below(len(choices))]
+
+
+class _Month:
+    """Writes the month into a store."""
+
+    def __init__(self, store: llvs.Store) -> None:
+        self.store, self.numbers = store, _Numbers(20261001)
+        self.time = BEGIN
+        metadata = {"author": "ada", "device": "laptop", "__llvs_device": "laptop", "__llvs_description": "Begin the club's book"}
+        first = store.make_version(
+            insert={"__llvs_schema": _json(words.SCHEMA), "note/welcome": b"Welcome to the club.\nEverybody may write here.\n"},
+            metadata=metadata, timestamp=BEGIN,
+        )
+        #: Where all who are online are.
+        self.shared = first
+        self.lines = dict.fromkeys(DEVICES, first)
+        self.was_away: set[str] = set()
+
+    def save(
+        self, device: str, said: str, *, branch: Optional[str] = None, on: Optional[llvs.Version] = None, **changes: Any
+    ) -> llvs.Version:
+        """A version by a device, on its line or on a branch."""
+        metadata = {"author": DEVICES[device], "device": device, "__llvs_device": device, "__llvs_description": said}
+        before = on or self.lines[device]
+        self.time = max(self.time, float(int(before.timestamp) + 7))
+        made = self.store.make_version(before, metadata=metadata, timestamp=self.time, branch=branch, **changes)
+        if branch is None:
+            self.lines[device] = made
+        return made
+
+    def run(self) -> None:
+        """All days, one after another."""
+        for day in range(1, 32):
+            self._sync(day)
+            for device in DEVICES:
+                for _ in range(2 + self.numbers.below(3)):
+                    # Everybody writes between eight and about eight.
+                    self.time = max(self.time + 60 + self.numbers.below(3600), BEGIN + (day - 1) * DAY)
+                    self._online(device, day)
+                    self._something(device, day)
+                    if day not in AWAY.get(device, ()):
+                        self.shared = self.lines[device]
+            self._special(day)
+
+    def _sync(self, day: int) -> None:
+        """Who comes back merges what was saved apart."""
+        for device in DEVICES:
+            if device in self.was_away and day not in AWAY[device]:
+                self.was_away.discard(device)
+                self.lines[device] = self.shared = self.store.merge(self.lines[device], self.shared)
+            elif day in AWAY.get(device, ()):
+                self.was_away.add(device)
+
+    def _online(self, device: str, day: int) -> None:
+        if day in AWAY.get(device, ()):
+            return
+        # Now and then two save at once: the second merges.
+        if self.numbers.below(6) == 0 and self.lines[device] != self.shared:
+            self._something(device, day)
+            self.lines[device] = self.shared = self.store.merge(self.lines[device], self.shared)
+        else:
+            self.lines[device] = self.shared
+
+    def _something(self, device: str, day: int) -> None:
+        # The later the month, the more is edited that is there already.
+        kind = self.numbers.below(10)
+        if kind < 4:
+            self._contact(device)
+        elif kind < 7:
+            self._note(device)
+        elif kind < 9:
+            self._trip(device, day)
+        else:
+            self._picture(device)
+
+    def _now(self, device: str, id: str) -> Optional[bytes]:
+        return self.store.at(self.lines[device]).get(id)
+
+    def _contact(self, device: str) -> None:
+        name = self.numbers.one(words.NAMES)
+        id = f"contact/{name.split()[0].lower()}"
+        data = self._now(device, id)
+        if data is None:
+            town, tag = self.numbers.one(words.TOWNS), self.numbers.one(words.TAGS)
+            phone = f"+41 79 {self.numbers.below(900) + 100} {self.numbers.below(90) + 10} {self.numbers.below(90) + 10}"
+            made = {"name": name, "phone": phone, "town": town, "tags": [tag], "visits": 0}
+            self.save(device, f"Add {name}", insert={id: _json(made)})
+            return
+        contact = json.loads(data)
+        change = self.numbers.below(4)
+        if change == 0:
+            contact["visits"] += 1
+            said = f"{name} came along"
+        elif change == 1:
+            contact["tags"] = sorted({*contact["tags"], self.numbers.one(words.TAGS)})
+            said = f"Tags of {name}"
+        elif change == 2:
+            contact["phone"] = f"+41 79 {self.numbers.below(900) + 100} {self.numbers.below(90) + 10} {self.numbers.below(90) + 10}"
+            said = f"New phone of {name}"
+        else:
+            contact["street"] = self.numbers.one(words.STREETS)
+            contact["town"] = self.numbers.one(words.TOWNS)
+            said = f"{name} moved"
+        self.save(device, said, update={id: _json(contact)})
+
+    def _note(self, device: str) -> None:
+        paper = self.numbers.one(words.PAPERS)
+        id = f"note/{paper}"
+        data = self._now(device, id)
+        lines = data.decode().splitlines() if data else []
+        at = self.numbers.below(len(lines)) if lines else 0
+        if lines and lines[at] in words.BETTER:
+            lines[at] = words.BETTER[lines[at]]
+        elif len(lines) > 7:
+            del lines[at]
+        else:
+            lines.insert(at, self.numbers.one(words.LINES))
+        self.save(device, f"Write in {paper}", update={id: ("\n".join(lines) + "\n").encode()})
+
+    def _trip(self, device: str, day: int) -> None:
+        place = self.numbers.one(words.PLACES)
+        id = f"trip/{place.lower().replace(' ', '-')}"
+        data = self._now(device, id)
+        if data is None:
+            made = {"place": place, "date": f"2026-10-{min(day + 3, 31):02d}", "guests": [DEVICES[device]], "done": False}
+            self.save(device, f"Plan {place}", insert={id: _json(made)})
+            return
+        trip = json.loads(data)
+        if self.numbers.below(3) == 0:
+            trip["date"] = f"2026-10-{min(day + 1 + self.numbers.below(5), 31):02d}"
+            said = f"Move {place} to {int(trip['date'][-2:])} October"
+        else:
+            trip["guests"] = sorted({*trip["guests"], self.numbers.one(words.NAMES).split()[0].lower()})
+            said = f"Guests for {place}"
+        self.save(device, said, update={id: _json(trip)})
+
+    def _picture(self, device: str) -> None:
+        number = self.numbers.below(6)
+        is_evening = self.numbers.below(2) == 1
+        data = demo_pictures.hills(number, is_evening=is_evening)
+        self.save(device, "Picture in the evening" if is_evening else "Picture by day", update={f"picture/hills-{number}.png": data})
+
+    def _special(self, day: int) -> None:
+        """What happens once."""
+        self.time += 600
+        if day == 13:
+            # A card on a branch, which comes back two days later.
+            card = self.save("laptop", "Begin the card", branch="card", on=self.shared, insert={"note/card": b"Dear friends,\n"})
+            self.time += 900
+            self.card = self.save(
+                "laptop", "Finish the card", branch="card", on=card, update={"note/card": b"Dear friends,\nthe hut is open again.\n"}
+            )
+        elif day == 15:
+            self.lines["laptop"] = self.shared = self.store.merge(self.shared, self.card)
+        elif day == 21:
+            # A mistake, and its undoing.
+            gone = [id for id in self.store.at(self.shared).prefix("trip/")]
+            mistake = self.save("office", "Clean up", on=self.shared, remove=gone)
+            self.time += 300
+            took_back = {"author": "greta", "device": "office", "__llvs_device": "office", "__llvs_description": "Undo: clean up"}
+            state = self.store.at(mistake.predecessors[0])
+            back = self.store.make_version(mistake, insert={id: state[id] for id in gone}, metadata=took_back, timestamp=self.time)
+            self.lines["office"] = self.shared = back
+        elif day == 26:
+            poster = {"title": "Winter", "colours": ["white", "blue"], "size": {"width": 420, "height": 594}}
+            self.poster = self.save("tablet", "Try a poster", branch="poster", on=self.shared, insert={"note/poster": _json(poster)})
+        elif day == 28:
+            poster = {"title": "Winter days", "colours": ["white", "blue", "orange"], "size": {"width": 420, "height": 594}}
+            self.save("tablet", "Another title", branch="poster", on=self.poster, update={"note/poster": _json(poster)})
+        elif day == 31:
+            # Apart, and about the same: what a merge has to decide.
+            for device, town, hour in (("phone", "Annecy", "eight"), ("laptop", "Bern", "nine")):
+                ada = json.loads(self.store.at(self.lines[device])["contact/ada"])
+                ada["town"] = town
+                changes = {"contact/ada": _json(ada), "note/plan": f"Meet at {hour}.\nBring the map.\n".encode()}
+                if device == "laptop":
+                    self.lines[device] = self.shared
+                self.time += 300
+                self.save(device, f"Ada moved to {town}", update=changes)
+            self.shared = self.lines["laptop"]
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def make_demo_store(path: Path, storage: str = "file") -> llvs.Version:
+    """Makes the store, which must not be there, and gives its current version."""
+    with llvs.Store(path, storage=storage, durability="normal") as store:
+        month = _Month(store)
+        month.run()
+    with llvs.Coordinator(path, storage=storage, device="laptop") as coordinator:
+        coordinator.current_version = month.shared
+    return month.shared
+
+
+def _versions(path: Path, storage: str) -> Iterator[llvs.Version]:
+    with llvs.Store(path, storage=storage, read_only=True) as store:
+        yield from store.history()
+
+
+@click.command("demo-store")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--storage", type=click.Choice(["file", "sqlite"]), default="file", show_default=True, help="A folder, or one database file.")
+def demo_store_command(path: Path, storage: str) -> None:
+    """Make a store to look at, at PATH: a month of four devices, with branches, merges, conflicts and pictures.
+
+    It is the same each time, ids included.
+    """
+    if path.exists() or path.is_symlink():
+        raise Failure(f"there is something at {escape.line(str(path))} already: nothing was changed; name another place", STORE)
+    make_demo_store(path, storage)
+    count = sum(1 for _ in _versions(path, storage))
+    output.show([f"made a store with {output.counted(count, 'version')} at {escape.line(str(path))}"])

@@ -1,0 +1,110 @@
+"""A version in words, and as JSON."""
+
+from __future__ import annotations
+
+import functools
+import time
+from datetime import datetime, timezone
+from typing import Any, Mapping, Optional
+
+import llvs
+
+from . import escape
+from .versions import SHOWN
+
+#: Where programs say who made a version, and what it is, in the order in which they are looked for.
+_WHO = ("author", "device", "user", "__llvs_device")
+_WHAT = ("__llvs_description", "message", "description", "why", "title")
+
+
+def _first_text(metadata: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    for key in keys:
+        found = metadata.get(key)
+        if isinstance(found, str) and found:
+            return found
+    return ""
+
+
+def who(version: llvs.Version) -> str:
+    """Who made it, as the metadata says; "" where it does not. Harmless."""
+    return escape.line(_first_text(version.metadata, _WHO))
+
+
+def full_text(version: llvs.Version) -> str:
+    """What the metadata says that it did, in lines; "" where it does not. Harmless."""
+    return escape.lines(_first_text(version.metadata, _WHAT))
+
+
+def title(version: llvs.Version) -> str:
+    """What it did, in one line: as it was described, else what can be told from its predecessors. Harmless."""
+    metadata = version.metadata
+    text = _first_text(metadata, _WHAT).strip()
+    again = "undo: " if "__llvs_undo" in metadata else "redo: " if "__llvs_redo" in metadata else ""
+    if text or again:
+        return again + escape.line(text.partition("\n")[0]) if text else again.removesuffix(": ")
+    if len(version.predecessors) == 2:
+        return "merge of " + " and ".join(id[:SHOWN] for id in version.predecessors)
+    return "" if version.predecessors else "empty root" if version.timestamp == 978_307_200.0 else "first version"
+
+
+def short(version: llvs.Version) -> str:
+    """A version in one line, for messages: "3E6318F1 2026-11-22 14:03 ann: Buy tea"."""
+    author, said = who(version), title(version)
+    return f"{version.id[:SHOWN]} {minute(version.timestamp)}" + (f" {author}" if author else "") + (f": {said}" if said else "")
+
+
+@functools.lru_cache(maxsize=4096)
+def _quarter(quarter: int) -> str:
+    return time.strftime("%Y-%m-%d %H:", time.localtime(quarter * 900))
+
+
+def minute(timestamp: float) -> str:
+    """A time in this computer's zone, to the minute."""
+    # Zones are whole quarters of an hour away from UTC.
+    quarter, seconds = divmod(int(timestamp // 1), 900)
+    if not 0 <= quarter < 70_000_000:
+        return moment(timestamp)[:16]
+    return f"{_quarter(quarter)}{int(_quarter_start(quarter) + seconds // 60):02d}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _quarter_start(quarter: int) -> int:
+    return time.localtime(quarter * 900).tm_min
+
+
+def moment(timestamp: float) -> str:
+    """A time in this computer's zone, to the second, with the zone."""
+    try:
+        return datetime.fromtimestamp(timestamp, timezone.utc).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+    except (OverflowError, ValueError, OSError):
+        return f"{timestamp:.0f} seconds since 1970"
+
+
+def iso(timestamp: float) -> Optional[str]:
+    """A time in UTC as ISO 8601; None for one that no calendar holds."""
+    try:
+        return datetime.fromtimestamp(timestamp, timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def as_json(version: llvs.Version) -> dict[str, Any]:
+    """The shape of a version: docs/command.md states it."""
+    return {
+        "id": version.id,
+        "predecessors": list(version.predecessors),
+        "time": iso(version.timestamp),
+        "timestamp": version.timestamp,
+        "branch": version.branch,
+        "size": version.value_data_size,
+        "metadata": {key: jsonable(value) for key, value in version.metadata.items()},
+    }
+
+
+def jsonable(value: Any) -> Any:
+    """What is no JSON of the metadata, as JSON."""
+    if isinstance(value, bytes):
+        import base64
+
+        return {"base64": base64.b64encode(value).decode()}
+    return value

@@ -1,0 +1,85 @@
+"""`llvs diff`: what differs between two versions, and inside their values."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Optional
+
+import click
+
+import llvs
+
+from . import escape, inner_differences, output
+from .session import session
+from .values import kind_of
+
+SIGNS = {llvs.ChangeKind.INSERT: "+", llvs.ChangeKind.UPDATE: "~", llvs.ChangeKind.REMOVE: "-"}
+WORDS = {llvs.ChangeKind.INSERT: "inserted", llvs.ChangeKind.UPDATE: "updated", llvs.ChangeKind.REMOVE: "removed"}
+STYLES = {"+": "added", "-": "removed", "~": "strong"}
+
+
+@click.command("diff")
+@click.argument("a", metavar="A", default="@~1")
+@click.argument("b", metavar="[B]", default="@")
+@click.argument("prefix", metavar="[PREFIX]", default="")
+@click.option("--stat", is_flag=True, help="The ids and sizes only.")
+@click.option("--names", is_flag=True, help="The ids only.")
+@click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
+def diff_command(a: str, b: str, prefix: str, stat: bool, names: bool, is_json: bool) -> None:
+    """Show what changes from version A to version B (the current one), of values whose ids begin with PREFIX.
+
+    Inside values: by member for JSON, by line and word for text.
+    """
+    store = session().reading()
+    first, last = session().find(a), session().find(b)
+    changes = store.diff(first, last, prefix=prefix, with_data=not names)
+    if is_json:
+        output.show_json_lines(json_shapes(store, first, changes, with_data=not (stat or names)))
+    elif names:
+        output.show(escape.line(change.id) for change in changes)
+    elif stat:
+        output.show(_stat(store, first, changes))
+    else:
+        output.show(rows(store, first, changes))
+
+
+def _old(store: llvs.Store, first: llvs.Version, change: llvs.Change) -> Optional[bytes]:
+    return None if change.kind == llvs.ChangeKind.INSERT else store.at(first).get(change.id)
+
+
+def rows(store: llvs.Store, first: llvs.Version, changes: Iterator[llvs.Change]) -> Iterator[str]:
+    """The changes, with what differs inside, for people."""
+    for change in changes:
+        sign = SIGNS[change.kind]
+        old = _old(store, first, change)
+        new = change.data
+        kind = kind_of(new if new is not None else old or b"").words
+        yield f"{sign} {output.style(escape.line(change.id), STYLES[sign])} ({WORDS[change.kind]}, {kind})"
+        if change.kind != llvs.ChangeKind.REMOVE:
+            yield from inner_differences.rows(old, new)
+
+
+def _stat(store: llvs.Store, first: llvs.Version, changes: Iterator[llvs.Change]) -> Iterator[str]:
+    counts = dict.fromkeys(WORDS, 0)
+    listed = []
+    for change in changes:
+        counts[change.kind] += 1
+        old, new = _old(store, first, change), change.data
+        sizes = " -> ".join(output.size_text(len(data)) for data in (old, new) if data is not None)
+        listed.append([SIGNS[change.kind], escape.line(change.id), sizes])
+    yield from output.table(listed)
+    told = ", ".join(f"{count} {WORDS[kind]}" for kind, count in counts.items() if count)
+    yield told or "no differences"
+
+
+def json_shapes(
+    store: llvs.Store, first: llvs.Version, changes: Iterator[llvs.Change], *, with_data: bool
+) -> Iterator[dict[str, Any]]:
+    """The changes as JSON. docs/command.md states the shape."""
+    for change in changes:
+        made: dict[str, Any] = {"id": change.id, "change": str(change.kind)}
+        if with_data:
+            old, new = _old(store, first, change), change.data
+            made["old_size"] = None if old is None else len(old)
+            made["new_size"] = None if new is None else len(new)
+            made.update(inner_differences.shape(old, new) if change.kind == llvs.ChangeKind.UPDATE else {})
+        yield made

@@ -1,0 +1,166 @@
+"""`llvs exchange`, `sync`, `pull`, `push` and `watch`: versions go from place to place."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Iterator, Optional
+
+import click
+
+import llvs
+
+from . import describe, escape, output, progress, remotes
+from .failures import DONE, NOT_SO, explain
+from .session import session
+
+_json_option = click.option("--json", "is_json", is_flag=True, help="One JSON text for each place.")
+_place_argument = click.argument("place", required=False, metavar="[URL | FOLDER | REMOTE]")
+_Step = Callable[..., llvs.ExchangeResult]
+
+
+@click.command("exchange")
+@_place_argument
+@_json_option
+def exchange_command(place: Optional[str], is_json: bool) -> int:
+    """Get what a place has and the store has not, and send what the store has and the place has not. Merges nothing.
+
+    Without a place: with all remotes. Exits with 1 when something could not be exchanged.
+    """
+    return _each(place, is_json, lambda exchange: [exchange.retrieve, exchange.send])
+
+
+@click.command("pull")
+@_place_argument
+@_json_option
+def pull_command(place: Optional[str], is_json: bool) -> int:
+    """Get what a place has and the store has not. Merges nothing."""
+    return _each(place, is_json, lambda exchange: [exchange.retrieve])
+
+
+@click.command("push")
+@_place_argument
+@_json_option
+def push_command(place: Optional[str], is_json: bool) -> int:
+    """Send what the store has and a place has not."""
+    return _each(place, is_json, lambda exchange: [exchange.send])
+
+
+def _each(given: Optional[str], is_json: bool, steps: Callable[[llvs.Exchange], list[_Step]]) -> int:
+    """Takes steps with each place in turn. Works beside a program that has the store open."""
+    path, storage = session().place()
+    wanted = remotes.Remotes(path, storage).wanted(given)
+    code = DONE
+    with llvs.Store(path, storage=storage, create=False) as store:
+        for name, place in wanted.items():
+            with llvs.Exchange(store, remotes.place_of(place)) as exchange:
+                code = max(code, _one(name, is_json, steps(exchange)))
+    return code
+
+
+def _one(name: str, is_json: bool, steps: list[_Step]) -> int:
+    done: list[llvs.ExchangeResult] = []
+    try:
+        for step in steps:
+            with progress.shown() as hear:
+                done.append(step(progress=hear))
+    except BaseException as problem:
+        partial = getattr(problem, "result", None)
+        if isinstance(partial, llvs.ExchangeResult):
+            done.append(partial)
+        _tell(name, done, is_json)
+        raise
+    return _tell(name, done, is_json)
+
+
+def _tell(name: str, done: list[llvs.ExchangeResult], is_json: bool) -> int:
+    """Says what was done with a place; 1 when something could not be exchanged."""
+    retrieved, sent, repaired, problems = (
+        [one for result in done for one in getattr(result, kind)] for kind in ("retrieved", "sent", "repaired", "problems")
+    )
+    if is_json:
+        shape = {"place": name, "retrieved": retrieved, "sent": sent, "repaired": repaired}
+        output.show_json_lines([{**shape, "problems": [_problem(one) for one in problems]}])
+    else:
+        told = [f"{output.counted(len(retrieved), 'version')} received", f"{len(sent):,} sent"]
+        told += [f"{len(repaired):,} repaired"] if repaired else []
+        output.show([f"{escape.line(name)}: {', '.join(told)}"])
+        for problem in problems:
+            output.say(f"llvs: not exchanged: {escape.line(problem.name)}: {escape.line(problem.reason)}")
+    return NOT_SO if problems else DONE
+
+
+def _problem(problem: llvs.Problem) -> dict[str, Any]:
+    return {"name": problem.name, "reason": problem.reason, "code": int(problem.code)}
+
+
+@click.command("sync")
+@_place_argument
+@_json_option
+def sync_command(place: Optional[str], is_json: bool) -> int:
+    """Exchange, merge what came into the current version, and exchange again when that changed something.
+
+    Without a place: with all remotes.
+    """
+    return _sync(_attached(place), is_json)
+
+
+def _attached(given: Optional[str]) -> llvs.Coordinator:
+    wanted = remotes.Remotes(*session().place()).wanted(given)
+    coordinator = session().writing()
+    for place in wanted.values():
+        coordinator.attach(remotes.place_of(place))
+    return coordinator
+
+
+def _sync(coordinator: llvs.Coordinator, is_json: bool, *, is_quiet: bool = False) -> int:
+    try:
+        with progress.shown() as hear:
+            found = coordinator.sync(progress=hear)
+    except BaseException as problem:
+        partial = getattr(problem, "result", None)
+        if isinstance(partial, llvs.SyncResult):
+            _tell_sync(coordinator, partial, is_json, is_quiet)
+        raise
+    return _tell_sync(coordinator, found, is_json, is_quiet)
+
+
+def _rounds(found: llvs.SyncResult) -> Iterator[llvs.ExchangeResult]:
+    yield found.before
+    if found.after is not None:
+        yield found.after
+
+
+def _tell_sync(coordinator: llvs.Coordinator, found: llvs.SyncResult, is_json: bool, is_quiet: bool) -> int:
+    results = list(_rounds(found))
+    received, sent = ([id for result in results for id in getattr(result, kind)] for kind in ("retrieved", "sent"))
+    problems = [problem for result in results for problem in result.problems]
+    if is_json:
+        shape = {"retrieved": received, "sent": sent, "problems": [_problem(problem) for problem in problems]}
+        output.show_json_lines([{**shape, "merged": found.merged, "from_version": found.from_version, "to_version": found.to_version}])
+    elif not is_quiet or received or sent or found.moved:
+        told = f"{output.counted(len(received), 'version')} received, {len(sent):,} sent" + (", merged" if found.merged else "")
+        output.show([told, *([f"now at {describe.short(coordinator.store[found.to_version])}"] if found.moved else [])])
+    for problem in problems if not is_json else ():
+        output.say(f"llvs: not exchanged: {escape.line(problem.name)}: {escape.line(problem.reason)}")
+    return NOT_SO if problems else DONE
+
+
+@click.command("watch")
+@_place_argument
+@click.option("--every", type=click.FloatRange(1), default=30.0, show_default=True, metavar="SECONDS", help="Also look so often.")
+@_json_option
+def watch_command(place: Optional[str], every: float, is_json: bool) -> int:
+    """Sync at once, and again whenever something is new here or there, until Ctrl-C."""
+    coordinator = _attached(place)
+    due = threading.Event()
+    with coordinator.observe_exchanges(due.set), coordinator.store.observe(due.set):
+        output.say("watching; Ctrl-C ends it")
+        while True:
+            due.clear()
+            try:
+                _sync(coordinator, is_json, is_quiet=True)
+            except llvs.CancelledError:
+                raise
+            except llvs.Error as problem:
+                output.say(f"llvs: {explain(problem)[0]} (tried again soon)")
+            due.wait(every)

@@ -1,0 +1,68 @@
+"""How the command ends: its exit codes, and the sentence for each exception."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Optional
+
+import llvs
+
+from . import escape
+from .versions import VersionNameError
+
+#: Exit codes. 130 is what shells give a program that Ctrl-C ended.
+DONE, NOT_SO, MISUSED, STORE, NETWORK, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+class Failure(Exception):
+    """What ends a command: a sentence that says what to do, and the exit code of its kind."""
+
+    def __init__(self, message: str, code: int = NOT_SO) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def explain(error: BaseException) -> tuple[str, int]:
+    """The sentence and the exit code for what a command raised; the sentence is harmless on a terminal."""
+    return escape.lines(_sentence(error)), code_of(error)
+
+
+def code_of(error: BaseException) -> int:
+    """The exit code for an exception."""
+    if isinstance(error, Failure):
+        return error.code
+    if isinstance(error, (KeyboardInterrupt, llvs.CancelledError)):
+        return INTERRUPTED
+    if isinstance(error, (llvs.TransportError, llvs.ExchangeDataError)):
+        return NETWORK
+    if isinstance(error, (llvs.MergeError, llvs.MovedError)):
+        return NOT_SO
+    if isinstance(error, (VersionNameError, llvs.InvalidArgumentError, llvs.UnknownVersionError, llvs.UnsupportedError)):
+        return MISUSED
+    return STORE
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, (KeyboardInterrupt, llvs.CancelledError)):
+        return "stopped; what was done whole is kept"
+    if isinstance(error, (Failure, VersionNameError, llvs.Error)):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this"
+    if isinstance(error, OSError):
+        return _of_system(error)
+    return f"this is a mistake of the command itself ({type(error).__name__}: {error}): run it again with --debug, and report what it shows"
+
+
+def _of_system(error: OSError) -> str:
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    about = _name(error.filename)
+    where = f"{about}: {reason}" if about else f"writing failed: {reason}"
+    return f"{where}; make room and run it again" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else where
+
+
+def _name(filename: object) -> Optional[str]:
+    if isinstance(filename, (str, bytes)):
+        return escape.line(os.fsdecode(filename))
+    return None

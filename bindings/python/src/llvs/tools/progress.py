@@ -1,0 +1,47 @@
+"""Bars of progress on standard error, where that is a terminal: what is done, how fast, and how long it still takes."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Iterator, Optional
+
+import llvs
+
+_STAGES = {
+    llvs.Stage.LISTING: "listing",
+    llvs.Stage.RECEIVING: "receiving",
+    llvs.Stage.ADDING: "adding",
+    llvs.Stage.SENDING: "sending",
+    llvs.Stage.READING: "reading",
+    llvs.Stage.WRITING: "writing",
+    llvs.Stage.VERIFYING: "verifying",
+}
+
+
+@contextlib.contextmanager
+def shown() -> Iterator[Optional[llvs.ProgressCallback]]:
+    """What to give a call as its `progress`; None where nobody would see it. The bar goes when the block ends."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[int, TaskID] = {}
+
+        def hear(progress: llvs.Progress) -> None:
+            if progress.stage not in tasks:
+                for task in tasks.values():
+                    bars.remove_task(task)
+                tasks.clear()
+                name = _STAGES.get(llvs.Stage(progress.stage), "working") if progress.stage in set(llvs.Stage) else "working"
+                tasks[progress.stage] = bars.add_task(name, rate="")
+            task = tasks[progress.stage]
+            bars.update(task, completed=progress.completed, total=progress.total or None)
+            speed = bars.tasks[-1].speed
+            bars.update(task, rate=f"{speed:,.0f}/s" if speed else "")
+
+        yield hear

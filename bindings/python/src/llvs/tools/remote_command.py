@@ -1,0 +1,93 @@
+"""`llvs remote`: places to exchange with, by name."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import click
+
+import llvs
+
+from . import escape, output, remotes
+from .failures import DONE, MISUSED, Failure, explain
+from .session import session
+
+
+def _remotes() -> remotes.Remotes:
+    session().reading()
+    return remotes.Remotes(*session().place())
+
+
+@click.group("remote")
+def remote_command() -> None:
+    """Keep places to exchange with, by name, beside the store.
+
+    Passwords are not among what is kept: they come from LLVS_USER and LLVS_PASSWORD (or LLVS_TOKEN), from the system's key store, or from
+    a prompt.
+    """
+
+
+@remote_command.command("add")
+@click.argument("name")
+@click.argument("url")
+@click.option("--user", metavar="NAME", help="Who asks.")
+@click.option("--ca-file", metavar="FILE", help="Certificates (PEM) of the authorities that are trusted.")
+@click.option("--proxy", metavar="URL", help="The proxy to go through.")
+@click.option("--timeout", type=click.FloatRange(1, 86_400), metavar="SECONDS", help="Without a byte for so long, a transfer is given up.")
+@click.option("--keep-password", is_flag=True, help="Ask for the password now, and keep it in the system's key store.")
+def add_command(name: str, url: str, keep_password: bool, **options: Any) -> None:
+    """Add a place: the path of a folder, or a URL."""
+    known = _remotes()
+    remotes.check_name(name)
+    if name in known.places:
+        raise Failure(f'there is a remote "{name}" already: remove it first with "llvs remote remove {name}"', MISUSED)
+    place = {"url": remotes.address_of(url), **{key: value for key, value in options.items() if value is not None}}
+    if keep_password:
+        password = click.prompt(f"Password at {escape.line(url)}", hide_input=True, err=True)
+        remotes.keep_password(place["url"], options["user"] or "", password)
+    known.places[name] = place
+    known.write()
+    output.show([f"{name} is {escape.line(place['url'])}"])
+
+
+@remote_command.command("list")
+@click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
+def list_command(is_json: bool) -> None:
+    """List the places."""
+    places = _remotes().places
+    if is_json:
+        output.show_json_lines({"name": name, **place} for name, place in sorted(places.items()))
+    elif places:
+        output.show(output.table([[escape.line(name), escape.line(place["url"])] for name, place in sorted(places.items())]))
+    else:
+        output.say('no remotes: "llvs remote add NAME URL" adds one')
+
+
+@remote_command.command("remove")
+@click.argument("name")
+def remove_command(name: str) -> None:
+    """Forget a place. What is there stays there."""
+    known = _remotes()
+    place = known.find(name)
+    del known.places[name]
+    known.write()
+    remotes.forget_password(place["url"], place.get("user") or "")
+    output.show([f"{escape.line(name)} is forgotten"])
+
+
+@remote_command.command("check")
+@click.argument("name", required=False)
+def check_command(name: Optional[str]) -> int:
+    """Ask each place, or the one of that NAME, whether it answers. Nothing is exchanged. Exits as a pull would where one does not."""
+    known, store = _remotes(), session().reading()
+    worst = DONE
+    for called, place in known.wanted(name).items():
+        try:
+            with llvs.Exchange(store, remotes.place_of(place), create=False) as exchange:
+                found = exchange.snapshot()
+            told = "answers" if found is None else f"answers, with a snapshot of {output.counted(found.version_count, 'version')}"
+        except llvs.Error as problem:
+            told, code = explain(problem)
+            worst = max(worst, code)
+        output.show([f"{escape.line(called)}: {told}"])
+    return worst

@@ -1,0 +1,181 @@
+"""Places to exchange with, kept by name beside the store: addresses and options, never a password.
+
+Passwords and tokens come from the environment (LLVS_USER, LLVS_PASSWORD, LLVS_TOKEN), from the system's key store, or from a prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, Optional, Union
+from urllib.parse import urlsplit
+
+import click
+
+import llvs
+
+from . import escape
+from .failures import MISUSED, STORE, Failure
+
+_SERVICE = "llvs"
+_scheme = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_name = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+#: The options of a remote that are kept.
+OPTIONS = ("user", "ca_file", "proxy", "timeout")
+
+
+class Remotes:
+    """The remotes of a store."""
+
+    def __init__(self, path: Path, storage: str) -> None:
+        self._file = path / "remotes.json" if storage == "file" else path.with_name(f"{path.name}-remotes.json")
+        self.places: dict[str, dict[str, Any]] = self._read()
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            found = json.loads(self._file.read_bytes())
+            places = found["remotes"]
+            if all(isinstance(place, dict) and isinstance(place.get("url"), str) for place in places.values()):
+                return dict(places)
+        except FileNotFoundError:
+            return {}
+        except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
+            pass
+        raise Failure(f"{escape.line(str(self._file))} is no list of remotes: mend it, or delete it and add them again", STORE)
+
+    def write(self) -> None:
+        """Keeps what is in `places`: all of it or nothing."""
+        partial = self._file.with_name(f"{self._file.name}.{os.getpid()}.part")
+        try:
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "w", encoding="utf-8") as file:
+                json.dump({"remotes": self.places}, file, indent=2, sort_keys=True)
+                file.write("\n")
+            partial.replace(self._file)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+    def find(self, name: str) -> dict[str, Any]:
+        """The place of a name. Raises Failure."""
+        if name not in self.places:
+            known = ", ".join(map(escape.line, self.places)) or "none yet"
+            raise Failure(f'there is no remote "{escape.line(name)}" (known: {known}): add it with "llvs remote add NAME URL"', MISUSED)
+        return self.places[name]
+
+    def wanted(self, given: Optional[str]) -> dict[str, dict[str, Any]]:
+        """The places that a command is about: a URL or path, a remote's name, or all remotes. Raises Failure."""
+        if given is None:
+            if not self.places:
+                raise Failure('there is nobody to exchange with: give a URL or a folder, or add one with "llvs remote add NAME URL"', MISUSED)
+            return dict(self.places)
+        if given in self.places:
+            return {given: self.places[given]}
+        if not _scheme.match(given) and os.sep not in given and not Path(given).is_dir():
+            return {given: self.find(given)}
+        return {given: {"url": address_of(given)}}
+
+
+def check_name(name: str) -> None:
+    """Raises Failure for what cannot name a remote."""
+    if not _name.fullmatch(name):
+        raise Failure(f'"{escape.line(name)}" cannot name a remote: use letters, digits, ".", "_" and "-"', MISUSED)
+
+
+def address_of(given: str) -> str:
+    """A URL as it is; a path as an absolute one, so that it means the same from everywhere. Raises Failure for a URL with a password."""
+    if not _scheme.match(given):
+        return str(Path(given).absolute())
+    try:
+        parts = urlsplit(given)
+        has_secret = bool(parts.username or parts.password)
+    except ValueError:
+        raise Failure(f'"{escape.line(given)}" is no URL', MISUSED) from None
+    if has_secret:
+        raise Failure(
+            "a URL holds no user and no password here: give --user NAME, and the password when asked, or in LLVS_PASSWORD", MISUSED
+        )
+    return given
+
+
+def place_of(place: dict[str, Any]) -> Union[str, llvs.Remote]:
+    """What the package exchanges with."""
+    url = place["url"]
+    if not _scheme.match(url) or url.startswith(("file:", "memory:")):
+        return str(url)
+    options = {name: place[name] for name in OPTIONS if name != "user" and place.get(name) is not None}
+    return llvs.Remote(url, credentials=_Asking(url, place.get("user") or ""), **options)
+
+
+class _Asking:
+    """Gives credentials: of the environment, of the key store, of whoever sits there; each once."""
+
+    def __init__(self, url: str, user: str) -> None:
+        self._url, self._user = url, user
+        self._left = [self._of_environment, self._of_key_store, self._of_prompt]
+
+    def __call__(self, address: str, was_refused: bool) -> Optional[llvs.Credentials]:
+        while self._left:
+            found = self._left.pop(0)()
+            if found is not None:
+                return found
+        return None
+
+    def _of_environment(self) -> Optional[llvs.Credentials]:
+        token, password = os.environ.get("LLVS_TOKEN"), os.environ.get("LLVS_PASSWORD")
+        if token:
+            return llvs.Credentials(token=token)
+        return llvs.Credentials(os.environ.get("LLVS_USER") or self._user, password) if password else None
+
+    def _of_key_store(self) -> Optional[llvs.Credentials]:
+        password = _key_store_get(self._url, self._user)
+        return llvs.Credentials(self._user, password) if password else None
+
+    def _of_prompt(self) -> Optional[llvs.Credentials]:
+        if not sys.stdin.isatty() or not sys.stderr.isatty():
+            return None
+        where = escape.line(self._url)
+        user = self._user or click.prompt(f"User at {where}", default="", show_default=False, err=True)
+        return llvs.Credentials(user, click.prompt(f"Password at {where}", hide_input=True, default="", show_default=False, err=True))
+
+
+def _key_store_get(url: str, user: str) -> Optional[str]:
+    try:
+        import keyring
+        import keyring.errors
+    except ImportError:
+        return None
+    try:
+        return keyring.get_password(_SERVICE, f"{user}@{url}")
+    except keyring.errors.KeyringError:
+        return None
+
+
+def keep_password(url: str, user: str, password: str) -> None:
+    """Puts a password into the system's key store. Raises Failure where there is none."""
+    try:
+        import keyring
+        import keyring.errors
+    except ImportError:
+        raise Failure('there is no key store without the package keyring: install it with: pip install "llvs[tools]"', STORE) from None
+    try:
+        keyring.set_password(_SERVICE, f"{user}@{url}", password)
+    except keyring.errors.KeyringError as problem:
+        raise Failure(f"the system's key store did not take the password ({escape.line(str(problem))}): use LLVS_PASSWORD", STORE) from None
+
+
+def forget_password(url: str, user: str) -> None:
+    """Removes a password from the system's key store, where there is one."""
+    try:
+        import keyring
+        import keyring.errors
+    except ImportError:
+        return
+    try:
+        keyring.delete_password(_SERVICE, f"{user}@{url}")
+    except keyring.errors.KeyringError:
+        pass

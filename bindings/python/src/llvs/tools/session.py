@@ -1,0 +1,124 @@
+"""Which store a command is about, and how it is opened."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Optional
+
+import click
+
+import llvs
+
+from .failures import MISUSED, STORE, Failure
+from .versions import EMPTY_ROOT, VersionNames
+from . import escape
+
+def storage_of(path: Path, *, is_named: bool = False) -> Optional[str]:
+    """"file" or "sqlite" for what is a store by its looks; None for what is not.
+
+    is_named: whether somebody says that it is a store: then any database of SQLite is taken for one, and the library says what it is.
+    """
+    try:
+        if (path / "llvs-store").is_file():
+            return "file"
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return None
+    # The header of SQLite, and in it the number that says whose database it is.
+    is_ours = head[68:72] == b"LLVS"
+    return "sqlite" if head.startswith(b"SQLite format 3\0") and (is_ours or is_named) else None
+
+
+def find_store(given: Optional[str]) -> tuple[Path, str]:
+    """The path of the store that is meant, and its storage: the one given, else LLVS_STORE, else here. Raises Failure."""
+    named = given or os.environ.get("LLVS_STORE")
+    if named:
+        path = Path(named)
+        # What it is not, the library says better.
+        return path, storage_of(path, is_named=True) or "file"
+    here = Path(".")
+    if storage_of(here):
+        return here, "file"
+    found = []
+    for entry in sorted(here.iterdir()):
+        kind = storage_of(entry) if entry.is_dir() or entry.suffix in (".llvs", ".db", ".sqlite") else None
+        if kind:
+            found.append((entry, kind))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(escape.line(str(path)) for path, _ in found[:5]) + (", ..." if len(found) > 5 else "")
+        raise Failure(f"there are {len(found)} stores here ({names}): say which with -s PATH", MISUSED)
+    raise Failure('there is no store here: name one with -s PATH or LLVS_STORE, or make one with "llvs init PATH"', STORE)
+
+
+class Session:
+    """One run of the command: its general options, and the store once it is open."""
+
+    def __init__(self, store: Optional[str], coordinator: str, device: Optional[str], debug: bool) -> None:
+        self.given, self.coordinator_name, self.debug = store, coordinator, debug
+        self._device = device
+        self._reading: Optional[llvs.Coordinator] = None
+
+    def place(self) -> tuple[Path, str]:
+        """Path and storage of the store."""
+        return find_store(self.given)
+
+    @property
+    def device(self) -> str:
+        """Whose saves `undo` takes back: the user at this computer, by this command."""
+        if self._device:
+            return self._device
+        import getpass
+        import socket
+
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError, ImportError):
+            user = str(os.getuid())
+        return f"{user}@{socket.gethostname()} (llvs)"
+
+    def _open(self, **options: Any) -> llvs.Coordinator:
+        path, storage = self.place()
+        coordinator = llvs.Coordinator(path, storage=storage, create=False, name=self.coordinator_name, **options)
+        click.get_current_context().call_on_close(coordinator.close)
+        return coordinator
+
+    def reading(self) -> llvs.Store:
+        """The store, open for reading until the command ends; also beside the program that writes it."""
+        if self._reading is None:
+            self._reading = self._open(read_only=True)
+        return self._reading.store
+
+    def writing(self) -> llvs.Coordinator:
+        """The coordinator, open for saving until the command ends. Raises Failure where another program has it."""
+        try:
+            return self._open(device=self.device)
+        except llvs.BusyError as problem:
+            raise Failure(
+                f"{problem} (With --coordinator NAME, this command keeps a current version of its own.)", STORE
+            ) from problem
+
+    def current(self) -> Optional[llvs.Version]:
+        """What `@` stands for; None in a store without versions."""
+        store = self.reading()
+        assert self._reading is not None
+        id = self._reading.current_version
+        return store.most_recent_head if id == EMPTY_ROOT else store.version(id)
+
+    def names(self) -> VersionNames:
+        """Finds versions by their names."""
+        return VersionNames(self.reading(), self.current())
+
+    def find(self, name: str) -> llvs.Version:
+        """The version of a name. Raises VersionNameError."""
+        return self.names().find(name)
+
+
+def session() -> Session:
+    """That of the command that runs."""
+    found = click.get_current_context().find_object(Session)
+    assert found is not None
+    return found

@@ -1,0 +1,64 @@
+"""`llvs revert`, `llvs undo` and `llvs redo`."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import click
+
+import llvs
+
+from . import describe, escape, output
+from .failures import DONE, NOT_SO
+from .session import session
+
+_json_option = click.option("--json", "is_json", is_flag=True, help="As one JSON document.")
+
+
+@click.command("revert")
+@click.argument("version")
+@click.option("--parent", type=click.IntRange(1, 2), default=1, show_default=True, help="Of a merge: against which predecessor.")
+@_json_option
+def revert_command(version: str, parent: int, is_json: bool) -> int:
+    """Take back what VERSION changed, in a new version on the current one. What came since stays."""
+    found = session().find(version)
+    return _tell(session().writing().revert(found, parent=parent), is_json, "nothing is left of it to take back")
+
+
+@click.command("undo")
+@_json_option
+def undo_command(is_json: bool) -> int:
+    """Take back the last save of this device that was not undone yet."""
+    return _tell(session().writing().undo(), is_json, f'no save of "{escape.line(session().device)}" is left to undo')
+
+
+@click.command("redo")
+@_json_option
+def redo_command(is_json: bool) -> int:
+    """Take back the last undo of this device, when it saved nothing since."""
+    return _tell(session().writing().redo(), is_json, f'no undo of "{escape.line(session().device)}" is left to take back')
+
+
+def _tell(found: Optional[llvs.Reverted], is_json: bool, nothing: str) -> int:
+    if is_json:
+        output.show_json(None if found is None else _shape(found))
+    elif found is None or found.version is None:
+        output.say(f"llvs: {nothing}")
+    else:
+        rows = [describe.short(found.version)]
+        if found.description:
+            rows.append(f"took back: {escape.line(found.description)}")
+        rows += [f"  {escape.line(id)}" for id in found.undone]
+        rows += [f"  {escape.line(id)} was changed since: that stays" for id in found.superseded]
+        output.show(rows)
+    return NOT_SO if found is None or found.version is None else DONE
+
+
+def _shape(found: llvs.Reverted) -> dict[str, Any]:
+    return {
+        "version": describe.as_json(found.version) if found.version else None,
+        "undone": list(found.undone),
+        "superseded": list(found.superseded),
+        "versions": list(found.versions),
+        "description": found.description,
+    }

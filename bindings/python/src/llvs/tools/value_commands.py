@@ -1,0 +1,126 @@
+"""`llvs ls` and `llvs get`: the values at a version."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO, Iterator, Optional
+
+import click
+
+import llvs
+
+from . import describe, escape, output, values
+from .failures import NOT_SO, Failure
+from .session import session
+from .versions import SHOWN
+
+at_option = click.option("--at", "at", metavar="VERSION", default="@", help="At this version; else the current one.")
+
+
+@click.command("ls")
+@click.argument("prefix", default="")
+@at_option
+@click.option("-l", "--long", "is_long", is_flag=True, help="With size, kind, and the version that stored each.")
+@click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
+def ls_command(prefix: str, at: str, is_long: bool, is_json: bool) -> None:
+    """List the ids of values, those that begin with PREFIX."""
+    store = session().reading()
+    version = _version(at)
+    if version is None:
+        return
+    state = store.at(version).prefix(prefix)
+    if is_json:
+        output.show_json_lines(_shape(store, version, reference) for reference in state.references())
+    elif is_long:
+        output.show(_long(store, version, state))
+    else:
+        output.show(escape.line(id) for id in state)
+
+
+def _version(name: str) -> Optional[llvs.Version]:
+    """The version of a name; none for the current one of an empty store, in which there is nothing to list."""
+    return None if name == "@" and session().current() is None else session().find(name)
+
+
+def _shape(store: llvs.Store, version: llvs.Version, reference: llvs.Reference) -> dict[str, Any]:
+    return {"id": reference.id, "size": store.value_size(reference.id, at=version), "stored_version": reference.stored_version}
+
+
+def _long(store: llvs.Store, version: llvs.Version, state: llvs.State) -> Iterator[str]:
+    rows = []
+    for reference in state.references():
+        with store.open_value(reference.id, at=version) as reader:
+            head, size = reader.read(4096), store.value_size(reference.id, at=version) or 0
+        stored = store[reference.stored_version]
+        kind = values.kind_of(head).words if size <= len(head) else _kind_of_head(head)
+        rows.append([output.size_text(size), kind, stored.id[:SHOWN], describe.minute(stored.timestamp), escape.line(reference.id)])
+    return output.table(rows, frozenset({0}))
+
+
+def _kind_of_head(head: bytes) -> str:
+    """What a value is whose first bytes alone were read: cut within a character and within a document."""
+    kind = values.kind_of(head)
+    if kind.name == "data":
+        kind = values.kind_of(head.decode("utf-8", "ignore").encode()) if values.is_cut_text(head) else kind
+    return "JSON" if kind.name == "text" and head.lstrip()[:1] in (b"{", b"[") else kind.words
+
+
+@click.command("get")
+@click.argument("id")
+@at_option
+@click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="Write the bytes to this file.")
+@click.option("--hex", "is_hex", is_flag=True, help="As a hex dump.")
+@click.option("--json", "is_json", is_flag=True, help="As one JSON document, with what is known of the value.")
+def get_command(id: str, at: str, file: Optional[Path], is_hex: bool, is_json: bool) -> None:
+    """Show the value ID: on a terminal as what it is, into a pipe or a file byte by byte."""
+    store = session().reading()
+    version = _version(at)
+    try:
+        if version is None:
+            raise KeyError
+        reader = store.open_value(id, at=version)
+    except KeyError as problem:
+        if isinstance(problem, llvs.Error):
+            raise
+        raise Failure(_absent(store, id, version), NOT_SO) from None
+    with reader:
+        if file is not None:
+            _write_file(reader, file)
+        elif is_json:
+            output.show_json({"id": id, "stored_version": reader.stored_version, **values.shape(reader.read())})
+        elif is_hex or output.is_terminal():
+            output.show(values.rows(reader.read(), is_hex=is_hex))
+        else:
+            _copy(reader, sys.stdout.buffer)
+
+
+def _absent(store: llvs.Store, id: str, version: Optional[llvs.Version]) -> str:
+    where = f"at {version.id[:SHOWN]}" if version is not None else "in an empty store"
+    once = "" if version is None else next(
+        (f': "llvs history {escape.line(id)}" tells when there was one' for _ in store.value_history(id)), ': "llvs ls" lists what there is'
+    )
+    return f'there is no value "{escape.line(id)}" {where}{once}'
+
+
+def _copy(reader: BinaryIO | llvs.ValueReader, into: BinaryIO) -> None:
+    while part := reader.read(1 << 20):
+        into.write(part)
+    into.flush()
+
+
+def _write_file(reader: llvs.ValueReader, file: Path) -> None:
+    """All of it or nothing: written beside the file, which is replaced in the end. A device or pipe is written to."""
+    if file.exists() and not file.is_file():
+        with file.open("wb") as into:
+            _copy(reader, into)
+        return
+    partial = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        with partial.open("xb") as into:
+            _copy(reader, into)
+        partial.replace(file)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

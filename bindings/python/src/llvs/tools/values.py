@@ -1,0 +1,140 @@
+"""What a value is, by its bytes, and how it is shown."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import struct
+from typing import Any, Iterator, NamedTuple, Optional
+
+from . import escape, output
+
+#: How much of a value is shown; the rest is only counted.
+SHOWN_AT_MOST = 1 << 20
+
+_control = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class Kind(NamedTuple):
+    """What a value is."""
+
+    #: "json", "text", "image", "empty" or "data".
+    name: str
+    #: In words: "PNG image, 32 x 32".
+    words: str
+    #: The document or the text, where it is one.
+    content: Any = None
+
+
+def kind_of(data: bytes) -> Kind:
+    """What bytes are: a JSON object or list, text, an image, or data. O(size)."""
+    if not data:
+        return Kind("empty", "empty")
+    image = _image(data)
+    if image is not None:
+        return Kind("image", image)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return Kind("data", "data")
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return Kind("json", "JSON", json.loads(text))
+        except (ValueError, RecursionError):
+            pass
+    return Kind("data", "data") if _control.search(text) else Kind("text", "text", text)
+
+
+def is_cut_text(head: bytes) -> bool:
+    """Whether bytes are text that ends within a character."""
+    try:
+        head.decode("utf-8")
+        return True
+    except UnicodeDecodeError as problem:
+        return problem.start >= len(head) - 3 and problem.reason == "unexpected end of data"
+
+
+def _image(data: bytes) -> Optional[str]:
+    """The kind and size of an image, by its first bytes."""
+    sizes: Optional[tuple[int, int]] = None
+    if data.startswith(b"\x89PNG\r\n\x1a\n") and len(data) >= 24:
+        name, sizes = "PNG", struct.unpack_from(">II", data, 16)
+    elif data[:6] in (b"GIF87a", b"GIF89a") and len(data) >= 10:
+        name, sizes = "GIF", struct.unpack_from("<HH", data, 6)
+    elif data.startswith(b"\xff\xd8\xff"):
+        name, sizes = "JPEG", _jpeg_size(data)
+    elif data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        name = "WebP"
+    else:
+        return None
+    return f"{name} image, {sizes[0]} x {sizes[1]}" if sizes else f"{name} image"
+
+
+def _jpeg_size(data: bytes) -> Optional[tuple[int, int]]:
+    at = 2
+    while at + 9 <= len(data) and data[at] == 0xFF:
+        kind, size = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
+        if kind in (0xC0, 0xC1, 0xC2):
+            height, wide = struct.unpack_from(">HH", data, at + 5)
+            return wide, height
+        at += 2 + size
+    return None
+
+
+def shape(data: bytes) -> dict[str, Any]:
+    """A value as JSON: its kind, its size, and what is in it. docs/command.md states it."""
+    kind = kind_of(data)
+    made: dict[str, Any] = {"kind": kind.name, "size": len(data)}
+    if kind.name in ("json", "text"):
+        made[kind.name] = kind.content
+    elif kind.name != "empty":
+        made["base64"] = base64.b64encode(data).decode()
+    return made
+
+
+def rows(data: bytes, *, is_hex: bool = False) -> Iterator[str]:
+    """A value for people, in lines without anything that a terminal would obey."""
+    if is_hex:
+        yield from hex_rows(data)
+        return
+    kind = kind_of(data[: SHOWN_AT_MOST + 1] if len(data) > SHOWN_AT_MOST else data)
+    if kind.name == "json":
+        yield from json_rows(kind.content)
+    elif kind.name == "text":
+        yield from escape.lines(kind.content[:SHOWN_AT_MOST]).removesuffix("\n").split("\n")
+    else:
+        yield words(data)
+    if len(data) > SHOWN_AT_MOST and kind.name in ("json", "text"):
+        yield output.style(f"... and more: {output.size_text(len(data))} in all; -o FILE writes all of it", "quiet")
+
+
+def words(data: bytes) -> str:
+    """A value in a few words: "PNG image, 32 x 32, 3.1 kB"."""
+    kind = kind_of(data)
+    if kind.name == "empty":
+        return "(empty)"
+    hint = "; --hex shows it" if kind.name == "data" else ""
+    return f"({kind.words}, {output.size_text(len(data))}{hint})"
+
+
+def hex_rows(data: bytes) -> Iterator[str]:
+    """A dump: offset, sixteen bytes, and what of them is ASCII."""
+    for offset in range(0, len(data), 16):
+        part = data[offset : offset + 16]
+        digits = part[:8].hex(" ") + ("  " + part[8:].hex(" ") if len(part) > 8 else "")
+        text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+        yield f"{offset:08x}  {digits:<48}  {text}"
+
+
+def json_rows(value: Any) -> Iterator[str]:
+    """A document, indented, and coloured where there are colours."""
+    text = output.as_json(value, indent=2)
+    return (_coloured(row) for row in text.split("\n")) if output.is_coloured() else iter(text.split("\n"))
+
+
+_token = re.compile(r'(?P<key>"(?:[^"\\]|\\.)*")(?=:)|(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>-?\d[-+.eE\d]*|true|false|null)')
+
+
+def _coloured(row: str) -> str:
+    return _token.sub(lambda match: output.style(match.group(), match.lastgroup or "string"), row)

@@ -1,0 +1,192 @@
+"""Naming a version, the same way in the command and in the inspector.
+
+    <id>            a whole id
+    <beginning>     of an id, 4 characters or more, when only one version begins so; capitals need not be typed
+    <branch>        the newest head on a branch
+    @               the current version of the coordinator, if there is one, else the most recent head
+    X~3  X~         three first predecessors back; one
+    X^2  X^         the second predecessor; the first
+    X@{yesterday}   the newest at a time among X and its ancestors; without X, of @
+
+A branch goes before a beginning of an id; a whole id before both. Both may end in `~`, `^` and `@{}`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import datetime
+from typing import Optional, Sequence
+
+import llvs
+
+from . import escape, moments
+
+#: How many characters of an id are shown, and how many name one at least.
+SHOWN, LEAST = 8, 4
+#: The version without values that coordinators start from, the same everywhere.
+EMPTY_ROOT = "00000000-0000-8000-8000-000000000000"
+
+_suffix = re.compile(r"(?:~(?P<back>\d*)|\^(?P<parent>\d*)|@\{(?P<time>[^{}]*)\})\Z")
+_beginning = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class VersionNameError(ValueError):
+    """A name that is unknown, ambiguous or badly written. The text is a sentence for people, and harmless on a terminal."""
+
+    #: What the name could have meant, the newest first, as far as that can be told.
+    candidates: tuple[llvs.Version, ...]
+
+    def __init__(self, message: str, candidates: Sequence[llvs.Version] = ()) -> None:
+        super().__init__(message)
+        self.candidates = tuple(candidates)
+
+
+def current_version(path: "str | os.PathLike[str]", store: llvs.Store, *, storage: str = "file", name: str = "") -> Optional[llvs.Version]:
+    """The version that `@` stands for; None in a store without versions.
+
+    Where the coordinator of that name is; where there is none, the most recent head without a branch, else the most recent head. Works
+    beside a program that has the coordinator open, and changes nothing. Raises what opening a store raises.
+    """
+    try:
+        with llvs.Coordinator(path, storage=storage, name=name, read_only=True, create=False) as coordinator:
+            id = coordinator.current_version
+    except llvs.BusyError:
+        id = EMPTY_ROOT
+    # Before its first save a coordinator is at the empty root, which no history lists.
+    return store.most_recent_head if id == EMPTY_ROOT else store.version(id)
+
+
+class VersionNames:
+    """Finds the versions of a store by their names.
+
+        names = VersionNames(store, current_version(path, store))
+        names.find("draft~2")
+
+    Safe from all threads that the store is safe from. Looking up a beginning of an id walks the whole history once.
+    """
+
+    def __init__(self, store: llvs.Store, current: Optional[llvs.AnyVersion] = None, *, now: Optional[datetime] = None) -> None:
+        """current: what `@` is; None: the most recent head. now: what times are counted from; None: the clock."""
+        self._store, self._current, self._now = store, current, now
+
+    def find(self, name: str) -> llvs.Version:
+        """The version of a name. Raises VersionNameError."""
+        if name == "":
+            raise VersionNameError('the name of a version is empty: write "@" for the current one')
+        try:
+            found = self._plain(name)
+        except llvs.InvalidArgumentError:
+            found = None
+        if found is not None:
+            return found
+        steps = _suffix.search(name)
+        if steps is None:
+            raise self._unknown(name)
+        start = name[: steps.start()]
+        if steps["time"] is not None:
+            return self._at_time(self.find(start or "@"), steps["time"], name)
+        if start == "":
+            raise VersionNameError(f'"{escape.line(name)}" says how far to go back, and not from where: write "@{escape.line(name)}"')
+        version = self.find(start)
+        if steps["back"] is not None:
+            for _ in range(_count(steps["back"], name)):
+                version = self._predecessor(version, 1, name)
+            return version
+        number = _count(steps["parent"], name)
+        return version if number == 0 else self._predecessor(version, number, name)
+
+    def _plain(self, name: str) -> Optional[llvs.Version]:
+        """A version by a name without steps; None when there is none."""
+        if name == "@":
+            return self._at()
+        whole = self._whole(name)
+        if whole is not None:
+            return whole
+        on_branch = self._store.heads_on_branch(name)
+        if on_branch:
+            return on_branch[0]
+        found = self.beginning(name)
+        if len(found) > 1:
+            raise VersionNameError(
+                f'"{name}" is the beginning of {len(found)} versions: write more of it, as in {self._told(found)}', found
+            )
+        return found[0] if found else None
+
+    def _at(self) -> llvs.Version:
+        found = self._store.most_recent_head if self._current is None else self._store[self._current]
+        if found is None:
+            raise VersionNameError('there is no version yet, so "@" is none: save something first, with "llvs set ID=VALUE"')
+        return found
+
+    def _whole(self, name: str) -> Optional[llvs.Version]:
+        try:
+            return self._store.version(name)
+        except llvs.InvalidArgumentError:
+            return None
+
+    def beginning(self, name: str) -> list[llvs.Version]:
+        """The versions whose ids begin so, the newest first: as it is written, or else in any case. None for fewer than 4 characters."""
+        if len(name) < LEAST or not _beginning.fullmatch(name):
+            return []
+        folded = name.lower()
+        found = [version for version in self._store.history() if version.id.lower().startswith(folded)]
+        return [version for version in found if version.id.startswith(name)] or found
+
+    def _at_time(self, head: llvs.Version, time: str, name: str) -> llvs.Version:
+        try:
+            seconds = moments.seconds_of(time, end_of_day=True, now=self._now)
+        except ValueError as problem:
+            raise VersionNameError(str(problem)) from None
+        found = self._store.version_at(seconds, head)
+        if found is None:
+            raise VersionNameError(f'"{escape.line(name)}" is before the first version: all are later')
+        return found
+
+    def _predecessor(self, version: llvs.Version, number: int, name: str) -> llvs.Version:
+        if number > len(version.predecessors):
+            has = ("no predecessor", "one predecessor", "two predecessors")[len(version.predecessors)]
+            raise VersionNameError(f'"{escape.line(name)}" goes too far back: the version {version.id[:SHOWN]} has {has}', [version])
+        return self._store[version.predecessors[number - 1]]
+
+    def _unknown(self, name: str) -> VersionNameError:
+        """What to say of a name that nothing has."""
+        import difflib
+
+        shown, branches = escape.line(name), self._store.branches
+        near = [branches[known] for known in difflib.get_close_matches(name, branches, 5, 0.6)]
+        if not near and len(name) >= LEAST and _beginning.fullmatch(name):
+            near = self.beginning(name[:LEAST])
+            told = self._told(near)
+        else:
+            told = _listed([repr(escape.line(version.branch or "")) for version in near])
+        if near:
+            return VersionNameError(f'there is no version "{shown}"; did you mean {told}?', near)
+        if _beginning.fullmatch(name) and len(name) < LEAST:
+            return VersionNameError(
+                f'there is no branch "{shown}", and a beginning of an id has {LEAST} characters or more: "llvs log" shows ids'
+            )
+        return VersionNameError(f'there is no version "{shown}": "llvs log" shows ids, and "llvs branch" the branches')
+
+    @staticmethod
+    def _told(versions: Sequence[llvs.Version]) -> str:
+        return _listed([shortest(version, versions) for version in versions])
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - 5
+    return ", ".join(names[:5]) + (f", or one of {rest} more" if rest > 0 else "")
+
+
+def shortest(version: llvs.Version, others: Sequence[llvs.Version]) -> str:
+    """The beginning of an id that tells it from the others, and at least what is shown of one."""
+    for size in range(SHOWN, len(version.id)):
+        if not any(other.id != version.id and other.id.startswith(version.id[:size]) for other in others):
+            return version.id[:size]
+    return version.id
+
+
+def _count(digits: str, name: str) -> int:
+    if len(digits) > 9:
+        raise VersionNameError(f'"{escape.line(name)}" goes too far back')
+    return int(digits) if digits else 1
