@@ -1029,7 +1029,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_compact(LLVS_BORROWED llvs_store *s
  * ------------------------------------------------------------------------------------------------ */
 
 /**
- * Gives what comes next of a value. Since 0.1.
+ * Gives what comes next of a value, of a file, or of a stream of packs. Since 0.1.
  *   thread     the one that made the call; one value after another, in their order, before anything is stored
  *   re-entry   may call the library, the store included; no lock is held. (To save through the coordinator that is saving
  *              is LLVS_ERROR_BUSY.)
@@ -1041,6 +1041,17 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_compact(LLVS_BORROWED llvs_store *s
  */
 typedef llvs_status (*llvs_read_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED uint8_t *buffer, size_t capacity, LLVS_BORROWED size_t *size,
     LLVS_OWNED llvs_error **error);
+
+/**
+ * Takes one piece of a file, or of a stream of packs. Since 0.1.
+ *   thread     the one that made the call
+ *   re-entry   may call the library; of a file of a transport, but not the exchange
+ *   pointers   live for the callback only, `payload` aside
+ *   result     LLVS_OK; all else: llvs_outgoing_write fails as a callback of the transport does, and llvs_store_write_pack gives
+ *              LLVS_ERROR_USER with what `error` was set to (by llvs_error_make; optional); LLVS_ERROR_IO, LLVS_ERROR_NO_SPACE and
+ *              LLVS_ERROR_CANCELLED keep their code
+ */
+typedef llvs_status (*llvs_write_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *piece, LLVS_OWNED llvs_error **error);
 
 /**
  * A value to set whose bytes are asked for piece by piece. With file storage one of more than 1 MiB goes straight to a file of its
@@ -2020,13 +2031,14 @@ typedef struct llvs_reply llvs_reply;
 /**
  * Decompresses what another implementation's stores hold of values that Apple systems compressed ("LLZF", then LZFSE).
  * @param data   what follows "LLZF"
- * @param reply  takes the bytes that were there (llvs_reply_set, question 0). Without an answer the data is no such data, and is taken
- *               as it is, with its "LLZF": also when it goes on after its end, or ends before
+ * @param reply  takes the bytes that were there (llvs_reply_set, question 0)
  *
  *   thread     that of the call that imports or restores
  *   re-entry   may call the library, but not close the store or the exchange
  *   pointers   good during the callback
- *   result     LLVS_OK; all else: the call fails with LLVS_ERROR_USER and what `error` was set to. Since 0.1.
+ *   result     LLVS_OK, with the bytes. LLVS_PASS: it is no such data, since it goes on after its end, say, or ends before, and is taken as
+ *              it is, with its "LLZF". All else, also LLVS_OK without bytes: the call fails with LLVS_ERROR_USER and what `error` was set
+ *              to. Since 0.1.
  */
 typedef llvs_status (*llvs_decode_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *data, LLVS_BORROWED llvs_reply *reply,
     LLVS_OWNED llvs_error **error);
@@ -2198,6 +2210,46 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_verify(LLVS_BORROWED llvs_exchan
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+
+/**
+ * Writes the versions that another store lacks as one stream of bytes, for the host to carry there by any way: a socket, a file, an
+ * e-mail. llvs_store_read_pack takes it in. The stream has an end, so that one that broke off can be told. Its format:
+ * docs/pack-format.md.
+ * @param have        ids of versions that the other store has, with all their ancestors: its heads. Those that are not in this store say
+ *                    nothing; none: all versions are written. An id that cannot be one is LLVS_ERROR_INVALID_VERSION_ID
+ * @param have_count  how many there are; `have` may be NULL when it is 0
+ * @param write       called with the bytes from front to back, in pieces of any size, on this thread, with no lock held
+ * @param payload     for `write`
+ * @param control     progress (LLVS_STAGE_SENDING, in versions) and cancellation; may be NULL
+ * @param result      the versions written (`sent`) and those that could not be read or are too large (`problems`), which hold back what
+ *                    builds on them; may be NULL
+ * When it fails, what was written is to be thrown away.
+ * Errors: LLVS_ERROR_USER and others from `write`, LLVS_ERROR_CANCELLED, LLVS_ERROR_INVALID_VERSION_ID, storage errors.
+ * Cost: reads what it writes, values of more than 1 MiB outside of the file storage twice; about one pack of at most 16 MiB is in memory.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_write_pack(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *have,
+    size_t have_count, llvs_write_fn write, LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_control *control,
+    LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+/**
+ * Adds the versions of a stream that llvs_store_write_pack wrote. Those that are here are passed over, and those that are damaged here
+ * are made whole. Each version is added whole or not at all, and when the call fails, what it added before stays: the same stream may be
+ * read again. Nothing behind the end of the stream is asked for.
+ * @param read     gives the bytes from front to back, on this thread, with no lock held; LLVS_END: there are no more
+ * @param payload  for `read`
+ * @param control  progress (LLVS_STAGE_RECEIVING, LLVS_STAGE_ADDING) and cancellation; may be NULL
+ * @param result   the versions added (`retrieved`) and made whole (`repaired`), and those that could not be added (`problems`): damaged,
+ *                 made by a newer library (LLVS_ERROR_NEWER_FORMAT), building on versions that are neither here nor in the stream
+ *                 (LLVS_ERROR_MISSING_PREDECESSOR). May be NULL
+ * Errors: LLVS_ERROR_FOREIGN_FILE (the bytes are no such stream), LLVS_ERROR_CUT_SHORT, LLVS_ERROR_DAMAGED (it is not as it was written),
+ * LLVS_ERROR_IDENTIFIER_MISMATCH (a part of another stream is in it), LLVS_ERROR_TOO_LARGE, LLVS_ERROR_NEWER_FORMAT, LLVS_ERROR_USER and
+ * others from `read`, LLVS_ERROR_READ_ONLY, LLVS_ERROR_CANCELLED, storage errors.
+ * Cost: at most one pack of 16 MiB, and about as much of what it holds, is in memory; where the storage has no files for large values
+ * (`llvs_storage_kind`: all but files) these as well.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_read_pack(LLVS_BORROWED llvs_store *store, llvs_read_fn read, LLVS_BORROWED void *payload,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 
 /**
  * Registers for news of the other side: called soon after it may have gained versions. Coalesced; retrieve to see what came. What this
@@ -2510,7 +2562,8 @@ LLVS_API void llvs_sync_result_free(LLVS_OWNED llvs_sync_result *result);
  * something, so that what was merged does not wait for the next round.
  * @param options  selection, metadata, and progress and cancellation of all parts; may be NULL
  * @param result   may be NULL. Also given with an error, as by llvs_coordinator_exchange: without a connection, what is here already is
- * merged all the same, and the call ends with the first failure of a part Errors: as llvs_coordinator_exchange and llvs_coordinator_merge.
+ * merged all the same, and the call ends with the first failure of a part.
+ * Errors: as llvs_coordinator_exchange and llvs_coordinator_merge.
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_sync(LLVS_BORROWED llvs_coordinator *coordinator,
@@ -2664,14 +2717,6 @@ typedef struct llvs_exchange_files {
 typedef struct llvs_outgoing llvs_outgoing;
 /** Bytes in all. Since 0.1. */
 LLVS_API uint64_t llvs_outgoing_size(LLVS_BORROWED const llvs_outgoing *outgoing);
-/**
- * Takes one piece of a file. Since 0.1.
- *   thread     the one that called llvs_outgoing_write
- *   re-entry   may call the library, but not the exchange
- *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK; all else: llvs_outgoing_write fails as a callback of the transport does
- */
-typedef llvs_status (*llvs_write_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *piece, LLVS_OWNED llvs_error **error);
 /**
  * Calls with each piece of the file, in order. May be called again, which gives the same bytes from the start.
  * Errors: what `write` gives; LLVS_ERROR_DAMAGED and other storage errors, which the callback of the transport hands on as they are. Since

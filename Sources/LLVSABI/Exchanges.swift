@@ -37,10 +37,17 @@ final class HostDecoder: Sendable {
     var decode: ForeignDecoder {
         { [self] data in
             let reply = Reply(questions: 1)
-            try withExtendedLifetime(reply) {
-                try withBorrowed(data) { data in try callHost("Decoding") { fn(payload.pointer, data, reply.borrowed, $0) } }
+            let status = try withExtendedLifetime(reply) {
+                try withBorrowed(data) { data in
+                    try callHost("Decoding", expecting: llvs_status(LLVS_PASS.rawValue)) { fn(payload.pointer, data, reply.borrowed, $0) }
+                }
             }
-            return reply.answers[0]
+            if status != LLVS_OK.rawValue { return nil }
+            // A callback that was ended before it could answer looks like this: what is compressed must not be taken for a value.
+            guard let decoded = reply.answers[0] else {
+                throw StoreError(.user, "Decoding answered LLVS_OK and gave nothing. For what is no such data, answer LLVS_PASS.")
+            }
+            return decoded
         }
     }
 }

@@ -487,7 +487,7 @@ static void decoders(void **state) {
         llvs_status status;
         options.decode = decode;
         status = llvs_store_import(store, llvs_str(foreign), &options, NULL, &result, &error);
-        is(expected_of(no_codes), status, error);
+        is(answer == LLVS_PASS ? LLVS_OK : LLVS_ERROR_USER, status, error);
         llvs_exchange_result_free(result);
         llvs_store_free(store);
     }

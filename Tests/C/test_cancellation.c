@@ -17,6 +17,8 @@ enum kind {
     IMPORT,
     WRITE_SNAPSHOT,
     RESTORE_SNAPSHOT,
+    PACK,
+    UNPACK,
     PUT_SNAPSHOT,
     FETCH_SNAPSHOT,
     EXCHANGE,
@@ -47,6 +49,8 @@ static const char *const names[KINDS] = { "verify",
                                           "import",
                                           "write a snapshot",
                                           "restore a snapshot",
+                                          "pack",
+                                          "unpack",
                                           "put a snapshot",
                                           "restore a snapshot of an exchange",
                                           "exchange",
@@ -70,7 +74,7 @@ static const char *const names[KINDS] = { "verify",
 /* What an operation works on: a store with everything, a place where it may be found, and a store that gets it. */
 typedef struct scene {
     enum kind kind;
-    char *directory, *full, *folder, *target;
+    char *directory, *full, *folder, *target, *pack;
     char url[1100];
     llvs_store *store;            /* the full one */
     llvs_store *other;            /* the one that gets */
@@ -162,6 +166,33 @@ static llvs_store *open_to(scene *s, const llvs_control *control, llvs_status *s
     return store;
 }
 
+/* A stream of packs, to and from a file. */
+static llvs_status put_piece(void *payload, const llvs_bytes *piece, llvs_error **error) {
+    (void)error;
+    return fwrite(piece->data, 1, piece->size, payload) == piece->size ? LLVS_OK : LLVS_ERROR_IO;
+}
+static llvs_status get_piece(void *payload, uint8_t *buffer, size_t capacity, size_t *size, llvs_error **error) {
+    (void)error;
+    *size = fread(buffer, 1, capacity, payload);
+    return *size ? LLVS_OK : LLVS_END;
+}
+static llvs_status pack_into(llvs_store *store, const char *path, const llvs_control *control, llvs_error **error) {
+    FILE *file = fopen(path, "wb");
+    llvs_status status;
+    assert_non_null(file);
+    status = llvs_store_write_pack(store, NULL, 0, put_piece, file, control, NULL, error);
+    assert_int_equal(fclose(file), 0);
+    return status;
+}
+static llvs_status unpack_from(llvs_store *store, const char *path, const llvs_control *control, llvs_error **error) {
+    FILE *file = fopen(path, "rb");
+    llvs_status status;
+    assert_non_null(file);
+    status = llvs_store_read_pack(store, get_piece, file, control, NULL, error);
+    fclose(file);
+    return status;
+}
+
 static scene set(enum kind kind, const char *original) {
     scene s;
     memset(&s, 0, sizeof s);
@@ -183,10 +214,12 @@ static scene set(enum kind kind, const char *original) {
         OK(llvs_coordinator_open(llvs_str(s.target), &options, &s.coordinator, &error));
         OK(llvs_coordinator_attach(s.coordinator, llvs_str(s.url), NULL, &error));
         if (kind == MERGE_COORDINATED) OK(llvs_coordinator_set_current_version(s.coordinator, llvs_id(&made[1]), &error));
-    } else if (kind == RETRIEVE || kind == IMPORT || kind == RESTORE_SNAPSHOT || kind == FETCH_SNAPSHOT) {
+    } else if (kind == RETRIEVE || kind == UNPACK || kind == IMPORT || kind == RESTORE_SNAPSHOT || kind == FETCH_SNAPSHOT) {
         s.other = open_at(s.target);
         OK(llvs_exchange_open(s.other, llvs_str(s.url), NULL, &s.receiver, &error));
     }
+    s.pack = join(s.directory, "pack");
+    if (kind == UNPACK) OK(pack_into(s.store, s.pack, NULL, &error));
     if (kind >= CHANGES) {
         static char names[MANY][16];
         llvs_change *changes = calloc(MANY, sizeof *changes);
@@ -222,6 +255,7 @@ static void strike(scene *s) {
     free(s->full);
     free(s->folder);
     free(s->target);
+    free(s->pack);
     remove_directory(s->directory);
 }
 
@@ -254,6 +288,8 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
     case COMPACT: return llvs_store_compact(s->store, control, NULL, error);
     case SEND: return llvs_exchange_send(s->sender, control, NULL, error);
     case RETRIEVE: return llvs_exchange_retrieve(s->receiver, control, NULL, error);
+    case PACK: return pack_into(s->store, s->pack, control, error);
+    case UNPACK: return unpack_from(s->other, s->pack, control, error);
     case LOOK_AGAIN: return llvs_exchange_verify(s->sender, control, NULL, error);
     case IMPORT: return llvs_store_import(s->other, llvs_str(foreign), NULL, control, NULL, error);
     case WRITE_SNAPSHOT: return write_snapshot_into(s->store, s->folder, control, error);
@@ -410,6 +446,16 @@ static void check_folder(scene *s, int by_snapshot) {
     remove_directory(path);
 }
 
+/* What was packed gives all. */
+static void check_pack(scene *s) {
+    char *path = join(s->directory, "from-the-pack");
+    llvs_store *store = open_at(path);
+    OK(unpack_from(store, s->pack, NULL, &error));
+    llvs_store_free(store);
+    assert_int_equal(check_store(path), VERSIONS);
+    remove_directory(path);
+}
+
 static void check_cancelled(scene *s) {
     assert_int_equal(check_store(s->full), VERSIONS);
     assert_int_equal(all_versions(s->full), VERSIONS + (s->kind >= CHANGES));
@@ -441,6 +487,7 @@ static void check_done(scene *s) {
         if (merges) assert_true(all_versions(s->target) > VERSIONS);
     }
     if (s->kind == SEND || s->kind == LOOK_AGAIN) check_folder(s, 0);
+    if (s->kind == PACK) check_pack(s);
     if (s->kind == WRITE_SNAPSHOT || s->kind == PUT_SNAPSHOT) check_folder(s, 1);
 }
 

@@ -109,6 +109,8 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_exchange_close(NULL, NULL));
     llvs_exchange_free(NULL);
     llvs_exchange_result_free(NULL);
+    REFUSES(llvs_store_write_pack(NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_store_read_pack(NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_retrieve(NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_verify(NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_send(NULL, NULL, NULL, NULL));

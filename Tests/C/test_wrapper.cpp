@@ -288,6 +288,34 @@ static void exchanges() {
     EXPECT(code_of([&] { llvs::Exchange(one, "https+webdav://ann:s3cret@127.0.0.1/"); }) == LLVS_ERROR_INVALID_ARGUMENT);
 }
 
+static void packs() {
+    llvs::Store one = llvs::Store::memory(), two = llvs::Store::memory();
+    llvs::VersionID root = one.make_version("", {llvs::Change::insert("x", "1")});
+    std::string stream;
+    auto write = [&](std::string_view piece) { stream.append(piece); };
+    std::size_t at = 0;
+    auto read = [&](std::uint8_t *buffer, std::size_t capacity) {
+        std::size_t count = std::min(capacity, stream.size() - at);
+        std::copy_n(stream.data() + at, count, buffer);
+        at += count;
+        return count;
+    };
+    EXPECT(llvs::write_pack(one, {}, write).sent == std::vector<llvs::VersionID>{root});
+    EXPECT(llvs::read_pack(two, read).retrieved == std::vector<llvs::VersionID>{root} && at == stream.size());
+    llvs::VersionID child = one.make_version(root, {llvs::Change::update("x", "2")});
+    stream.clear();
+    at = 0;
+    EXPECT(llvs::write_pack(one, {root, "unknown"}, write).sent == std::vector<llvs::VersionID>{child});
+    EXPECT(llvs::read_pack(two, read).retrieved == std::vector<llvs::VersionID>{child} && two.value("x", child)->data == "2");
+    int number = 0;
+    try { llvs::write_pack(one, {}, [](std::string_view) { throw Thrown{7}; }); } catch (const Thrown &thrown) { number = thrown.number; }
+    EXPECT(number == 7);
+    auto broken = [](std::uint8_t *, std::size_t) -> std::size_t { throw Thrown{8}; };
+    try { llvs::read_pack(two, broken); } catch (const Thrown &thrown) { number = thrown.number; }
+    EXPECT(number == 8);
+    EXPECT(code_of([&] { llvs::read_pack(two, [](std::uint8_t *, std::size_t) { return 0; }); }) == LLVS_ERROR_CUT_SHORT);
+}
+
 static void coordinators() {
     llvs_store_options memory = llvs::Store::options();
     memory.storage = LLVS_STORAGE_MEMORY;
@@ -358,6 +386,7 @@ int main() {
     parts();
     merges();
     exchanges();
+    packs();
     coordinators();
     return 0;
 }

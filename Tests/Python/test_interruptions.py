@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -267,6 +268,56 @@ def test_a_callback_that_ctypes_ends_makes_no_value(tmp_path: Path) -> None:
         storage.append = lambda records: [(1 << 64) - 1] * len(records)  # type: ignore[method-assign]
         with pytest.raises(ValueError, match="it is a number from 0"):
             store.make_version(insert={"a": b"1"})
+
+
+def test_mergers_of_values_and_decoders(tmp_path: Path) -> None:
+    theirs = Path(__file__).resolve().parents[1] / "Vectors" / "interchange" / "store"
+    run(
+        f"""
+        import shutil
+        shutil.copytree({str(theirs)!r}, "theirs")
+        packed = sorted(pathlib.Path("theirs", "values", "k1").rglob("*.json"))[:1]
+        for file in packed: file.write_bytes(b"LLZF" + file.read_bytes()[::-1])
+        whole = llvs.Store(storage="memory")
+        decoded = whole.import_store("theirs", decode=lambda data: data[::-1]).retrieved
+        store = llvs.Store(storage="memory")
+        root = store.make_version(insert={{"a": b"0"}})
+        ours, theirs = store.make_version(root, update={{"a": b"1"}}), store.make_version(root, update={{"a": b"2"}})
+        merger = llvs.ValueMerger(lambda id, base, newer, older: base + newer + older)
+        def action(n):
+            store.merge(ours, theirs, arbiter=merger, metadata={{"n": n}})
+            target = llvs.Store(storage="memory")
+            try:
+                result = target.import_store("theirs", decode=lambda data: data[::-1])
+                assert result.retrieved == decoded and not result.problems
+                for id in whole.heads: assert dict(target.at(id)) == dict(whole.at(id))
+            finally:
+                target.close()
+        def check(n, outcome):
+            head = store.most_recent_head
+            assert len(head.predecessors) < 2 or store.at(head)["a"] == b"021", n
+        at_every_point(action, check)
+        whole.close()
+        store.close()
+        """,
+        tmp_path,
+        step=41,
+    )
+
+
+def test_a_decoder_that_ctypes_ends_decodes_nothing(tmp_path: Path) -> None:
+    """A 0 without bytes does not say that what is compressed is a value as it is."""
+    from llvs import _abi, _structs
+
+    shutil.copytree(Path(__file__).resolve().parents[1] / "Vectors" / "interchange" / "store", tmp_path / "theirs")
+    for file in (tmp_path / "theirs" / "values" / "k1").rglob("*.json"):
+        file.write_bytes(b"LLZF" + file.read_bytes())
+    decode = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(lambda *_: 0)
+    options = _structs.llvs_import_options(struct_size=ctypes.sizeof(_structs.llvs_import_options))
+    options.decode = ctypes.cast(decode, ctypes.c_void_p).value
+    path = str(tmp_path / "theirs").encode()
+    with llvs.Store(storage="memory") as store, store._call as pointer, pytest.raises(llvs.Error, match="LLVS_PASS"):
+        _abi.lib.llvs_store_import(pointer, path, ctypes.byref(options), None, None)
 
 
 def test_a_piece_that_is_none_is_no_end() -> None:

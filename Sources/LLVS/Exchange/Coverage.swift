@@ -66,17 +66,47 @@ extension Store {
         return coverage
     }
 
+    /// The versions among the ids, and all their ancestors. Ids of versions that are not here count for nothing.
+    /// - Parameter look: called now and then; what it throws ends the work.
+    func coverage(behind ids: [VersionID], _ look: () throws -> Void = {}) throws -> Coverage {
+        var coverage = try lock.withRead {
+            try checkOpenLocked()
+            return Coverage(isCovered: [Bool](repeating: false, count: dag.rows.count), versionCount: dag.liveCount)
+        }
+        var stack: [UInt32] = []
+        func cover(_ ordinal: UInt32) {
+            guard Int(ordinal) < coverage.isCovered.count, !coverage.isCovered[Int(ordinal)] else { return }
+            coverage.isCovered[Int(ordinal)] = true
+            stack.append(ordinal)
+        }
+        for start in stride(from: 0, to: ids.count, by: 8_192) {
+            try look()
+            lock.withRead { for id in ids[start..<min(ids.count, start + 8_192)] { dag.ordinal(of: id).map(cover) } }
+        }
+        while !stack.isEmpty {
+            try look()
+            lock.withRead {
+                for _ in 0..<8_192 {
+                    guard let ordinal = stack.popLast() else { return }
+                    for predecessor in dag.predecessors(ordinal) { cover(predecessor) }
+                }
+            }
+        }
+        return coverage
+    }
+
     /// Of versions that were ever in the history, be they stored or not.
     var rowCount: Int { lock.withRead { dag.rows.count } }
 
     /// Those whose ids follow from what they hold, in the history behind its first `rows`.
-    func contentIDs(behind rows: Int) -> [VersionID] {
-        lock.withRead {
-            dag.rows.indices.dropFirst(rows).compactMap { i in
-                let id = dag.id(UInt32(truncatingIfNeeded: i))
-                return dag.rows[i].state == .live && id.hasContentForm ? id : nil
-            }
+    /// - Parameter look: called now and then; what it throws ends the work.
+    func contentIDs(behind rows: Int, _ look: () throws -> Void) rethrows -> [VersionID] {
+        var found: [VersionID] = []
+        try forEachLive(behind: rows, look) { ordinal, dag in
+            let id = dag.id(ordinal)
+            if id.hasContentForm { found.append(id) }
         }
+        return found
     }
 
     func uncover(_ ids: Set<VersionID>, in coverage: inout Coverage) {
@@ -92,17 +122,15 @@ extension Store {
 
     /// The versions that are not covered, predecessors first.
     func missing(from coverage: Coverage, _ look: () throws -> Void = {}) throws -> [VersionID] {
-        let missing = try lock.withRead {
-            try checkOpenLocked()
-            var missing: [UInt32] = []
-            for i in dag.rows.indices where dag.rows[i].state == .live && !(i < coverage.isCovered.count && coverage.isCovered[i]) {
-                let ordinal = UInt32(truncatingIfNeeded: i)
-                // The empty root is virtual while nothing builds on it.
-                if dag.id(ordinal) == EmptyRoot.id, dag.rows[i].firstEdge == History.none { continue }
-                missing.append(ordinal)
-            }
-            return dag.orderKeys(missing)
+        try checkOpen()
+        var missing: [UInt32] = []
+        try forEachLive(look) { ordinal, dag in
+            let i = Int(ordinal)
+            if i < coverage.isCovered.count, coverage.isCovered[i] { return }
+            // The empty root is virtual while nothing builds on it.
+            if dag.id(ordinal) == EmptyRoot.id, dag.rows[i].firstEdge == History.none { return }
+            missing.append(ordinal)
         }
-        return try missing.sorted(looking: look).map(\.id)
+        return try orderKeys(missing, look).sorted(looking: look).map(\.id)
     }
 }

@@ -77,6 +77,10 @@ extension Version {
         guard var check = ContentCheck(self, changeCount: changes.count) else { return .free }
         for change in changes {
             guard change.hasData else { check.add(change.kind, change.id, stored: change.storedVersion); continue }
+            guard change.written == nil else {
+                change.digest.withUnsafeBytes { check.add(setting: change.id, size: change.size, digest: $0) }
+                continue
+            }
             let digest = SHA256.words(change.data)
             withUnsafeBytes(of: digest) { bytes in
                 check.add(setting: change.id, size: change.data.count, digest: bytes)

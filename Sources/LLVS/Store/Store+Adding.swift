@@ -8,8 +8,24 @@ extension Store {
         public var changes: [Value.Change]
         /// Whether it is what its id says, where that was looked at already.
         var vouching: Vouching?
+        /// Those of the changes whose bytes lie in a file of the storage already, by their index; they have no data.
+        var written: [Int: WrittenValue] = [:]
         /// A version with its changes, of which nothing has been checked yet.
         public init(version: Version, changes: [Value.Change]) { self.version = version; self.changes = changes }
+
+        /// The same with the bytes of all values in memory.
+        func inMemory(from storage: any Storage) throws -> ReceivedVersion {
+            var whole = self
+            whole.written = [:]
+            for (i, value) in written where i >= 0 && i < changes.count {
+                try Memory.expect(value.size, "A value that is to be repaired")
+                var data = [UInt8](repeating: 0, count: value.size)
+                try data.withUnsafeMutableBytes { try storage.readBlob(value.blob, at: 0, into: $0) }
+                let id = changes[i].id
+                whole.changes[i] = changes[i].kind == .insert ? .insert(id, data: data) : .update(id, data: data)
+            }
+            return whole
+        }
     }
 
     /// What became of a received version.
@@ -190,15 +206,18 @@ extension Store {
         try Memory.expect(
             2 * received.changes.count * MemoryLayout<RecordChange>.stride, "Putting \(received.changes.count) changes in order")
         let sorted = received.changes.withBorrowed { borrowed in
-            borrowed.sorted { Bytes.compare($0.id, $1.id) < 0 }
+            var list = Array(borrowed)
+            for (i, value) in received.written where i >= 0 && i < list.count { list[i].written = Unmanaged.passUnretained(value) }
+            list.sort { Bytes.compare($0.id, $1.id) < 0 }
+            return list
         }
         for i in sorted.indices {
             try ValueID.check(sorted[i].id)
             let id = ValueID(unchecked: sorted[i].id)
-            if sorted[i].data.count > Limits.valueSize {
+            if sorted[i].size > Limits.valueSize {
                 throw StoreError(
                     .tooLarge,
-                    "Version \(version.id) has a value of \(sorted[i].data.count) bytes under \"\(id)\"; at most 1 GiB is allowed.",
+                    "Version \(version.id) has a value of \(sorted[i].size) bytes under \"\(id)\"; at most 1 GiB is allowed.",
                     valueID: id, versionID: version.id.description)
             }
             if i > 0, Bytes.equal(sorted[i - 1].id, sorted[i].id) {
@@ -248,7 +267,7 @@ extension Store {
             try checkStored(change.id, ordinal, stored, for: version.id, beside: others)
         }
         var recorded = version
-        recorded.valueDataSize = sorted.reduce(UInt64(0)) { $0 + UInt64($1.data.count) }
+        recorded.valueDataSize = sorted.reduce(UInt64(0)) { $0 + UInt64($1.size) }
         var draft = Draft(
             version: recorded, first: ordinals.first ?? History.none, second: ordinals.count > 1 ? ordinals[1] : History.none,
             changes: sorted,

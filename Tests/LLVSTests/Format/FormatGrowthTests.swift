@@ -201,7 +201,7 @@ import Testing
         try storage.close(discarding: false)
         let id = RandomName(high: 1 << 60, low: 2), path = directory + "/store/segments/" + id.hex + ".seg"
         var all = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize)
-        all.withUnsafeMutableBytes { FrameFormat.storeSegmentHeader(in: $0, id: id, created: 5, host: .unknown) }
+        all.withUnsafeMutableBytes { FrameFormat.storeSegmentHeader(in: $0, id: id, created: 5, writer: .unknown) }
         var frames: UInt64 = 0, extra = 0
         func add(_ kind: UInt8, _ body: [UInt8], covering count: Int, isDamaged: Bool = false) {
             var head = [UInt8](repeating: 0, count: FrameFormat.frameHeaderSize)

@@ -132,7 +132,7 @@ import Testing
         #expect(try records() == Set(all + [record(100), record(101)]))
     }
 
-    @Test(.enabled(if: Host.current.boot != 0)) func aDeadWritersSegmentIsFoldedWithoutItsTornEnd() throws {
+    @Test(.enabled(if: WriterMachine.current.boot != 0)) func aDeadWritersSegmentIsFoldedWithoutItsTornEnd() throws {
         let all = try fill(0..<4, sealed: false)
         let torn = path + "/segments/" + (try names()[1])
         let bytes = try contents(torn)

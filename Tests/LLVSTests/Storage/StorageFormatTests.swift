@@ -20,7 +20,7 @@ import Testing
         let id = RandomName(high: 0x0001_0203_0405_0607, low: 0x0809_0A0B_0C0D_0E0F)
         var bytes = [UInt8](repeating: 0, count: 197)
         bytes.withUnsafeMutableBytes { all in
-            FrameFormat.storeSegmentHeader(in: all, id: id, created: 0, host: Host(machine: 0, boot: 0))
+            FrameFormat.storeSegmentHeader(in: all, id: id, created: 0, writer: WriterMachine(machine: 0, boot: 0))
             let body = UnsafeMutableRawBufferPointer(rebasing: all[112..<133])
             body.storeBytes(of: UInt32(1).littleEndian, as: UInt32.self)
             FrameFormat.storeEntry(in: body, at: 4, length: 5, checksum: Array("hello".utf8).withUnsafeBytes { Bytes.crc32c($0) })

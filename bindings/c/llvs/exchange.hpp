@@ -4,6 +4,7 @@
 #define LLVS_EXCHANGE_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -135,6 +136,31 @@ public:
 private:
     detail::Handle<llvs_exchange, llvs_exchange_free> handle_;
 };
+
+/// Writes the versions that another store lacks, which has `have` with all their ancestors, as bytes for `read_pack` of that store: calls
+/// with them from front to back, in pieces. See llvs_store_write_pack.
+inline ExchangeResult write_pack(const Store &store, const std::vector<VersionID> &have, std::function<void(std::string_view piece)> write,
+                                 const llvs_control *control = nullptr) {
+    std::vector<llvs_bytes> known;
+    for (const VersionID &id : have) known.push_back(detail::bytes(id));
+    llvs_exchange_result *result = nullptr;
+    detail::run([&](llvs_error **error) {
+        return llvs_store_write_pack(store.raw(), known.data(), known.size(), Outgoing::call, &write, control, &result, error);
+    });
+    return ExchangeResult(result);
+}
+
+/// Adds the versions that `write_pack` of another store gave. `read` fills a buffer from its start with what comes next, and tells how many
+/// bytes that are; 0: there are no more. See llvs_store_read_pack.
+inline ExchangeResult read_pack(const Store &store, std::function<std::size_t(std::uint8_t *buffer, std::size_t capacity)> read,
+                                const llvs_control *control = nullptr) {
+    ValueSource source{std::string(), std::move(read)};
+    llvs_exchange_result *result = nullptr;
+    detail::run([&](llvs_error **error) {
+        return llvs_store_read_pack(store.raw(), detail::Sources::read, &source, control, &result, error);
+    });
+    return ExchangeResult(result);
+}
 
 } // namespace llvs
 

@@ -182,13 +182,15 @@ public:
         detail::run([&](llvs_error **error) { return llvs_outgoing_write(raw_, call, &body, error); });
     }
 
-private:
+    /// An llvs_write_fn for such a function.
     static llvs_status call(void *payload, const llvs_bytes *piece, llvs_error **error) {
         return detail::guard(error, [&]() -> llvs_status {
             (*static_cast<std::function<void(std::string_view)> *>(payload))(view(*piece));
             return LLVS_OK;
         });
     }
+
+private:
     llvs_outgoing *raw_;
 };
 

@@ -49,17 +49,17 @@ enum FrameFormat {
         var format: UInt32
         var id: RandomName
         var created: Int64
-        var host: Host
+        var writer: WriterMachine
     }
 
-    static func storeSegmentHeader(in b: UnsafeMutableRawBufferPointer, id: RandomName, created: Int64, host: Host) {
+    static func storeSegmentHeader(in b: UnsafeMutableRawBufferPointer, id: RandomName, created: Int64, writer: WriterMachine) {
         b.storeBytes(of: segmentMagic.littleEndian, toByteOffset: 0, as: UInt64.self)
         b.storeBytes(of: format.littleEndian, toByteOffset: 8, as: UInt32.self)
         b.storeBytes(of: 0, toByteOffset: 12, as: UInt32.self)
         id.store(in: b, at: 16)
         b.storeBytes(of: created.littleEndian, toByteOffset: 32, as: Int64.self)
-        b.storeBytes(of: host.machine.littleEndian, toByteOffset: 40, as: UInt64.self)
-        b.storeBytes(of: host.boot.littleEndian, toByteOffset: 48, as: UInt64.self)
+        b.storeBytes(of: writer.machine.littleEndian, toByteOffset: 40, as: UInt64.self)
+        b.storeBytes(of: writer.boot.littleEndian, toByteOffset: 48, as: UInt64.self)
         b.storeBytes(of: 0, toByteOffset: 56, as: UInt32.self)
         let crc = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60]))
         b.storeBytes(of: crc.littleEndian, toByteOffset: 60, as: UInt32.self)
@@ -71,7 +71,7 @@ enum FrameFormat {
               load(b, 60, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60])) else { return nil }
         return SegmentHeader(
             format: load(b, 8, UInt32.self), id: RandomName(loading: b, at: 16), created: load(b, 32, Int64.self),
-            host: Host(machine: load(b, 40, UInt64.self), boot: load(b, 48, UInt64.self)))
+            writer: WriterMachine(machine: load(b, 40, UInt64.self), boot: load(b, 48, UInt64.self)))
     }
 
     struct FrameHeader {

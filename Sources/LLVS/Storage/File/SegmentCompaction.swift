@@ -37,7 +37,7 @@ struct SegmentCompaction {
         let sealed = (try? SegmentFile.isSealed(file, named, status.size)) ?? false
         if !sealed {
             // Its writer holds the lock as long as it lives, which we can see only if it ran here.
-            guard header.host == .current, header.host.boot != 0 else { return nil }
+            guard header.writer == .current, header.writer.boot != 0 else { return nil }
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch { return nil }
         }
         return Summary(id: named, size: status.size, created: header.created, sealed: sealed)
@@ -152,7 +152,7 @@ struct SegmentCompaction {
         }
         var head = [UInt8](repeating: 0, count: FrameFormat.segmentHeaderSize + FrameFormat.frameHeaderSize)
         head.withUnsafeMutableBytes { b in
-            FrameFormat.storeSegmentHeader(in: b, id: id, created: inputs.first?.created ?? 0, host: .unknown)
+            FrameFormat.storeSegmentHeader(in: b, id: id, created: inputs.first?.created ?? 0, writer: .unknown)
             FrameFormat.storeFrameHeader(
                 in: b, at: FrameFormat.segmentHeaderSize, kind: .sources, id: id, offset: UInt64(FrameFormat.segmentHeaderSize),
                 bodySize: UInt64(list.count),

@@ -96,7 +96,7 @@ final class SegmentWriter {
         let marks = isSynced && end > 0 ? FrameFormat.isBehindSynced : 0
         let preamble = end == 0 ? FrameFormat.segmentHeaderSize : 0
         let start = end &+ UInt64(preamble)
-        if preamble > 0 { FrameFormat.storeSegmentHeader(in: scratch, id: id, created: System.now, host: .current) }
+        if preamble > 0 { FrameFormat.storeSegmentHeader(in: scratch, id: id, created: System.now, writer: .current) }
         let table = FrameFormat.frameHeaderSize + 4
         var offset = start &+ UInt64(table + batch.count * FrameFormat.entrySize)
         let places = batch.map { record in
@@ -219,7 +219,7 @@ final class SegmentWriter {
         let head = UnsafeMutableRawBufferPointer(rebasing: scratch[preamble..<preamble + FrameFormat.frameHeaderSize])
         guard try System.pread(source.descriptor, head, at: offset) == head.count,
               let header = FrameFormat.frameHeader(UnsafeRawBufferPointer(head), id: sourceID, offset: offset) else { throw Errno(EIO) }
-        if preamble > 0 { FrameFormat.storeSegmentHeader(in: scratch, id: id, created: System.now, host: .current) }
+        if preamble > 0 { FrameFormat.storeSegmentHeader(in: scratch, id: id, created: System.now, writer: .current) }
         FrameFormat.storeFrameHeader(
             in: scratch, at: preamble, kind: .batch, id: id, offset: start, bodySize: header.bodySize, tableChecksum: header.tableChecksum)
         try system.write(file.descriptor, UnsafeRawBufferPointer(rebasing: scratch[0..<preamble + head.count]), at: end)

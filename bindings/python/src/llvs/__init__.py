@@ -174,6 +174,7 @@ if TYPE_CHECKING:
         Version as Version,
     )
     from ._change_array import Content as Content, Entries as Entries
+    from ._packing import Pack as Pack
 
 #: Module: the public names that it gives. (The same as above; a test compares them.)
 _MODULES = {
@@ -215,6 +216,7 @@ _MODULES = {
     "transport": "FileContent OutgoingFile Place Transport VersionFiles",
     "versions": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
     "_change_array": "Content Entries",
+    "_packing": "Pack",
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

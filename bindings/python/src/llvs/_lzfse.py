@@ -6,7 +6,7 @@ import ctypes
 import functools
 from typing import Any, Callable, Optional
 
-from . import _abi, _callbacks
+from . import _abi, _callbacks, _constants as c
 from ._memory import BytesLike, as_bytes
 from .storage import _data
 
@@ -40,10 +40,12 @@ def default_decoder() -> Optional[Decoder]:
     return decode
 
 
-def _decode(decode: Decoder, data: int, reply: int) -> None:
+def _decode(decode: Decoder, data: int, reply: int) -> int:
     found = decode(_data(data))
-    if found is not None:
-        lib.llvs_reply_set(reply, 0, as_bytes(found))
+    if found is None:
+        return c.PASS
+    lib.llvs_reply_set(reply, 0, as_bytes(found))
+    return c.OK
 
 
 _thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_void_p], _decode)

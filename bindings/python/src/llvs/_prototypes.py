@@ -140,6 +140,13 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_exchange_retrieve": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR]),
     "llvs_exchange_verify": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR]),
     "llvs_exchange_send": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR]),
+    "llvs_store_write_pack": (STATUS, [
+        borrowed("llvs_store*"), borrowed("llvs_bytes*"), SIZE, FUNCTION, borrowed("void*"), borrowed("llvs_control*"),
+        owned("llvs_exchange_result**"), ERROR,
+    ]),
+    "llvs_store_read_pack": (STATUS, [
+        borrowed("llvs_store*"), FUNCTION, borrowed("void*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR,
+    ]),
     "llvs_exchange_observe": (STATUS, [borrowed("llvs_exchange*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_observer**"), ERROR]),
     "llvs_exchange_restoration_state": (STATUS, [borrowed("llvs_exchange*"), owned("llvs_buffer*"), ERROR]),
     "llvs_exchange_set_restoration_state": (STATUS, [borrowed("llvs_exchange*"), BYTES, ERROR]),

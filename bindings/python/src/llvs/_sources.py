@@ -134,3 +134,21 @@ class SourceArray:
         for payload in self._payloads:
             _callbacks.registry.pop(payload, None)
         holding.__exit__()
+
+
+class Source:
+    """One file or iterable for one call: `with Source(value) as (read, payload)`."""
+
+    __slots__ = ("_payload", "_value")
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __enter__(self) -> tuple[Any, int]:
+        holding.__enter__()
+        self._payload = _callbacks.register(_Reader(self._value))
+        return _address, self._payload
+
+    def __exit__(self, *_: object) -> None:
+        _callbacks.registry.pop(self._payload, None)
+        holding.__exit__()

@@ -1,7 +1,8 @@
 """The store: a history of versions, and what prevails at each.
 
 Opening one and making versions are here; reading the history is in `_history`, reading values in `_values`, differences in
-`_differences`, merging in `_merging`, and what concerns the store as a whole in `_maintenance`.
+`_differences`, merging in `_merging`, what concerns the store as a whole in `_maintenance`,
+and packs that the program carries in `_packing`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ._memory import PathLike, copy, path_bytes, version_bytes
 from ._merging import Merging
 from ._options import NO_OPTIONS, StoreOptions, VersionOptions
 from ._maintenance import Maintenance
+from ._packing import Packing
 from ._values import ValueReading
 from .control import CancelToken, Control, ProgressCallback
 from .versions import AnyVersion, Change, Version
@@ -36,7 +38,7 @@ def place_of_store(path: str, kind: Union[str, Storage]) -> str:
     return f"{path!r} on {kind!r}" if path else f"on {kind!r}"
 
 
-class Store(HistoryReading, ValueReading, Differences, Merging, Maintenance):
+class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Maintenance):
     """A versioned key-value store.
 
         with llvs.Store("notes.llvs") as store:

@@ -65,8 +65,11 @@ class VersionFiles(NamedTuple):
 FileContent = Union[BytesLike, IO[bytes], Iterable[BytesLike]]
 
 
-class _Writable(Protocol):
-    def write(self, data: bytes, /) -> Any: ...
+class Writable(Protocol):
+    """What bytes are written to."""
+
+    def write(self, data: bytes, /) -> Any:
+        """Takes all of the bytes."""
 
 
 class OutgoingFile:
@@ -77,7 +80,7 @@ class OutgoingFile:
         #: Bytes in all.
         self.size: int = lib.llvs_outgoing_size(pointer)
 
-    def write_to(self, file: _Writable) -> None:
+    def write_to(self, file: Writable) -> None:
         """Calls `file.write` with each piece, in order; again from the start when it is called again. Raises what that raises, and
         StorageError.
         """
@@ -86,7 +89,7 @@ class OutgoingFile:
         payload = _callbacks.register(file)
         try:
             with holding:
-                lib.llvs_outgoing_write(self._pointer, _write_address, payload)
+                lib.llvs_outgoing_write(self._pointer, write_address, payload)
         finally:
             _callbacks.registry.pop(payload, None)
 
@@ -232,12 +235,12 @@ def _unusable(transport: Transport, names: int, count: int, reply: int) -> None:
         lib.llvs_reply_add(reply, encode_name(name))
 
 
-def _write(file: _Writable, piece: int) -> None:
+def _write(file: Writable, piece: int) -> None:
     file.write(_data(piece))
 
 
 _write_thunk = _callbacks.solicited([ctypes.c_void_p], _write)
-_write_address = ctypes.cast(_write_thunk, ctypes.c_void_p).value
+write_address = ctypes.cast(_write_thunk, ctypes.c_void_p).value
 
 
 def _send_large(transport: Transport, name: int, version: int, changes: int, reply: int) -> None:

@@ -1,11 +1,11 @@
 /// Which machine, and which run of it, wrote a segment; hashed, so that a shared store gives neither
 /// away. A lock on a segment says something about its writer only within one run of one machine.
-struct Host: Equatable, Sendable {
+struct WriterMachine: Equatable, Sendable {
     let machine: UInt64
     let boot: UInt64
 
-    static let unknown = Host(machine: 0, boot: 0)
-    static let current = Host(machine: hash("/etc/machine-id"), boot: hash("/proc/sys/kernel/random/boot_id"))
+    static let unknown = WriterMachine(machine: 0, boot: 0)
+    static let current = WriterMachine(machine: hash("/etc/machine-id"), boot: hash("/proc/sys/kernel/random/boot_id"))
 
     /// The first 8 bytes of SHA-256 over a tag and the file's bytes; 0 when there is no such file.
     private static func hash(_ path: String) -> UInt64 {

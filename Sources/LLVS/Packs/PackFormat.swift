@@ -1,0 +1,141 @@
+/// The numbers of docs/pack-format.md.
+enum PackFormat {
+    static let magic = Array("LLVSPK1\n".utf8)
+    static let end = Array("LLVSEND\n".utf8)
+    static let format: UInt8 = 1
+    static let headerSize = 64
+    static let trailerSize = 160
+    /// What stands before the bytes of a block.
+    static let blockHeaderSize = 9
+
+    // What readers take.
+    static func fileLimit(_ kind: PackKind) -> Int {
+        switch kind {
+        case .log, .base: 64 << 20
+        case .blob: 9 << 20
+        case .root: 64 << 10
+        }
+    }
+    static let rawLimit: UInt64 = 1 << 30
+    static let blockLimit = 256 << 10
+    static let recordLimit = 4 << 20
+    static let indexLimit = 8 << 20
+    static let blocksLimit = 65_536
+    static let versionsLimit = 200_000
+    static let servicesLimit = 16
+    static let entriesLimit = 4_096
+    static let blobsLimit = 65_536
+    /// Bytes of all blob references of a version.
+    static let referencesLimit = 16 << 20
+    static let partSize = 8 << 20
+    /// Parts of what holds a value, and of what holds a version of form 1.
+    static let valueParts = 128, versionParts = 512
+
+    // What writers make.
+    static let writtenFile = 16 << 20
+    static let writtenRaw = 256 << 20
+    static let writtenIndex = 7 << 20
+    /// Values above this are blobs; smaller ones above `smallestBlob` are where a record would be too large.
+    static let inlineValue = 1 << 20
+    static let smallestBlob = 64 << 10
+    /// Bytes of a version of form 1.
+    static let writtenVersion = 1 << 30
+}
+
+/// The types of records in packs.
+enum PackRecordType {
+    static let version: UInt8 = 1
+    static let seen: UInt8 = 2
+    static let replaces: UInt8 = 3
+    static let notice: UInt8 = 5
+    static let covers: UInt8 = 6
+    /// Who does not know one from here on may pass over it.
+    static let ignorable: UInt8 = 128
+}
+
+/// What is wrong with a file of the packed layout.
+struct PackFault: Error {
+    enum Kind {
+        /// It may still be on its way: cut short, or bytes that are not those of the name.
+        case notThere
+        /// It is what its name says, and breaks a rule.
+        case damaged
+        /// A newer library made it.
+        case newer
+        /// It is above a limit.
+        case tooLarge
+        /// Its store id is that of no root.
+        case otherStore
+    }
+    let kind: Kind
+    /// In the middle of a sentence: "its digest is wrong".
+    let why: String
+
+    static func notThere(_ why: String) -> PackFault { PackFault(kind: .notThere, why: why) }
+    static func damaged(_ why: String) -> PackFault { PackFault(kind: .damaged, why: why) }
+    static func newer(_ why: String) -> PackFault { PackFault(kind: .newer, why: why) }
+    static func tooLarge(_ why: String) -> PackFault { PackFault(kind: .tooLarge, why: why) }
+    static func otherStore(_ why: String) -> PackFault { PackFault(kind: .otherStore, why: why) }
+
+    /// What to throw, or to tell as a problem.
+    /// - Parameters:
+    ///   - what: what is being read: "The pack x in y".
+    ///   - version: the version that it is about, where it is one.
+    func error(_ what: String, version: VersionID? = nil) -> StoreError {
+        let (code, advice): (StoreError.Code, String) =
+            switch kind {
+            case .notThere: (.cutShort, "Fetch it again; who made it may have to make it anew.")
+            case .damaged: (.damaged, "Nothing of it was taken. Fetch it again, or have whoever has the versions send them anew.")
+            case .newer: (.newerFormat, "Nothing of it was taken. Update this library, and read it again.")
+            case .tooLarge: (.tooLarge, "Nothing of it was taken: no writer makes such a file.")
+            case .otherStore: (.identifierMismatch, "Nothing of it was taken. Remove it where it does not belong.")
+            }
+        return StoreError(code, "\(what) was not taken: \(why). \(advice)", versionID: version?.description)
+    }
+}
+
+/// Reads what packs hold, where a varint has the shortest form and every failure has a reason.
+struct PackCursor {
+    private var reader: ByteReader
+    init(_ bytes: UnsafeRawBufferPointer) { reader = ByteReader(bytes) }
+    var remaining: Int { reader.remaining }
+    private static let short = PackFault.damaged("a list in it ends too early")
+
+    mutating func varint() throws -> UInt64 {
+        let before = reader.position
+        guard let value = reader.varint() else { throw PackCursor.short }
+        let shortest = max(1, (UInt64.bitWidth - value.leadingZeroBitCount + 6) / 7)
+        guard reader.position - before == shortest else { throw PackFault.damaged("a number in it is not in its shortest form") }
+        return value
+    }
+    /// A number that is at most `limit`.
+    mutating func number(atMost limit: Int, _ tooLarge: (UInt64) -> PackFault) throws -> Int {
+        let value = try varint()
+        guard value <= UInt64(limit) else { throw tooLarge(value) }
+        return Int(value)
+    }
+    /// A count of things of at least `size` bytes each.
+    mutating func count(size: Int, limit: Int) throws -> Int {
+        let count = try number(atMost: limit) { .tooLarge("a list in it has \($0) entries; at most \(limit) are read") }
+        guard count <= reader.remaining / size else { throw PackFault.damaged("a list in it has more entries than there is room for") }
+        return count
+    }
+    mutating func integer<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
+        guard let value = reader.integer(type) else { throw PackCursor.short }
+        return value
+    }
+    /// Eight bytes as a number that orders as they do.
+    mutating func word() throws -> UInt64 { try integer(UInt64.self).byteSwapped }
+    mutating func id() throws -> PackID { PackID(high: try word(), low: try word()) }
+    mutating func take(_ count: Int) throws -> UnsafeRawBufferPointer {
+        guard let bytes = reader.take(count) else { throw PackCursor.short }
+        return bytes
+    }
+    mutating func versionID() throws -> VersionID {
+        guard let id = reader.versionID() else { throw PackFault.damaged("an id of a version in it cannot be one") }
+        return id
+    }
+    func end() throws {
+        guard reader.remaining == 0 else { throw PackFault.damaged("bytes are left over at the end of a list in it") }
+    }
+}

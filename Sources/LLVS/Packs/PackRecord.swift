@@ -1,0 +1,246 @@
+/// The record of a stored version as packs hold it: values as they are, and large ones named by what they hold. It is made while the stored
+/// record is read, so that a large one is never in memory as a whole.
+struct PackRecord {
+    let id: VersionID
+    private let records: Records
+    private let place: RecordPlace
+    private let header: RecordHeader
+    /// Those of the changes that are in blobs, by their index.
+    var blobs: [Int: BlobReference] = [:]
+
+    init(_ id: VersionID, of store: Store) throws {
+        self.id = id
+        records = store.records
+        place = store.place(of: try store.requireOrdinal(id))
+        header = try records.header(place)
+    }
+
+    /// Calls with each change and its index.
+    func forEachChange(_ body: (Int, RecordTable.Entry) throws -> Void) throws {
+        var index = 0
+        try records.forEachChange(place) { entry, _ in
+            try body(index, entry)
+            index += 1
+        }
+    }
+
+    /// Calls with the bytes of a value that is no blob in the pack.
+    private func withValue<R>(_ entry: RecordTable.Entry, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
+        let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
+        return try records.withBody(place, located, id: entry.id, stored: id, body)
+    }
+
+    /// The value of a change, to be read in parts.
+    func reader(_ entry: RecordTable.Entry, of store: Store) throws -> ValueReader {
+        let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
+        return try ValueReader(store, Store.Located(entry: located, stored: id, place: place), id: entry.id)
+    }
+
+    /// SHA-256 of a value.
+    func digest(_ entry: RecordTable.Entry) throws -> [UInt8] {
+        if let digest = entry.digest { return Array(digest) }
+        return try withValue(entry) { SHA256.digest($0) }
+    }
+
+    /// The first 8 bytes of the identity digest.
+    func identity(_ control: PacedControl) throws -> UInt64 { try records.identityDigest(place, control).first8 }
+
+    /// Bytes that the record takes at most but for its changes.
+    var fixedSize: Int {
+        let metadata = header.metadata.entries.reduce(0) { $0 + 20 + $1.key.count + $1.value.count }
+        return 256 + 130 * (header.predecessors.count + header.dependencies.count) + metadata + 40 * header.pageCount
+    }
+
+    /// Bytes that a change takes at most, in the record and behind it.
+    static func size(_ entry: RecordTable.Entry, isBlob: Bool) -> Int {
+        let head = 16 + entry.id.count
+        guard entry.kind == .insert || entry.kind == .update else { return head }
+        if isBlob { return head + 16 + 32 + 16 + 64 + PackID.size * (entry.size / PackFormat.partSize + 1) }
+        return head + (entry.size > RecordTable.digestThreshold ? 32 : 0) + RecordTable.bodyHeaderSize + entry.size
+    }
+
+    // MARK: The bytes
+
+    /// Form 0 of the payload, and the first 8 bytes of the identity digest, in one pass: for a record that is small.
+    func payload() throws -> (payload: [UInt8], identity: UInt64) {
+        var table = PackTable(changeCount: header.changeCount), pages: [UInt8] = [], bodies = ByteWriter()
+        var hasher = IdentityHasher(.identity)
+        hasher.add(id)
+        hasher.add(predecessors: header.predecessors)
+        hasher.add(timestamp: header.timestamp)
+        hasher.add(header.metadata)
+        hasher.add(changeCount: header.changeCount)
+        try forEachChange { index, entry in
+            guard entry.kind == .insert || entry.kind == .update else {
+                hasher.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
+                if let page = table.add(entry) { pages += page }
+                return
+            }
+            if let blob = blobs[index] {
+                blob.sha256.withUnsafeBytes { hasher.add(setting: entry.id, size: entry.size, digest: $0) }
+                if let page = table.add(entry, blob: blob.blobID, digest: blob.sha256) { pages += page }
+                return
+            }
+            try withValue(entry) { data in
+                let digest = SHA256.digest(data)
+                digest.withUnsafeBytes { hasher.add(setting: entry.id, size: entry.size, digest: $0) }
+                if let page = table.add(entry, digest: entry.size > RecordTable.digestThreshold ? digest : nil) { pages += page }
+                appendBody(entry, data, to: &bodies)
+            }
+        }
+        pages += table.directory
+        let record = start(tableSize: pages.count, bodiesSize: bodies.bytes.count)
+        var out = ByteWriter()
+        out.bytes.append(0)
+        out.varint(UInt64(record.count + pages.count + bodies.bytes.count))
+        out.raw(record)
+        out.raw(pages)
+        out.raw(bodies.bytes)
+        out.raw(references)
+        return (out.bytes, hasher.finish().first8)
+    }
+
+    /// Form 0 of the payload in pieces, the same each time: for a record that is large.
+    func forEachPiece(_ control: PacedControl, _ sink: (UnsafeRawBufferPointer) throws -> Void) throws {
+        func isValue(_ entry: RecordTable.Entry) -> Bool { entry.kind == .insert || entry.kind == .update }
+        let none = [UInt8](repeating: 0, count: 32)
+        var sizes = PackTable(changeCount: header.changeCount), tableSize = 0
+        try forEachChange { index, entry in
+            try control.step(0)
+            let blob = blobs[index]
+            let page = sizes.add(
+                entry, blob: blob?.blobID, digest: isValue(entry) && (blob != nil || entry.size > RecordTable.digestThreshold) ? none : nil)
+            tableSize += page?.count ?? 0
+        }
+        tableSize += sizes.directory.count
+        let record = start(tableSize: tableSize, bodiesSize: sizes.bodiesSize)
+        var out = ByteWriter()
+        out.bytes.append(0)
+        out.varint(UInt64(record.count + tableSize + sizes.bodiesSize))
+        out.raw(record)
+        try out.bytes.withUnsafeBytes(sink)
+        var table = PackTable(changeCount: header.changeCount)
+        try forEachChange { index, entry in
+            try control.step(0)
+            var digest = blobs[index]?.sha256
+            if digest == nil, isValue(entry), entry.size > RecordTable.digestThreshold { digest = try self.digest(entry) }
+            try table.add(entry, blob: blobs[index]?.blobID, digest: digest)?.withUnsafeBytes(sink)
+        }
+        try table.directory.withUnsafeBytes(sink)
+        try forEachChange { index, entry in
+            guard isValue(entry), blobs[index] == nil else { return }
+            try control.step(0, bytes: entry.size)
+            try withValue(entry) { data in
+                var body = ByteWriter()
+                appendBody(entry, UnsafeRawBufferPointer(start: nil, count: 0), checksumOf: data, to: &body)
+                try body.bytes.withUnsafeBytes(sink)
+                try sink(data)
+            }
+        }
+        try references.withUnsafeBytes(sink)
+    }
+
+    /// The references to blobs behind the record, each once.
+    private var references: [UInt8] {
+        var once: [PackID: BlobReference] = [:]
+        for blob in blobs.values { once[blob.digest] = blob }
+        var out = ByteWriter()
+        out.varint(UInt64(once.count))
+        for blob in once.values.sorted(by: { $0.digest < $1.digest }) { blob.write(into: &out) }
+        return out.bytes
+    }
+
+    private func appendBody(
+        _ entry: RecordTable.Entry, _ data: UnsafeRawBufferPointer, checksumOf covered: UnsafeRawBufferPointer? = nil,
+        to out: inout ByteWriter
+    ) {
+        let size = UInt32(truncatingIfNeeded: entry.size)
+        out.integer(RecordTable.bodyChecksum(sizeField: size, id: entry.id, version: id, stored: covered ?? data))
+        out.integer(size)
+        out.raw(data)
+    }
+
+    /// The prelude and the version header.
+    private func start(tableSize: Int, bodiesSize: Int) -> [UInt8] {
+        var out = ByteWriter()
+        out.versionID(id)
+        out.varint(UInt64(header.predecessors.count))
+        for predecessor in header.predecessors { out.versionID(predecessor) }
+        out.integer(header.timestamp.bitPattern)
+        out.varint(header.valueDataSize)
+        out.varint(UInt64(header.changeCount))
+        out.varint(UInt64(header.pageCount))
+        out.varint(UInt64(header.dependencies.count))
+        for dependency in header.dependencies { out.versionID(dependency) }
+        let named = Set(blobs.values.map(\.digest)).sorted()
+        out.varint(UInt64(named.count))
+        for blob in named { out.raw(blob.bytes) }
+        out.varint(UInt64(header.metadata.entries.count))
+        for entry in header.metadata.entries {
+            out.varint(UInt64(entry.key.count))
+            out.raw(entry.key)
+            out.varint(UInt64(entry.value.count))
+            out.raw(entry.value)
+        }
+        var prelude = ByteWriter()
+        prelude.integer(UInt32(RecordHeader.format))
+        prelude.integer(UInt32(truncatingIfNeeded: out.bytes.count))
+        prelude.integer(UInt64(tableSize))
+        prelude.integer(UInt64(bodiesSize))
+        let checksum = out.bytes.withUnsafeBytes { header in
+            Bytes.crc32c(header, from: prelude.bytes.withUnsafeBytes { Bytes.crc32c($0) })
+        }
+        prelude.integer(checksum)
+        return prelude.bytes + out.bytes
+    }
+}
+
+/// The table of changes of a record, page by page.
+private struct PackTable {
+    private let changeCount: Int
+    private var page = ByteWriter()
+    private var added = 0
+    private var offset = 0
+    private var starts = ByteWriter()
+    /// Bytes of the bodies of the changes that were added.
+    private(set) var bodiesSize = 0
+
+    init(changeCount: Int) { self.changeCount = changeCount }
+
+    /// Adds a change; a page when it is full, or the last.
+    mutating func add(_ entry: RecordTable.Entry, blob: BlobID? = nil, digest: [UInt8]? = nil) -> [UInt8]? {
+        if added % RecordTable.changesPerPage == 0 {
+            page = ByteWriter()
+            page.integer(UInt64(0))
+            page.varint(UInt64(added / RecordTable.changesPerPage))
+            page.varint(UInt64(bodiesSize))
+        }
+        added += 1
+        let encoding = blob == nil ? RecordTable.Encoding.raw : .blob
+        page.bytes.append(entry.kind.rawValue | encoding.rawValue << 3 | (digest == nil ? 0 : 32))
+        page.varint(UInt64(entry.id.count))
+        page.raw(entry.id)
+        switch entry.kind {
+        case .insert, .update:
+            page.varint(UInt64(entry.size))
+            if let blob { page.blobID(blob) } else { bodiesSize += RecordTable.bodyHeaderSize + entry.size }
+            if let digest { page.raw(digest) }
+        case .preserve: page.varint(UInt64(entry.dependency))
+        case .remove, .preserveRemoval: break
+        }
+        guard added % RecordTable.changesPerPage == 0 || added == changeCount else { return nil }
+        page.patch(UInt32(truncatingIfNeeded: page.bytes.count - RecordTable.pageHeaderSize), at: 4)
+        page.patch(page.bytes.withUnsafeBytes { Bytes.crc32c(UnsafeRawBufferPointer(rebasing: $0[4...])) }, at: 0)
+        starts.integer(UInt64(offset))
+        offset += page.bytes.count
+        return page.bytes
+    }
+
+    /// Where the pages begin, when there are two or more.
+    var directory: [UInt8] { changeCount > RecordTable.changesPerPage ? starts.bytes : [] }
+}
+
+extension [UInt8] {
+    /// Of a digest, as a number.
+    var first8: UInt64 { prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+}

@@ -1,0 +1,140 @@
+import CLLVSShims
+
+/// A version as a pack has it, taken out of its record: docs/pack-format.md, "A version".
+enum PackedVersion {
+    /// What is found where a version's payload begins.
+    enum Payload {
+        /// The record, and where it stands in the payload.
+        case inside
+        /// The payload lies in a blob.
+        case outside(BlobReference)
+    }
+
+    /// Which form a payload has.
+    /// - Throws: `PackFault`.
+    static func form(_ payload: UnsafeRawBufferPointer) throws -> Payload {
+        var cursor = PackCursor(payload)
+        switch try cursor.integer(UInt8.self) {
+        case 0: return .inside
+        case 1:
+            let blob = try BlobReference(&cursor, partsLimit: PackFormat.versionParts)
+            try cursor.end()
+            return .outside(blob)
+        default: throw PackFault.damaged("it has a form that there is not")
+        }
+    }
+
+    /// What form 0 says, before any value is looked at.
+    struct Contents {
+        var header: RecordHeader
+        /// Where the record begins, and its bytes.
+        var start: Int, length: Int
+        /// By the digests in their names.
+        var blobs: [PackID: BlobReference]
+    }
+
+    /// Reads form 0, be it in memory or in a blob.
+    /// - Parameters:
+    ///   - id: the version that the index names.
+    ///   - size: bytes of all of it.
+    ///   - read: fills a buffer from an offset on.
+    /// - Throws: `PackFault`, and what `read` throws.
+    static func contents(_ id: VersionID, size: Int, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void) throws
+        -> Contents
+    {
+        var whole = RecordReader(length: UInt64(max(0, size)), read: read)
+        let (length, start): (UInt64, Int) = try whole.with(0, min(size, 11)) { bytes -> (UInt64, Int) in
+            var cursor = PackCursor(bytes)
+            guard try cursor.integer(UInt8.self) == 0 else { throw PackFault.damaged("it has a form that there is not") }
+            let length = try cursor.varint()
+            return (length, bytes.count - cursor.remaining)
+        } ?? (0, 0)
+        guard start > 0, length <= UInt64(size - start) else { throw PackFault.damaged("its record is cut short") }
+        let header = try header(id, RecordReader(length: length) { try read(UInt64(start) + $0, $1) })
+        let behind = start + Int(length)
+        guard size - behind <= PackFormat.referencesLimit else { throw PackFault.tooLarge("it names too many blobs") }
+        let blobs: [PackID: BlobReference] = try whole.with(behind, size - behind) { bytes -> [PackID: BlobReference] in
+            var cursor = PackCursor(bytes), blobs: [PackID: BlobReference] = [:], last: PackID?
+            for _ in 0..<(try cursor.count(size: 73, limit: PackFormat.blobsLimit)) {
+                let blob = try BlobReference(&cursor, partsLimit: PackFormat.valueParts)
+                if let last, !(last < blob.digest) { throw PackFault.damaged("its blobs are out of order") }
+                last = blob.digest
+                blobs[blob.digest] = blob
+            }
+            try cursor.end()
+            return blobs
+        } ?? [:]
+        guard Set(header.blobs.map { PackID(high: $0.high, low: $0.low) }) == Set(blobs.keys) else {
+            throw PackFault.damaged("its record names other blobs")
+        }
+        return Contents(header: header, start: start, length: Int(length), blobs: blobs)
+    }
+
+    private static func header(_ id: VersionID, _ record: RecordReader) throws -> RecordHeader {
+        var record = record
+        switch try record.header() {
+        case .whole(let header):
+            guard header.id == id else { throw PackFault.damaged("its record is that of the version \(header.id)") }
+            return header
+        case .newer(_, let what): throw PackFault.newer("its record has \(what), which this library does not know")
+        case .damaged(let why): throw PackFault.damaged("its record \(why)")
+        case .needs: throw PackFault.damaged("its record is cut short")
+        }
+    }
+
+    /// The changes of a record.
+    /// - Parameters:
+    ///   - value: what stands for a value that is a blob; nil when the blob is not there.
+    /// - Throws: `PackFault`, and what `read` and `value` throw.
+    static func changes<Large>(
+        _ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void,
+        value: (BlobReference) throws -> Large
+    ) throws -> (changes: [Value.Change], large: [Int: Large]) {
+        let header = contents.header, start = UInt64(contents.start)
+        var table = RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) }
+        var bodies = table
+        var changes: [Value.Change] = [], large: [Int: Large] = [:]
+        let isWhole = try table.forEachChange(header) { entry in
+            let id = ValueID(unchecked: entry.id)
+            try Memory.grow(&changes, "The changes of a version")
+            switch entry.kind {
+            case .insert, .update:
+                var data: [UInt8] = []
+                if let blob = entry.blob {
+                    guard let reference = contents.blobs[PackID(high: blob.high, low: blob.low)], reference.size == UInt64(entry.size),
+                        let digest = entry.digest, digest.elementsEqual(reference.sha256)
+                    else { throw PackFault.damaged("a blob is not the value that its record says") }
+                    large[changes.count] = try value(reference)
+                } else {
+                    data = try self.value(entry, of: header.id, &bodies)
+                }
+                changes.append(entry.kind == .insert ? .insert(id, data: data) : .update(id, data: data))
+            case .remove: changes.append(.remove(id))
+            case .preserve:
+                changes.append(.preserve(Value.Reference(id: id, version: header.dependencies[entry.dependency])))
+            case .preserveRemoval: changes.append(.preserveRemoval(id))
+            }
+        }
+        guard isWhole else { throw PackFault.damaged("its table of changes is damaged") }
+        return (changes, large)
+    }
+
+    private static func value(_ entry: RecordTable.Entry, of version: VersionID, _ bodies: inout RecordReader) throws -> [UInt8] {
+        let damaged = PackFault.damaged("a value of it is damaged")
+        return try bodies.with(entry.bodyOffset, RecordTable.bodyHeaderSize + entry.storedSize, ahead: 64 << 10) { buffer in
+            guard let stored = RecordTable.body(buffer, size: entry.size, id: entry.id, version: version), stored.count == entry.storedSize
+            else { throw damaged }
+            if stored.count == entry.size { return try Memory.copy(stored, "A value of a pack") }
+            try Memory.expect(entry.size, "A value of a pack")
+            var isWhole = false
+            let data = [UInt8](unsafeUninitializedCapacity: entry.size) { out, filled in
+                if let to = out.baseAddress, let from = stored.baseAddress {
+                    isWhole = llvs_shim_inflate(from, stored.count, to, entry.size) == 1
+                }
+                filled = isWhole ? entry.size : 0
+            }
+            guard isWhole else { throw damaged }
+            return data
+        } ?? { throw damaged }()
+    }
+}

@@ -1,0 +1,137 @@
+/// What came of large values before the pack that names them: files of the storage where it has such, else bytes in memory. What no version
+/// took is removed in the end.
+final class SpooledBlobs {
+    private let storage: any Storage
+    private var finished: [PackID: Store.Pulled] = [:]
+    /// The blob whose parts are coming.
+    private var current: Filling?
+    /// Blobs that versions were given, until these are stored.
+    private var given: [BlobID: WrittenValue] = [:]
+
+    private struct Filling {
+        let digest: PackID
+        var nextPart: UInt32 = 0
+        var size = 0
+        var hash = SHA256()
+        var bytes: [UInt8] = []
+        var writer: (any BlobWriter)?
+        /// A part that was not full is the last.
+        var isEnded = false
+    }
+
+    init(_ storage: any Storage) { self.storage = storage }
+    deinit { removeAll() }
+
+    /// How many blobs there are.
+    var count: Int { finished.count + (current == nil ? 0 : 1) }
+
+    /// Takes one part; the parts of a blob come in order, and one blob after the other.
+    /// - Throws: `PackFault` when it is not the part that is due.
+    func append(_ part: PackFile) throws {
+        let name = part.index.name, size = part.index.blocks.reduce(0) { $0 + $1.raw }
+        if current?.digest != name.digest { try finishCurrent() }
+        var filling = current ?? Filling(digest: name.digest)
+        guard name.last == filling.nextPart, !filling.isEnded, filling.size <= Limits.valueSize - size, count < PackFormat.blobsLimit else {
+            throw PackFault.damaged("a part of a large value is not the one that is due")
+        }
+        // Kept while it is filled, so that what was written is removed whatever fails.
+        defer { current = filling }
+        let threshold = storage.blobThreshold ?? Int.max, isLast = size < PackFormat.partSize
+        if filling.writer == nil, filling.size + size > threshold {
+            let writer = try storage.blobWriter(size: isLast && filling.size == 0 ? size : nil)
+            try filling.bytes.withUnsafeBytes(writer.append)
+            filling.bytes = []
+            filling.writer = writer
+        }
+        try part.forEachBlock { block in
+            filling.hash.update(block)
+            if let writer = filling.writer { return try writer.append(block) }
+            try Memory.grow(&filling.bytes, by: block.count, "Reading a large value of a pack")
+            filling.bytes.append(contentsOf: block)
+        }
+        filling.size += size
+        filling.nextPart += 1
+        filling.isEnded = isLast
+    }
+
+    /// No part comes any more. A blob that is not what its name says counts as one that did not come.
+    func finishCurrent() throws {
+        guard var filling = current else { return }
+        current = nil
+        let digest = filling.hash.finish()
+        guard PackID(digest) == filling.digest else {
+            filling.writer?.cancel()
+            return
+        }
+        let value: Store.Pulled
+        if let writer = filling.writer {
+            value = .written(WrittenValue(blob: try writer.finish(digest: digest), size: filling.size, digest: digest))
+        } else {
+            value = .bytes(filling.bytes)
+        }
+        remove(finished.updateValue(value, forKey: filling.digest))
+    }
+
+    /// A value for one version, of which it is the only one: nil when it did not come, or is another.
+    func take(_ reference: BlobReference) throws -> Store.Pulled? {
+        guard let value = finished[reference.digest], UInt64(value.size) == reference.size else { return nil }
+        guard case .written(let written) = value else { return value }
+        guard written.digest == reference.sha256 else { return nil }
+        let own = given[written.blob] == nil ? written : try copy(written)
+        given[own.blob] = own
+        return .written(own)
+    }
+
+    /// Calls with what reads a blob.
+    func read(_ reference: BlobReference) throws -> ((UInt64, UnsafeMutableRawBufferPointer) throws -> Void)? {
+        guard let value = finished[reference.digest], UInt64(value.size) == reference.size else { return nil }
+        switch value {
+        case .bytes(let bytes):
+            return { offset, buffer in
+                bytes.withUnsafeBytes {
+                    let end = min(bytes.count, Int(offset) + buffer.count)
+                    buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[min(Int(offset), end)..<end]))
+                }
+            }
+        case .written(let written):
+            return { [storage] offset, buffer in try storage.readBlob(written.blob, at: offset, into: buffer) }
+        }
+    }
+
+    private func copy(_ written: WrittenValue) throws -> WrittenValue {
+        let writer = try storage.blobWriter(size: written.size)
+        do {
+            try withScratch(256 << 10) { buffer in
+                var at = 0
+                while at < written.size {
+                    let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, written.size - at)])
+                    try storage.readBlob(written.blob, at: UInt64(at), into: piece)
+                    try writer.append(UnsafeRawBufferPointer(piece))
+                    at += piece.count
+                }
+            }
+            return WrittenValue(blob: try writer.finish(digest: written.digest), size: written.size, digest: written.digest)
+        } catch {
+            writer.cancel()
+            throw error
+        }
+    }
+
+    /// The version that was given these is stored, or may be: they are its own.
+    func keep(_ values: some Sequence<WrittenValue>) { for value in values { kept.insert(value.blob) } }
+    private var kept: Set<BlobID> = []
+
+    /// Removes what no version took.
+    func removeAll() {
+        current?.writer?.cancel()
+        current = nil
+        for value in finished.values { remove(value) }
+        for value in given.values { remove(.written(value)) }
+        finished = [:]
+        given = [:]
+        kept = []
+    }
+    private func remove(_ value: Store.Pulled?) {
+        if case .written(let written)? = value, !kept.contains(written.blob) { storage.removeBlob(written.blob) }
+    }
+}

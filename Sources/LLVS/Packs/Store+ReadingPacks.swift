@@ -1,0 +1,275 @@
+/// Taking in what `writePack` made elsewhere.
+extension Store {
+    /// Adds the versions of a stream of packs, as an exchange does: what cannot be added is a problem by name, and holds back only what
+    /// builds on it; versions that are here already are passed over, and those that are damaged here are made whole.
+    ///
+    /// Each version is added whole or not at all. When it throws, what was added before stays, and the same stream can be read again.
+    /// Nothing behind the end of the stream is read. Memory: one pack of at most 16 MiB, and what is added at once; with storages that
+    /// have no files for large values, these as well.
+    /// - Parameters:
+    ///   - control: called with stage `.receiving`, in packs and parts of large values, and with `.adding`, in versions.
+    ///   - read: fills the buffer from its start with what comes next, as far as that can be had at once; 0 at the end.
+    /// - Returns: the versions added, in that order, and the problems met.
+    /// - Throws: what `read` throws; `.foreignFile` for bytes that are no stream of packs; `.cutShort`, `.damaged`, `.identifierMismatch`,
+    ///   `.tooLarge` and `.newerFormat` for a stream that is not as it was made, or that this library cannot read; `.cancelled`, and what
+    ///   keeps the store from adding.
+    public func readPack(
+        _ control: OperationControl = OperationControl(), _ read: (UnsafeMutableRawBufferPointer) throws -> Int
+    ) throws -> ExchangeResult {
+        try checkWritable("Reading a pack")
+        _ = try reloadHistory(control)
+        return try withoutActuallyEscaping(read) { read in
+            var reading = PackReading(self, control, read)
+            return try reading.run().counting()
+        }
+    }
+}
+
+/// One run of `Store.readPack`.
+struct PackReading {
+    private let store: Store
+    private let control: OperationControl
+    private let read: (UnsafeMutableRawBufferPointer) throws -> Int
+    private let blobs: SpooledBlobs
+    private var result = ExchangeResult()
+    private var furtherProblems = 0
+    private var sum = PackStreamSum()
+    private var link = PackID.zero
+    private var number: UInt32 = 0
+    private let what: String
+
+    init(_ store: Store, _ control: OperationControl, _ read: @escaping (UnsafeMutableRawBufferPointer) throws -> Int) {
+        self.store = store; self.control = control; self.read = read
+        blobs = SpooledBlobs(store.storage)
+        what = "Reading a pack into \(store.description)"
+    }
+
+    mutating func run() throws -> ExchangeResult {
+        defer { blobs.removeAll() }
+        let storeID = try readStart()
+        while try readFile(storeID) {}
+        if furtherProblems > 0 {
+            result.problems.append(
+                ExchangeProblem(
+                    name: "",
+                    error: StoreError(
+                        .damaged, "\(furtherProblems) further versions of the pack could not be taken either. Have it made anew.")))
+        }
+        result.problems = ExchangeProblem.inOrder(result.problems)
+        return result
+    }
+
+    // MARK: The stream
+
+    private func readStart() throws -> PackID {
+        let start = try bytes(PackStream.startSize, isStart: true)
+        guard start.starts(with: PackStream.magic) else { throw PackReading.foreign }
+        guard start[8] <= PackStream.format else {
+            throw PackFault.newer("it has the format \(start[8])").error("The pack")
+        }
+        guard start[8] == PackStream.format, start[9..<16].allSatisfy({ $0 == 0 }), let storeID = PackID(start[16..<32]) else {
+            throw PackFault.damaged("its beginning is not as it was written").error("The pack")
+        }
+        return storeID
+    }
+    private static let foreign = StoreError(
+        .foreignFile,
+        "What was read is no pack of versions: it begins with other bytes. Hand in what writing a pack gave, from its first byte.")
+
+    /// Exactly so many bytes.
+    private func bytes(_ count: Int, isStart: Bool = false) throws -> [UInt8] {
+        var all: [UInt8] = []
+        try withScratch(min(count, 256 << 10)) { buffer in
+            while all.count < count {
+                try control.check(.receiving, sum.count, of: 0, doing: what)
+                let wanted = min(buffer.count, count - all.count)
+                let got = try read(UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
+                guard got >= 0, got <= wanted else {
+                    throw StoreError(
+                        .invalidArgument, "Reading a pack gave \(UInt(bitPattern: got)) bytes where there is room for \(wanted).")
+                }
+                guard got > 0 else {
+                    if isStart, !all.starts(with: PackStream.magic.prefix(all.count)) { throw PackReading.foreign }
+                    throw StoreError(
+                        .cutShort,
+                        "The pack ends too early: it was cut short, or is still being written. What had been added whole is kept; "
+                            + "read it again when all of it is there.")
+                }
+                try Memory.grow(&all, by: got, "Reading a pack")
+                all.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<got]))
+            }
+        }
+        return all
+    }
+
+    /// The next file; false at the end.
+    private mutating func readFile(_ storeID: PackID) throws -> Bool {
+        let frame = try bytes(PackStream.frameSize)
+        let size = Int(frame[1..<5].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
+        guard let id = PackID(frame[5...]) else { return false }
+        do {
+            if frame[0] == 0 {
+                guard size == sum.count, id == sum.finish() else { throw PackReading.disorder }
+                return false
+            }
+            guard let kind = PackKind(rawValue: frame[0]), kind == .log || kind == .blob else {
+                throw frame[0] < PackRecordType.ignorable && frame[0] > PackKind.root.rawValue
+                    ? PackFault.newer("it has a file of kind \(frame[0])") : PackFault.damaged("it has a file of kind \(frame[0])")
+            }
+            guard size <= PackStream.fileLimit(kind) else { throw PackFault.tooLarge("it has a file of \(size) bytes") }
+            let bytes = try bytes(size)
+            let file = try PackFile(try name(kind, id, bytes), bytes, stores: [storeID])
+            sum.add(id)
+            if kind == .blob {
+                try blobs.append(file)
+            } else {
+                try take(file)
+            }
+            return true
+        } catch let fault as PackFault { throw fault.error("The pack") }
+    }
+
+    /// What the name of a file would be at a remote: all but the id stands in its header.
+    private func name(_ kind: PackKind, _ id: PackID, _ bytes: [UInt8]) throws -> PackName {
+        guard bytes.count >= PackFormat.headerSize + PackFormat.trailerSize else { throw PackFault.damaged("a file of it is too short") }
+        return try bytes.withUnsafeBytes { raw in
+            var cursor = PackCursor(UnsafeRawBufferPointer(rebasing: raw[48..<64]))
+            let writer = try cursor.word(), last = try cursor.integer(UInt32.self), first = try cursor.integer(UInt32.self)
+            if kind == .blob {
+                var link = PackCursor(UnsafeRawBufferPointer(rebasing: raw[(bytes.count - 120)..<(bytes.count - 104)]))
+                return PackName(kind: .blob, digest: try link.id(), first: first, last: last, id: id)
+            }
+            guard writer != 0, last == number &+ 1 else { throw PackReading.disorder }
+            return PackName(kind: .log, writer: writer, first: first, last: last, id: id)
+        }
+    }
+
+    private static let disorder = PackFault.damaged("files of it are missing, or are in another order")
+
+    // MARK: Versions
+
+    private struct Batch {
+        var received: [Store.ReceivedVersion] = []
+        var size = 0
+    }
+
+    private mutating func take(_ pack: PackFile) throws {
+        guard pack.index.link == link else { throw PackReading.disorder }
+        try blobs.finishCurrent()
+        defer { blobs.removeAll() }
+        (link, self.number) = (pack.index.name.id, pack.index.name.last)
+        let ids = pack.index.versions.map(\.id)
+        let wanted = Set(try store.unknown(among: ids)).union(try store.damagedVersions().intersection(ids))
+        let entries = pack.index.versions.filter { wanted.contains($0.id) }.sorted {
+            ($0.place.block, $0.place.offset) < ($1.place.block, $1.place.offset)
+        }
+        var batch = Batch(), number: UInt32?, raw: [UInt8] = []
+        for entry in entries {
+            try control.check(.receiving, sum.count, of: 0, doing: what)
+            if number != entry.place.block { (number, raw) = (entry.place.block, try pack.block(Int(entry.place.block))) }
+            do {
+                let received = try raw.withUnsafeBytes { try self.received(entry, $0) }
+                batch.size += received.size
+                batch.received.append(received.version)
+            } catch let fault as PackFault {
+                problem(entry.id, fault.error("The version \(entry.id) of the pack", version: entry.id))
+            }
+            if batch.size >= ExchangeLimits.batchSize || batch.received.count >= ExchangeLimits.batchCount { try add(&batch) }
+        }
+        try add(&batch)
+    }
+
+    private mutating func problem(_ id: VersionID, _ error: StoreError) {
+        if result.problems.count < ExchangeLimits.problemCount {
+            result.problems.append(ExchangeProblem(name: id.description, error: error))
+        } else {
+            furtherProblems += 1
+        }
+    }
+
+    /// One version, out of its block or out of a blob, with what is in memory of it.
+    private func received(_ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer) throws
+        -> (version: Store.ReceivedVersion, size: Int)
+    {
+        let payload = try PackFile.payload(entry.place, PackRecordType.version, in: raw)
+        let size: Int, read: (UInt64, UnsafeMutableRawBufferPointer) throws -> Void
+        switch try PackedVersion.form(payload) {
+        case .inside:
+            size = payload.count
+            // Only as long as the block.
+            read = { offset, buffer in
+                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: payload[Int(offset)..<Int(offset) + buffer.count]))
+            }
+        case .outside(let blob):
+            guard let found = try blobs.read(blob) else { throw PackReading.missingBlob }
+            (size, read) = (Int(blob.size), found)
+        }
+        let contents = try PackedVersion.contents(entry.id, size: size, read)
+        var (changes, large) = try PackedVersion.changes(contents, read) { reference in
+            guard let value = try blobs.take(reference) else { throw PackReading.missingBlob }
+            return value
+        }
+        var written: [Int: WrittenValue] = [:], memory = 0
+        for (i, value) in large {
+            switch value {
+            case .written(let value): written[i] = value
+            case .bytes(let bytes):
+                let id = changes[i].id
+                changes[i] = changes[i].kind == .insert ? .insert(id, data: bytes) : .update(id, data: bytes)
+            }
+        }
+        large = [:]
+        for change in changes { memory += change.memorySize }
+        var received = Store.ReceivedVersion(version: contents.header.version, changes: changes)
+        received.written = written
+        let identity = try withExtendedLifetime(received) {
+            store.identityDigest(received.version, try store.sortedChanges(received)).first8
+        }
+        guard identity == entry.identity else { throw PackFault.damaged("it is another version than the index of the pack says") }
+        return (received, memory + contents.header.metadata.memorySize)
+    }
+    private static let missingBlob = PackFault.damaged("the bytes of a large value are missing, or are others than it says")
+
+    private mutating func add(_ batch: inout Batch) throws {
+        guard !batch.received.isEmpty else { return }
+        let received = batch.received
+        batch = Batch()
+        let additions: [Store.Addition]
+        do { additions = try store.add(received, control.within(.adding, result.versions.count, of: 0)) } catch let error as StoreError {
+            // They may be stored.
+            if error.code == .unknownOutcome { for version in received { blobs.keep(version.written.values) } }
+            throw error
+        }
+        for (version, addition) in zip(received, additions) {
+            let id = version.version.id
+            switch addition {
+            case .added:
+                blobs.keep(version.written.values)
+                if id != EmptyRoot.id { result.versions.append(id) }
+            case .repaired: result.repaired.append(id)
+            case .alreadyPresent: break
+            case .problem(let error):
+                guard error.code == .missingPredecessor, let missing = error.versionID else { problem(id, error); continue }
+                problem(
+                    id,
+                    StoreError(
+                        .missingPredecessor,
+                        "The version \(id) of the pack was not taken: its predecessor \(missing) is neither here nor could it be taken. "
+                            + "Have the pack made with the heads of this store.",
+                        versionID: missing))
+            }
+        }
+        try control.check(.adding, result.versions.count, of: 0, doing: what)
+    }
+}
+
+extension Value.Change {
+    /// About how many bytes it takes in memory.
+    fileprivate var memorySize: Int {
+        switch self {
+        case .insert(let id, let data), .update(let id, let data): 64 + id.bytes.count + data.count
+        case .remove(let id), .preserveRemoval(let id): 64 + id.bytes.count
+        case .preserve(let reference): 80 + reference.id.bytes.count
+        }
+    }
+}

@@ -1,0 +1,72 @@
+"""What the tests of the inspector share. The package and its library come from the environment, as for Tests/Python."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+if importlib.util.find_spec("llvs") is None:
+    sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
+    os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so"))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH")]))
+
+import llvs  # noqa: E402
+import stores  # noqa: E402
+from starlette.testclient import TestClient  # noqa: E402
+
+from llvs.inspector.app import make_app  # noqa: E402
+from llvs.inspector.inspected import Inspected  # noqa: E402
+
+TOKEN, PORT = "the-token", 4711
+ADDRESS = f"http://127.0.0.1:{PORT}"
+
+
+class Client:
+    """Asks an inspector as its page does."""
+
+    def __init__(self, inspected: Inspected) -> None:
+        self.inspected = inspected
+        self.http = TestClient(make_app(inspected, token=TOKEN, port=PORT), base_url=ADDRESS, follow_redirects=False)
+        self.http.cookies.set(f"llvs-{PORT}", TOKEN)
+
+    def get(self, name: str, **query: Any) -> Any:
+        """What an endpoint answers, which is no error."""
+        answer = self.http.get(f"/api/{name}", params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def refused(self, name: str, **query: Any) -> tuple[int, str]:
+        """The status and the sentence of a request that is refused."""
+        answer = self.http.get(f"/api/{name}", params=query)
+        assert answer.status_code >= 400, answer.text
+        return answer.status_code, answer.json()["error"]
+
+    def change(self, what: str, **given: Any) -> Any:
+        """The answer to a change, with its status."""
+        answer = self.http.post(f"/api/change/{what}", json=given, headers={"origin": ADDRESS})
+        return answer.status_code, answer.json()
+
+
+@pytest.fixture
+def inspect(tmp_path: Path) -> Iterator[Callable[..., Client]]:
+    """Opens the inspector of a store, which is made by a function unless it is there."""
+    opened: list[Inspected] = []
+
+    def make(fill: Callable[[llvs.Store], Any] = stores.story, *, write: bool = False, name: str = "notes.llvs") -> Client:
+        path = tmp_path / name
+        if not path.exists():
+            with llvs.Store(path) as store:
+                fill(store)
+        opened.append(Inspected(path, write=write))
+        return Client(opened[-1])
+
+    yield make
+    for inspected in opened:
+        inspected.close()

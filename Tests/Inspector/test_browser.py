@@ -1,0 +1,316 @@
+"""The page in a real browser. Pictures of what it shows are written to build/inspector; look at them."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import llvs
+import pytest
+import stores
+from axe_core_python.selenium import Axe
+from browser import Page, resize, start
+from conftest import ROOT
+from test_serving import Running
+
+PICTURES = ROOT / "build" / "inspector"
+Open = Callable[..., tuple[Page, llvs.Store, Any]]
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One browser for all tests; they fail where it cannot be started."""
+    driver = start(tmp_path_factory.mktemp("browser"))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def show(driver: Any, tmp_path: Path) -> Iterator[Open]:
+    """Makes a store, serves it in a process of its own, and opens the page. Nothing may run, fail or be refused meanwhile."""
+    running: list[Running] = []
+    opened: list[llvs.Store] = []
+    pages: list[Page] = []
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+    def make(
+        fill: Callable[[llvs.Store], Any] = stores.story, *arguments: str, name: str = "contacts.llvs"
+    ) -> tuple[Page, llvs.Store, Any]:
+        store = llvs.Store(tmp_path / name)
+        opened.append(store)
+        made = fill(store)
+        running.append(Running(tmp_path / name, *arguments))
+        driver.get("about:blank")
+        driver.get_log("browser")
+        pages.append(Page(driver, f"http://127.0.0.1:{running[-1].port}", running[-1].token))
+        return pages[-1], store, made
+
+    yield make
+    try:
+        for page in pages:
+            assert page.script("return window.ran") is None
+            assert page.complaints() == []
+    finally:
+        driver.get("about:blank")
+        for one in running:
+            one.end()
+        for store in opened:
+            store.close()
+
+
+def look(page: Page, name: str) -> None:
+    """Takes a picture, light and dark, and checks both for what keeps somebody from using the page."""
+    for scheme in ("light", "dark"):
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme},
+                                                                                {"name": "prefers-reduced-motion", "value": "reduce"}]})
+        page.picture(PICTURES / f"{name}-{scheme}.png")
+        found = Axe().run(page.driver)["violations"]
+        told = [(one["id"], one["help"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]
+        assert found == [], json.dumps(told, indent=1)
+
+
+def test_the_history(show: Open) -> None:
+    page, _, made = show()
+    assert page.text("#count") == "8 versions" and page.text("#name") == "contacts.llvs"
+    assert [row.get_attribute("aria-posinset") for row in page.all(".version")] == [str(number) for number in range(1, 9)]
+    assert "redesign" in page.text(".sizer") and "current" in page.text(".sizer")
+    assert "Cleo's birthday" in page.text("#view")
+    look(page, "history")
+
+
+def test_keys_addresses_and_back(show: Open) -> None:
+    page, _, made = show()
+    page.press("j", "j")
+    page.wait(lambda: "Number from the office list" in page.text("#view h2"))
+    page.press("k")
+    page.wait(lambda: page.text("#view h2") == "Merge")
+    page.press("m")
+    page.wait(lambda: "3 decisions" in page.text("#view"))
+    address = page.script("return location.hash")
+    assert address == f"#/merge/{made['merge'].id}"
+    page.press("d")
+    page.wait(lambda: page.text("#view h2") == "Compare")
+    page.driver.back()
+    page.wait(lambda: "3 decisions" in page.text("#view"))
+    page.driver.refresh()
+    page.wait(lambda: "3 decisions" in page.text("#view"))
+    page.press("?")
+    page.wait(lambda: page.find("#help").is_displayed())
+    look(page, "keys")
+    page.press(page.KEYS.ESCAPE)
+    page.press("/", "m", "o", "v", "e", "d", page.KEYS.ENTER)
+    page.wait(lambda: "Ann has moved" in page.text("#view") and "Found for" in page.text("#view"))
+    assert page.script("return location.hash") == "#/search?q=moved"
+    look(page, "search")
+
+
+def test_a_value_is_played_through_time(show: Open) -> None:
+    page, _, made = show()
+    page.go("#/values/@")
+    # By its whole name: "ann.png" may be there before it.
+    page.wait(lambda: next(link for link in page.all(".tree a") if link.text.split("\n")[0] == "ann")).click()
+    page.wait(lambda: "6 of 6" in page.text(".told") and '"visits": 4' in page.text("pre.value"))
+    look(page, "value")
+    page.press("[")
+    page.wait(lambda: "5 of 6" in page.text(".told") and "Sings alto" in page.text("pre.value"))
+    for _ in range(4):
+        page.press("[")
+    page.wait(lambda: "1 of 6" in page.text(".told") and '"town": "Ulm"' in page.text("pre.value"))
+    page.press("]")
+    page.wait(lambda: "2 of 6" in page.text(".told"))
+    page.wait(lambda: [cell.text for cell in page.all(".differences td")][:3] == ["town", '"Ulm"', '"Bonn"'])
+    assert page.all(".differences del")[0].text == "Ulm"
+    page.click("Play")
+    page.wait(lambda: "6 of 6" in page.text(".told") and page.text(".slider button:nth-child(2)") == "Play")
+    page.go("#/values/@?id=photo%2Fann.png", "96 × 96 pixels")
+    look(page, "picture")
+    page.go("#/values/@?id=raw%2Fchecksum", "00000000  0a 0b")
+    look(page, "bytes")
+    page.find(".values input").send_keys("CLEO")
+    page.wait(lambda: [link.text.split("\n")[0] for link in page.all(".tree a")] == ["contact/cleo"])
+
+
+def test_two_versions_are_compared_inside_values(show: Open) -> None:
+    page, _, made = show()
+    page.go(f"#/compare/{made['first'].id}/@?id=plan%2Fmoving", "Call the movers")
+    assert [piece.text for piece in page.all(".differences del")] == ["Monday"]
+    assert [piece.text for piece in page.all(".differences ins")] == ["Friday"]
+    page.click("contact/ann", "summary")
+    page.wait(lambda: "visits" in page.text("details[open]"))
+    look(page, "compare")
+    page.click("Swap")
+    page.wait(lambda: page.script("return location.hash").endswith(made["first"].id))
+
+
+def test_a_merge_is_explained_and_decided_otherwise(show: Open) -> None:
+    page, store, made = show(stores.story, "--write")
+    page.go(f"#/merge/{made['merge'].id}", "3 decisions")
+    assert "+49 228 9999" in page.text("article .second") and "The newer change stands." in page.text("article")
+    look(page, "merge")
+    page.click("Take the second")
+    page.wait(lambda: "llvs inspect" in page.text("#view") and "contact/ann" in page.text("#view"))
+    store.reload()
+    head = store.most_recent_head
+    assert head is not None and json.loads(store.at(head)["contact/ann"])["phone"] == "+49 228 9999"
+    page.wait(lambda: page.text("#count") == "9 versions")
+    page.click("Undo")
+    page.wait(lambda: page.text("#count") == "10 versions")
+    store.reload()
+    head = store.most_recent_head
+    assert head is not None and json.loads(store.at(head)["contact/ann"])["phone"] == "+49 228 1000"
+    page.go("#/conflicts", "decision")
+    look(page, "conflicts")
+    page.go(f"#/values/{head.id}?id=settings%2Ftheme", '"dark"')
+    page.click("Edit", ".shown button")
+    field = page.wait(lambda: page.find("textarea"))
+    field.clear()
+    field.send_keys('"blue"')
+    page.click("Save as a new version")
+    page.wait(lambda: '"blue"' in page.text(".differences"))
+    store.reload()
+    head = store.most_recent_head
+    assert head is not None and store.at(head)["settings/theme"] == b'"blue"'
+    page.go(f"#/version/{made['second'].id}", "Take this back")
+    page.wait(lambda: page.text("#count") == "11 versions")
+    page.click("Take this back")
+    page.wait(lambda: page.text("#count") == "12 versions")
+
+
+def test_news_of_others_appear_by_themselves(show: Open, tmp_path: Path) -> None:
+    page, store, made = show()
+    assert "may be changed" not in page.text("#live")
+    with llvs.Store(tmp_path / "other.llvs") as other, llvs.Exchange(other, tmp_path / "shared") as there:
+        with llvs.Exchange(store, tmp_path / "shared") as here:
+            here.send()
+            there.retrieve()
+            metadata = {"author": "watch", "message": "From the watch"}
+            other.make_version(other.most_recent_head, update={"contact/dora": b"{}"}, metadata=metadata)
+            there.send()
+            here.retrieve()
+    page.wait(lambda: page.text("#count") == "9 versions" and "From the watch" in page.text(".sizer"))
+    page.go("#/exchanges", "watch")
+    look(page, "exchanges")
+    page.click("Verify the store")
+    page.wait(lambda: "All of it is what was written." in page.text("#view"))
+    page.go("#/heads", "2 heads")
+
+
+def test_hostile_ids_and_values_run_nothing(show: Open) -> None:
+    page, store, made = show(stores.hostile)
+    page.go(f"#/version/{made.id}", "script")
+    look(page, "hostile")
+    ids = list(store.at(made))
+    assert len(ids) > 15
+    for id in ids:
+        page.script("location.hash = '#/values/@?id=' + encodeURIComponent(arguments[0])", id)
+        page.wait(lambda: page.script("return document.querySelector('.shown')?.valueId") == id, id)
+        page.wait(lambda: page.all(".shown pre.value, .shown img"))
+        assert page.all("main script, main iframe, main object, main embed, main svg") == []
+    page.go(f"#/compare/@~1/{made.id}", "evil.html")
+    for summary in page.all("details.change summary"):
+        summary.click()
+    page.go("#/search?q=%3Cscript%3E", "Found for")
+    page.go("#/heads", "head")
+    time.sleep(0.3)
+    assert page.script("return [document.scripts.length, document.images.length, window.ran ?? null]") == [1, 0, None]
+
+
+def test_a_value_of_100_megabytes(show: Open) -> None:
+    line = b"0123456789abcdef" * 4 + b"\n"
+
+    def fill(store: llvs.Store) -> None:
+        store.make_version(insert={"large": (line * 16384 for _ in range(100))})
+
+    page, _, _ = show(fill)
+    page.go("#/values/@?id=large", "The first")
+    page.click("End")
+    page.wait(lambda: "of 106,496,000" in page.text(".shown") and "106,49" in page.text(".shown p.row-of"))
+    assert page.script("return performance.memory.usedJSHeapSize") < 200_000_000
+
+
+def test_another_origin_and_a_rebound_name_get_nothing(show: Open) -> None:
+    page, _, _ = show(stores.story, "--write")
+    address = page.address
+
+    class Evil(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>evil</title>")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        for host in ("localhost", "127.0.0.1"):
+            page.driver.get(f"http://{host}:{server.server_port}/")
+            got = page.driver.execute_async_script(
+                """const [address, done] = arguments; const got = [];
+                const tries = [];
+                const ask = (path, more) => tries.push(fetch(address + path, {credentials: "include", ...more}).then(
+                    async (answer) => got.push((await answer.text()).length), () => got.push(0)));
+                for (const mode of ["cors", "no-cors"]) for (const path of ["/api/summary", "/main.js", "/api/history"]) ask(path, {mode});
+                ask("/api/change/edit", {method: "POST", mode: "no-cors", body: JSON.stringify({at: "@", id: "x", text: "y"})});
+                tries.push(new Promise((end) => { const s = document.createElement("script"); s.src = address + "/main.js";
+                    s.onload = () => { got.push(1); end(); }; s.onerror = () => { got.push(0); end(); }; document.body.append(s); }));
+                Promise.all(tries).then(() => done(got));""", address)
+            assert got == [0] * 8
+            framed = page.driver.execute_async_script(
+                """const [address, done] = arguments; const f = document.createElement("iframe"); f.src = address + "/";
+                document.body.append(f);
+                f.onload = () => { try { done(f.contentDocument?.body.textContent ?? "closed"); } catch { done("closed"); } };""", address)
+            assert "History" not in framed
+        page.driver.get_log("browser")
+    finally:
+        server.shutdown()
+        server.server_close()
+    page.driver.get(address + "/")
+    page.wait(lambda: page.text("#count") == "8 versions")
+
+
+def test_a_long_history_scrolls(show: Open) -> None:
+    page, _, _ = show(lambda store: stores.long(store, 3000, 150), name="long.llvs")
+    assert page.text("#count") == "3,000 versions"
+    page.picture(PICTURES / "long-light.png")
+    for top in (0.5, 0.9, 0.1, 1.0):
+        page.script("const s = document.getElementById('scroller'); s.scrollTop = s.scrollHeight * arguments[0]", top)
+        page.wait(lambda: page.script("return [...document.querySelectorAll('.version')].every((e) => e.hidden || e.shown)"))
+        assert page.script("return document.querySelectorAll('.version').length") < 60
+    assert page.all(".version[aria-posinset='3000']")
+    assert page.script("return document.getElementsByTagName('*').length") < 2000
+    page.press("G")
+    page.wait(lambda: page.text("#view h2") == "First version")
+    # Figures to look at; nothing is asserted of them, since other things run on this machine.
+    frames = page.driver.execute_async_script("""
+        const done = arguments[0], s = document.getElementById("scroller"), times = []; let last = 0;
+        s.scrollTop = 0; requestAnimationFrame(function step(now) { if (last) times.push(now - last); last = now; s.scrollTop += 200;
+        if (times.length < 120) requestAnimationFrame(step); else done(times.sort((a, b) => a - b)); });""")
+    paint = page.script("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null")
+    figures = {"first paint, ms": paint, "median frame, ms": frames[60], "longest frame, ms": frames[-1],
+               "memory of the page, MB": page.script("return performance.memory.usedJSHeapSize / 1e6")}
+    (PICTURES / "figures.json").write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def test_a_narrow_window_and_an_empty_store(show: Open) -> None:
+    page, store, _ = show(lambda store: None)
+    page.wait(lambda: "no version yet" in page.text("#view"))
+    look(page, "empty")
+    store.make_version(insert={"a": b"1"}, metadata={"message": "The first of all"})
+    page.wait(lambda: "The first of all" in page.text(".sizer"))
+    resize(page.driver, 420, 800)
+    try:
+        look(page, "narrow")
+        assert page.script("return document.documentElement.scrollWidth") <= 420
+        page.find(".version").click()
+        page.wait(lambda: "What it changed" in page.text("#view"))
+        look(page, "narrow-version")
+        assert page.script("return document.documentElement.scrollWidth") <= 420
+    finally:
+        resize(page.driver, 1440, 900)

@@ -1,0 +1,110 @@
+"""Changes that the page makes, and that none are made without `--write`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any, Callable
+
+import llvs
+import pytest
+import stores
+from conftest import ADDRESS, Client
+
+Inspect = Callable[..., Client]
+
+
+def head(client: Client) -> str:
+    return str(client.get("summary")["head"])
+
+
+def ann(client: Client) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(client.get("value", at=head(client), id="contact/ann")["text"])
+    return found
+
+
+@pytest.mark.parametrize("what", ["choose", "edit", "remove", "revert", "undo", "redo"])
+def test_nothing_is_changed_unless_it_is_allowed(inspect: Inspect, what: str) -> None:
+    client = inspect()
+    before = head(client)
+    status, answer = client.change(what, at=before, id="contact/ann", text="x", version=before, choice="older", path=[])
+    assert status == 403 and "--write" in answer["error"]
+    assert head(client) == before
+    with pytest.raises(llvs.Error):
+        client.inspected.store.make_version(before, update={"a": b"1"})
+
+
+def test_a_decision_of_a_merge_is_made_otherwise(inspect: Inspect) -> None:
+    client = inspect(write=True)
+    merge = client.get("merge", version="@~1")["version"]["id"]
+    assert ann(client)["phone"] == "+49 228 1000"
+    before = client.get("conflicts", at=head(client))["count"]
+    status, answer = client.change("choose", at=head(client), version=merge, id="contact/ann", path=["phone"], choice="older")
+    assert status == 200, answer
+    assert ann(client)["phone"] == "+49 228 9999" and ann(client)["visits"] == 4
+    assert client.get("version", version=answer["version"]["id"])["metadata"]["device"] == "llvs inspect"
+    assert client.get("conflicts", at=head(client))["count"] < before
+    status, answer = client.change("choose", at=head(client), version=merge, id="contact/ann", path=["phone"], choice="newer")
+    assert status == 409 and "edit the value instead" in answer["error"]
+    assert client.change("choose", at=head(client), version=merge, id="contact/ann", path=["town"], choice="newer")[0] == 404
+
+
+def test_editing_removing_undoing_and_redoing(inspect: Inspect) -> None:
+    client = inspect(write=True)
+    store = client.inspected.store
+    assert client.change("edit", at=head(client), id="note/new", text="hällo")[0] == 200
+    assert client.change("edit", at=head(client), id="raw/checksum", base64=base64.b64encode(b"\0\xff").decode())[0] == 200
+    assert client.change("remove", at=head(client), id="contact/cleo")[0] == 200
+    state = store.at(head(client))
+    assert state["note/new"] == "hällo".encode() and state["raw/checksum"] == b"\0\xff" and "contact/cleo" not in state
+    assert client.get("summary")["canUndo"] and not client.get("summary")["canRedo"]
+    assert client.change("undo", at=head(client))[0] == 200
+    assert "contact/cleo" in store.at(head(client)) and client.get("summary")["canRedo"]
+    assert client.change("redo", at=head(client))[0] == 200
+    assert "contact/cleo" not in store.at(head(client))
+    for _ in range(3):
+        assert client.change("undo", at=head(client))[0] == 200
+    assert client.change("undo", at=head(client))[0] == 409
+    assert "note/new" not in store.at(head(client))
+
+
+def test_reverting(inspect: Inspect) -> None:
+    client = inspect(write=True)
+    moved = next(row["id"] for row in client.get("history")["rows"] if row["what"] == "Ann has moved")
+    status, answer = client.change("revert", at=head(client), version=moved)
+    assert status == 200 and "1 values" in answer["message"]
+    assert ann(client)["town"] == "Ulm" and ann(client)["visits"] == 4
+    status, answer = client.change("revert", at=head(client), version=moved)
+    assert status == 200 and answer["version"] is None
+
+
+def test_a_change_is_made_on_a_head_only(inspect: Inspect) -> None:
+    client = inspect(write=True)
+    old = client.get("history")["rows"][-1]["id"]
+    for what in ("edit", "remove", "revert", "choose"):
+        status, answer = client.change(what, at=old, id="contact/ann", text="x", version=old, choice="older", path=[])
+        assert status == 409 and "newest" in answer["error"]
+    assert len(list(client.inspected.store.history())) == 8
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"nothing", b'{"at": 1}', b'{"at": "@"}', b'{"at": "@", "id": ""}', b'{"at":"@","id":"a"}',
+                                  b'{"at":"@","id":"a","text":"\\ud800"}', b'{"at":"@","id":"a","base64":"?"}', b"[" * 100_000, b"\xff",
+                                  b'{"at":"@","id":"' + b"x" * 5000 + b'","text":""}'])
+def test_changes_that_cannot_be_read(inspect: Inspect, body: bytes) -> None:
+    client = inspect(write=True)
+    before = head(client)
+    answer = client.http.post("/api/change/edit", content=body, headers={"origin": ADDRESS, "content-type": "application/json"})
+    assert answer.status_code == 400 and answer.json()["error"]
+    assert head(client) == before
+
+
+def test_a_form_of_another_page_is_no_change(inspect: Inspect) -> None:
+    client = inspect(stores.story, write=True)
+    content = json.dumps({"at": "@", "id": "a", "text": "b"})
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+        assert client.http.post("/api/change/edit", content=content, headers={"origin": ADDRESS, "content-type": kind}).status_code == 415
+    assert client.http.get("/api/change/edit").status_code == 405
+    large = client.http.post("/api/change/edit", content=b" " * (17 << 20), headers={"origin": ADDRESS, "content-type": "application/json"})
+    assert large.status_code == 413
+    status, _ = client.change("no-such-change", at="@")
+    assert status == 404

@@ -1,0 +1,271 @@
+"""What the page asks for, over an ordinary store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Callable
+
+import llvs
+import pytest
+import stores
+from conftest import Client
+
+Inspect = Callable[..., Client]
+
+
+def test_the_history_comes_in_pages_and_every_line_arrives(inspect: Inspect) -> None:
+    client = inspect(lambda store: stores.long(store, 700, 30))
+    rows: list[dict[str, Any]] = []
+    while True:
+        page = client.get("history", first=len(rows), count=90)
+        if not page["rows"]:
+            break
+        assert page["total"] == 700
+        rows += page["rows"]
+    assert [row["row"] for row in rows] == list(range(700))
+    assert [row["id"] for row in rows] == [version.id for version in client.inspected.store.history()]
+    assert sum(row["head"] for row in rows) == len(client.inspected.store.heads)
+    # Lines: what leaves one row passes or arrives at the next, lane by lane.
+    below: set[int] = set()
+    for row in rows:
+        above = set(row["passing"]) | ({row["lane"]} if row["arrives"] else set())
+        assert {lane for lane in above if lane < 20} == {lane for lane in below if lane < 20}
+        below = set(row["passing"]) | set(row["leaving"])
+        assert row["lane"] <= 20 and len(row["passing"]) <= 20
+    assert below == set()
+    assert client.get("history", first=10**9)["rows"] == []
+
+
+def test_the_width_counts_every_lane(inspect: Inspect) -> None:
+    """A head that is at once followed by its predecessor in another lane has a lane all the same."""
+    page = inspect(stores.hostile).get("history")
+    assert page["lanes"] == 1 + max(row["lane"] for row in page["rows"]) == 2
+
+
+def test_lanes_of_a_merge(inspect: Inspect) -> None:
+    client = inspect()
+    rows = {row["what"]: row for row in client.get("history")["rows"]}
+    merge = next(row for row in client.get("history")["rows"] if len(row["predecessors"]) == 2)
+    assert len(set(merge["leaving"])) == 2 and merge["arrives"]
+    assert rows["Cleo's birthday"]["head"] and rows["Cleo's birthday"]["current"]
+    assert rows["Try another theme"]["branch"] == "redesign" and rows["Try another theme"]["head"]
+    assert rows["New number, on the way"]["who"] == "phone"
+
+
+def test_versions_by_name_and_their_place(inspect: Inspect) -> None:
+    client = inspect()
+    head = client.get("summary")["head"]
+    for name in ("@", head, head[:8].lower(), head[:4]):
+        assert client.get("version", version=name)["id"] == head
+    assert client.get("version", version="redesign")["what"] == "Try another theme"
+    assert client.get("version", version="@~1")["predecessors"]
+    assert client.get("row", version="redesign")["row"] == next(
+        row["row"] for row in client.get("history")["rows"] if row["branch"] == "redesign"
+    )
+    status, sentence = client.refused("version", version="nothing-of-that-name")
+    assert status == 404 and "no version" in sentence
+    version = client.get("version", version="@")
+    assert version["entries"] == [{"id": "contact/cleo", "kind": "update"}]
+    assert version["metadata"]["author"] == "laptop" and version["clock"] == 0 and version["values"] == 7
+
+
+def test_the_tree_goes_by_slashes(inspect: Inspect) -> None:
+    client = inspect()
+    top = client.get("state", at="@")
+    assert [entry["name"] for entry in top["entries"]] == ["__llvs_schema", "contact/", "photo/", "plan/", "raw/", "settings/"]
+    assert [entry.get("count") for entry in top["entries"]] == [None, 2, 1, 1, 1, 1] and top["count"] == 7
+    below = client.get("state", at="@", prefix="contact/")
+    assert [entry["id"] for entry in below["entries"]] == ["contact/ann", "contact/cleo"]
+    assert all(entry["size"] > 10 for entry in below["entries"])
+    assert [entry["id"] for entry in client.get("state", at="@", filter="PNG")["entries"]] == ["photo/ann.png"]
+
+
+def test_a_tree_of_many_ids_comes_in_pages(inspect: Inspect) -> None:
+    ids = {f"big/{number:05}": b"" for number in range(3000)} | {f"g{number:03}/x": b"1" for number in range(120)}
+    ids |= {"a/": b"", "a//": b"", "a": b"2"}
+    client = inspect(lambda store: store.make_version(insert=ids))
+    found: list[dict[str, Any]] = []
+    after = ""
+    while after is not None:
+        page = client.get("state", at="@", after=after, count=50)
+        found += page["entries"]
+        after = page["next"]
+    names = [entry["name"] for entry in found]
+    assert names == ["a", "a/", "a/", "big/", *(f"g{number:03}/" for number in range(120))]
+    assert next(entry for entry in found if entry["name"] == "big/")["count"] == 3000
+    seen: list[str] = []
+    after = ""
+    while after is not None:
+        page = client.get("state", at="@", prefix="big/", after=after, count=700)
+        seen += [entry["id"] for entry in page["entries"]]
+        after = page["next"]
+    assert seen == [f"big/{number:05}" for number in range(3000)]
+
+
+@pytest.mark.parametrize("id, kind", [
+    ("contact/ann", "json"), ("plan/moving", "text"), ("photo/ann.png", "image"), ("raw/checksum", "binary"), ("settings/theme", "json")])
+def test_a_value_is_shown_as_what_it_is(inspect: Inspect, id: str, kind: str) -> None:
+    client = inspect()
+    found = client.get("value", at="@", id=id)
+    data = client.inspected.store.at(found["at"])[id]
+    assert found["kind"] == kind and found["size"] == len(data)
+    assert found.get("text") == (data.decode() if kind in ("json", "text") else None)
+    given = client.http.get("/api/data", params={"at": "@", "id": id})
+    assert given.content == data and given.headers["content-type"] == "application/octet-stream"
+    part = client.http.get("/api/data", params={"at": "@", "id": id, "offset": 3, "length": 5})
+    assert part.content == data[3:8]
+    assert client.refused("value", at="@", id="no such")[0] == 404
+    assert client.refused("value", at="@", id="")[0] == 400
+
+
+def test_the_versions_of_one_value_in_time(inspect: Inspect) -> None:
+    client = inspect()
+    steps = client.get("steps", at="@", id="contact/ann")["steps"]
+    assert [step["kind"] for step in steps][:3] == ["insert", "update", "update"]
+    assert len(steps) == 6
+    assert client.get("steps", at="@", id="contact/bob")["steps"][-1]["kind"] in ("remove", "preserve_removal")
+    cut = client.get("steps", at="@", id="contact/ann", count=2)
+    assert cut["cut"] and len(cut["steps"]) == 2 and cut["steps"][-1]["id"] == steps[-1]["id"]
+
+
+def test_two_versions_compared(inspect: Inspect) -> None:
+    client = inspect()
+    oldest = client.get("history")["rows"][-1]["id"]
+    found = client.get("compare", a=oldest, b="@")
+    assert found["counts"] == {"insert": 1, "update": 4, "remove": 1}
+    assert {entry["id"]: entry["kind"] for entry in found["entries"]}["contact/bob"] == "remove"
+    page = client.get("compare", a=oldest, b="@", count=2)
+    rest = client.get("compare", a=oldest, b="@", after=page["next"])
+    assert page["entries"] + rest["entries"] == found["entries"]
+    inside = client.get("compare/value", a=oldest, b="@", id="contact/ann")
+    assert inside["by"] == "member"
+    told = {tuple(row["path"]): row for row in inside["members"]}
+    assert told[("town",)]["was"] == '"Ulm"' and told[("town",)]["now"] == '"Bonn"' and told[("visits",)]["now"] == "4"
+    text = client.get("compare/value", a=oldest, b="@", id="plan/moving")
+    changed = [row for row in text["rows"] if row["kind"] == "changed"]
+    assert text["by"] == "line" and len(changed) == 1 and ["-", "Monday"] in changed[0]["words"]
+    assert client.get("compare/value", a=oldest, b="@", id="photo/ann.png")["by"] == "bytes"
+    assert client.get("compare/value", a=oldest, b="@", id="contact/bob")["b"] is None
+
+
+def test_a_merge_is_explained(inspect: Inspect) -> None:
+    client = inspect()
+    found = client.get("merge", version="@~1")
+    assert found["recorded"] and len(found["bases"]) == 1 and found["bases"][0]["what"] == "A visit, and a photo"
+    assert found["first"]["who"] == "tablet" and found["second"]["who"] == "phone"
+    told = {(record["id"], *record["path"]): record for record in found["conflicts"]}
+    phone = told[("contact/ann", "phone")]
+    assert phone["newer"]["text"] == '"+49 228 1000"' and phone["older"]["text"] == '"+49 228 9999"'
+    assert phone["newerIs"] == "first" and phone["stands"] == "newer" and phone["why"]
+    raw = told[("raw/checksum",)]
+    assert raw["newer"]["size"] == 200 and raw["newer"]["text"] is None
+    assert any(id == "plan/moving" for id, *_ in told)
+    assert client.refused("merge", version="@")[0] == 404
+    again = client.get("merge/foreseen", a=found["first"]["id"], b=found["second"]["id"])
+    assert again["count"] == found["count"]
+    open_ = client.get("conflicts")
+    assert open_["count"] >= 2 and open_["merges"][0]["id"] == found["version"]["id"]
+
+
+def test_search(inspect: Inspect) -> None:
+    client = inspect()
+    head = client.get("summary")["head"]
+
+    def search(text: str) -> list[tuple[str, str]]:
+        return [(row["what"], row["why"]) for row in client.get("search", q=text)["found"]]
+
+    assert search(head[:6].lower())[0] == ("Cleo's birthday", "id")
+    assert ("Ann has moved", "metadata") in search("MOVED")
+    assert ("Cleo's birthday", "update of this value") in search("contact/cleo")
+    assert search("redesign")[0] == ("Try another theme", "branch")
+    assert search("2026-11-03")[0][1] == "stood at that time"
+    assert search("\0 nothing") == []
+
+
+def test_exchanges_and_problems(inspect: Inspect) -> None:
+    client = inspect()
+    found = client.get("exchanges")
+    assert {device["name"]: device["versions"] for device in found["devices"]} == {"laptop": 4, "phone": 2, "tablet": 1}
+    assert found["problems"] == []
+    assert client.get("verify")["damages"] == []
+
+
+@pytest.mark.parametrize("name, query", [
+    ("history", {"first": "-1"}), ("history", {"count": "0"}), ("history", {"count": "501"}), ("history", {"first": "9" * 40}),
+    ("history", {"first": "\u0663"}), ("version", {}), ("value", {"at": "@"}), ("state", {"at": "@", "count": "1e3"}), ("search", {})])
+def test_parameters_that_cannot_be(inspect: Inspect, name: str, query: dict[str, str]) -> None:
+    assert inspect().refused(name, **query)[0] == 400
+
+
+def test_an_empty_store(inspect: Inspect) -> None:
+    client = inspect(lambda store: None)
+    assert client.get("summary")["versions"] == 0
+    assert client.get("history") | {"generation": 0} == {"generation": 0, "total": 0, "known": 0, "lanes": 0, "rows": []}
+    assert client.get("heads") == {"heads": [], "count": 0}
+    status, sentence = client.refused("state", at="@")
+    assert status == 404 and "no version" in sentence
+    assert client.get("search", q="anything")["found"] == []
+
+
+def test_answers_are_json_of_ascii(inspect: Inspect) -> None:
+    client = inspect(stores.hostile)
+    asked = (("history", {}), ("state", {"at": "@"}), ("search", {"q": "author"}), ("exchanges", {}), ("version", {"version": "@"}))
+    for name, query in asked:
+        answer = client.http.get(f"/api/{name}", params=query)
+        assert answer.content.isascii() and answer.headers["content-type"] == "application/json"
+        json.loads(answer.content)
+
+
+@pytest.mark.parametrize("id", stores.IDS)
+def test_hostile_ids_are_ids(inspect: Inspect, id: str) -> None:
+    client = inspect(stores.hostile)
+    found = client.get("value", at="@", id=id)
+    assert found["id"] == id and found["kind"] == "text" and found["text"] == stores.HTML.decode()
+    assert client.http.get("/api/data", params={"at": "@", "id": id}).content == stores.HTML
+    assert client.get("steps", at="@", id=id)["steps"][0]["kind"] == "insert"
+    assert client.get("compare/value", a="@~1", b="@", id=id)["by"] == "line"
+
+
+@pytest.mark.parametrize("id, kind", [
+    ("evil.html", "text"), ("evil.svg", "text"), ("bad.txt", "binary"), ("empty", "text"), ("polyglot.png", "image"), ("bom", "text"),
+    ("deep.json", "text"), ("surrogate.json", "json"), ("half", "binary")])
+def test_hostile_values_are_text_or_bytes(inspect: Inspect, id: str, kind: str) -> None:
+    client = inspect(stores.hostile)
+    found = client.get("value", at="@", id=id)
+    assert found["kind"] == kind
+    assert found.get("type") in (None, "image/png")
+    client.get("compare/value", a="@~1", b="@", id=id)
+
+
+def test_a_large_value_is_never_read_as_a_whole(inspect: Inspect) -> None:
+    line = b"0123456789abcdef" * 4 + b"\n"
+    size = 100 * 1024 * 1024 // len(line) * len(line)
+
+    def fill(store: llvs.Store) -> None:
+        store.make_version(insert={"large": (line * 16384 for _ in range(size // len(line) // 16384))})
+
+    client = inspect(fill)
+    found = client.get("value", at="@", id="large")
+    assert found["kind"] == "text" and len(found["text"]) == 256 * 1024 and not found["isWhole"]
+    offset = len(line) * 1_000_000
+    assert client.http.get("/api/data", params={"at": "@", "id": "large", "offset": offset, "length": len(line)}).content == line
+    assert client.refused("data", at="@", id="large", length=100_000_000)[0] == 400
+    assert client.get("compare/value", a="@", b="@", id="large")["by"] == "bytes"
+
+
+def test_exchanging_with_a_remote_tells_problems_by_name(inspect: Inspect, tmp_path: Path) -> None:
+    client = inspect(write=True)
+    assert client.get("exchanges")["remotes"] == []
+    places = {"home": {"url": str(tmp_path / "shared")}, "away": {"url": "https://example.invalid/dav"}}
+    (Path(client.inspected.path) / "remotes.json").write_text(json.dumps({"remotes": places}))
+    remotes = client.get("exchanges")["remotes"]
+    assert [(remote["name"], remote["canExchange"]) for remote in remotes] == [("away", False), ("home", True)]
+    assert client.change("exchange", remote="home") == (200, {"version": None, "message": "0 versions came, 8 were sent."})
+    (tmp_path / "shared" / "versions" / "BAD").write_text("{")
+    client.change("exchange", remote="home")
+    home = client.get("exchanges")["remotes"][1]
+    assert [problem["name"] for problem in home["problems"]] == ["BAD"] and home["last"] > 0
+    assert client.change("exchange", remote="away")[0] == 404 and client.change("exchange", remote="none")[0] == 404
+    (Path(client.inspected.path) / "remotes.json").write_text("{")
+    assert client.get("exchanges")["problems"][0]["name"] == "Remotes that cannot be read"

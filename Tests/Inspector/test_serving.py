@@ -1,0 +1,117 @@
+"""The program: `python -m llvs.inspector`, and news of what other processes add."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, Iterator
+
+import llvs
+import pytest
+import stores
+
+
+class Running:
+    """An inspector in a process of its own."""
+
+    def __init__(self, path: Path, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "llvs.inspector", str(path), "--no-open", *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", line)
+        assert found, line + (self.process.stderr.read() if self.process.stderr else "")
+        self.port, self.token = int(found[1]), found[2]
+
+        self.connections: list[HTTPConnection] = []
+
+    def open(self, path: str) -> Any:
+        self.connections.append(HTTPConnection("127.0.0.1", self.port, timeout=60))
+        self.connections[-1].request("GET", path, headers={"cookie": f"llvs-{self.port}={self.token}"})
+        return self.connections[-1].getresponse()
+
+    def get(self, path: str) -> Any:
+        with self.open(path) as answer:
+            return json.loads(answer.read())
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        code = self.process.wait(60)
+        for pipe in (self.process.stdout, self.process.stderr):
+            assert pipe is not None
+            pipe.close()
+        for connection in self.connections:
+            connection.close()
+        return code
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[llvs.Store]:
+    with llvs.Store(tmp_path / "notes.llvs") as store:
+        stores.story(store)
+        yield store
+
+
+def events(answer: Any) -> Iterator[dict[str, Any]]:
+    for line in answer:
+        if line.startswith(b"data: "):
+            yield json.loads(line[6:])
+
+
+def test_what_another_process_adds_is_news(store: llvs.Store) -> None:
+    running = Running(Path(store.path))
+    try:
+        answer = running.open("/api/news")
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        heard = events(answer)
+        before = next(heard)
+        assert before["versions"] == 8
+        made = store.make_version(before["head"], update={"contact/dora": b"{}"})
+        for now in heard:
+            if now["versions"] == 9:
+                break
+        assert now["head"] == made.id and now["generation"] > before["generation"]
+        rows = running.get("/api/history")["rows"]
+        assert rows[0]["id"] == made.id
+    finally:
+        code = running.end()  # ends though a stream is open
+        answer.close()
+    assert code == 0
+
+
+def test_a_store_that_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("x")
+    for path in (tmp_path / "none", tmp_path / "other", tmp_path / "other" / "file"):
+        done = subprocess.run([sys.executable, "-m", "llvs.inspector", str(path), "--no-open"], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 3 and len(done.stderr.strip().splitlines()) == 1 and "Traceback" not in done.stderr, done.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_port_that_is_taken_and_one_that_is_none(store: llvs.Store) -> None:
+    running = Running(Path(store.path))
+    try:
+        command = [sys.executable, "-m", "llvs.inspector", store.path, "--no-open", "--port"]
+        done = subprocess.run([*command, str(running.port)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 3 and "--port" in done.stderr and len(done.stderr.splitlines()) == 1
+        assert subprocess.run([*command, "70000"], capture_output=True, timeout=60).returncode == 2
+    finally:
+        running.end()
+
+
+def test_sqlite(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    with llvs.Store(path, storage="sqlite") as store:
+        stores.story(store)
+    running = Running(path)
+    try:
+        assert running.get("/api/summary")["versions"] == 8
+    finally:
+        assert running.end() == 0

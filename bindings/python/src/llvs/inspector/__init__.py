@@ -1,0 +1,7 @@
+"""The inspector: a page in the browser that shows what is in a store.
+
+    python -m llvs.inspector notes.llvs
+
+Comes with `pip install "llvs[tools]"`; nothing else of the package needs it. It serves one page on 127.0.0.1 to whoever has its address
+with the token in it, reads only unless it is told otherwise, and shows values as what they are, without ever interpreting them.
+"""

@@ -1,0 +1,118 @@
+"""With whom the store exchanges versions, as far as it can be told from the store, and what is wrong with it by name."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import llvs
+
+from ..tools.failures import Failure
+from ..tools.remotes import Remotes
+from .inspected import WHO, Inspected, NotFound, metadata_of
+
+#: Versions that are looked at for who made them.
+LOOKED = 20_000
+#: Problems of an exchange that are told.
+MOST = 200
+_scheme = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def attached(inspected: Inspected) -> dict[str, Any]:
+    """Who made the newest versions, and when last; what waits, and what is damaged."""
+    devices: dict[str, dict[str, Any]] = {}
+    looked = 0
+    for version in inspected.store.history():
+        if looked == LOOKED:
+            break
+        looked += 1
+        metadata = metadata_of(version)
+        name = next((metadata[key] for key in reversed(WHO) if metadata.get(key)), None)
+        if name is None:
+            continue
+        device = devices.setdefault(name, {"name": name, "versions": 0, "last": version.timestamp, "version": version.id})
+        device["versions"] += 1
+        if version.timestamp > device["last"]:
+            device.update(last=version.timestamp, version=version.id)
+    statistics = inspected.store.statistics()
+    problems: list[dict[str, Any]] = []
+    places: dict[str, dict[str, Any]] = {}
+    try:
+        places = Remotes(Path(inspected.path), inspected.storage).places
+    except (Failure, OSError) as problem:
+        problems.append({"name": "Remotes that cannot be read", "count": 1, "what": str(problem)})
+    if statistics.pending:
+        problems.append({
+            "name": "Versions that wait",
+            "count": statistics.pending,
+            "what": "Their ancestors are not here yet. They appear by themselves when an exchange has brought those.",
+        })
+    if statistics.damaged:
+        problems.append({
+            "name": "Damaged places",
+            "count": statistics.damaged,
+            "what": "Bytes are not what was written. Verify the store; an exchange repairs what others still have.",
+        })
+    return {
+        "remotes": [
+            {
+                "name": name, "url": place["url"], "canExchange": inspected.write and is_folder(place["url"]),
+                **inspected.exchanged.get(name, {}),
+            }
+            for name, place in sorted(places.items())
+        ],
+        "devices": sorted(devices.values(), key=lambda device: -device["last"])[:200],
+        "looked": looked,
+        "isAll": looked < LOOKED,
+        "problems": problems,
+    }
+
+
+def is_folder(url: str) -> bool:
+    """Whether a place is a folder: one over a network may ask for a password, and nobody sits at this program's terminal."""
+    return not _scheme.match(url)
+
+
+def exchange(inspected: Inspected, name: str) -> str:
+    """Exchanges with a remote that is a folder, and keeps what came of it, problems by name. Returns what to tell.
+
+    Raises NotFound, llvs.Error.
+    """
+    try:
+        places = Remotes(Path(inspected.path), inspected.storage).places
+    except (Failure, OSError) as problem:
+        raise NotFound(str(problem)) from None
+    if name not in places:
+        raise NotFound("There is no such remote.")
+    if not is_folder(places[name]["url"]):
+        raise NotFound("This remote is reached over a network, and may ask for a password: use `llvs exchange` for it.")
+    told: dict[str, Any] = {"last": time.time(), "retrieved": 0, "sent": 0, "problems": [], "error": None}
+    try:
+        with llvs.Exchange(inspected.store, places[name]["url"]) as there:
+            for step in (there.retrieve, there.send):
+                done = step()
+                told["retrieved"] += len(done.retrieved)
+                told["sent"] += len(done.sent)
+                told["problems"] += [{"name": problem.name, "reason": str(problem.reason)} for problem in done.problems]
+        told["problems"] = told["problems"][:MOST]
+    except llvs.Error as problem:
+        told["error"] = str(problem)
+    inspected.exchanged[name] = told
+    if told["error"]:
+        return f"The exchange failed: {told['error']}"
+    return f"{told['retrieved']} versions came, {told['sent']} were sent."
+
+
+def verified(store: llvs.Store) -> dict[str, Any]:
+    """Everything read again, with each damage by name. Cost: the size of the store."""
+    report = store.verify()
+    return {
+        "versions": report.versions, "values": report.values, "pending": report.pending,
+        "damages": [
+            {"file": damage.file, "offset": damage.offset, "message": damage.message, "version": damage.version,
+             "value": damage.value_id, "lost": damage.lost.value}
+            for damage in (*report.damages, *report.unfinished)[:500]
+        ],
+    }

@@ -1,0 +1,133 @@
+"""What a merge decided, and why."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import llvs
+
+from ..documents import ConflictKind
+from .inspected import NotFound, told
+from .values import text_of
+
+#: Conflicts that are told at once.
+MOST = 500
+#: Bytes of a side that are told.
+SIDE = 16 * 1024
+
+_WHY = {
+    "pick": "Both sides changed it, and nothing merges inside it.",
+    "delete-edit": "One side removed what the other changed.",
+    "type": "The sides are of different types, or of one that the rule is not for.",
+    "not-json": "A side is no JSON that can be merged inside.",
+    "overlap": "Both sides replaced the same part of the text.",
+    "move-move": "Both sides moved the element, to different places.",
+    "contested": "The sides hold two values between which an earlier merge had to choose.",
+    "bound": "The counter went out of the bounds that its rule gives, and was held there.",
+    "limit": "The two are too different to be compared finely, or the counter has too many digits.",
+    "arbiter": "The rules leave this place to the application.",
+}
+
+
+def explain(store: llvs.Store, version: llvs.Version) -> dict[str, Any]:
+    """The bases, both sides and each conflict of a merge, with what stands and why. Raises NotFound for a version that is no merge."""
+    if len(version.predecessors) != 2:
+        raise NotFound("This version is no merge: it has fewer than two predecessors.")
+    first, second = store.versions(version.predecessors)
+    found = store.explain(version)
+    return {
+        "version": told(version),
+        "first": told(first),
+        "second": told(second),
+        "bases": [told(base) for base in store.merge_bases(first, second)],
+        "recorded": found.recorded,
+        "conflicts": [_told(store, record, first, second, version) for record in found.records[:MOST]],
+        "count": len(found.records),
+    }
+
+
+def foreseen(store: llvs.Store, a: llvs.Version, b: llvs.Version) -> dict[str, Any]:
+    """The same for a merge that was not made: what it would have to decide."""
+    first, second = (a, b) if (a.timestamp, a.id) >= (b.timestamp, b.id) else (b, a)
+    found = store.conflicts(a, b)
+    return {
+        "version": None,
+        "first": told(first),
+        "second": told(second),
+        "bases": [told(base) for base in store.merge_bases(a, b)],
+        "recorded": True,
+        "conflicts": [_told(store, record, first, second, None) for record in found.records[:MOST]],
+        "count": len(found.records),
+    }
+
+
+def unanswered(store: llvs.Store, at: llvs.Version) -> dict[str, Any]:
+    """The conflicts of merges among the ancestors of a version that nobody has looked at since."""
+    records = store.open_conflicts(at).records
+    counts: dict[str, int] = {}
+    for record in records:
+        counts[record.version] = counts.get(record.version, 0) + 1
+    return {"at": at.id, "merges": [{**told(store[id]), "count": count} for id, count in counts.items()], "count": len(records)}
+
+
+def same_place(a: llvs.Conflict, b: llvs.Conflict) -> bool:
+    """Whether two records are about one place."""
+    return (a.id, a.path, a.version) == (b.id, b.path, b.version)
+
+
+def _told(
+    store: llvs.Store, record: llvs.Conflict, first: llvs.Version, second: llvs.Version, merge: Optional[llvs.Version]
+) -> dict[str, Any]:
+    newer_is_first = _newer_is_first(store, record, first, second)
+    newer, older = _text(record.newer), _text(record.older)
+    base, result = _text(record.base), _text(record.result)
+    if not record.path and record.kind is not ConflictKind.OVERLAP:
+        # Of a value as a whole the bytes themselves are shown, also where they are no JSON. (An overlap tells the part of a text.)
+        here = {version.id: _value(store, record.id, version) for version in (first, second)}
+        newer, older = (here[first.id], here[second.id]) if newer_is_first else (here[second.id], here[first.id])
+        bases = store.merge_bases(first, second)
+        base = _value(store, record.id, bases[0]) if len(bases) == 1 else base
+        result = _value(store, record.id, merge) if merge is not None else result
+    stands = "result"
+    if record.result == record.newer:
+        stands = "newer"
+    elif record.result == record.older:
+        stands = "older"
+    return {
+        "id": record.id,
+        "path": list(record.path),
+        "kind": str(record.kind.value),
+        "rule": None if record.rule is None else list(record.rule),
+        "why": _WHY[record.kind.value],
+        "base": base,
+        "newer": newer,
+        "older": older,
+        "result": result,
+        "newerIs": "first" if newer_is_first else "second",
+        "stands": stands,
+    }
+
+
+def _newer_is_first(store: llvs.Store, record: llvs.Conflict, first: llvs.Version, second: llvs.Version) -> bool:
+    """Which side is the newer for a value: that whose bytes were stored later; one where it is absent is the older."""
+    sides = [store.reference(record.id, at=version) for version in (first, second)]
+    if sides[0] is None or sides[1] is None:
+        return sides[0] is not None
+    a, b = (store[side.stored_version] for side in sides if side is not None)
+    return (a.timestamp, a.id) >= (b.timestamp, b.id)
+
+
+def _text(data: Optional[bytes]) -> Optional[dict[str, Any]]:
+    if data is None:
+        return None
+    text = text_of(data[:SIDE], len(data) <= SIDE)
+    return {"text": text, "size": len(data), "isWhole": len(data) <= SIDE}
+
+
+def _value(store: llvs.Store, id: str, version: llvs.Version) -> Optional[dict[str, Any]]:
+    try:
+        with store.open_value(id, at=version) as reader:
+            data = reader.read_range(0, SIDE)
+            return {"text": text_of(data, len(data) == reader.size), "size": reader.size, "isWhole": len(data) == reader.size}
+    except KeyError:
+        return None

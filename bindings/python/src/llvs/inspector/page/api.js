@@ -1,0 +1,56 @@
+// Asking the server. Every wait over 150 ms shows that something happens.
+
+let waiting = 0;
+let timer = 0;
+
+function begin() {
+  if (waiting++ === 0) timer = setTimeout(() => document.getElementById("busy").classList.add("on"), 150);
+}
+
+function end() {
+  if (--waiting > 0) return;
+  clearTimeout(timer);
+  document.getElementById("busy").classList.remove("on");
+}
+
+async function take(request) {
+  begin();
+  try {
+    const answer = await request;
+    if (answer.headers.get("content-type") === "application/json") {
+      const content = await answer.json();
+      if (!answer.ok) throw new Error(content.error);
+      return content;
+    }
+    if (!answer.ok) throw new Error(await answer.text());
+    return await answer.arrayBuffer();
+  } catch (problem) {
+    if (problem instanceof TypeError) throw new Error("The inspector does not answer. Was it ended? Start it again with `llvs inspect`.");
+    throw problem;
+  } finally {
+    end();
+  }
+}
+
+function address(name, query) {
+  const given = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) if (value !== undefined && value !== null) given.set(key, value);
+  return "/api/" + name + "?" + given;
+}
+
+/** What an endpoint answers. Throws an Error with a sentence for people. */
+export function get(name, query = {}, signal = undefined) {
+  return take(fetch(address(name, query), { signal, credentials: "same-origin" }));
+}
+
+/** A part of a value, as an ArrayBuffer. */
+export function data(id, at, offset, length) {
+  return get("data", { id, at, offset, length });
+}
+
+/** Changes the store, where that is allowed. */
+export function change(what, given) {
+  return take(fetch("/api/change/" + what, {
+    method: "POST", credentials: "same-origin", headers: { "content-type": "application/json" }, body: JSON.stringify(given),
+  }));
+}

@@ -1,0 +1,70 @@
+// Two versions side by side: which values differ, and how inside.
+
+import { get } from "./api.js";
+import { insideOf } from "./differences.js";
+import { el, empty, fill, named } from "./dom.js";
+import { titleOf } from "./history.js";
+import { at, go } from "./routes.js";
+import { number } from "./time.js";
+import { KINDS, linkTo } from "./version.js";
+
+export async function showCompare(view, route, app) {
+  const [a = "@~1", b = "@"] = route.parts;
+  const wanted = route.query.get("id");
+  const found = await get("compare", { a, b });
+  if (!app.isAt(route)) return;
+  const first = el("input", { type: "text", id: "compare-a", value: a, spellcheck: "false" });
+  const second = el("input", { type: "text", id: "compare-b", value: b, spellcheck: "false" });
+  const form = el("form", { class: "pair", onsubmit: (event) => {
+    event.preventDefault();
+    go(at("compare", [first.value || "@", second.value || "@"]));
+  } },
+  el("div", {}, el("label", { for: "compare-a" }, "From version"), first),
+  el("button", { type: "button", onclick: () => go(at("compare", [b, a])), "aria-label": "Swap the two versions" }, "Swap"),
+  el("div", {}, el("label", { for: "compare-b" }, "To version"), second),
+  el("button", { type: "submit" }, "Compare"));
+  const list = el("div", {});
+  const counts = found.counts;
+  const total = counts.insert + counts.update + counts.remove;
+  fill(view, el("h2", { class: "title" }, "Compare"), el("div", { class: "card" }, form,
+    el("ul", { class: "list" }, el("li", {}, linkTo(found.a)), el("li", {}, linkTo(found.b)))),
+  el("div", { class: "card" }, el("div", { class: "counts" }, ...["insert", "update", "remove"].map((kind) => (
+    el("span", {}, el("strong", { class: "kind " + kind }, number(counts[kind])), " ", KINDS[kind])))),
+  total ? list : empty("These two versions have equal values.", "Choose another version in the history, and press d."),
+  app.canForesee(found) ? el("p", {}, el("a", { href: at("merge", [found.a.id, found.b.id]) },
+    "What would a merge of these two decide?")) : null));
+  addEntries(list, found, found, wanted);
+  if (wanted !== null && !found.entries.some((entry) => entry.id === wanted)) list.prepend(entryOf({ id: wanted, kind: "update" }, found,
+    true));
+}
+
+function entryOf(entry, found, isOpen) {
+  const place = el("div", {});
+  const details = el("details", { class: "change" }, el("summary", {},
+    el("span", { class: "kind " + entry.kind }, KINDS[entry.kind]), el("code", { class: "clip" }, entry.kind === "remove" ? el("del", {},
+      ...named(entry.id)) : named(entry.id))), place);
+  const link = el("p", { class: "small" },
+    el("a", { href: at("values", [entry.kind === "remove" ? found.a.id : found.b.id], { id: entry.id }) }, "The value through time"));
+  details.addEventListener("toggle", async () => {
+    if (!details.open || place.children.length) return;
+    try {
+      fill(place, link, insideOf(await get("compare/value", { a: found.a.id, b: found.b.id, id: entry.id }), titleOf(found.a),
+        titleOf(found.b)));
+    } catch (problem) {
+      fill(place, el("p", { class: "problem" }, problem.message));
+    }
+  });
+  if (isOpen) details.open = true;
+  return details;
+}
+
+function addEntries(list, found, page, wanted) {
+  page.entries.forEach((entry) => list.append(entryOf(entry, found, wanted === null ? page.entries.length <= 3 : entry.id === wanted)));
+  if (!page.next) return;
+  const more = el("button", { class: "plain", onclick: async () => {
+    const rest = await get("compare", { a: found.a.id, b: found.b.id, after: page.next });
+    more.remove();
+    addEntries(list, found, rest, wanted);
+  } }, "Show more");
+  list.append(more);
+}

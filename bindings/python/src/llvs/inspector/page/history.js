@@ -1,0 +1,231 @@
+// The history, drawn as it scrolls: only the rows that can be seen are in the page, whatever the number of versions.
+
+import { get } from "./api.js";
+import { el, named, spoken } from "./dom.js";
+import { Graph, width } from "./graph.js";
+import { bytes, counted, exactly, number, when } from "./time.js";
+
+const HIGH = 40;
+const PAGE = 100;
+const KEPT = 40;
+
+/** What a version is called: what it did, as far as it says. */
+export function titleOf(version) {
+  if (version.what) return version.what.split("\n", 1)[0];
+  if (version.isEmptyRoot) return "Empty root";
+  return version.predecessors.length > 1 ? "Merge" : version.predecessors.length ? "Saved" : "First version";
+}
+
+export class History {
+  /** onChoose(row): somebody chose a version, by the mouse or the keyboard. */
+  constructor(scroller, onChoose) {
+    this.scroller = scroller;
+    this.sizer = scroller.querySelector(".sizer");
+    this.graph = new Graph(scroller.querySelector("canvas"));
+    this.graph.again = () => this.soon();
+    this.onChoose = onChoose;
+    this.pages = new Map();
+    this.loading = new Set();
+    this.pool = [];
+    this.total = 0;
+    this.lanes = 1;
+    this.generation = 0;
+    this.chosen = null;
+    scroller.addEventListener("scroll", () => this.soon(), { passive: true });
+    new ResizeObserver(() => this.soon()).observe(scroller);
+    scroller.addEventListener("click", (event) => {
+      const row = event.target.closest(".version")?.shown;
+      if (row) this.onChoose(row);
+    });
+  }
+
+  rowAt(place) {
+    return this.pages.get(Math.floor(place / PAGE))?.[place % PAGE];
+  }
+
+  /** The chosen row, where it is loaded. */
+  get row() {
+    if (!this.chosen) return null;
+    for (const page of this.pages.values()) for (const row of page) if (row.id === this.chosen) return row;
+    return null;
+  }
+
+  soon() {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => {
+      this.asked = false;
+      this.draw();
+    });
+  }
+
+  /** The store has changed: all rows are asked for anew, and what was at the top stays there. */
+  async renew() {
+    const place = Math.floor(this.scroller.scrollTop / HIGH);
+    const anchor = place > 0 ? this.rowAt(place)?.id : null;
+    const offset = this.scroller.scrollTop - place * HIGH;
+    const old = this.pages;
+    const first = await get("history", { first: 0, count: PAGE });
+    const found = anchor ? await get("row", { version: anchor }).catch(() => null) : null;
+    const at = found?.row ?? 0;
+    const page = Math.floor(at / PAGE);
+    const answer = page ? await get("history", { first: page * PAGE, count: PAGE }) : first;
+    this.pages = new Map([[0, first.rows]]);
+    if (answer.rows.length) this.pages.set(page, answer.rows);
+    this.taken(answer);
+    if (anchor && old.size) this.scroller.scrollTop = at * HIGH + offset;
+    for (const line of this.pool) line.shown = undefined;
+    this.draw();
+  }
+
+  taken(answer) {
+    this.generation = answer.generation;
+    this.lanes = Math.max(this.lanes, Math.min(answer.lanes, 21));
+    if (answer.total !== this.total) {
+      this.total = answer.total;
+      this.sizer.style.height = this.total * HIGH + "px";
+      // A list box without options is none to screen readers.
+      this.scroller.setAttribute("role", this.total ? "listbox" : "group");
+      document.getElementById("count").textContent = counted(this.total, "version");
+    }
+    this.scroller.style.setProperty("--graph", width(this.lanes) + "px");
+  }
+
+  async load(page) {
+    if (this.loading.has(page) || this.pages.has(page)) return;
+    this.loading.add(page);
+    try {
+      const answer = await get("history", { first: page * PAGE, count: PAGE });
+      if (answer.rows.length < Math.min(PAGE, answer.total - page * PAGE)) {
+        // The server is still reading the history: how far it is, and again.
+        document.getElementById("count").textContent = `Reading: ${number(answer.known)} of ${number(answer.total)} versions`;
+        setTimeout(() => { this.loading.delete(page); this.soon(); }, 50);
+        return;
+      }
+      document.getElementById("count").textContent = counted(answer.total, "version");
+      this.pages.set(page, answer.rows);
+      this.taken(answer);
+      this.forget(page);
+    } catch (problem) {
+      document.getElementById("count").textContent = problem.message;
+    }
+    this.loading.delete(page);
+    this.soon();
+  }
+
+  /** Pages far from where one looks are let go, so that memory stays bounded. */
+  forget(around) {
+    while (this.pages.size > KEPT) {
+      let farthest = around;
+      for (const page of this.pages.keys()) if (Math.abs(page - around) > Math.abs(farthest - around)) farthest = page;
+      this.pages.delete(farthest);
+    }
+  }
+
+  draw() {
+    const high = this.scroller.clientHeight;
+    const top = this.scroller.scrollTop;
+    const first = Math.max(0, Math.floor(top / HIGH) - 2);
+    const last = Math.min(this.total - 1, Math.ceil((top + high) / HIGH) + 2);
+    const wanted = Math.max(0, last - first + 1);
+    while (this.pool.length < wanted) this.pool.push(this.makeRow());
+    const used = new Set();
+    for (let place = first; place <= last; place++) {
+      const line = this.pool[place % this.pool.length];
+      used.add(line);
+      this.show(line, place);
+    }
+    for (const line of this.pool) if (!used.has(line)) line.hidden = true;
+    this.graph.resize(width(this.lanes), high);
+    this.graph.draw((place) => this.rowAt(place), first, last, top, HIGH, this.lanes);
+    if (this.total) {
+      this.load(Math.floor(first / PAGE));
+      this.load(Math.floor(Math.max(last, 0) / PAGE));
+    }
+  }
+
+  makeRow() {
+    const line = el("div", { class: "version", role: "option" });
+    line.parts = {
+      graph: el("span", { class: "graph" }), chips: el("span", { class: "row-of" }), what: el("span", { class: "what clip" }),
+      who: el("span", { class: "who clip" }), bytes: el("span", { class: "bytes number" }), when: el("span", { class: "when" }),
+      short: el("span", { class: "short" }),
+    };
+    line.append(...Object.values(line.parts));
+    this.sizer.append(line);
+    return line;
+  }
+
+  show(line, place) {
+    const row = this.rowAt(place);
+    line.hidden = false;
+    const isChosen = Boolean(row) && row.id === this.chosen;
+    if (line.place === place && line.shown === row && line.isChosen === isChosen && row) return;
+    [line.place, line.shown, line.isChosen] = [place, row, isChosen];
+    line.style.transform = `translateY(${place * HIGH}px)`;
+    line.id = "version-" + place;
+    line.setAttribute("aria-setsize", this.total);
+    line.setAttribute("aria-posinset", place + 1);
+    line.setAttribute("aria-selected", isChosen);
+    line.classList.toggle("waiting", !row);
+    const parts = line.parts;
+    if (!row) {
+      line.setAttribute("aria-label", "Loading");
+      for (const part of Object.values(parts)) part.textContent = "";
+      return;
+    }
+    const said = row.said ??= prepared(row);
+    line.setAttribute("aria-label", said.label);
+    if (isChosen) this.scroller.setAttribute("aria-activedescendant", line.id);
+    parts.chips.replaceChildren(...said.chips);
+    parts.what.textContent = said.title;
+    parts.who.textContent = said.who;
+    parts.bytes.textContent = said.bytes;
+    parts.when.textContent = row.isEmptyRoot ? "" : when(row.time);
+    parts.when.title = said.exactly;
+    parts.short.textContent = row.id.slice(0, 8);
+  }
+
+  /** Marks a version, and brings it into sight. */
+  async choose(id, bring = true) {
+    this.chosen = id;
+    this.soon();
+    if (!id || !bring) return;
+    const row = this.row;
+    const place = row ? row.row : (await get("row", { version: id }).catch(() => null))?.row;
+    if (place === undefined || place === null || this.chosen !== id) return;
+    const top = place * HIGH;
+    const { scrollTop, clientHeight } = this.scroller;
+    if (top < scrollTop || top + HIGH > scrollTop + clientHeight) this.scroller.scrollTop = Math.max(0, top - clientHeight / 3);
+    this.soon();
+  }
+
+  /** The row so many places further down than the chosen one. */
+  async beside(by) {
+    const row = this.row;
+    const place = row ? Math.min(this.total - 1, Math.max(0, row.row + by)) : Math.floor(this.scroller.scrollTop / HIGH);
+    if (!this.rowAt(place)) await this.load(Math.floor(place / PAGE));
+    return this.rowAt(place);
+  }
+}
+
+/** What a row says, made once. Names are cut: a line shows no more, and others may have made them long. */
+function prepared(row) {
+  const title = spoken(titleOf(row).slice(0, 300));
+  const who = spoken(row.who.slice(0, 100));
+  const date = exactly(row.time);
+  const chips = chipsOf(row);
+  if (row.beyond > 0 && row.lane >= 20) chips.push(el("span", { class: "muted small" }, `+${row.beyond}`));
+  return { title, who, exactly: date, chips, bytes: row.bytes ? bytes(row.bytes) : "",
+    label: `${title}, ${who}, ${date}${row.head ? ", head" : ""}` };
+}
+
+/** What a version is: where one is, a head, on a branch. */
+export function chipsOf(row) {
+  return [
+    row.current && el("span", { class: "chip here", title: "The current version" }, "current"),
+    row.branch !== null && row.branch !== undefined && el("span", { class: "chip branch", title: "On the branch " + spoken(row.branch) },
+      ...named(row.branch)),
+    row.head && !row.current && row.branch === null && el("span", { class: "chip", title: "No version goes on from it" }, "head"),
+  ].filter(Boolean);
+}

@@ -1,0 +1,143 @@
+// The inspector: brings the history, what is looked at, and news together.
+
+import { change, get } from "./api.js";
+import { showCompare } from "./compare.js";
+import { el, empty, fill, say, spoken } from "./dom.js";
+import { History } from "./history.js";
+import { listen } from "./keys.js";
+import { showConflicts, showMerge } from "./merge.js";
+import { showExchanges, showHeads, showSearch } from "./others.js";
+import { at, go, here } from "./routes.js";
+import { counted } from "./time.js";
+import { showValues } from "./values.js";
+import { showVersion } from "./version.js";
+
+const VIEWS = {
+  version: showVersion, values: showValues, compare: showCompare, merge: showMerge, conflicts: showConflicts, heads: showHeads,
+  exchanges: showExchanges, search: showSearch,
+};
+const view = document.getElementById("view");
+const live = document.getElementById("live");
+let summary = null;
+let address = null;
+
+const history = new History(document.getElementById("scroller"), (row) => go(at("version", [row.id])));
+
+const app = {
+  get write() { return Boolean(summary?.write); },
+  /** Whether an answer is still wanted. */
+  isAt: (route) => route.address === address,
+  head: () => summary?.current,
+  chosen: () => history.chosen,
+  predecessor: () => history.row?.predecessors[0],
+  canForesee: (found) => found.a.id !== found.b.id,
+  walk: async (by) => {
+    const row = await history.beside(by);
+    if (!row) return;
+    // Walking through versions replaces the address: back leads to where the walk began.
+    const isWalk = here().view === "version";
+    go(at("version", [row.id]), isWalk);
+  },
+};
+
+/** Shows what the address says. */
+async function show() {
+  const route = { ...here(), address: location.hash };
+  address = route.address;
+  const part = ["heads", "conflicts", "exchanges"].includes(route.view) ? route.view : "history";
+  for (const link of document.querySelectorAll(".bar nav a")) {
+    if (link.dataset.part === part) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.body.classList.toggle("on-history", route.view === "history");
+  const chosen = route.view === "compare" ? route.parts[1] : ["version", "values",
+    "merge"].includes(route.view) ? route.parts[0] : history.chosen;
+  if (chosen !== history.chosen) point(chosen);
+  const shows = VIEWS[route.view];
+  if (!shows) {
+    // The history alone: the current version stands beside it in a wide window.
+    if (summary?.current) {
+      history.choose(summary.current, false);
+      await showVersion(view, { ...route, parts: [summary.current] }, app).catch(failed);
+    } else {
+      fill(view, empty("This store has no version yet.",
+        "Save something with the application, or with `llvs set`. It appears here by itself."));
+    }
+    return;
+  }
+  document.title = `${spoken(summary?.name || "Store")} · ${route.view}`;
+  await shows(view, route, app).catch((problem) => { if (app.isAt(route)) failed(problem); });
+  if (view.dataset.view !== route.view) view.scrollTop = 0;
+  view.dataset.view = route.view;
+}
+
+/** Marks the version of a name in the history. */
+async function point(name) {
+  if (!name) return history.choose(null);
+  const found = name === "@" ? { id: summary?.current } : name.length < 32 ? await get("row",
+    { version: name }).catch(() => null) : { id: name };
+  return history.choose(found?.id ?? null);
+}
+
+function failed(problem) {
+  fill(view, el("p", { class: "problem", role: "alert" }, problem.message));
+}
+
+/** What the store is now: the frame of the page. */
+function frame(now) {
+  const before = summary;
+  summary = now;
+  const name = document.getElementById("name");
+  name.textContent = spoken(now.name);
+  name.title = spoken(now.path);
+  live.classList.remove("lost");
+  live.textContent = now.write ? "Live, may be changed" : "Live, read only";
+  const undoing = document.getElementById("undoing");
+  fill(undoing, now.write ? [["undo", "Undo", now.canUndo], ["redo", "Redo", now.canRedo]].map(([what, text, can]) => (
+    el("button", { class: "plain", disabled: !can, onclick: () => takeBack(what) }, text))) : null);
+  return !before || before.generation !== now.generation || before.current !== now.current;
+}
+
+async function takeBack(what) {
+  try {
+    const done = await change(what, { at: summary.current });
+    say(done.message);
+    if (done.version) go(at("version", [done.version.id]));
+  } catch (problem) {
+    say(problem.message);
+  }
+}
+
+function hear() {
+  const news = new EventSource("/api/news");
+  news.addEventListener("store", async (event) => {
+    const now = JSON.parse(event.data);
+    const came = summary ? now.versions - summary.versions : 0;
+    if (!frame(now)) return;
+    await history.renew();
+    if (came > 0) say(`${counted(came, "version")} came.`);
+    // What the address says stays as it is: versions never change. Only what stands for "now" is asked for again.
+    if (["history", "heads", "conflicts", "exchanges"].includes(here().view)) show();
+  });
+  news.addEventListener("error", () => {
+    live.classList.add("lost");
+    live.textContent = "Not connected";
+  });
+}
+
+document.getElementById("search-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const wanted = document.getElementById("search").value.trim();
+  if (wanted) go(at("search", [], { q: wanted }));
+});
+addEventListener("hashchange", show);
+listen(app);
+try {
+  const [now] = await Promise.all([get("summary"), history.renew()]);
+  frame(now);
+  await show();
+  document.body.dataset.ready = "yes";
+  hear();
+} catch (problem) {
+  failed(problem);
+}

@@ -1,0 +1,94 @@
+// A merge explained: its bases and sides, each decision with why, and choosing otherwise.
+
+import { change, get } from "./api.js";
+import { pathOf } from "./differences.js";
+import { el, empty, fill, named, say, spoken } from "./dom.js";
+import { titleOf } from "./history.js";
+import { at, go } from "./routes.js";
+import { bytes, counted, when } from "./time.js";
+import { headOf } from "./version.js";
+import { visible } from "./viewer.js";
+
+const STANDS = { newer: "The newer change stands", older: "The older change stands", result: "What stands was made of both" };
+
+function side(name, kind, version) {
+  return el("div", { class: "card " + kind }, el("div", { class: "small muted" }, name),
+    version ? [el("a", { href: at("version", [version.id]) }, ...named(titleOf(version))),
+      el("div", { class: "small muted" }, version.who ? [...named(version.who), " · "] : "",
+        version.isEmptyRoot ? "the empty beginning" : when(version.time))]
+      : el("div", { class: "muted" }, "none in common"));
+}
+
+function shown(part) {
+  if (!part) return el("pre", { class: "muted" }, "absent");
+  if (part.text === null) return el("pre", { class: "muted" }, `${bytes(part.size)}, no text`);
+  return el("pre", {}, visible(part.text), part.isWhole ? null : el("span", { class: "muted" }, ` … ${bytes(part.size)} in all`));
+}
+
+function conflictOf(record, found, app) {
+  const first = record.newerIs === "first" ? "newer" : "older";
+  const second = first === "newer" ? "older" : "newer";
+  const stands = record.stands;
+  const column = (name, kind, part, isLost) => el("div", { class: kind + (isLost ? " lost" : "") }, el("div", { class: "small muted" },
+    name), shown(part));
+  const card = el("article", { class: "card", "aria-label": `Conflict in ${spoken(record.id)}, ${pathOf(record.path)}` },
+    el("div", { class: "row-of" }, el("h3", {}, el("code", {}, ...named(record.id))), el("span", { class: "muted" }, pathOf(record.path)),
+      el("span", { class: "push chip" }, record.kind.replace("-", " "))),
+    el("div", { class: "four" },
+      column("base", "base", record.base, false),
+      column(`first${first === "newer" ? ", newer change" : ""}`, "first", record[first], stands === second),
+      column(`second${second === "newer" ? ", newer change" : ""}`, "second", record[second], stands === first),
+      column(found.version ? "result" : "would be", "result", record.result, false)),
+    el("p", { class: "small" }, record.why, " ", el("strong", {}, STANDS[stands] + ". "), el("span", { class: "muted" },
+      record.rule ? ["By the rule ", record.rule[1] ? [el("code", {}, ...named(record.rule[1])), " "] : "", "for ids that begin with ",
+        el("code", {}, ...named(record.rule[0])), "."] : "No rule is for this place.")));
+  if (app.write && found.version) {
+    const choose = (choice) => decide(found.version, record, choice, app);
+    card.append(el("div", { class: "row-of" },
+      stands !== first && el("button", { onclick: () => choose(first) }, "Take the first"),
+      stands !== second && el("button", { onclick: () => choose(second) }, "Take the second"),
+      el("button", { onclick: () => choose("result") }, "Keep the result"),
+      el("a", { class: "button", href: at("values", [app.head()], { id: record.id }) }, "Edit the value")));
+  }
+  return card;
+}
+
+async function decide(version, record, choice, app) {
+  try {
+    const done = await change("choose", { version: version.id, id: record.id, path: record.path, choice, at: app.head() });
+    say(done.message);
+    go(at("version", [done.version.id]));
+  } catch (problem) {
+    say(problem.message);
+  }
+}
+
+export async function showMerge(view, route, app) {
+  const [a = "@", b] = route.parts;
+  const found = b ? await get("merge/foreseen", { a, b }) : await get("merge", { version: a });
+  if (!app.isAt(route)) return;
+  const bases = found.bases.length ? found.bases.slice(0, 3).map((base) => side(found.bases.length > 1 ? "one of the bases" : "base",
+    "base", base)) : [side("base", "base", null)];
+  fill(view, ...(found.version ? headOf(found.version, "merge") : [el("h2", { class: "title" }, "A merge that was not made")]),
+    el("div", { class: "sides" }, ...bases, side("first, the newer", "first", found.first), side("second, the older", "second",
+      found.second),
+      found.version && side("result", "result", found.version)),
+    found.recorded ? null : el("p", { class: "problem" },
+      "Other rules than those of the store made this merge, or the application itself: here is how the rules of the store decide."),
+    el("h3", {}, found.count ? counted(found.count, "decision") : "Decisions"),
+    ...found.conflicts.map((record) => conflictOf(record, found, app)),
+    found.conflicts.length ? null : empty("Nothing had to be decided.", "Both sides changed different things, and all of it was kept."),
+    found.count > found.conflicts.length ? el("p", { class: "muted" }, `Only the first ${found.conflicts.length} are shown.`) : null);
+}
+
+export async function showConflicts(view, route, app) {
+  const found = await get("conflicts", { at: route.parts[0] || "@" });
+  if (!app.isAt(route)) return;
+  fill(view, el("h2", { class: "title" }, "Conflicts that nobody has looked at"),
+    el("p", { class: "muted" }, "Merges decided them, and what they decided still stands."),
+    el("div", { class: "card" }, found.merges.length ? el("ul", { class: "list" }, ...found.merges.map((merge) => (
+      el("li", {}, el("a", { href: at("merge", [merge.id]) }, el("span", { class: "clip" }, ...named(titleOf(merge))),
+        el("span", { class: "chip" }, counted(merge.count, "decision")), el("span", { class: "push muted small" }, when(merge.time)),
+          el("code", { class: "muted" }, merge.id.slice(0, 8))))))
+    ) : empty("There are none.", "Where two devices change the same, the merge is listed here until somebody looks at it.")));
+}

@@ -1,0 +1,101 @@
+// One version: who made it, when, from what, and what it changed.
+
+import { change, get } from "./api.js";
+import { el, empty, fill, named, say, shortId, spoken } from "./dom.js";
+import { chipsOf, titleOf } from "./history.js";
+import { at, go } from "./routes.js";
+import { bytes, counted, exactly, span, when } from "./time.js";
+
+export const KINDS = { insert: "inserted", update: "updated", remove: "removed", preserve: "taken over", preserve_removal: "removed" };
+
+/** The head of everything that is about one version: what it is called, and ways to look at it. */
+export function headOf(version, tab) {
+  const isMerge = version.predecessors.length > 1;
+  const tabs = [["version", "Changes", at("version", [version.id])], ["values", "Values", at("values", [version.id])]];
+  if (version.predecessors.length) tabs.push(["compare", "Compare", at("compare", [version.predecessors[0], version.id])]);
+  if (isMerge) tabs.push(["merge", "Merge", at("merge", [version.id])]);
+  return [
+    el("div", { class: "row-of" }, ...chipsOf(version), isMerge && el("span", { class: "chip" }, "merge"), shortId(version.id),
+      el("span", { class: "muted small", title: exactly(version.time) }, version.isEmptyRoot ? "" : when(version.time)),
+      version.who ? el("span", { class: "muted small" }, "by ", ...named(version.who)) : null),
+    el("h2", { class: "title" }, ...named(titleOf(version))),
+    el("nav", { class: "tabs", "aria-label": "Ways to look at this version" },
+      ...tabs.map(([name, text, address]) => el("a", { href: address, "aria-current": name === tab ? "page" : null }, text))),
+  ];
+}
+
+/** A link to a version, as a line. */
+export function linkTo(version, more = null) {
+  return el("a", { href: at("version", [version.id]) },
+    ...chipsOf(version), el("span", { class: "clip" }, ...named(titleOf(version))),
+    el("span", { class: "push muted small" }, more || (version.who ? spoken(version.who) + " · " : "") + when(version.time)),
+    el("code", { class: "muted" }, version.id.slice(0, 8)));
+}
+
+function clockNote(version) {
+  if (!version.clock) return null;
+  return el("p", { class: "problem" },
+    `This device's clock was wrong: the version says it was made ${span(version.clock)} before its own predecessor.`);
+}
+
+export async function showVersion(view, route, app) {
+  const version = await get("version", { version: route.parts[0] || "@" });
+  if (!app.isAt(route)) return;
+  const facts = el("dl", { class: "facts" });
+  const fact = (name, ...content) => facts.append(el("dt", {}, name), el("dd", {}, ...content));
+  fact("Id", el("code", {}, version.id));
+  if (!version.isEmptyRoot) fact("Made", el("span", { title: String(version.time) }, exactly(version.time)));
+  fact("Values", el("a", { href: at("values", [version.id]) }, counted(version.values, "value")),
+    ` at this version; it stored ${bytes(version.bytes)}`);
+  if (version.before.length) fact(version.before.length > 1 ? "Made from" : "Made on", ...version.before.flatMap((one, place) => [
+    el("a", { href: at("version", [one.id]), class: version.before.length > 1 ? ["side-first", "side-second"][place] : null },
+      ...named(titleOf(one)), " ", el("code", {}, one.id.slice(0, 8))), el("br")]));
+  if (version.successors.length) fact("Followed by", ...version.successors.slice(0, 8).flatMap((one) => [
+    el("a", { href: at("version", [one.id]) }, ...named(titleOf(one)), " ", el("code", {}, one.id.slice(0, 8))), el("br")]),
+  version.successors.length > 8 ? el("span", { class: "muted" }, `and ${version.successors.length - 8} more`) : null);
+  for (const [key, value] of Object.entries(version.metadata)) {
+    facts.append(el("dt", { class: "clip", title: spoken(key) }, ...named(key)), el("dd", {}, el("pre", {}, spokenLines(value))));
+  }
+  const list = el("ul", { class: "list" });
+  fill(view, ...headOf(version, "version"), clockNote(version), el("div", { class: "card" }, facts),
+    el("div", { class: "card" }, el("div", { class: "row-of" }, el("h3", {},
+      version.predecessors.length > 1 ? "What the merge brought over" : "What it changed"),
+      app.write && version.predecessors.length
+        ? el("button", { class: "push", onclick: () => revert(version, app) }, "Take this back") : null), list));
+  addChanges(list, version, version);
+}
+
+function addChanges(list, version, page) {
+  if (!page.entries.length && !list.children.length) {
+    list.append(el("li", {}, empty("Nothing was changed here.", "Look at its values, or at the version before it.")));
+  }
+  for (const entry of page.entries) {
+    const before = version.predecessors[0];
+    const address = before ? at("compare", [before, version.id], { id: entry.id }) : at("values", [version.id], { id: entry.id });
+    list.append(el("li", {}, el("a", { href: address },
+      el("span", { class: "kind " + entry.kind.replace("preserve_removal", "remove") }, KINDS[entry.kind] || entry.kind),
+      el("code", { class: "clip" }, entry.kind.includes("remov") ? el("del", {}, ...named(entry.id)) : named(entry.id)))));
+  }
+  if (page.next === null || page.next === undefined) return;
+  const more = el("li", {}, el("button", { class: "plain", onclick: async () => {
+    const rest = await get("version", { version: version.id, after: page.next, count: 500 });
+    more.remove();
+    addChanges(list, version, rest);
+  } }, "Show more"));
+  list.append(more);
+}
+
+/** Text of several lines, with what cannot be seen made visible. */
+export function spokenLines(text) {
+  return text.split("\n").map(spoken).join("\n");
+}
+
+async function revert(version, app) {
+  try {
+    const done = await change("revert", { version: version.id, at: app.head() });
+    say(done.message);
+    if (done.version) go(at("version", [done.version.id]));
+  } catch (problem) {
+    say(problem.message);
+  }
+}

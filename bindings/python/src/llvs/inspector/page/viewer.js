@@ -1,0 +1,124 @@
+// A value as what it is: JSON, text, a picture, or bytes. Nothing of it is ever read as HTML.
+
+import { data } from "./api.js";
+import { el, fill } from "./dom.js";
+import { bytes, number } from "./time.js";
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+const COLOURED = 200_000;
+const LARGEST_PICTURE = 32 * 1024 * 1024;
+const LINES = 16;
+
+/** Shows a value, as the server described it. */
+export function showValue(place, value) {
+  const told = el("p", { class: "muted small" },
+    `${{ json: "JSON", text: "Text", image: "Picture", binary: "Bytes" }[value.kind]}, ${bytes(value.size)} · stored by `,
+    el("code", {}, value.storedBy.slice(0, 8)));
+  const body = el("div", {});
+  fill(place, told, body);
+  if (value.size === 0) fill(body, el("pre", { class: "value", tabindex: 0 }, el("span", { class: "faint" }, "(empty: 0 bytes)")));
+  else if (value.kind === "json") fill(body, json(value.text));
+  else if (value.kind === "text") fill(body, text(value));
+  else if (value.kind === "image") picture(body, value);
+  else fill(body, hex(value));
+}
+
+/** JSON, indented, with every number and string as it is written. */
+export function json(source) {
+  const place = el("pre", { class: "value", tabindex: 0, "aria-label": "The value" });
+  if (source.length > COLOURED) {
+    place.textContent = visible(source);
+    return place;
+  }
+  const tokens = source.match(TOKEN) || [];
+  let deep = 0;
+  const line = () => "\n" + "  ".repeat(Math.min(deep, 40));
+  tokens.forEach((token, index) => {
+    const next = tokens[index + 1];
+    if (token === "{" || token === "[") {
+      deep += 1;
+      place.append(token, next === "}" || next === "]" ? "" : line());
+    } else if (token === "}" || token === "]") {
+      deep -= 1;
+      place.append(tokens[index - 1] === "{" || tokens[index - 1] === "[" ? "" : line(), token);
+    } else if (token === ",") {
+      place.append(",", line());
+    } else if (token === ":") {
+      place.append(": ");
+    } else {
+      const kind = token[0] === '"' ? (next === ":" ? "key" : "string") : "literal";
+      place.append(el("span", { class: kind }, visible(token)));
+    }
+  });
+  return place;
+}
+
+/** Text with control characters and marks of direction made visible. */
+export function visible(source) {
+  return source.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (character) => (
+    character === "\r" ? "\u240d" : character < " " ? String.fromCharCode(0x2400 + character.charCodeAt(0)) : "\ufffd"));
+}
+
+function text(value) {
+  const place = el("pre", { class: "value", tabindex: 0, "aria-label": "The value" }, visible(value.text));
+  if (value.isWhole) return place;
+  const told = el("p", { class: "muted small" },
+    `The first ${bytes(value.text.length)} of ${bytes(value.size)}. As bytes it can be looked at to its end:`);
+  return el("div", {}, place, told, hex(value));
+}
+
+async function picture(place, value) {
+  if (value.size > LARGEST_PICTURE) {
+    fill(place, hex(value));
+    return;
+  }
+  const pieces = [];
+  for (let offset = 0; offset < value.size; offset += 4 * 1024 * 1024) pieces.push(await data(value.id, value.at, offset, 4 * 1024 * 1024));
+  const address = URL.createObjectURL(new Blob(pieces, { type: value.type }));
+  const image = el("img", { alt: `The picture under this id, ${value.type}` });
+  const told = el("p", { class: "muted small" });
+  image.addEventListener("load", () => {
+    told.textContent = `${number(image.naturalWidth)} × ${number(image.naturalHeight)} pixels, ${value.type}`;
+    URL.revokeObjectURL(address);
+  });
+  image.addEventListener("error", () => {
+    URL.revokeObjectURL(address);
+    fill(place, el("p", { class: "muted small" }, "It begins like a picture, and is none. Its bytes:"), hex(value));
+  });
+  image.src = address;
+  fill(place, el("div", { class: "picture" }, image, told));
+}
+
+/** Bytes, a page at a time. */
+function hex(value) {
+  const place = el("pre", { class: "value hex", tabindex: 0, "aria-label": "The bytes of the value" });
+  const told = el("span", { class: "muted small number", role: "status" });
+  let offset = 0;
+  const size = LINES * 32;
+  const show = async (to) => {
+    offset = Math.max(0, Math.min(to, Math.floor((value.size - 1) / size) * size));
+    const bytes = new Uint8Array(await data(value.id, value.at, offset, size));
+    fill(place, ...lines(bytes, offset));
+    told.textContent = `${number(offset)} to ${number(offset + bytes.length)} of ${number(value.size)}`;
+    before.disabled = offset === 0;
+    after.disabled = offset + size >= value.size;
+  };
+  const before = el("button", { onclick: () => show(offset - size) }, "Before");
+  const after = el("button", { onclick: () => show(offset + size) }, "After");
+  const last = el("button", { onclick: () => show(value.size) }, "End");
+  show(0).catch((problem) => { place.textContent = problem.message; });
+  return el("div", {}, place, value.size > size ? el("p", { class: "row-of" }, before, after, last, told) : null);
+}
+
+function* lines(found, offset) {
+  const perLine = 16;
+  for (let at = 0; at < found.length; at += perLine) {
+    const part = found.subarray(at, at + perLine);
+    const digits = Array.from(part, (byte) => byte.toString(16).padStart(2, "0"));
+    const spaced = digits.slice(0, 8).join(" ").padEnd(23) + "  " + digits.slice(8).join(" ").padEnd(23);
+    const letters = Array.from(part, (byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : "·")).join("");
+    yield el("span", { class: "faint" }, (offset + at).toString(16).padStart(8, "0"));
+    yield `  ${spaced}  ${letters}\n`;
+  }
+}
+

@@ -1,0 +1,76 @@
+"""Opening a store and serving its inspector on 127.0.0.1."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import webbrowser
+from typing import Callable, Optional, Union
+
+import uvicorn
+
+from .app import make_app
+from .inspected import Inspected
+
+ADDRESS = "127.0.0.1"
+
+
+class NotServedError(OSError):
+    """The port cannot be had. The text is a sentence for people."""
+
+
+def listen(port: int) -> socket.socket:
+    """A socket that listens on 127.0.0.1. Raises NotServedError."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((ADDRESS, port))
+        listener.listen(128)
+    except OSError as problem:
+        listener.close()
+        raise NotServedError(f"cannot serve on port {port} of {ADDRESS}: {problem.strerror}; give another --port, or none") from None
+    return listener
+
+
+class Server(uvicorn.Server):
+    """A server that ends its streams of news first, so that it need not wait for pages that are open."""
+
+    ending: Optional[Callable[[], None]] = None
+
+    async def shutdown(self, sockets: Optional[list[socket.socket]] = None) -> None:
+        """Ends the streams, then the server."""
+        if self.ending is not None:
+            self.ending()
+        await super().shutdown(sockets)
+
+
+def serve(
+    path: Union[str, "os.PathLike[str]"],
+    *,
+    port: int = 0,
+    write: bool = False,
+    open_browser: bool = True,
+    announce: Callable[[str], None] = lambda line: print(line, flush=True),
+) -> None:
+    """Serves the inspector of the store at `path` until it is interrupted.
+
+    port: 0 takes one that is free. write: whether the page may change the store. announce: gets the address, with its token.
+    Raises what opening a store raises, and NotServedError.
+    """
+    with Inspected(path, write=write) as inspected, listen(port) as listener:
+        token = secrets.token_urlsafe(24)
+        number = listener.getsockname()[1]
+        address = f"http://{ADDRESS}:{number}/?token={token}"
+        # The page's streams of news are held open: they are not waited for.
+        config = uvicorn.Config(
+            make_app(inspected, token=token, port=number),
+            log_level="warning", lifespan="off", server_header=False, timeout_graceful_shutdown=1, ws="none",
+        )
+        server = Server(config)
+        server.ending = inspected.news.close
+        announce(f"{inspected.name} can be looked at on {address}")
+        announce("It may be changed there. Ctrl-C ends it." if write else "It is only read. Ctrl-C ends it.")
+        if open_browser:
+            webbrowser.open(address)
+        server.run(sockets=[listener])
