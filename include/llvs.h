@@ -2562,7 +2562,8 @@ LLVS_API void llvs_sync_result_free(LLVS_OWNED llvs_sync_result *result);
  * something, so that what was merged does not wait for the next round.
  * @param options  selection, metadata, and progress and cancellation of all parts; may be NULL
  * @param result   may be NULL. Also given with an error, as by llvs_coordinator_exchange: without a connection, what is here already is
- * merged all the same, and the call ends with the first failure of a part Errors: as llvs_coordinator_exchange and llvs_coordinator_merge.
+ * merged all the same, and the call ends with the first failure of a part.
+ * Errors: as llvs_coordinator_exchange and llvs_coordinator_merge.
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_sync(LLVS_BORROWED llvs_coordinator *coordinator,

@@ -96,28 +96,28 @@ def test_an_import_takes_nothing_from_a_pipe(tmp_path: Path, whole: bool) -> Non
 # ---- What a snapshot says of itself ----
 
 
-def snapshot(folder: Path, *, chunk_id: str | None = None, **claims: Any) -> Path:
-    """A snapshot of two versions by docs/snapshot.md, all its digests right; what it claims may not be."""
+INSERT = struct.pack("<BI", 1, 1) + b"a" + struct.pack("<Q", 1) + b"1"
+
+
+def entry(name: str, *predecessors: str, changes: tuple[bytes, ...] = (INSERT,)) -> bytes:
+    version = {"identifier": name, "timestamp": 7e8, "metadata": []}
+    if predecessors:
+        version["predecessors"] = dict(zip(("idOfFirst", "idOfSecond"), predecessors))
+    file = json.dumps({"version": version}).encode()
+    return struct.pack("<Q", len(file)) + file + struct.pack("<I", len(changes)) + b"".join(changes)
+
+
+TWO = (entry("v1"), entry("v2", "v1"))
+
+
+def snapshot(folder: Path, *entries: bytes, chunk_id: str | None = None, **claims: Any) -> Path:
+    """A snapshot of two versions, or of what is given, by docs/snapshot.md, all its digests right; what it claims may not be."""
     id = str(uuid.uuid4()).upper()
-
-    def entry(name: str, *predecessors: str) -> bytes:
-        version = {
-            "identifier": name,
-            "timestamp": 7e8,
-            "metadata": [],
-            "predecessors": dict(zip(("idOfFirst", "idOfSecond"), predecessors)),
-        }
-        if not predecessors:
-            del version["predecessors"]
-        file = json.dumps({"version": version}).encode()
-        insert = struct.pack("<BI", 1, 1) + b"a" + struct.pack("<Q", 1) + b"1"
-        return struct.pack("<Q", len(file)) + file + struct.pack("<I", 1) + insert
-
-    payload = entry("v1") + entry("v2", "v1")
+    payload, count = b"".join(entries or TWO), len(entries or TWO)
     chunk = (chunk_id or id).encode() + struct.pack("<BI", 0, len(payload)) + payload
     (folder / "snapshots").mkdir(parents=True)
     (folder / "snapshots" / "chunk-000").write_bytes(chunk)
-    manifest = {"snapshotId": id, "format": "llvs-v1", "createdAt": 7e8, "latestVersionId": "v2", "versionCount": 2, "chunkCount": 1}
+    manifest = {"snapshotId": id, "format": "llvs-v1", "createdAt": 7e8, "latestVersionId": "v2", "versionCount": count, "chunkCount": 1}
     manifest |= {"totalSize": len(chunk), "chunkDigests": [hashlib.sha256(chunk).hexdigest()]} | claims
     (folder / "snapshots" / "manifest.json").write_text(json.dumps(manifest))
     return folder
@@ -150,6 +150,46 @@ def test_a_snapshot_that_is_not_as_it_says(tmp_path: Path, claims: dict[str, Any
             store.restore_snapshot(snapshot(tmp_path, **claims))
         assert caught.value.code in (llvs.ErrorCode.SNAPSHOT_DAMAGED, llvs.ErrorCode.SNAPSHOT_MISSING), caught.value
         assert not store.heads
+
+
+def preserve(id: bytes, stored: bytes) -> bytes:
+    return struct.pack("<BI", 4, len(id)) + id + struct.pack("<B", len(stored)) + stored
+
+
+def removal(id: bytes) -> bytes:
+    return struct.pack("<BI", 3, len(id)) + id
+
+
+@pytest.mark.parametrize(
+    "entries, message",
+    [
+        ((entry("v2", "v1"), entry("v1")), "the version v2 comes before its predecessor v1"),
+        ((entry("v1"), entry("v2", "v0")), "the version v2 comes before its predecessor v0"),
+        ((entry("v1"), entry("v2", "v2")), "the version is its own predecessor"),
+        ((*TWO, entry("v3", "v2", "v1", changes=(preserve(b"a", b"v9"),))), "the version v3 preserves bytes of v9, which is not before it"),
+        (
+            (*TWO, entry("v3", "v2", "v1", changes=(preserve(b"a", b"v4"),)), entry("v4", "v1")),
+            "the version v3 preserves bytes of v4, which is not before it",
+        ),
+        ((*TWO, entry("v1")), "the version v1 is there twice"),
+        ((entry("v1"), entry("v2", "v1", changes=(removal(b"b"), removal(b"a")))), "the changes of the version v2 are not in order"),
+        ((entry("v1"), entry("v2", "v1", changes=(INSERT, INSERT))), "the changes of the version v2 are not in order"),
+        ((entry("v1"), entry("v2", "v1", changes=(b"\x06" + INSERT[1:],))), "a change of an unknown kind"),
+        ((entry("v1"), entry("v2", "v1", changes=(preserve(b"a", b"no/id"),))), "by what is no version id"),
+        ((entry("v1"), entry("v2", "v1", changes=(struct.pack("<BI", 3, (1 << 32) - 1),))), "a size that no store can hold"),
+        ((entry("v1"), entry("v2", "v1", changes=(INSERT[:6] + struct.pack("<Q", (1 << 64) - 1),))), "a size that no store can hold"),
+        ((entry("v1"), entry("v2", "v1")[:-1]), "it ends too early"),
+        ((entry("v1"), struct.pack("<Q", (1 << 64) - 1)), "a size that no store can hold"),
+        ((entry("v1"), entry("v2", "v1", changes=())[:-4] + b"\xff" * 4), "too many changes"),
+    ],
+    ids=lambda value: value[-40:] if isinstance(value, str) else "",
+)
+def test_the_order_within_a_snapshot(tmp_path: Path, entries: tuple[bytes, ...], message: str) -> None:
+    """All its digests and counts are right: what of it is not as it must be is told, and nothing of it is added."""
+    with llvs.Store(storage="memory") as store:
+        with pytest.raises(llvs.Error, match=message) as caught:
+            store.restore_snapshot(snapshot(tmp_path, *entries))
+        assert caught.value.code == llvs.ErrorCode.SNAPSHOT_DAMAGED and not store.heads
 
 
 # ---- Large values: files of their own ----

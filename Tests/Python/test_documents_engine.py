@@ -238,3 +238,39 @@ def test_histories(history: dict[str, Any]) -> None:
                 assert value.stored_version == made[version["stored"]].id, version["name"]
             if len(above) == 2 and version["records"] is not None:
                 assert [record.kind.value for record in store.explain(found).records] == version["records"], version["name"]
+
+
+# What a merge takes.
+
+MEMORY = """
+import json, pathlib, random, re, sys, llvs
+def told(name): return int(re.search(name + r":\\s*(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]) * 1024
+kind, count = sys.argv[1], 60_000
+draw = random.Random(1)
+def element(number):
+    return {"numbers": number, "words": f"word {number}", "objects": {"id": number, "n": f"name {number}"}}[kind.split()[-1]]
+base, sides = [element(i + 10**6) for i in range(count)], []
+for side in (1, 2):
+    other = list(base)
+    for number in range(200):
+        other[draw.randrange(count - 200)] = element(side * 10**7 + number)
+        del other[draw.randrange(count - 200)]
+        other.insert(draw.randrange(count - 200), other.pop(draw.randrange(count - 200)))
+    sides.append(other)
+values = [json.dumps(value, separators=(",", ":")).encode() for value in (base, *sides)]
+rules = {"": kind.split()[0]}
+del base, sides, other
+llvs.merge_values(b"[1]", b"[2]", b"[3]", rules)
+pathlib.Path("/proc/self/clear_refs").write_text("5")
+before = told("VmRSS")
+merged = llvs.merge_values(*values, rules)
+print((told("VmHWM") - before) / sum(map(len, values)))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="told by Linux's /proc")
+@pytest.mark.parametrize("kind", ["list of numbers", "list of words", "list of objects", "set of numbers", "set of words"])
+def test_a_merge_takes_at_most_six_times_its_inputs(kind: str) -> None:
+    """Of memory, at once: 200 elements replaced, removed and moved on each side."""
+    told = subprocess.run([sys.executable, "-c", MEMORY, kind], capture_output=True, check=True, text=True).stdout
+    assert float(told) <= 6, told

@@ -124,3 +124,17 @@ def test_an_expected_version_still_holds_when_rules_wait() -> None:
             notes.save(insert={"c": b"1"}, expected="elsewhere")
         assert notes.store.most_recent_head is None
         assert notes.save(insert={"c": b"1"}, expected=root) is not None and notes["__llvs_schema"]
+
+
+@pytest.mark.parametrize("rule", [{"as": "list"}, {"as": "set"}, {}], ids=["list", "set", "identity"])
+def test_a_key_has_at_most_16_pointers(rule: dict[str, Any]) -> None:
+    """Each is looked for in each element: a few kilobytes of rules would make every merge of a list take minutes."""
+    member = "key" if "as" in rule else "identity"
+
+    def schema(count: int) -> bytes:
+        return json.dumps({"merge": 1, "ids": {"a": {"/l": {**rule, member: ["/id"] * count}}}}).encode()
+
+    llvs.check_schema(schema(16))
+    with pytest.raises(llvs.InvalidArgumentError) as refused:
+        llvs.check_schema(schema(17))
+    assert refused.value.path == f"/ids/a/~1l/{member}/16" and "16" in str(refused.value)

@@ -1,9 +1,11 @@
 import LLVS
 import LLVSTestSupport
 
-/// One history of stores with rules: counters, sets, keyed lists, members, reverts; criss-crosses; rules and arbiters of an app mixed.
+/// One history of stores with rules: counters, sets, keyed lists, lists of values, texts, members, reverts; criss-crosses; rules and
+/// arbiters of an app mixed.
 ///
-/// Half of the histories merge by rules only, with whatever metadata: then every version is exact. In the others some devices have arbiters
+/// Half of the histories merge by rules only, with whatever metadata: then every version is exact (and of a text, or of a list without
+/// keys, nothing is lost without a record). In the others some devices have arbiters
 /// of their own, and answer one question differently. In all of them all devices come to one state, and nobody makes a version any more.
 final class RulesHistory {
     /// How a device merges.
@@ -20,7 +22,8 @@ final class RulesHistory {
     }
 
     static let rules = """
-        {"merge":1,"ids":{"count":"counter","doc":{"/list":{"as":"list","key":["/id"]},"/n":"counter","/set":"set"}}}
+        {"merge":1,"ids":{"count":"counter","doc":{"/list":{"as":"list","key":["/id"]},"/n":"counter","/set":"set",
+        "/text":{"as":"text","unit":"line"}}}}
         """
     static let roundsAllowed = 12
 
@@ -91,7 +94,7 @@ final class RulesHistory {
             exchanges.append(Exchange(store: stores[i], transport: MemoryTransport(name: name)))
         }
         say("\(count) devices merge by \(resolvers), \(isExact ? "exact" : "mixed")\(reverts ? ", and revert" : "")")
-        let start = Document(members: [Int](repeating: 0, count: count))
+        let start = RulesDocument(members: [Int](repeating: 0, count: count))
         let root = try stores[0].makeVersion(basedOn: nil, changes: [
             try change(MergeSchema.valueID, Self.rules), try change("doc", start.text), try change("count", "0"), try change("plain", "0")
         ])
@@ -121,12 +124,17 @@ final class RulesHistory {
             edit.removed = [gone]
             document.set.removeAll { $0 == gone }
             document.list.removeAll { $0 == gone }
+            document.lines.removeAll { $0 == gone }
+            document.values.removeAll { $0 == gone }
         }
         if let added = edit.added {
             document.set.append(added)
             document.list.insert(added, at: Int.random(in: 0...document.list.count, using: &random))
+            document.lines.insert(added, at: Int.random(in: 0...document.lines.count, using: &random))
+            document.values.insert(added, at: Int.random(in: 0...document.values.count, using: &random))
         }
         if chance(4) { document.list.shuffle(using: &random) }
+        if chance(4) { document.values.shuffle(using: &random) }
         var changes = [try change("doc", document.text)]
         changes.append(try change("count", "\((Int(try text(device, "count", current[device])) ?? 0) + edit.delta)"))
         if chance(3) { changes.append(try change("plain", "\(edits.count)")) }
@@ -207,9 +215,9 @@ final class RulesHistory {
 
     // MARK: Checks
 
-    private func document(_ device: Int, _ version: VersionID) throws -> Document {
+    private func document(_ device: Int, _ version: VersionID) throws -> RulesDocument {
         let text = try text(device, "doc", version)
-        guard let document = Document(text) else { throw Failure("not a document", text) }
+        guard let document = RulesDocument(text) else { throw Failure("not a document", text) }
         return document
     }
 
@@ -235,10 +243,25 @@ final class RulesHistory {
         guard Set(document.set) == there, Set(document.list) == there else {
             throw Failure("edit lost", "\(version): \(document.text), not \(there.sorted())")
         }
+        try check(document, added: Set(known.compactMap(\.1.added)), there: there, behind: behind, device)
         for other in stores.indices {
             let last = known.filter { $0.1.device == other }.compactMap(\.1.member).max() ?? 0
             guard document.members[other] == last else {
                 throw Failure("edit lost", "\(version): member \(other) is \(document.members[other]), not \(last)")
+            }
+        }
+    }
+
+    /// Where nothing but bytes tells lines and values apart: what is there was added by somebody, and what nobody removed is there, unless
+    /// a merge recorded that it had to choose.
+    private func check(_ document: RulesDocument, added: Set<String>, there: Set<String>, behind: [VersionID], _ device: Int) throws {
+        guard Set(document.values).count == document.values.count else { throw Failure("twice in a list", document.text) }
+        for (what, found) in [("text", Set(document.lines)), ("list of values", Set(document.values))] {
+            guard found.isSubset(of: added) else { throw Failure("invented", "in a \(what): \(document.text)") }
+            if found.isSuperset(of: there) { continue }
+            let isRecorded = try behind.contains { try stores[device].version($0)?.metadata[Array("__llvs_conflicts".utf8)] != nil }
+            guard isRecorded else {
+                throw Failure("edit lost", "in a \(what), without a record: \(document.text), not \(there.sorted())")
             }
         }
     }
@@ -278,45 +301,5 @@ final class RulesHistory {
             try ["doc", "count", "plain", MergeSchema.valueID].map { try text(device, $0, current[device]) }
         }
         return states.allSatisfy { $0 == states[0] }
-    }
-}
-
-/// What the histories edit, written as merges write it.
-private struct Document {
-    var list: [String] = []
-    var members: [Int]
-    var number = 0
-    var set: [String] = []
-
-    init(members: [Int]) { self.members = members }
-
-    var text: String {
-        let elements = list.map { "{\"id\":\"\($0)\"}" }.joined(separator: ",")
-        let numbers = members.enumerated().map { "\"\($0)\":\($1)" }.joined(separator: ",")
-        return "{\"list\":[\(elements)],\"m\":{\(numbers)},\"n\":\(number),\"set\":[\(set.map { "\"\($0)\"" }.joined(separator: ","))]}"
-    }
-
-    /// Reads what `text` writes; nil for anything else.
-    init?(_ text: String) {
-        func between(_ start: String, _ end: String) -> Substring? {
-            var rest = text[...]
-            while !rest.isEmpty, !rest.hasPrefix(start) { rest = rest.dropFirst() }
-            guard rest.hasPrefix(start) else { return nil }
-            let inner = rest.dropFirst(start.count)
-            var length = inner.startIndex
-            while length < inner.endIndex, !inner[length...].hasPrefix(end) { length = inner.index(after: length) }
-            return inner[..<length]
-        }
-        func words(_ text: Substring) -> [String] {
-            text.split(whereSeparator: { "{}\":,".contains($0) }).map(String.init).filter { $0 != "id" }
-        }
-        guard let list = between("\"list\":[", "]"), let members = between("\"m\":{", "}"), let number = between("\"n\":", ","),
-              let set = between("\"set\":[", "]"), let value = Int(number) else { return nil }
-        self.list = words(list)
-        self.set = words(set)
-        self.number = value
-        let pairs = words(members).compactMap { Int($0) }
-        self.members = stride(from: 1, to: pairs.count, by: 2).map { pairs[$0] }
-        guard self.text == text else { return nil }
     }
 }

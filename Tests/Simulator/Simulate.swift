@@ -14,7 +14,7 @@ struct Simulate {
             a branch in the end stay there), to see where the promise ends; and --attacked: somebody who may write to the folders
             forges versions, publishes others' ids in other letters, circles, and versions without changes.
         simulate --rules [--histories <number>] [--seconds <number>] [--seed <number>] [--threads <number>] [--replay <seed>]
-            The same with stores that have rules (RulesHistory): counters, sets, keyed lists, reverts, and devices that merge by
+            The same with stores that have rules (RulesHistory): counters, sets, lists, texts, reverts, and devices that merge by
             rules and not.
         simulate --self-test
             Breaks things on purpose (--defect: \(Defect.allCases.map(\.rawValue).joined(separator: ", "))),

@@ -41,6 +41,8 @@ public final class MergeSchema: Sendable {
 
 /// Reads rules, and says of the first thing that is wrong what and where it is.
 private struct MergeSchemaReader {
+    /// Of a `key` or an `identity`.
+    private static let mostPointers = 16
     private static let members = ["as", "key", "pick", "delete", "absent", "from", "min", "max", "identity", "unit", "overlap"]
     private let text: JSONText
     private let tree: JSONTree
@@ -188,7 +190,12 @@ private struct MergeSchemaReader {
         guard tree.kind(node) == .array, tree.next(node) > node + 1 else {
             throw InvalidRules(pointer, "a list of one or more pointers is expected")
         }
-        return try tree.children(of: node).enumerated().map { try self.pointer($1, pointer + Array("/\($0)".utf8)) }
+        // Each is looked for in each element.
+        let children = tree.children(of: node)
+        guard children.count <= Self.mostPointers else {
+            throw InvalidRules(pointer + Array("/\(Self.mostPointers)".utf8), "at most \(Self.mostPointers) pointers are expected")
+        }
+        return try children.enumerated().map { try self.pointer($1, pointer + Array("/\($0)".utf8)) }
     }
 
     private func pointer(_ node: UInt32, _ pointer: [UInt8]) throws -> [[UInt8]] {

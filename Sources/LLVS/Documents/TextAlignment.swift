@@ -55,7 +55,11 @@ struct TextAlignment {
     /// more than a logarithmic number of times.
     private mutating func anchor(_ count: Int) throws -> [Part] {
         try Memory.expect(count * MemoryLayout<Count>.stride, "Comparing texts")
-        var counts = [Count](repeating: Count(), count: count), candidates: [UInt32] = []
+        // By hand: these are looked at for every token.
+        let counts = UnsafeMutablePointer<Count>.allocate(capacity: count)
+        counts.initialize(repeating: Count(), count: count)
+        defer { counts.deallocate() }
+        var candidates: [UInt32] = []
         var open = [Part(base: 0..<base.count, side: 0..<side.count)], left: [Part] = []
 
         func drop(_ part: Part) {
@@ -118,7 +122,7 @@ struct TextAlignment {
                 let largest = parts.indices.max { parts[$0].size < parts[$1].size } ?? 0
                 if 2 * parts[largest].size <= part.size, count <= part.size {
                     // All are small: each is counted anew.
-                    for i in counts.indices { counts[i] = Count() }
+                    counts.update(repeating: Count(), count: count)
                     open += parts.filter { !$0.base.isEmpty && !$0.side.isEmpty }
                     isCounted = false
                     break

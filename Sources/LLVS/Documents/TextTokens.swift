@@ -78,7 +78,7 @@ final class TextTokens {
         var i = Int(hash) & mask
         while slots[i] != .max {
             let entry = entries[Int(slots[i])]
-            if entry.hash == hash, Int(entry.count) == size, let known = entry.start, memcmp(known, start, size) == 0 { return slots[i] }
+            if entry.hash == hash, Int(entry.count) == size, let known = entry.start, Self.areSame(known, start, size) { return slots[i] }
             i = (i + 1) & mask
         }
         if count == room { try growEntries() }
@@ -88,6 +88,16 @@ final class TextTokens {
         count += 1
         if 4 * (count - 128) > 3 * slotCount { try growSlots() }
         return number
+    }
+
+    /// As memcmp, without a call for short words.
+    @inline(__always)
+    private static func areSame(_ a: UnsafeRawPointer, _ b: UnsafeRawPointer, _ size: Int) -> Bool {
+        func eight(_ p: UnsafeRawPointer, _ at: Int) -> UInt64 { p.loadUnaligned(fromByteOffset: at, as: UInt64.self) }
+        func four(_ p: UnsafeRawPointer, _ at: Int) -> UInt32 { p.loadUnaligned(fromByteOffset: at, as: UInt32.self) }
+        if size > 16 || size < 4 { return memcmp(a, b, size) == 0 }
+        if size >= 8 { return eight(a, 0) == eight(b, 0) && eight(a, size - 8) == eight(b, size - 8) }
+        return four(a, 0) == four(b, 0) && four(a, size - 4) == four(b, size - 4)
     }
 
     private func growEntries() throws {

@@ -99,13 +99,14 @@ extension Store {
     var rowCount: Int { lock.withRead { dag.rows.count } }
 
     /// Those whose ids follow from what they hold, in the history behind its first `rows`.
-    func contentIDs(behind rows: Int) -> [VersionID] {
-        lock.withRead {
-            dag.rows.indices.dropFirst(rows).compactMap { i in
-                let id = dag.id(UInt32(truncatingIfNeeded: i))
-                return dag.rows[i].state == .live && id.hasContentForm ? id : nil
-            }
+    /// - Parameter look: called now and then; what it throws ends the work.
+    func contentIDs(behind rows: Int, _ look: () throws -> Void) rethrows -> [VersionID] {
+        var found: [VersionID] = []
+        try forEachLive(behind: rows, look) { ordinal, dag in
+            let id = dag.id(ordinal)
+            if id.hasContentForm { found.append(id) }
         }
+        return found
     }
 
     func uncover(_ ids: Set<VersionID>, in coverage: inout Coverage) {
@@ -121,17 +122,15 @@ extension Store {
 
     /// The versions that are not covered, predecessors first.
     func missing(from coverage: Coverage, _ look: () throws -> Void = {}) throws -> [VersionID] {
-        let missing = try lock.withRead {
-            try checkOpenLocked()
-            var missing: [UInt32] = []
-            for i in dag.rows.indices where dag.rows[i].state == .live && !(i < coverage.isCovered.count && coverage.isCovered[i]) {
-                let ordinal = UInt32(truncatingIfNeeded: i)
-                // The empty root is virtual while nothing builds on it.
-                if dag.id(ordinal) == EmptyRoot.id, dag.rows[i].firstEdge == History.none { continue }
-                missing.append(ordinal)
-            }
-            return dag.orderKeys(missing)
+        try checkOpen()
+        var missing: [UInt32] = []
+        try forEachLive(look) { ordinal, dag in
+            let i = Int(ordinal)
+            if i < coverage.isCovered.count, coverage.isCovered[i] { return }
+            // The empty root is virtual while nothing builds on it.
+            if dag.id(ordinal) == EmptyRoot.id, dag.rows[i].firstEdge == History.none { return }
+            missing.append(ordinal)
         }
-        return try missing.sorted(looking: look).map(\.id)
+        return try orderKeys(missing, look).sorted(looking: look).map(\.id)
     }
 }

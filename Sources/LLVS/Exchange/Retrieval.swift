@@ -33,7 +33,7 @@ struct Retrieval {
         _ = try store.reloadHistory(control)
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.list(control)
-        let damaged = try store.damagedVersions()
+        let damaged = try store.damagedVersions(check)
         if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown, damaged.isEmpty { return result }
         // What is gone from there need not be kept in mind.
         if !memory.broken.isEmpty || !memory.oldForm.isEmpty {

@@ -119,7 +119,7 @@ struct Sending {
             // A large one is not read again by each process. Its size follows from what a computed id names.
             else if id.hasContentForm, try !haveOurSizes(files, id) { memory.broken.insert(id) }
         }
-        let rows = store.rowCount, new = store.contentIDs(behind: memory.checkedRows)
+        let rows = store.rowCount, new = try store.contentIDs(behind: memory.checkedRows, paced.look)
         if !new.isEmpty {
             let there = Set(listing.versions)
             try paced.look()

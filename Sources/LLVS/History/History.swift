@@ -318,16 +318,19 @@ final class History {
         rows[Int(ordinal)].traits.remove(.keysAreKnown)
     }
 
-    /// Takes a live version out again, with all live ones that build on it: what told of it was wrong. Their ordinals stay theirs.
+    /// Takes live versions out again, with all live ones that build on them: what told of them was wrong. Their ordinals stay theirs.
     /// - Returns: which they are, each after its predecessors.
     /// - Complexity: O(rows).
-    func withdraw(_ ordinal: UInt32) -> [UInt32] {
-        var gone: [UInt32] = [], isGone = [Bool](repeating: false, count: rows.count)
-        for i in Int(ordinal)..<rows.count where rows[i].state == .live {
-            guard i == Int(ordinal) || predecessors(UInt32(truncatingIfNeeded: i)).contains(where: { isGone[Int($0)] }) else { continue }
+    func withdraw(_ ordinals: [UInt32]) -> [UInt32] {
+        var gone: [UInt32] = [], isGone = [Bool](repeating: false, count: rows.count), wrong = OrdinalSet()
+        for ordinal in ordinals { wrong.insert(ordinal) }
+        for i in rows.indices.dropFirst(Int(ordinals.min() ?? .max)) where rows[i].state == .live {
+            Work.versions.count()
+            let ordinal = UInt32(truncatingIfNeeded: i)
+            guard wrong.contains(ordinal) || predecessors(ordinal).contains(where: { isGone[Int($0)] }) else { continue }
             isGone[i] = true
             rows[i].state = .dead
-            gone.append(UInt32(truncatingIfNeeded: i))
+            gone.append(ordinal)
         }
         liveCount -= gone.count
         for i in rows.indices {
@@ -440,8 +443,10 @@ final class History {
 
     /// The heads of what carries no branch: versions without one that no other such version has among its ancestors, newest first. A
     /// version on a branch is often built on one of them, which stays one.
-    func unbranchedHeads() -> [UInt32] { (unbranchedTips ?? headOrdinals).sorted(by: isNewer) }
-    func isUnbranchedHead(_ ordinal: UInt32) -> Bool { (unbranchedTips ?? headOrdinals).contains(ordinal) }
+    func unbranchedHeads() -> [UInt32] { unbranchedHeadOrdinals.sorted(by: isNewer) }
+    /// The same in no order.
+    var unbranchedHeadOrdinals: Set<UInt32> { unbranchedTips ?? headOrdinals }
+    func isUnbranchedHead(_ ordinal: UInt32) -> Bool { unbranchedHeadOrdinals.contains(ordinal) }
 
     /// Whether a version carries it, or did.
     func hasBranch(_ branch: String) -> Bool { branchOrdinals[BranchName(branch)] != nil }

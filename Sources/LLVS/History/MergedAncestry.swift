@@ -42,6 +42,41 @@ struct MergedAncestry {
     }
 }
 
+/// The versions that some bring beside what another holds: these and their ancestors without that one and its ancestors, each after its
+/// predecessors. O(versions behind all of them).
+struct Brought: HistoryPass {
+    private var held = OrdinalSet(), stack: [UInt32]
+    /// Those that are walked back from once what is held is known; nil since then.
+    private var heads: [UInt32]?
+    private var found: [UInt32] = []
+
+    init(by heads: [UInt32], beside other: UInt32) {
+        self.heads = heads
+        stack = [other]
+    }
+
+    mutating func go(_ steps: Int, in dag: History) -> [UInt32]? {
+        var left = steps
+        while true {
+            while let at = stack.popLast() {
+                guard !held.contains(at) else { continue }
+                if left <= 0 { stack.append(at); return nil }
+                left -= 1
+                Work.versions.count()
+                held.insert(at)
+                if heads == nil { found.append(at) }
+                let row = dag.rows[Int(at)]
+                if row.second != History.none { stack.append(row.second) }
+                if row.first != History.none { stack.append(row.first) }
+            }
+            // Predecessors have lower ordinals.
+            guard let next = heads else { return found.sorted() }
+            stack = next
+            heads = nil
+        }
+    }
+}
+
 /// Those of some versions that have one among their ancestors. O(versions since).
 struct Descendants: HistoryPass {
     private let ancestor: UInt32, ordinals: [UInt32]

@@ -9,6 +9,11 @@ struct OrderKey {
         if a.generation != b.generation { return a.generation < b.generation }
         return a.timestamp != b.timestamp ? a.timestamp < b.timestamp : a.id < b.id
     }
+
+    /// Canonical order: is `a` later than `b`?
+    static func isNewer(_ a: OrderKey, _ b: OrderKey) -> Bool {
+        a.timestamp != b.timestamp ? a.timestamp > b.timestamp : a.id > b.id
+    }
 }
 
 extension History {

@@ -8,6 +8,8 @@
 /// the lowest of 64 once for these.
 struct SettledSteps: HistoryPass {
     private let heads: [UInt32]
+    /// Where a group of heads begins, which are folded apart from the others.
+    private let begins: [Bool]
     private var outcome: [Bool]
     /// What the walk back from the heads comes to next.
     private var stack: [UInt32], seen = OrdinalSet()
@@ -21,13 +23,17 @@ struct SettledSteps: HistoryPass {
     private var untold = 0
 
     /// - Parameter heads: in the order of the fold, none an ancestor of another.
-    init(_ heads: [UInt32]) {
-        self.heads = heads
+    init(_ heads: [UInt32]) { self.init([heads]) }
+
+    /// Of several folds at once, so that what is behind all of them is walked over once.
+    init(_ groups: [[UInt32]]) {
+        heads = groups.flatMap { $0 }
+        begins = groups.flatMap { $0.indices.map { $0 == 0 } }
         outcome = heads.map { _ in true }
         stack = heads
     }
 
-    /// For each head, whether the step that folds it in is such a one; of the first, false.
+    /// For each head, whether the step that folds it in is such a one; of the first of a group, false.
     mutating func go(_ steps: Int, in dag: History) -> [Bool]? {
         var left = steps
         if !isAtEnd {
@@ -44,7 +50,7 @@ struct SettledSteps: HistoryPass {
     }
 
     private mutating func findOthers(_ left: inout Int, _ dag: History) -> Bool {
-        for i in heads.indices where i == 0 || dag.rows[Int(heads[i])].second == History.none { outcome[i] = false }
+        for i in heads.indices where begins[i] || dag.rows[Int(heads[i])].second == History.none { outcome[i] = false }
         guard outcome.contains(true) else { return true }
         while let at = stack.popLast() {
             if seen.contains(at) { continue }
@@ -88,9 +94,11 @@ struct SettledSteps: HistoryPass {
         var together: UInt64 = 0
         for (i, head) in heads.enumerated() {
             let bits = Int(head) < lowest ? 0 : behind[Int(head) - lowest]
+            if begins[i] { together = 0 }
             if bits != together { outcome[i] = false }
             together |= bits
         }
+        left -= heads.count
         behind.removeAll(keepingCapacity: true)
         return true
     }

@@ -81,13 +81,27 @@ extension MapProvider {
     private func nearest(_ hash: UInt32, at ordinal: UInt32, _ index: KeyHistoryIndex) -> KeyHistoryIndex.Found? {
         var at = ordinal
         while at >= index.end {
-            if dag.mayHaveChanged(at, hash) { return .version(at) }
-            at = dag.rows[Int(at)].first
+            if dag.rows[Int(at)].state == .staged, let found = nearestStep(hash, at: at) {
+                switch found {
+                case .version(let step): return .version(step)
+                case .behind(let below): at = below
+                }
+            } else {
+                Work.unindexed.count()
+                if dag.mayHaveChanged(at, hash) { return .version(at) }
+                at = dag.rows[Int(at)].first
+            }
             if at == History.none { return KeyHistoryIndex.Found.none }
         }
         let found = index.nearest(hash, at: at, in: dag)
         if case .tooMany = found { return nil }
         return found
+    }
+
+    /// The same among the steps of a fold; nil when the version is none of those that are known. The caller holds the lock.
+    private func nearestStep(_ hash: UInt32, at ordinal: UInt32) -> FoldedKeys.Found? {
+        for fold in folds { if let found = fold.nearest(hash, at: ordinal, in: dag) { return found } }
+        return nil
     }
 
     /// What a version recorded of an id; nil when it recorded nothing of it.

@@ -16,6 +16,8 @@ final class MapProvider: @unchecked Sendable {
     var namedPersistedMap: PersistedMap?
     /// Which version changed an id last before another. Made when the past is first read here and there. Guarded by `lock`.
     var keyHistory: KeyHistoryIndex?
+    /// The folds that are going on. Guarded by `lock`.
+    var folds: [FoldedKeys] = []
     /// Reads at versions whose maps are not here, and of those the ones that were to be found in a large version.
     let pastReads = PastReads(), largeReads = PastReads()
     let savedLines = SavedLines()

@@ -21,24 +21,26 @@ extension Store {
         }
         let areSettled = try !bases.isEmpty && walk(MergesOnly(a, b), control.look)
         return try prepareMerge(
-            a, b, bases: bases, areSettled: areSettled, arbiter: arbiter, metadata: metadata, line: MergedLine(), control)
+            a, b, among: bases, areSettled: areSettled, arbiter: arbiter, metadata: metadata, line: MergedLine(), control)
     }
 
     /// Of two versions none of which is an ancestor of the other.
+    /// - Parameter ancestors: their best common ancestors, which are not asked for where the two hold the same.
     /// - Parameter areSettled: whether they have common ancestors, and differ from these in merges only.
     func prepareMerge(
-        _ a: UInt32, _ b: UInt32, bases: [UInt32], areSettled: Bool, arbiter: any MergeArbiter, metadata: Metadata, line: MergedLine,
-        _ control: PacedControl
+        _ a: UInt32, _ b: UInt32, among ancestors: @autoclosure () throws -> [UInt32], areSettled: Bool, arbiter: any MergeArbiter,
+        metadata: Metadata, line: MergedLine, _ control: PacedControl
     ) throws -> MergeOutcome {
         let aIsNewer = lock.withRead { dag.isNewer(a, b) }
         let first = aIsNewer ? a : b, second = aIsNewer ? b : a, oursSide = aIsNewer ? Fork.Side.first : .second
+        var known: [UInt32]?
         func outcome(_ metadata: Metadata, _ changes: MergeChanges) -> MergeOutcome {
             var changes = changes
             let version = mergeVersion(first, second, metadata, &changes)
             Log.write(
                 .debug,
                 "Merging \(versionID(first)) and \(versionID(second)) of \(description) gives \(version.id): "
-                    + "\(told(bases)), \(changes.changes.count) changes recorded."
+                    + "\(told(known)), \(changes.changes.count) changes recorded."
             )
             return .version(version, first: first, second: second, changes: changes)
         }
@@ -50,6 +52,8 @@ extension Store {
             let changes = areSettled ? try changesOfLarger(first, second, ranks, control) : MergeChanges()
             return outcome(try MergeMarks.settled(ranks.0, ranks.1), changes)
         }
+        let bases = try ancestors()
+        known = bases
         if let byRules {
             // Mostly there are no rules: the first side holds none, and the second brings none.
             if byRules.given == nil, byRules.merger == nil, bases.count == 1 {
@@ -62,7 +66,7 @@ extension Store {
                     return outcome(metadata, changes)
                 }
             }
-            if var rules = try RulesMerge(first, second, bases, byRules, in: self, control) {
+            if var rules = try RulesMerge(first, second, bases, byRules, recencies: line.recencies, in: self, control) {
                 guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
                     return outcome(try rules.marked(metadata), MergeChanges())
                 }
@@ -99,8 +103,10 @@ extension Store {
     }
 
     /// The common ancestors of a merge, for the log.
-    private func told(_ bases: [UInt32]) -> String {
-        bases.isEmpty ? "without a common ancestor" : "common ancestors " + bases.map { versionID($0).description }.joined(separator: ", ")
+    private func told(_ bases: [UInt32]?) -> String {
+        guard let bases else { return "of equal states, or answers to one question" }
+        if bases.isEmpty { return "without a common ancestor" }
+        return "common ancestors " + bases.map { versionID($0).description }.joined(separator: ", ")
     }
 
     /// The version of a merge: its id and timestamp follow from what it says.

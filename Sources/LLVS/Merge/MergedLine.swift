@@ -18,6 +18,8 @@ final class MergedLine {
     private var oldestOnTop = History.none
     /// A version that is known to hold no rules, and whether the merge that was prepared last is one.
     var withoutRules = History.none, hasFoundNoRules = false
+    /// How recent values are that its merges stored.
+    let recencies = Recencies()
     /// The heads that were merged into it.
     let heads = FoldedHeads()
 

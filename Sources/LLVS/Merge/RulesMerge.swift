@@ -6,6 +6,7 @@ struct RulesMerge {
     private let schema: MergeSchema?
     private let merger: (any ValueMerger)?
     private let answers = Answers()
+    private let recencies: Recencies?
     private var base: ContentBase
     /// What came of the rules themselves, where they differ.
     private var schemaOutcome: HeldMerge.Outcome?
@@ -13,9 +14,11 @@ struct RulesMerge {
     private var records: [(id: [UInt8], records: [ConflictRecord])] = []
 
     /// Nil when there are no rules: then everything is as without this.
+    /// - Parameter recencies: of the fold that it is a step of.
     /// - Throws: `.unsupported` when a side holds rules of a number that is not known.
     init?(
-        _ first: UInt32, _ second: UInt32, _ bases: [UInt32], _ arbiter: RulesArbiter, in store: Store, _ control: PacedControl
+        _ first: UInt32, _ second: UInt32, _ bases: [UInt32], _ arbiter: RulesArbiter, recencies: Recencies? = nil, in store: Store,
+        _ control: PacedControl
     ) throws {
         let given = arbiter.given
         let p = try store.schemaEntry(at: first), q = try store.schemaEntry(at: second)
@@ -33,7 +36,7 @@ struct RulesMerge {
         var base = ContentBase(store, bases: bases, control)
         let outcome = try MergeSchema.idBytes.withUnsafeBytes { key in
             if isSame(sides[0], sides[1]) { return HeldMerge.Outcome(result: .a) }
-            let merge = HeldMerge(store: store, key: key, rules: .schema, control: control)
+            let merge = HeldMerge(store: store, key: key, rules: .schema, control: control, recencies: recencies)
             return try merge.merge(base.value(merge).held, SideValue(sides[0]), SideValue(sides[1]))
         }
         var records = outcome.records
@@ -53,6 +56,7 @@ struct RulesMerge {
         merger = arbiter.merger
         self.store = store
         self.control = control
+        self.recencies = recencies
         self.base = base
         schemaOutcome = isSame(sides[0], sides[1]) ? nil : outcome
         if given == nil || !outcome.records.isEmpty, !records.isEmpty { self.records.append((MergeSchema.idBytes, records)) }
@@ -73,7 +77,8 @@ struct RulesMerge {
         guard rules != nil || merger != nil else { return .a }
         let answers = answers
         let asked = merger.map { AskedMerger(merger: $0, id: Array(key)) { answers.hasSome = true } }
-        let merge = HeldMerge(store: store, key: key, rules: rules.map { .rules($0) } ?? .whole, control: control, asked: asked)
+        let merge = HeldMerge(store: store, key: key, rules: rules.map { .rules($0) } ?? .whole, control: control, asked: asked,
+            recencies: recencies)
         let found = try base.value(merge)
         let outcome = try merge.merge(found.held, SideValue(difference.before), SideValue(difference.after), contested: found.contested)
         if !outcome.records.isEmpty { records.append((Array(key), outcome.records)) }

@@ -38,6 +38,17 @@ enum HeldValueRules {
     var standsForMissing: Bool { if case .rules(let rules) = self { rules.top?.absent != nil } else { false } }
 }
 
+/// How recent the values are that merges stored: the versions that tell it, by the ids and by the merges. Kept while heads are folded,
+/// since each merge of a fold is made of the one before.
+final class Recencies {
+    private var known: [UInt32: [ValueID: UInt32]] = [:]
+
+    subscript(_ merge: UInt32, _ key: UnsafeRawBufferPointer) -> UInt32? {
+        get { known[merge]?[ValueID(unchecked: key)] }
+        set { known[merge, default: [:]][ValueID(unchecked: key)] = newValue }
+    }
+}
+
 /// Merges what two sides hold of one id.
 struct HeldMerge {
     enum Result {
@@ -57,6 +68,7 @@ struct HeldMerge {
     let rules: HeldValueRules
     let control: PacedControl
     var asked: AskedMerger?
+    var recencies: Recencies?
 
     /// - Parameter isForBase: the result is a base for another merge, which wants to know what this one chose between.
     func merge(
@@ -131,6 +143,7 @@ struct HeldMerge {
         let check = { [control] in try control.step(0, bytes: OperationControl.bytesPerCheck) }
         switch rules {
         case .rules(let rules):
+            Work.merges.count()
             let merge = DocumentMerge(rules: rules, asking: asked, check: check)
             let merged = try merge.merge(base: o, newer: x, older: y, contested: contested, tellsContested: isForBase)
             guard (merged.bytes?.count ?? 0) <= Limits.valueSize else {
@@ -223,21 +236,26 @@ struct HeldMerge {
     }
 
     private func recency(storedIn version: UInt32) throws -> UInt32 {
+        if let known = recencies?[version, key] { return known }
         var newest: UInt32?, open = [version], seen: Set<UInt32> = [version]
+        func meet(_ leaf: UInt32) {
+            if let found = newest, store.lock.withRead({ store.dag.isNewer(found, leaf) }) { return }
+            newest = leaf
+        }
         while let at = open.popLast() {
             try control.step(0)
-            Work.versions.count()
+            Work.comparisons.count()
             let sides = store.lock.withRead { () -> [UInt32] in
                 let row = store.dag.rows[Int(at)]
                 return row.second == History.none ? [] : [row.first, row.second]
             }
             let entries = try sides.compactMap { try store.maps.entry(key, at: $0) }
-            if entries.isEmpty {
-                if let found = newest, store.lock.withRead({ store.dag.isNewer(found, at) }) { continue }
-                newest = at
+            if entries.isEmpty { meet(at) }
+            for entry in entries where seen.insert(entry.version).inserted {
+                if let known = recencies?[entry.version, key] { meet(known) } else { open.append(entry.version) }
             }
-            for entry in entries where seen.insert(entry.version).inserted { open.append(entry.version) }
         }
+        recencies?[version, key] = newest ?? version
         return newest ?? version
     }
 }

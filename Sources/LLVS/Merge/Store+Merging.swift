@@ -79,7 +79,7 @@ extension Store {
         let target = try requireOrdinal(into, toBuildOn: true)
         let paced = control.within(.adding, 0, of: 0).paced(.adding, doing: "Merging heads")
         try paced.look()
-        var candidates = try selectedHeads(target, selection, paced)
+        var candidates = try selectedHeads(target, selection, paced), failures = 0
         while let newest = candidates.first {
             do {
                 let groups = try groupedByState(candidates, given: (arbiter as? RulesArbiter)?.given, paced)
@@ -87,35 +87,11 @@ extension Store {
                 if groups.count == 1 { return newest == target ? nil : try version(newest) }
                 return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
             } catch let error as StoreError where error.code == .damaged {
-                candidates = try withoutDamaged(candidates, target, error, paced)
+                failures += 1
+                candidates = try withoutDamaged(candidates, target, error, withValues: failures > 1, paced)
             }
         }
         return nil
-    }
-
-    /// The heads without those that are a damaged version, or are built on one.
-    /// - Parameter error: what a merge of all of them met.
-    /// - Throws: that error when none can be left out, or the damage is behind `target`.
-    private func withoutDamaged(_ heads: [UInt32], _ target: UInt32, _ error: StoreError, _ control: PacedControl) throws -> [UInt32] {
-        let named = try error.versionID.flatMap { try? VersionID($0) }.map { [$0] } ?? Array(damagedVersions())
-        var kept = heads
-        for id in named {
-            guard let damaged = lock.withRead({ dag.ordinal(of: id) }) else { continue }
-            let behind = try walk(Descendants(of: damaged, among: kept + [target]), control.look)
-            if damaged == target || behind.contains(target) { continue }
-            kept.removeAll { $0 == damaged || behind.contains($0) }
-        }
-        guard kept.count < heads.count else { throw error }
-        let left = heads.count - kept.count
-        Log.write(
-            .warning,
-            "\(left) heads of \(description) were not merged, and stay heads: they are damaged here, or built on what is. "
-                + error.message)
-        // It may have been left to a head that was built on it.
-        if !isVirtual(target), !kept.contains(target), try walk(Descendants(of: target, among: kept), control.look).isEmpty {
-            kept.append(target)
-        }
-        return lock.withRead { kept.sorted(by: dag.isNewer) }
     }
 
     /// Merges heads of equal states into the version of that state that is the same everywhere; there are several, newest first.
@@ -131,25 +107,38 @@ extension Store {
     ) throws -> Version? {
         let began = Log.begin(.debug)
         var fold = Fold()
+        let keys = fold.keys
+        lock.withWrite { maps.folds.append(keys) }
         defer {
+            lock.withWrite { maps.folds.removeAll { $0 === keys } }
             for place in fold.places { records.provisional.remove(place) }
             if !fold.isStored { for step in fold.steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
         }
+        func look() throws { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
         // Which of the heads hold `into`: that side is `ours`.
         let heads = groups.flatMap { $0 }
         fold.holders =
             heads.contains(target)
             ? [target] : try walk(Descendants(of: target, among: heads)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
-        var joined: [UInt32] = []
+        let preparing = control.within(.adding, 0, of: 0)
+        // Of all groups at once: each would walk over the same history.
+        var joined: [UInt32] = [], told = try areSettled(groups.filter { $0.count > 1 }, preparing)[...]
         for group in groups {
-            guard let head = try self.fold(group, &fold, arbiter: arbiter, metadata: metadata, control.within(.adding, 0, of: 0)) else {
-                continue
-            }
+            let settled = group.count > 1 ? told.prefix(group.count) : []
+            told = told.dropFirst(settled.count)
+            guard
+                let head = try self.fold(
+                    group, areSettled: settled, areEqual: true, &fold, arbiter: arbiter, metadata: metadata, preparing)
+            else { continue }
             if !fold.holders.isDisjoint(with: group) { fold.holders.insert(head) }
             joined.append(head)
         }
-        let ordered = lock.withRead { joined.sorted(by: dag.isNewer) }
-        guard let result = try self.fold(ordered, &fold, arbiter: arbiter, metadata: metadata, control) else { return nil }
+        let ordered = try newestFirst(joined, look)
+        let settled = try areSettled(ordered.count > 1 ? [ordered] : [], control)[...]
+        guard
+            let result = try self.fold(
+                ordered, areSettled: settled, areEqual: false, &fold, arbiter: arbiter, metadata: metadata, control)
+        else { return nil }
         let steps = fold.steps
         guard result != target else { return nil }
         if steps.isEmpty { return try version(result) }
@@ -163,6 +152,7 @@ extension Store {
             // Somebody else who folded the same heads may have stored a step meanwhile: then theirs stands.
             var theirs: [UInt32: UInt32] = [:]
             lock.withWrite {
+                maps.folds.removeAll { $0 === keys }
                 for step in steps {
                     if let ordinal = dag.ordinal(of: step.draft.version.id) {
                         theirs[step.ordinal] = ordinal
@@ -201,23 +191,30 @@ extension Store {
         var isStored = false
         /// The heads that are, or are behind, the version into which all goes.
         var holders: Set<UInt32> = []
+        let keys = FoldedKeys()
+    }
+
+    /// Which steps of some folds bring together versions that differ in merges only: for each version of each of them.
+    private func areSettled(_ groups: [[UInt32]], _ control: OperationControl) throws -> [Bool] {
+        if groups.isEmpty { return [] }
+        return try walk(SettledSteps(groups)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
     }
 
     /// Merges versions that are no ancestors of each other, newest down; nil when there are none.
+    /// - Parameter areEqual: they are heads that hold the same, so nobody asks for their common ancestors.
     private func fold(
-        _ versions: [UInt32], _ fold: inout Fold, arbiter: any MergeArbiter, metadata: Metadata,
-        _ control: OperationControl = OperationControl()
+        _ versions: [UInt32], areSettled: ArraySlice<Bool>, areEqual: Bool, _ fold: inout Fold, arbiter: any MergeArbiter,
+        metadata: Metadata, _ control: OperationControl = OperationControl()
     ) throws -> UInt32? {
         guard var result = versions.first else { return nil }
         if versions.count == 1 { return result }
         var targetIsIn = fold.holders.contains(result)
-        func look() throws { try control.check(.adding, 0, of: versions.count - 1, doing: "Merging heads") }
-        let line = MergedLine(), areSettled = try walk(SettledSteps(versions), look), folded = FoldedVersions(versions)
+        let line = MergedLine(), folded = FoldedVersions(versions)
         for (i, next) in versions.dropFirst().enumerated() {
             try control.check(.adding, i, of: versions.count - 1, doing: "Merging heads")
             // What it tells is the heads.
             let paced = control.within(.adding, i, of: versions.count - 1).paced(.adding, doing: "Merging heads")
-            let bases = try folded.bases(upTo: i + 1, in: self, paced)
+            let bases = areEqual ? [] : try folded.bases(upTo: i + 1, in: self, paced)
             if bases.contains(next) { continue }
             let nextHasTarget = !targetIsIn && fold.holders.contains(next)
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
@@ -227,10 +224,12 @@ extension Store {
                 result = next
                 continue
             }
-            let isSettled = areSettled[i + 1] && !bases.isEmpty
+            // Where they have nothing in common, their roots are no merges that one of them holds alone.
+            let isSettled = areSettled[areSettled.startIndex + i + 1]
             line.hasFoundNoRules = false
             let outcome = try prepareMerge(
-                ours, theirs, bases: bases, areSettled: isSettled, arbiter: arbiter, metadata: metadata, line: line, paced)
+                ours, theirs, among: areEqual ? folded.bases(upTo: i + 1, in: self, paced) : bases, areSettled: isSettled,
+                arbiter: arbiter, metadata: metadata, line: line, paced)
             guard case .version(let version, let first, let second, let changes) = outcome else { continue }
             if let existing = try existingStep(version) {
                 line.heads.add(existing, changes: changes.changes.count, on: first)
@@ -240,6 +239,7 @@ extension Store {
             var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
             draft.digests = changes.digests
             let (ordinal, place) = try withExtendedLifetime(changes) { try stage(draft) }
+            lock.withWrite { fold.keys.add(ordinal, in: dag) }
             fold.places.append(place)
             fold.steps.append(Step(ordinal: ordinal, draft: draft, changes: changes))
             line.heads.add(ordinal, changes: changes.changes.count, on: first)
@@ -320,10 +320,10 @@ extension Store {
         var (chosen, buried) = lock.withRead { () -> ([UInt32], [UInt32]) in
             func heads(named names: [String]) -> [UInt32] { Set(names).flatMap { dag.heads(onBranch: $0) } }
             switch selection {
-            case .all: return (dag.heads(), [])
+            case .all: return (Array(dag.headOrdinals), [])
             case .branches(let names): return (heads(named: names), [])
             case .unbranched, .unbranchedAnd:
-                var chosen = dag.unbranchedHeads()
+                var chosen = Array(dag.unbranchedHeadOrdinals)
                 let buried = chosen.filter { !dag.headOrdinals.contains($0) }
                 if case .unbranchedAnd(let names) = selection { chosen += heads(named: names) }
                 return (chosen, buried)
@@ -338,6 +338,6 @@ extension Store {
         if !isVirtual(target), !chosen.contains(target), try walk(Descendants(of: target, among: chosen), control.look).isEmpty {
             chosen.append(target)
         }
-        return lock.withRead { chosen.sorted(by: dag.isNewer) }
+        return try newestFirst(chosen, control.look)
     }
 }

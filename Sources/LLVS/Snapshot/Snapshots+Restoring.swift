@@ -99,7 +99,9 @@ extension Snapshots {
     private func verify(_ versions: any SnapshotVersions, _ found: Found, _ notEmpty: StoreError?, _ control: OperationControl) throws
         -> Refused
     {
-        let present = Set(try store.allVersionIDs(control))
+        var present: Set<VersionID> = []
+        let paced = control.paced(.verifying, doing: "Restoring the snapshot in \(transport.description)")
+        for id in try store.allVersionIDs(control) { try paced.step(0); present.insert(id) }
         var rehearsal = try Rehearsal(), reader = versions, seen: Set<VersionID> = [], refused = Refused()
         // Of what the id says what the version holds, the bytes of the values are needed to see that it does.
         while var received = try reader.next(keepingData: { present.contains($0) || $0.hasContentForm }) {

@@ -4,18 +4,17 @@
 /// a large value with a file of its own gets a new file of the same name.
 extension Store {
     /// The live versions in which damage was met, by whoever read or verified them through this handle.
+    /// - Parameter look: called now and then; what it throws ends the work.
     /// - Complexity: O(versions) when there are any.
-    func damagedVersions() throws -> Set<VersionID> {
+    func damagedVersions(_ look: () throws -> Void = {}) throws -> Set<VersionID> {
         guard !records.knownDamage.isEmpty else { return [] }
-        return try lock.withRead {
-            try checkOpenLocked()
-            var found: Set<VersionID> = []
-            for i in dag.rows.indices where dag.rows[i].state == .live {
-                let id = dag.id(UInt32(truncatingIfNeeded: i))
-                if records.knownDamage.concerns(id, at: dag.rows[i].place) { found.insert(id) }
-            }
-            return found
+        try checkOpen()
+        var found: Set<VersionID> = []
+        try forEachLive(look) { ordinal, dag in
+            let id = dag.id(ordinal)
+            if records.knownDamage.concerns(id, at: dag.rows[Int(ordinal)].place) { found.insert(id) }
         }
+        return found
     }
 
     /// The ordinal of a version that is here and damaged; nil when it is not here, or whole.

@@ -35,7 +35,7 @@ extension Store {
         // Without the commit lock: the progress callback may use the store.
         try storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })
         try settle(&verification, control)
-        countVouched(verification.whole, &verification.report)
+        try countVouched(verification.whole, &verification.report, control.paced(.verifying, doing: "Verifying").look)
         return verification.report
     }
 
@@ -132,23 +132,6 @@ extension Store {
         return values
     }
 
-    /// How much of the history the ids of the heads vouch for.
-    private func countVouched(_ whole: Set<VersionID>, _ report: inout VerifyReport) {
-        lock.withRead {
-            var isReached = [Bool](repeating: false, count: dag.rows.count)
-            for head in dag.headOrdinals { isReached[Int(head)] = true }
-            // Rows come behind their predecessors.
-            for i in dag.rows.indices.reversed() where dag.rows[i].state == .live {
-                let id = dag.id(UInt32(truncatingIfNeeded: i))
-                guard isReached[i], id.text == nil, id.hasContentForm, whole.contains(id) else { report.unvouched += 1; continue }
-                report.vouched += 1
-                for predecessor in [dag.rows[i].first, dag.rows[i].second] where predecessor != History.none {
-                    isReached[Int(predecessor)] = true
-                }
-            }
-        }
-    }
-
     /// The versions that a record's preserves name and that are here, but none of its ancestors.
     private func strangers(among header: RecordHeader, _ ancestry: inout KnownAncestry, _ control: OperationControl) throws -> Set<
         VersionID
@@ -200,7 +183,7 @@ extension Store {
     private func settle(_ verification: inout Verification, _ control: OperationControl) throws {
         var report = verification.report
         let paced = control.paced(.verifying, doing: "Verifying")
-        nameVersions(in: &verification.met)
+        try nameVersions(in: &verification.met, paced.look)
         // The damages of values, by their files; and the records of which all values were told of.
         var values: [String: [Int]] = [:], known = 0, told: Set<RecordPlace> = []
         for damage in verification.met {
@@ -237,6 +220,7 @@ extension Store {
             tellIfWaiting(&report.damages[i])
         }
         for i in report.damages.indices {
+            try paced.step(0)
             guard report.damages[i].lost != .nothing, let version = report.damages[i].version else { continue }
             if verification.whole.contains(version) { report.damages[i].isRepaired() } else { records.knownDamage.note(version) }
         }
@@ -247,14 +231,13 @@ extension Store {
     }
 
     /// The versions that the history reads at places which are damaged.
-    private func nameVersions(in damages: inout [StorageDamage]) {
+    private func nameVersions(in damages: inout [StorageDamage], _ look: () throws -> Void) rethrows {
         let places = Set(damages.compactMap { $0.version == nil ? $0.place : nil })
         guard !places.isEmpty else { return }
         var found: [RecordPlace: VersionID] = [:]
-        lock.withRead {
-            for i in dag.rows.indices where dag.rows[i].state == .live && places.contains(dag.rows[i].place) {
-                found[dag.rows[i].place] = dag.id(UInt32(truncatingIfNeeded: i))
-            }
+        try forEachLive(look) { ordinal, dag in
+            let place = dag.rows[Int(ordinal)].place
+            if places.contains(place) { found[place] = dag.id(ordinal) }
         }
         for i in damages.indices where damages[i].version == nil { damages[i].version = damages[i].place.flatMap { found[$0] } }
     }

@@ -11,46 +11,66 @@ extension Store {
     /// A version of the history; nil when its record turned out damaged, and a cache had told of it: then it is not in the
     /// history any more.
     func readableVersion(_ ordinal: UInt32) throws -> Version? {
-        do { return try version(ordinal) } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
-            guard try withdraw(ordinal, error) else { throw error }
+        do { return try version(ordinal) } catch let error as StoreError where Store.isUnreadable(error) {
+            try withdraw([Unreadable(ordinal: ordinal, error: error)])
             return nil
         }
     }
 
-    /// The versions that `find` gives, which is asked again when one of them has left the history.
+    /// The versions that `find` gives, which is asked again when some of them have left the history.
     func readableVersions(_ find: () throws -> [UInt32]) throws -> [Version] {
         while true {
-            var found: [Version] = [], isWhole = true
-            for ordinal in try find() where isWhole {
-                if let version = try readableVersion(ordinal) { found.append(version) } else { isWhole = false }
+            var found: [Version] = [], unreadable: [Unreadable] = []
+            for ordinal in try find() {
+                do { found.append(try version(ordinal)) } catch let error as StoreError where Store.isUnreadable(error) {
+                    unreadable.append(Unreadable(ordinal: ordinal, error: error))
+                }
             }
-            if isWhole { return found }
+            if unreadable.isEmpty { return found }
+            try withdraw(unreadable)
         }
     }
 
-    /// Takes a version of which a cache told out of the history, and all that build on it: they wait. The cache goes.
-    /// - Parameter error: why its record cannot be read.
-    /// - Returns: false when no cache had told of it: nothing has changed then.
-    /// - Complexity: O(versions), and reads one record for each version that builds on it.
-    private func withdraw(_ ordinal: UInt32, _ error: StoreError) throws -> Bool {
-        let (id, place) = lock.withRead { (dag.id(ordinal), dag.rows[Int(ordinal)].place) }
-        guard lock.withRead({ Int(ordinal) < cachedRows }) else { return false }
+    /// A version of the history whose record cannot be read, and why.
+    private struct Unreadable {
+        var ordinal: UInt32
+        var error: StoreError
+    }
+    private static func isUnreadable(_ error: StoreError) -> Bool { error.code == .damaged || error.code == .newerFormat }
+
+    /// Takes versions of which a cache told out of the history, and all that build on them: they wait. So are those behind them that cannot
+    /// be read either, all at once. The cache goes.
+    /// - Throws: why one cannot be read of which no cache told. Nothing has changed then.
+    /// - Complexity: O(versions), and reads one record for each version that builds on them.
+    private func withdraw(_ first: [Unreadable]) throws {
+        let cached = lock.withRead { cachedRows }
+        if let other = first.first(where: { Int($0.ordinal) >= cached }) { throw other.error }
+        var all = first, seen = Set(first.map(\.ordinal)), next = 0
+        while next < all.count {
+            for predecessor in lock.withRead({ dag.predecessors(all[next].ordinal) }) where seen.insert(predecessor).inserted {
+                do { _ = try version(predecessor) } catch let error as StoreError where Store.isUnreadable(error) {
+                    all.append(Unreadable(ordinal: predecessor, error: error))
+                }
+            }
+            next += 1
+        }
         let gone = lock.withWrite { () -> [UInt32] in
-            guard dag.isLive(Int(ordinal)) else { return [] }
             cachesAreWrong = true
             maps.persisted = nil
             maps.keyHistory = nil
-            return dag.withdraw(ordinal)
+            return dag.withdraw(all.map(\.ordinal))
         }
         // Another thread was faster.
-        guard !gone.isEmpty else { return true }
+        guard !gone.isEmpty else { return }
         if !storage.isReadOnly { try? storage.cacheDelete(Store.historyName) }
-        let waiting = gone.count - 1
+        let damaged = Set(all.map(\.ordinal)), waiting = gone.filter { !damaged.contains($0) }
         Log.write(
-            .warning, "A cache of \(description) told of version \(id), whose record is damaged. \(waiting) versions that build on it wait."
+            .warning,
+            "A cache of \(description) told of version \(versionID(all[0].ordinal))\(all.count > 1 ? " and \(all.count - 1) others" : ""), "
+                + "whose records are damaged. \(waiting.count) versions that build on such wait."
         )
-        noteDamage(place, error.message, version: id)
-        for ordinal in gone.dropFirst() {
+        for version in all { noteDamage(self.place(of: version.ordinal), version.error.message, version: versionID(version.ordinal)) }
+        for ordinal in waiting {
             let place = self.place(of: ordinal)
             do {
                 _ = try admit([PendingVersions.Record(place: place, header: records.header(place))])
@@ -58,6 +78,5 @@ extension Store {
                 noteDamage(place, error.message, version: versionID(ordinal))
             }
         }
-        return true
     }
 }

@@ -17,8 +17,12 @@ enum Work: UInt32 {
     case damages = 6
     /// Values that were compared, to see whether states are equal, or how to merge them.
     case comparisons = 7
+    /// Values that were merged inside.
+    case merges = 8
     /// Times that it was asked whether the map of a version is in memory.
     case mapLooks = 9
+    /// Versions that were gone back over for a value, since no index tells of them yet.
+    case unindexed = 8
 
     #if DEBUG
     func count() { _ = llvs_shim_thread_count(rawValue, 1) }

@@ -274,6 +274,50 @@ import Testing
             }
             for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
             let into = try VersionID("line\(size)")
+            var walked = 0
+            // Nor are the merges made so far gone back over for the values of each head.
+            let gone = try Work.unindexed.counting {
+                walked = try Work.versions.counting { try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange) }
+            }
+            return walked + gone
+        }
+    }
+
+    /// Heads that all count, merged by rules: how recent the sum is is not gone back for over all merges that made it.
+    @Test func manyHeadsThatCount() throws {
+        try Self.isLinear(100) { size in
+            let store = try memoryStore(), counter = try ValueID("a")
+            let rules = bytes(#"{"merge":1,"ids":{"":"bytes","a":{"/n":"counter"}}}"#)
+            let first = [Value.Change.insert(try ValueID("__llvs_schema"), data: rules), .insert(counter, data: bytes(#"{"n":0}"#))]
+            var all = [try Self.received("root", [], first, at: 0)]
+            for i in 0..<size {
+                all.append(try Self.received("head\(i)", ["root"], [.update(counter, data: bytes(#"{"n":\#(i)}"#))], at: Double(i + 1)))
+            }
+            for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
+            let into = try VersionID("head0")
+            return try Work.comparisons.counting {
+                let merged = try #require(try store.mergeHeads(into: into, arbiter: RulesArbiter()))
+                #expect(try store.text("a", merged) == #"{"n":\#(size * (size - 1) / 2)}"#)
+            }
+        }
+    }
+
+    /// Heads of equal states in groups of nine, on a long line: what is behind them is not walked over for each group.
+    @Test(arguments: [false, true]) func manyGroupsOfEqualHeads(areMerges: Bool) throws {
+        try Self.isLinear(60) { size in
+            let store = try memoryStore(), x = try ValueID("x")
+            var all = [try Self.received("line0", [], [.insert(x, data: [0])], at: 0), try Self.received("side", ["line0"], [], at: 0)]
+            for i in 1...20 * size {
+                // A line of merges looks as long to who looks for what is no merge.
+                let behind = areMerges && i > 1 ? ["line\(i - 1)", i % 2 == 0 ? "side" : "line1"] : ["line\(i - 1)"]
+                all.append(try Self.received("line\(i)", behind, [], at: Double(i)))
+            }
+            for i in 0..<9 * size {
+                let behind = areMerges ? ["line\(20 * size)", "line\(20 * size - 1)"] : ["line\(20 * size)"]
+                all.append(try Self.received("head\(i)", behind, [.update(x, data: bytes("\(i / 9)"))], at: Double(20 * size + i)))
+            }
+            for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
+            let into = try #require(try store.heads().first).id
             return try Work.versions.counting { try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange) }
         }
     }

@@ -81,6 +81,61 @@ import Testing
         #expect(result.problems.contains { $0.error.code == .damaged && $0.error.message.contains("again and again") })
     }
 
+    /// A cache that tells of a line of versions, and of heads, whose records are damaged: they leave the history together.
+    @Test(arguments: [true, false]) func versionsOfACacheThatCannotBeRead(areHeads: Bool) throws {
+        try HostileCostTests.isLinear(1_200) { size in
+            let directory = TemporaryDirectory(), path = directory.path + "/store"
+            var options = Store.Options()
+            options.durability = .normal
+            let store = try Store(path: path, options: options)
+            let root = try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("x"), data: [1])], id: VersionID("root"))
+            var line = root
+            for i in 0..<size {
+                line = try store.makeVersion(
+                    basedOn: areHeads ? root.id : line.id, changes: [.update(ValueID("x"), data: [2])], id: VersionID("damaged\(i)"))
+            }
+            try store.close()
+            let name = try #require(System.names(in: path + "/segments").first), file = path + "/segments/" + name
+            var content = try readFile(file)
+            // The ids in the headers, which all have a checksum.
+            for i in content.indices.dropLast(7) where content[i] == UInt8(ascii: "d") && content[i...].starts(with: "damaged".utf8) {
+                content[i] ^= 1
+            }
+            try writeFile(file, content)
+            let again = try Store(path: path, options: options)
+            #expect(try again.statistics().versions == UInt64(size + 1))
+            var heads: [Version] = []
+            let looked = try Work.versions.counting { heads = try again.heads() }
+            #expect(heads.map(\.id) == [root.id])
+            return looked
+        }
+    }
+
+    /// Heads that are damaged, and heads on damaged versions: they are left out together, not each after a merge that met it.
+    @Test(arguments: [false, true]) func manyDamagedHeads(areBehind: Bool) throws {
+        try HostileCostTests.isLinear(50) { size in
+            let storage = CountingStorage(MemoryStorage()), store = try Store(storage: storage, options: Store.Options())
+            let root = try store.set(["x": "0"], nil)
+            var damaged: Set<VersionID> = []
+            for i in 0..<size {
+                _ = try store.set(["good \(i)": "1"], root)
+                // Of so many changes that they are read from the record.
+                let changes = try (0...ChangeLists.longestList).map { Value.Change.insert(try ValueID("bad \(i) \($0)"), data: [1]) }
+                var made = try store.makeVersion(basedOn: root.id, changes: changes)
+                if areBehind { made = try store.set(["top \(i)": "1"], made) }
+                damaged.insert(made.id)
+            }
+            let into = try store.set(["into": "1"], root)
+            storage.meddleWithRecords { _, buffer in
+                for i in buffer.indices.dropLast(2) where buffer[i...].starts(with: "bad".utf8) { buffer[i] ^= 1 }
+            }
+            return try Work.versions.counting {
+                let merged = try #require(try store.mergeHeads(into: into.id, arbiter: BuiltInArbiter.mostRecentChange))
+                #expect(Set(try store.headIDs()) == damaged.union([merged.id]))
+            }
+        }
+    }
+
     /// Ids beyond ASCII that many heads have in common are looked at once to tell which others cannot tell apart.
     @Test func unportableIDsOfManyHeads() throws {
         try HostileCostTests.isLinear(100) { size in

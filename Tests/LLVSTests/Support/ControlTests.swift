@@ -227,6 +227,42 @@ import Testing
         #expect(try Self.steps { _ = try snapshots.lacksChunks(found, $0) } >= 3 * count)
     }
 
+    /// What goes over all versions of the history, or over all of its heads, lets go of its lock and looks now and then.
+    @Test func passesOverTheHistoryLook() throws {
+        let store = try memoryStore(), count = 20_000, root = try VersionID("root")
+        func received(_ id: String, _ behind: [VersionID]) throws -> Store.ReceivedVersion {
+            let version = Version(id: try VersionID(id), predecessors: behind, timestamp: 1, valueDataSize: 0, metadata: Metadata())
+            return Store.ReceivedVersion(version: version, changes: [])
+        }
+        _ = try store.add([received("root", [])] + (0..<count).map { try received("head\($0)", [root]) })
+        store.records.knownDamage.note(try VersionID("head1"))
+        let nothing = try store.coverage(by: [], complete: nil), heads = store.lock.withRead { Array(store.dag.headOrdinals) }
+        let calls: [(String, (() throws -> Void) throws -> Int)] = [
+            ("what is missing elsewhere", { try store.missing(from: nothing, $0).count }),
+            ("what is damaged", { try store.damagedVersions($0).count + count }),
+            ("ids that are computed", { try store.contentIDs(behind: 0, $0).count + count + 1 }),
+            ("heads in order", { try store.newestFirst(heads, $0).count + 1 }),
+            ("what is vouched for", { look in
+                var report = VerifyReport()
+                try store.countVouched([], &report, look)
+                return Int(report.unvouched)
+            }),
+        ]
+        for (name, call) in calls {
+            var looks = 0
+            #expect(try call { looks += 1 } == count + 1, "\(name)")
+            #expect(looks >= count / 8_192, "\(name): \(looks) looks")
+            looks = 0
+            #expect(throws: CancellationError.self, "\(name)") {
+                _ = try call {
+                    looks += 1
+                    if looks == 2 { throw CancellationError() }
+                }
+            }
+            #expect(looks == 2, "\(name)")
+        }
+    }
+
     @Test func lookingForNewVersionsIsCancelled() throws {
         let temporary = TemporaryFolder(), token = CancelToken()
         let one = try Store(path: temporary.path + "/store"), other = try Store(path: temporary.path + "/store")

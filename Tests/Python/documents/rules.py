@@ -228,6 +228,8 @@ def _decimal(node: j.Node, where: str) -> j.Decimal:
 def _pointers(node: j.Node, where: str) -> tuple[Pointer, ...]:
     if not isinstance(node, j.Array) or not node.items:
         raise InvalidSchema(where, "an array of pointers, at least one")
+    if len(node.items) > 16:
+        raise InvalidSchema(_below(where, "16"), "more than 16 pointers")
     found = []
     for index, item in enumerate(node.items):
         at = _below(where, str(index))

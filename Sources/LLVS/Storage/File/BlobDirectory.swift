@@ -225,7 +225,7 @@ final class BlobDirectory: @unchecked Sendable {
 
     /// Also one that is damaged, once nobody has written to it for a while: it is not on its way, and what names it need not wait.
     /// A time that is more than a pause ahead says nothing of when it was written: whoever writes it now leaves the time of now.
-    /// - Throws: what keeps it from being looked at: being short of descriptors or of memory, not being allowed to, a medium
+    /// - Throws: what keeps it from being looked at: being short of descriptors or of memory, not being allowed to, a lease, a medium
     ///   that fails. That says nothing of the blob, and its version must not be passed over.
     func has(_ id: BlobID) throws -> Bool {
         do {
@@ -242,7 +242,7 @@ final class BlobDirectory: @unchecked Sendable {
             guard status.isRegularFile else { return false }
             let (age, overflow) = System.now.subtractingReportingOverflow(status.modified)
             if overflow || age.magnitude > BlobDirectory.longestPause.magnitude { return true }
-            if [.io, .permission].contains(error.code) { throw error }
+            if [.io, .permission, .busy].contains(error.code) { throw error }
             return false
         }
     }

@@ -46,6 +46,24 @@ enum OpenDatabases {
         }
     }
 
+    /// Which file of a database another program holds a lease on (F_SETLEASE), so that opening it would wait until that lets go; nil where
+    /// there is none. Of a database that is open in this process nobody gets one.
+    ///
+    /// To ask is to open and close the files: nobody opens them by SQLite meanwhile.
+    static func leased(_ path: String, forWriting: Bool) -> String? {
+        all.withLock { all in
+            guard let database = FileIdentity(path), all[database] == nil else { return nil }
+            for file in ["", "-wal", "-shm"].map({ path + $0 }) {
+                let isPart = FileIdentity(file).map { part in all.values.contains { FileIdentity($0.path + "-shm") == part } } ?? true
+                if isPart { continue }
+                do throws(Errno) {
+                    System.close(try System.open(file, (forWriting ? O_RDWR : O_RDONLY) | (file == path ? 0 : O_NOFOLLOW)))
+                } catch { if error.code == EWOULDBLOCK { return file } }
+            }
+            return nil
+        }
+    }
+
     /// - Throws: `.busy` where SQLite has it open in this process.
     static func checkIsClosed(_ status: System.Status, _ doing: String, _ path: String) throws {
         guard status.isRegularFile, part(FileIdentity(status)) != nil else { return }

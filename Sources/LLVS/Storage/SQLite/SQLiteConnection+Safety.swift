@@ -76,6 +76,26 @@ extension SQLiteConnection {
         }
     }
 
+    /// Waits while another program holds a lease on one of the files, as file servers do. SQLite would wait for it without looking at
+    /// anything, for as long as the system lets it (45 s on Linux).
+    /// - Throws: `.busy` when that takes too long.
+    static func awaitLeases(_ path: String, _ mode: Mode, _ patience: Patience) throws {
+        var waited: Int32 = 0, pause: Int32 = 1
+        while let file = OpenDatabases.leased(path, forWriting: mode == .write) {
+            guard waited < patience.milliseconds else {
+                throw StoreError(
+                    .busy,
+                    "Opening the database \(path) failed: another program has held a lease on \(file) (F_SETLEASE) for longer than the "
+                        + "busy time-out of \(patience.description). End that program, try again, or allow more.",
+                    path: file, systemCode: EWOULDBLOCK)
+            }
+            try Waiting.look()
+            usleep(UInt32(pause) * 1_000)
+            waited &+= pause
+            pause = min(pause * 2, SQLiteWatch.longestPause)
+        }
+    }
+
     private static func checkNames(_ status: System.Status, _ file: String, of path: String, _ advice: String) throws {
         guard status.names > 1 else { return }
         throw StoreError(

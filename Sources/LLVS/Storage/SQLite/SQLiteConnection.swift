@@ -40,6 +40,7 @@ final class SQLiteConnection {
             throw error
         }
         try SQLiteConnection.checkBeside(path, mode)
+        if mode != .copy { try SQLiteConnection.awaitLeases(path, mode, patience) }
         var name = path
         var flags = SQLITE_OPEN_NOMUTEX
         switch mode {

@@ -1,0 +1,103 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// Undo and redo by device, across restarts; rules that an app brings along; compare and set.
+@Suite("Undo, rules and compare-and-set of a coordinator") struct UndoTests {
+    private func options(_ device: String?) -> StoreCoordinator.Options {
+        var options = StoreCoordinator.Options()
+        options.device = device
+        return options
+    }
+    private func save(_ coordinator: StoreCoordinator, _ text: String, _ marks: [[UInt8]: String] = [:]) throws {
+        try coordinator.save([.update(id("x"), data: bytes(text))], metadata: Metadata(marks.map { ($0.key, bytes("\"\($0.value)\"")) }))
+    }
+    private func text(_ coordinator: StoreCoordinator) throws -> String? { try CoordinatorTests.text(coordinator, "x") }
+
+    @Test("the last save goes first, and comes back last") func inTurn() throws {
+        let notes = try StoreCoordinator(store: memoryStore(), options: options("a"))
+        #expect(try notes.undoable().undo == nil && notes.undo().what == nil)
+        for i in 1...3 { try save(notes, "\(i)", [UndoMarks.descriptionKey: "number \(i)"]) }
+        #expect(try notes.undoable().undo?.description == "number 3" && notes.undoable().redo == nil)
+        for expected in ["2", "1", nil] {
+            #expect(try notes.undo().move.isMove)
+            #expect(try text(notes) == expected)
+        }
+        #expect(try notes.undo().what == nil && notes.undoable().redo?.description == "number 1")
+        for expected in ["1", "2", "3"] {
+            _ = try notes.redo()
+            #expect(try text(notes) == expected)
+        }
+        #expect(try notes.redo().what == nil)
+        // A save ends what could be redone.
+        _ = try notes.undo()
+        try save(notes, "4")
+        #expect(try notes.undoable().redo == nil)
+    }
+
+    @Test("saves of one group are one") func groups() throws {
+        let notes = try StoreCoordinator(store: memoryStore(), options: options("a"))
+        try save(notes, "0")
+        for i in 1...3 { try save(notes, "\(i)", [UndoMarks.groupKey: "typing"]) }
+        let undone = try notes.undo()
+        #expect(try text(notes) == "0" && undone.what?.versions.count == 3)
+        _ = try notes.redo()
+        #expect(try text(notes) == "3")
+    }
+
+    @Test("a device takes back its own, also after it was opened again") func restarts() throws {
+        let directory = TemporaryDirectory()
+        try withExtendedLifetime(directory) {
+            let path = directory.path + "/store"
+            let one = try StoreCoordinator(path: path, options: options("a"))
+            try save(one, "mine")
+            try one.close()
+            let other = try StoreCoordinator(path: path, options: options("b"))
+            try other.save([.update(id("y"), data: bytes("theirs"))])
+            #expect(try other.undoable().undo?.versions.count == 1)
+            try other.close()
+            let again = try StoreCoordinator(path: path, options: options("a"))
+            _ = try again.undo()
+            #expect(try text(again) == nil && CoordinatorTests.text(again, "y") == "theirs")
+            try again.close()
+        }
+        let nobody = try StoreCoordinator(store: memoryStore(), options: options(nil))
+        #expect(throws: StoreError.self) { try nobody.undo() }
+    }
+
+    @Test("rules are added, and what the store has stands") func rules() throws {
+        let notes = try StoreCoordinator(store: memoryStore())
+        func schema(_ ids: String) -> [UInt8] { bytes("{\"merge\":1,\"ids\":{\(ids)}}") }
+        // Before anything was saved they are remembered.
+        let first = try notes.register(schema("\"a\":\"set\""))
+        #expect(first.version == nil && !first.move.isMove)
+        try notes.save([.insert(id("a"), data: bytes("[]"))])
+        #expect(try notes.value(id(MergeSchema.valueID))?.data == schema("\"a\":\"set\""))
+        let more = try notes.register(schema("\"a\":\"list\",\"b\":\"text\""))
+        #expect(more.version != nil && more.schema.contradictions.count == 1 && more.move.isMove)
+        #expect(try notes.value(id(MergeSchema.valueID))?.data == bytes("{\"ids\":{\"a\":\"set\",\"b\":\"text\"},\"merge\":1}"))
+        #expect(try notes.register(schema("\"b\":\"text\"")).version == nil)
+        #expect(throws: StoreError.self) { try notes.register(bytes("no rules")) }
+        #expect(try notes.store.schema(at: notes.currentVersion).problem == nil)
+    }
+
+    @Test("who expects another version saves nothing, and goes again") func expected() throws {
+        let notes = try StoreCoordinator(store: memoryStore())
+        try save(notes, "0")
+        // A transaction that retries: each of them adds one to what it read.
+        func add(meanwhile: () throws -> Void = {}) throws -> Int {
+            for attempt in 1...10 {
+                let at = notes.currentVersion, number = Int(try text(notes) ?? "") ?? 0
+                if attempt == 1 { try meanwhile() }
+                do {
+                    try notes.save([.update(id("x"), data: bytes("\(number + 1)"))], expected: at)
+                    return attempt
+                } catch let error as StoreError where error.code == .moved { continue }
+            }
+            return 0
+        }
+        #expect(try add() == 1)
+        #expect(try add { _ = try add() } == 2)
+        #expect(try text(notes) == "3")
+    }
+}
