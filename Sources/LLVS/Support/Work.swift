@@ -22,7 +22,7 @@ enum Work: UInt32 {
     /// Times that it was asked whether the map of a version is in memory.
     case mapLooks = 9
     /// Versions that were gone back over for a value, since no index tells of them yet.
-    case unindexed = 8
+    case unindexed = 10
 
     #if DEBUG
     func count() { _ = llvs_shim_thread_count(rawValue, 1) }
