@@ -17,14 +17,16 @@ from selenium.webdriver.remote.webelement import WebElement
 PATIENCE = 60.0
 
 
-def start(folder: Path, wide: int = 1440, high: int = 900, *, dark: bool = False) -> webdriver.Chrome:
+def start(folder: Path, wide: int = 1440, high: int = 900) -> webdriver.Chrome:
     """A browser with a profile of its own. Raises when it cannot be started: there is no test without one."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or "/usr/bin/chromium"
     for argument in (
-        "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-gpu", f"--window-size={wide},{high}",
-        f"--user-data-dir={folder / 'profile'}", "--lang=en-GB", "--no-first-run", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", "--enable-precise-memory-info", *(["--force-dark-mode"] if dark else []),
+        "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-gpu", "--lang=en-GB",
+        f"--window-size={wide},{high}", f"--user-data-dir={folder / 'profile'}", "--no-first-run", "--enable-precise-memory-info",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        # A name of somebody else's that leads here: what rebinding does.
+        "--host-resolver-rules=MAP rebound.example 127.0.0.1",
     ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
@@ -45,7 +47,7 @@ class Page:
     """The inspector's page in a browser."""
 
     def __init__(self, driver: webdriver.Chrome, address: str, token: str) -> None:
-        self.driver, self.address = driver, address
+        self.driver, self.address, self.token = driver, address, token
         driver.get(f"{address}/?token={token}")
         self.wait(lambda: self.script("return document.body.dataset.ready") == "yes")
 

@@ -271,6 +271,10 @@ def test_another_origin_and_a_rebound_name_get_nothing(show: Open) -> None:
     finally:
         server.shutdown()
         server.server_close()
+    port, token = address.rsplit(":", 1)[1], page.token
+    page.driver.get(f"http://rebound.example:{port}/?token={token}")
+    assert "use the address that it printed" in page.text("body") and page.driver.get_cookies() == []
+    page.driver.get_log("browser")
     page.driver.get(address + "/")
     page.wait(lambda: page.text("#count") == "8 versions")
 

@@ -83,7 +83,7 @@ int llvs_shim_host_leave(uintptr_t frame);
 void *llvs_shim_host_left(uintptr_t frame);
 /* What the calling thread's waits look at; NULL at first. Returns what it was. */
 void *llvs_shim_thread_waiting(void *now);
-/* Adds to one of eight numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
+/* Adds to one of sixteen numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 
 /* malloc and realloc that leave the reserve alone: for what fails by an error. Released by free(). */

@@ -9,7 +9,7 @@ import click
 
 import llvs
 
-from . import describe, escape, inner_differences, output, values
+from . import completion, describe, escape, inner_differences, output, values
 from .failures import NOT_SO, Failure
 from .session import session
 from .value_commands import at_option
@@ -27,7 +27,7 @@ class Part(NamedTuple):
 
 
 @click.command("blame")
-@click.argument("id")
+@click.argument("id", shell_complete=completion.ids)
 @at_option
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def blame_command(id: str, at: str, is_json: bool) -> None:

@@ -43,6 +43,10 @@ COMMANDS = {
     "snapshot": ("maintenance_commands", "Write a copy of the whole store, or restore one."),
     "import": ("maintenance_commands", "Add the versions of a store of another implementation."),
     "export": ("export_command", "Write the values of a version to one file."),
+    "inspect": ("inspect_command", "Show the store in the browser."),
+    "shell": ("shell_command", "Give commands at a prompt."),
+    "completion": ("completion", "Print the script by which a shell completes."),
+    "man-pages": ("man_command", "Write the manual pages."),
     "demo-store": ("demo", "Make a store to look at."),
 }
 

@@ -8,7 +8,7 @@ import click
 
 import llvs
 
-from . import escape, inner_differences, output
+from . import completion, escape, inner_differences, output
 from .session import session
 from .values import kind_of
 
@@ -18,9 +18,9 @@ STYLES = {"+": "added", "-": "removed", "~": "strong"}
 
 
 @click.command("diff")
-@click.argument("a", metavar="A", default="@~1")
-@click.argument("b", metavar="[B]", default="@")
-@click.argument("prefix", metavar="[PREFIX]", default="")
+@click.argument("a", metavar="A", default="@~1", shell_complete=completion.versions)
+@click.argument("b", metavar="[B]", default="@", shell_complete=completion.versions)
+@click.argument("prefix", metavar="[PREFIX]", default="", shell_complete=completion.ids)
 @click.option("--stat", is_flag=True, help="The ids and sizes only.")
 @click.option("--names", is_flag=True, help="The ids only.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")

@@ -11,7 +11,7 @@ import click
 
 import llvs
 
-from . import describe, escape, output, values
+from . import completion, describe, escape, output, values
 from .failures import MISUSED, STORE, Failure
 from .session import session
 from .value_commands import at_option
@@ -20,9 +20,9 @@ _Export = Callable[[llvs.Store, llvs.Version, llvs.State, Path], None]
 
 
 @click.command("export")
-@click.argument("prefix", default="")
+@click.argument("prefix", default="", shell_complete=completion.ids)
 @at_option
-@click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="x.jsonl, x.tar, x.zip or x.sqlite; else JSON lines come out.")
+@click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="x.jsonl, x.tar, x.zip or x.sqlite; else JSON lines.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 def export_command(prefix: str, at: str, file: Optional[Path], force: bool) -> None:
     """Write the values of a version whose ids begin with PREFIX: as JSON lines, or into one file, whose name says how.
@@ -64,14 +64,15 @@ def file_name(id: str) -> str:
     """A name within an archive for a value id: one that unpacks to one place below the folder, and tells all ids apart."""
     made = []
     for step in id.split("/"):
-        plain = "".join(
-            character if character.isprintable() and character not in '%\\:*?"<>|' else "".join(f"%{byte:02X}" for byte in character.encode())
-            for character in step
-        )
+        plain = "".join(one if one.isprintable() and one not in '%\\:*?"<>|' else _hexadecimal(one) for one in step)
         if step in ("", ".", "..") or plain.endswith((".", " ")):
             plain = "%" if step == "" else plain[:-1] + f"%{ord(plain[-1]):02X}"
         made.append(plain)
     return "/".join(made)
+
+
+def _hexadecimal(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode())
 
 
 def _names(state: llvs.State) -> Callable[[str], str]:

@@ -9,7 +9,7 @@ import click
 
 import llvs
 
-from . import describe, escape, moments, output
+from . import completion, describe, escape, moments, output
 from .failures import MISUSED, Failure
 from .graph import Graph
 from .session import session
@@ -17,11 +17,13 @@ from .versions import SHOWN, VersionNames
 
 
 @click.command("log")
-@click.argument("versions", nargs=-1, metavar="[VERSION | A..B]...")
+@click.argument("versions", nargs=-1, metavar="[VERSION | A..B]...", shell_complete=completion.versions)
 @click.option("--graph", is_flag=True, help="Draw how versions hang together.")
 @click.option("--oneline", is_flag=True, help="One line for each version.")
 @click.option("-n", "--number", type=click.IntRange(0), metavar="N", help="At most so many versions.")
-@click.option("--value", metavar="ID", help="Versions in which the value changed, with what became of it.")
+@click.option(
+    "--value", metavar="ID", help="Versions in which the value changed, with what became of it.", shell_complete=completion.ids
+)
 @click.option("--prefix", metavar="PREFIX", help="Versions that changed a value whose id begins so.")
 @click.option("--since", metavar="TIME", help='Versions since then: "2026-11-20", "yesterday 18:00", "3 days ago".')
 @click.option("--branch", metavar="NAME", help="Versions on this branch.")

@@ -8,7 +8,7 @@ import click
 
 import llvs
 
-from . import describe, escape, output
+from . import completion, describe, escape, output
 from .failures import DONE, NOT_SO
 from .save_commands import metadata_of
 from .session import session
@@ -25,8 +25,8 @@ _SIDES = ("base", "newer", "older", "result")
 
 
 @click.command("merge")
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="[B]", default="@")
+@click.argument("a", metavar="A", shell_complete=completion.versions)
+@click.argument("b", metavar="[B]", default="@", shell_complete=completion.versions)
 @click.option("--arbiter", type=click.Choice(list(ARBITERS)), default="rules", show_default=True, help="Who decides conflicts.")
 @click.option("--dry-run", is_flag=True, help="Only show what would have to be decided; make nothing.")
 @click.option("--meta", "pairs", multiple=True, metavar="KEY=VALUE", help="Metadata of the merge; it is then not the same on all devices.")
@@ -60,7 +60,7 @@ def merge_command(a: str, b: str, arbiter: str, dry_run: bool, pairs: tuple[str,
 
 
 @click.command("explain")
-@click.argument("merge", default="@")
+@click.argument("merge", default="@", shell_complete=completion.versions)
 @click.option("--json", "is_json", is_flag=True, help="As one JSON document.")
 def explain_command(merge: str, is_json: bool) -> None:
     """Show what the merge version MERGE had to decide, and how: what was there, the two sides, and what stands."""
@@ -84,8 +84,8 @@ def explain_command(merge: str, is_json: bool) -> None:
 
 
 @click.command("conflicts")
-@click.argument("a", required=False)
-@click.argument("b", required=False, default="@")
+@click.argument("a", required=False, shell_complete=completion.versions)
+@click.argument("b", required=False, default="@", shell_complete=completion.versions)
 @click.option("--choose", type=(int, click.Choice(["newer", "older", "result"])), metavar="N SIDE", help="Close the Nth by a save.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def conflicts_command(a: Optional[str], b: str, choose: Optional[tuple[int, str]], is_json: bool) -> int:

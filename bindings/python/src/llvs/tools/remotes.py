@@ -71,7 +71,9 @@ class Remotes:
         """The places that a command is about: a URL or path, a remote's name, or all remotes. Raises Failure."""
         if given is None:
             if not self.places:
-                raise Failure('there is nobody to exchange with: give a URL or a folder, or add one with "llvs remote add NAME URL"', MISUSED)
+                raise Failure(
+                    'there is nobody to exchange with: give a URL or a folder, or add one with "llvs remote add NAME URL"', MISUSED
+                )
             return dict(self.places)
         if given in self.places:
             return {given: self.places[given]}

@@ -10,7 +10,7 @@ import click
 
 import llvs
 
-from . import describe, escape, output
+from . import completion, describe, escape, output
 from .failures import MISUSED, NOT_SO, STORE, Failure
 from .session import session
 
@@ -30,7 +30,7 @@ def saving_options(function: Any) -> Any:
 
 
 @click.command("set")
-@click.argument("items", nargs=-1, required=True, metavar="ID=VALUE | ID @FILE...")
+@click.argument("items", nargs=-1, required=True, metavar="ID=VALUE | ID @FILE...", shell_complete=completion.ids)
 @saving_options
 def set_command(items: tuple[str, ...], message: Optional[str], branch: Optional[str], pairs: tuple[str, ...], is_json: bool) -> None:
     """Set values, all in one new version: ID=VALUE for text, ID @FILE for what is in a file ("@-": what comes in).
@@ -64,7 +64,7 @@ def _file(name: str, files: contextlib.ExitStack) -> _Content:
 
 
 @click.command("rm")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=completion.ids)
 @saving_options
 def rm_command(ids: tuple[str, ...], message: Optional[str], branch: Optional[str], pairs: tuple[str, ...], is_json: bool) -> None:
     """Remove values, all in one new version. What they were stays in the history."""

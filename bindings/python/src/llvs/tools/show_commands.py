@@ -8,14 +8,14 @@ import click
 
 import llvs
 
-from . import describe, diff_command, escape, output
+from . import completion, describe, diff_command, escape, output
 from .failures import NOT_SO, Failure
 from .session import session
 from .versions import SHOWN
 
 
 @click.command("show")
-@click.argument("version", default="@")
+@click.argument("version", default="@", shell_complete=completion.versions)
 @click.option("--json", "is_json", is_flag=True, help="As one JSON document.")
 def show_command(version: str, is_json: bool) -> None:
     """Show VERSION: who made it and when, what it was made from, its metadata, and what it changed."""
@@ -54,7 +54,7 @@ def _version_rows(
 
 
 @click.command("history")
-@click.argument("id")
+@click.argument("id", shell_complete=completion.ids)
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def history_command(id: str, is_json: bool) -> None:
     """Show every version in which the value ID changed, newest first, with what became of it."""

@@ -8,7 +8,7 @@ import click
 
 import llvs
 
-from . import describe, escape, output
+from . import completion, describe, escape, output
 from .failures import DONE, NOT_SO
 from .session import session
 
@@ -16,7 +16,7 @@ _json_option = click.option("--json", "is_json", is_flag=True, help="As one JSON
 
 
 @click.command("revert")
-@click.argument("version")
+@click.argument("version", shell_complete=completion.versions)
 @click.option("--parent", type=click.IntRange(1, 2), default=1, show_default=True, help="Of a merge: against which predecessor.")
 @_json_option
 def revert_command(version: str, parent: int, is_json: bool) -> int:

@@ -11,16 +11,18 @@ import click
 
 import llvs
 
-from . import describe, escape, output, values
+from . import completion, describe, escape, output, values
 from .failures import NOT_SO, Failure
 from .session import session
 from .versions import SHOWN
 
-at_option = click.option("--at", "at", metavar="VERSION", default="@", help="At this version; else the current one.")
+at_option = click.option(
+    "--at", metavar="VERSION", default="@", help="At this version; else the current one.", shell_complete=completion.versions
+)
 
 
 @click.command("ls")
-@click.argument("prefix", default="")
+@click.argument("prefix", default="", shell_complete=completion.ids)
 @at_option
 @click.option("-l", "--long", "is_long", is_flag=True, help="With size, kind, and the version that stored each.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
@@ -68,7 +70,7 @@ def _kind_of_head(head: bytes) -> str:
 
 
 @click.command("get")
-@click.argument("id")
+@click.argument("id", shell_complete=completion.ids)
 @at_option
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="Write the bytes to this file.")
 @click.option("--hex", "is_hex", is_flag=True, help="As a hex dump.")
