@@ -6,8 +6,8 @@ import LLVS
 
 final class SyncerHandle: Handle, @unchecked Sendable {
     let syncer: Syncer
-    private let gate: CallbackGate
-    init(_ syncer: Syncer, _ gate: CallbackGate) { self.syncer = syncer; self.gate = gate }
+    private let gate: CallbackGate<Payload>
+    init(_ syncer: Syncer, _ gate: CallbackGate<Payload>) { self.syncer = syncer; self.gate = gate }
 
     func end() {
         // A round that runs is cancelled before anybody waits for its callback.
@@ -93,7 +93,7 @@ public func llvs_syncer_start(
             let round = event.round.flatMap { try? SyncResultHandle($0) }
             if event.round != nil && round == nil { return }
             withExtendedLifetime((status, round)) {
-                gate.run { fn($0, UnsafePointer(status.contents), round.map { UnsafePointer($0.contents) }) }
+                gate.run { fn($0.pointer, UnsafePointer(status.contents), round.map { UnsafePointer($0.contents) }) }
             }
         }
         out.pointee = SyncerHandle(made, gate).owned

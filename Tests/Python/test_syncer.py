@@ -129,7 +129,7 @@ def test_exchanges_attached_later_take_part(tmp_path: Path) -> None:
         assert syncer.status.places == () and syncer.status.next_round is None
         notes.attach(tmp_path / "later")
         until(lambda: syncer.status.sent == 1)
-        assert [place.place for place in syncer.status.places] == [str(tmp_path / "later")] or syncer.status.places[0].place.endswith("later")
+        assert [place.place.endswith("/later") for place in syncer.status.places] == [True]
 
 
 def test_polls(laptop: llvs.Coordinator) -> None:
@@ -162,9 +162,7 @@ def test_a_place_that_cannot_be_reached(tmp_path: Path) -> None:
             (tmp_path / "drive").unlink()
             (tmp_path / "gone").rename(tmp_path / "drive")
             until(lambda: syncer.status.places[1].failures == 0)
-            # The other place was left alone meanwhile: failures are a matter of their own place.
             assert syncer.status.places[1].error is None
-        until(lambda: events.all[-1].status.state == SyncState.OFF or True)
 
 
 def test_offline_and_paused(laptop: llvs.Coordinator) -> None:

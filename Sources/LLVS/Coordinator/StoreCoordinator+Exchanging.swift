@@ -22,6 +22,7 @@ extension StoreCoordinator {
             if let state { exchange.restorationState = state }
             attached.append((name, exchange, place ?? name))
         }
+        attachments.tell(())
     }
 
     /// Attaches an exchange with the place of a URL. Results call it by the URL; what it wants to remember is kept under a name that is
@@ -46,11 +47,15 @@ extension StoreCoordinator {
 
     /// Lets go of an exchange, without closing it; nil when none has the name.
     public func detach(_ name: String) -> Exchange? {
-        lock.withLock { attached.firstIndex { $0.name == name }.map { attached.remove(at: $0).exchange } }
+        defer { attachments.tell(()) }
+        return lock.withLock { attached.firstIndex { $0.name == name }.map { attached.remove(at: $0).exchange } }
     }
 
     /// Those attached, in the order of attaching.
     public var exchanges: [(name: String, exchange: Exchange)] { lock.withLock { attached.map { ($0.name, $0.exchange) } } }
+
+    /// The same with what results call them.
+    var attachedPlaces: [(name: String, exchange: Exchange, place: String)] { lock.withLock { attached } }
 
     /// Calls back, on a thread of the library and one call at a time, whenever the other side of an exchange that is attached now has
     /// gained versions, or may have, until the observation is cancelled or let go; nil when no exchange can tell. The callback may
@@ -71,6 +76,8 @@ extension StoreCoordinator {
 
     /// What became of one exchange.
     public struct Exchanged: Sendable {
+        /// Under which it was attached.
+        public var name: String
         /// What it was called as it was attached.
         public var place: String
         /// What came from the other side, and what could not be taken.
@@ -102,13 +109,18 @@ extension StoreCoordinator {
     /// The failure of one exchange is told beside what others did; when it was cancelled, those behind it have no turn.
     /// - Throws: `.busy` from within a callback of a running exchange, `.closed`.
     public func exchangeAll(_ control: OperationControl = OperationControl()) throws -> ExchangeOutcome {
+        try exchangeAll(among: nil, onlySending: false, control)
+    }
+
+    /// The same with those of the names (nil: all), and, if asked for, without retrieving.
+    func exchangeAll(among names: Set<String>?, onlySending: Bool, _ control: OperationControl) throws -> ExchangeOutcome {
         try exchangeGate.run("Exchanging") {
             let at = currentVersion
             var outcome = ExchangeOutcome(move: Move(from: at, to: at))
-            for (name, exchange, place) in lock.withLock({ attached }) {
-                var part = Exchanged(place: place)
+            for (name, exchange, place) in lock.withLock({ attached }) where names?.contains(name) ?? true {
+                var part = Exchanged(name: name, place: place)
                 do {
-                    part.retrieved = try exchange.retrieve(control)
+                    if !onlySending { part.retrieved = try exchange.retrieve(control) }
                     if let move = try adoptFirstContent() { outcome.move = outcome.move.followed(by: move) }
                     part.sent = try exchange.send(control)
                     try saveState(name, exchange)

@@ -24,13 +24,15 @@ public final class Syncer: Sendable {
     ) throws {
         guard !coordinator.store.isReadOnly else {
             throw StoreError(
-                .readOnly, "\(coordinator.store.description) was opened for reading only, so nothing can be synced with it. Open it to write.")
+                .readOnly,
+                "\(coordinator.store.description) was opened for reading only, so nothing can be synced with it. Open it to write.")
         }
         try coordinator.store.checkOpen()
         var pace = SyncSchedule.Pace()
         for delay in [options.afterSave, options.afterSaves, options.poll, options.longestPoll, options.longestPause] {
             guard delay > 0, delay <= 1e6 else {
-                throw StoreError(.invalidArgument, "A delay of \(delay) seconds is none that a syncer can have: more than 0, up to 1,000,000.")
+                throw StoreError(
+                    .invalidArgument, "A delay of \(delay) seconds is none that a syncer can have: more than 0, up to 1,000,000.")
             }
         }
         pace.quietAfterSave = options.afterSave

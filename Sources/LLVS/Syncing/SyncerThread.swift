@@ -305,7 +305,7 @@ final class SyncerThread: @unchecked Sendable {
         told.rounds &+= 1
         if isWhole && !isInterrupted { told.lastSuccess = time }
         // What came in between by others' hands was perhaps not sent. The empty root comes with the first versions, and is not counted.
-        let came = (outcome?.before.exchanges.reduce(0) { $0 + $1.retrieved.versions.count } ?? 0) + (rows == 0 ? 1 : 0)
+        let came = (outcome?.before.exchanges.reduce(0) { $0 + $1.retrieved.versions.count } ?? 0) + (rows <= 1 ? 1 : 0)
         if let outcome, outcome.after == nil, !outcome.hasMerged, after > rows + came { schedule.tell(.save, at: now) }
         seenRows = max(seenRows, after)
         refresh()

@@ -51,7 +51,8 @@ struct SyncStatus {
         for (std::size_t i = 0; i < raw.place_count; i++) {
             const llvs_sync_place &one = *raw.places[i];
             places.push_back({detail::string(one.place), one.reason, one.failures, one.retry_at, one.last_success,
-                              llvs_error_code(one.error), llvs_error_message(one.error), detail::problems(one.problems, one.problem_count)});
+                              llvs_error_code(one.error), llvs_error_message(one.error),
+                              detail::problems(one.problems, one.problem_count)});
         }
     }
 };

@@ -167,7 +167,8 @@ class Syncer(Handle):
         poll: seconds between rounds without another reason, while something comes or goes; longest_poll: when nothing does.
         longest_pause: seconds after failures, at most.
         heads: which are merged: "unbranched" or "all".
-        Raises PermissionDeniedError (the store was opened for reading only), ClosedError, InvalidArgumentError, StorageError (no thread can be started).
+        Raises PermissionDeniedError (the store was opened for reading only), ClosedError, InvalidArgumentError, StorageError (no thread
+        can be started).
         """
         if on_event is not None and not callable(on_event):
             raise TypeError(f"on_event takes a function of an llvs.SyncEvent, not {type(on_event).__name__}")
@@ -248,8 +249,8 @@ class Syncer(Handle):
     ) -> bool:
         """Does a round as the user asks for it, and waits for its end; whether all was done.
 
-        deadline: seconds; when they are over, the round is cancelled, and what it had done whole is kept. False then, and when a place or the
-        merge failed, as `status` says.
+        deadline: seconds; when they are over, the round is cancelled, and what it had done whole is kept. False then, and when a place
+        or the merge failed, as `status` says.
         Raises CancelledError, ClosedError, BusyError from within an event, InvalidArgumentError when no exchange is attached.
         """
         done = ctypes.c_uint32()
