@@ -107,6 +107,7 @@ public:
     void check() const {
         if (std::exception_ptr thrown = state_ ? state_->take() : nullptr) std::rethrow_exception(thrown);
     }
+    /// For calls of llvs.h that have no method here; valid while this is.
     llvs_syncer *raw() const { return handle_.get(); }
 
 private:
