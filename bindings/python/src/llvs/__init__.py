@@ -187,6 +187,7 @@ if TYPE_CHECKING:
 
 #: Module: the public names that it gives. (The same as above; a test compares them.)
 _MODULES = {
+    "aio": "",
     "control": "CancelToken Progress ProgressCallback Stage",
     "coordinator": "Coordinator make_branch_name",
     "default_location": "default_path",

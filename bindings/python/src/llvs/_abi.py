@@ -19,29 +19,35 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-#: Releases that may wait for other threads, or that end what calls back into Python: never with the interpreter lock.
-_SLOW_RELEASES = frozenset(
+#: Releases that only give memory back, and keep the interpreter lock. All others may wait for other threads, or end what calls back into
+#: Python: never with the lock.
+_QUICK_RELEASES = frozenset(
     f"llvs_{name}_free"
     for name in (
-        "observer",
-        "store",
-        "exchange",
-        "coordinator",
-        "syncer",
-        "history_cursor",
-        "change_cursor",
-        "value_reader",
-        "arbiter",
-        "storage",
-        "transport",
-        "faults",
+        "cancel_token",
+        "change_list",
+        "check_report",
+        "conflict_list",
+        "error",
+        "exchange_result",
+        "merged_value",
+        "revert_result",
+        "salvage_report",
+        "schema",
+        "snapshot",
+        "sync_result",
+        "sync_status",
+        "value_block",
+        "value_list",
+        "verify_report",
+        "version_list",
     )
 )
 
 
 def _keeps_interpreter_lock(name: str, result: Parameter | None) -> bool:
     # Calls without a status only look at memory: giving up the lock would cost more than they do.
-    return result is not STATUS and name not in _SLOW_RELEASES
+    return result is not STATUS and (name in _QUICK_RELEASES or not name.endswith("_free"))
 
 
 def _check(status: int, function: Any, arguments: tuple[Any, ...]) -> int:
