@@ -141,6 +141,53 @@ static void an_event_may_free_it(void **state) {
     remove_directory(directory);
 }
 
+static llvs_status answer(void *payload, const llvs_progress *progress, llvs_error **error) {
+    int *calls = payload;
+    assert_true(progress->stage >= LLVS_STAGE_LISTING);
+    ++*calls;
+    *error = llvs_error_make(7, llvs_str("enough"));
+    return LLVS_ERROR_USER;
+}
+
+static void a_run_is_cancelled(void **state) {
+    char *directory = new_directory(), *a = join(directory, "a");
+    llvs_coordinator *one = coordinator(a, "memory:cancelled");
+    llvs_syncer_options options = seldom();
+    llvs_control control = LLVS_CONTROL_INIT;
+    llvs_syncer *syncer;
+    llvs_status status;
+    llvs_error *error = NULL;
+    llvs_bool done = 1;
+    int calls = 0;
+    (void)state;
+    options.conditions = LLVS_SYNC_PAUSE;
+    OK(llvs_syncer_start(one, &options, NULL, NULL, NULL, &syncer, &error));
+    save_one(one, "x");
+    OK(llvs_cancel_token_create(&control.token, &error));
+    llvs_cancel_token_cancel(control.token);
+    FAILS(LLVS_ERROR_CANCELLED, llvs_syncer_run(syncer, 0, &control, &done, &error));
+    assert_int_equal(done, 0);
+    assert_int_equal(sent(syncer), 0);
+    llvs_cancel_token_free(control.token);
+    control.token = NULL;
+    control.progress = answer;
+    control.payload = &calls;
+    /* A round this short may be over before anybody tells of it. */
+    status = llvs_syncer_run(syncer, 0, &control, &done, &error);
+    assert_int_equal(status, calls ? LLVS_ERROR_USER : LLVS_OK);
+    assert_true(calls <= 1);
+    if (status) assert_int_equal(llvs_error_user_code(error), 7);
+    llvs_error_free(error);
+    error = NULL;
+    OK(llvs_syncer_run(syncer, 0, NULL, &done, &error));
+    assert_int_equal(done, 1);
+    assert_int_equal(sent(syncer), 1);
+    llvs_syncer_free(syncer);
+    llvs_coordinator_free(one);
+    free(a);
+    remove_directory(directory);
+}
+
 static void what_is_wrong_is_said(void **state) {
     char *directory = new_directory(), *a = join(directory, "a");
     llvs_coordinator *one = coordinator(a, NULL);
@@ -176,6 +223,7 @@ int main(void) {
         cmocka_unit_test(saves_are_sent_and_news_are_taken),
         cmocka_unit_test(it_ends_with_its_coordinator),
         cmocka_unit_test(an_event_may_free_it),
+        cmocka_unit_test(a_run_is_cancelled),
         cmocka_unit_test(what_is_wrong_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

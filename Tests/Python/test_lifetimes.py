@@ -128,7 +128,7 @@ def test_shuffled_orders_of_release(tmp_path: Path) -> None:
         things: list[Any] = [
             store, exchange, exchange.send(), store.history(), store.heads, store.diff(version, version), iter(store.at(version)),
             store.at(version),
-            store.open_value("1", at=version), store.verify(), llvs.CancelToken(), llvs.observe_log(print),
+            store.open_value("1", at=version), store.verify(), llvs.CancelToken(), llvs.observe_log(lambda level, message: None),
         ]  # fmt: skip
         del store, exchange
         order.shuffle(things)

@@ -42,7 +42,7 @@ def test_all_functions_are_there() -> None:
 
 
 def test_all_that_can_be_cancelled_is_cancelled_by_the_c_tests() -> None:
-    text = (Path(__file__).parents[1] / "C" / "test_cancellation.c").read_text()
+    text = "".join((Path(__file__).parents[1] / "C" / name).read_text() for name in ("test_cancellation.c", "test_syncer.c"))
     cancellable = [
         name for name, function in HEADER.functions.items() if any(parameter.type == "llvs_control*" for parameter in function.parameters)
     ]

@@ -134,13 +134,14 @@ final class SyncerThread: @unchecked Sendable {
         guard !coordinator.exchanges.isEmpty else {
             throw StoreError(.invalidArgument, "No exchange is attached to the coordinator, so there is nothing to sync with. Attach one.")
         }
+        if control.token?.isCancelled ?? false { throw OperationControl.cancelled("Syncing") }
         lock.lock()
         defer { lock.unlock() }
         if isStopped { throw Self.closed }
         let before = roundsBegun
         schedule.tell(.user, at: Clock.steady())
         changed.broadcast()
-        var isCancelled = false
+        var isCancelled = false, failure: (any Error)?
         // The round that is wanted is the first that begins from now on.
         while !isStopped && (roundsBegun == before || (roundsBegun == before + 1 && token != nil)) {
             let now = Clock.steady()
@@ -153,8 +154,10 @@ final class SyncerThread: @unchecked Sendable {
             lock.unlock()
             defer { lock.lock() }
             if control.token?.isCancelled ?? false { isCancelled = true }
-            if let progress, let report = control.progress, try !report(progress) { isCancelled = true }
+            guard let progress, let report = control.progress, failure == nil else { continue }
+            do { if try !report(progress) { isCancelled = true } } catch { (failure, isCancelled) = (error, true) }
         }
+        if let failure { throw failure }
         if isCancelled { throw OperationControl.cancelled("Syncing") }
         if isStopped { throw Self.closed }
         return roundsBegun > before && wasWhole && !wasInterrupted

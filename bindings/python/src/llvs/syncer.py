@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _abi, _callbacks, _constants as c, _pages, _signals, _structs, errors
 from ._handle import Handle
 from ._memory import copy, decode
 from .control import CancelToken, Control, Progress, ProgressCallback
+from .coordinator import Coordinator
 from .exchange import SyncResult, read_sync_result
 from .snapshot import Problem, take_problems
-
-if TYPE_CHECKING:
-    from .coordinator import Coordinator
 
 lib = _abi.lib
 byref = ctypes.byref
