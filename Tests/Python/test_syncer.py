@@ -88,7 +88,7 @@ def test_saves_on_both_sides_are_merged(laptop: llvs.Coordinator, phone: llvs.Co
 
 def test_a_row_of_saves_goes_out_together(laptop: llvs.Coordinator) -> None:
     events = Events()
-    with llvs.Syncer(laptop, events, after_save=0.5, after_saves=60.0, poll=10_000.0, longest_poll=10_000.0) as syncer:
+    with llvs.Syncer(laptop, events, after_save=3.0, after_saves=60.0, poll=10_000.0, longest_poll=10_000.0) as syncer:
         until(lambda: syncer.status.rounds == 1)
         for i in range(20):
             laptop.save(insert={f"note/{i}": b"x"})
