@@ -405,25 +405,24 @@ static llvs_status resolve(void *payload, const llvs_merge *merge, llvs_resoluti
     return answer;
 }
 
+/* Merges two versions that both changed one value, and lets go of the arbiter. */
+static void merge_with(llvs_arbiter *arbiter) {
+    llvs_store *store = memory_store();
+    llvs_version_id root = save(store, NULL, insert("a", "0"));
+    llvs_version_id ours = save(store, &root, update("a", "1")), theirs = save(store, &root, update("a", "2"));
+    llvs_error *error = NULL;
+    llvs_status status = llvs_store_merge(store, llvs_id(&ours), llvs_id(&theirs), arbiter, NULL, NULL, &error);
+    is(answer == LLVS_PASS ? LLVS_OK : expected_of(no_codes), status, error);
+    llvs_arbiter_free(arbiter);
+    llvs_store_free(store);
+}
+
 static void arbiters(void **state) {
     (void)state;
     EVERY_STATUS("resolve") {
-        llvs_store *store = memory_store();
-        llvs_change change = insert("a", "0");
-        llvs_version_id root, ours, theirs;
         llvs_arbiter *arbiter;
-        llvs_error *error;
-        llvs_status status;
-        OK(llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, &root, NULL, &error));
-        change = insert("a", "1");
-        OK(llvs_store_make_version(store, llvs_id(&root), &change, 1, sizeof change, NULL, &ours, NULL, &error));
-        change = insert("a", "2");
-        OK(llvs_store_make_version(store, llvs_id(&root), &change, 1, sizeof change, NULL, &theirs, NULL, &error));
         OK(llvs_arbiter_create(resolve, NULL, NULL, NULL, &arbiter, &error));
-        status = llvs_store_merge(store, llvs_id(&ours), llvs_id(&theirs), arbiter, NULL, NULL, &error);
-        is(answer == LLVS_PASS ? LLVS_OK : expected_of(no_codes), status, error);
-        llvs_arbiter_free(arbiter);
-        llvs_store_free(store);
+        merge_with(arbiter);
     }
     WAS_ASKED();
 }
@@ -440,22 +439,9 @@ static llvs_status merge_value(void *payload, const llvs_value_question *questio
 static void value_mergers(void **state) {
     (void)state;
     EVERY_STATUS("merge a value") {
-        llvs_store *store = memory_store();
-        llvs_change change = insert("a", "0");
-        llvs_version_id root, ours, theirs;
         llvs_arbiter *arbiter;
-        llvs_error *error;
-        llvs_status status;
-        OK(llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, &root, NULL, &error));
-        change = update("a", "1");
-        OK(llvs_store_make_version(store, llvs_id(&root), &change, 1, sizeof change, NULL, &ours, NULL, &error));
-        change = update("a", "2");
-        OK(llvs_store_make_version(store, llvs_id(&root), &change, 1, sizeof change, NULL, &theirs, NULL, &error));
         OK(llvs_value_merger_create(merge_value, NULL, NULL, LLVS_NONE, &arbiter, &error));
-        status = llvs_store_merge(store, llvs_id(&ours), llvs_id(&theirs), arbiter, NULL, NULL, &error);
-        is(answer == LLVS_PASS ? LLVS_OK : expected_of(no_codes), status, error);
-        llvs_arbiter_free(arbiter);
-        llvs_store_free(store);
+        merge_with(arbiter);
     }
     WAS_ASKED();
 }

@@ -19,7 +19,7 @@ final class SyncerThread: @unchecked Sendable {
     /// Rows of the history that a round has sent, or was there for.
     private var seenRows = 0
     private var attachedChanged = true
-    /// Used by the thread alone, and by `stop` once it is over.
+    /// Used by the thread alone; by `start` before there is one.
     private var news: [String: any ExchangeObservation] = [:]
     private var observations: [any ExchangeObservation] = []
 
@@ -37,6 +37,13 @@ final class SyncerThread: @unchecked Sendable {
     private var isInChild: Bool { getpid() != process }
 
     func start() throws {
+        do { try listenAndWork() } catch {
+            for observation in observations { observation.cancel() }
+            throw error
+        }
+    }
+
+    private func listenAndWork() throws {
         seenRows = coordinator.store.rowCount
         observations.append(coordinator.ended.add { [weak self] in self?.end() })
         observations.append(coordinator.attachments.add { [weak self] in self?.attachmentsChanged() })
@@ -224,7 +231,7 @@ final class SyncerThread: @unchecked Sendable {
             news[name] = nil
         }
         for place in attached where news[place.name] == nil {
-            // One that cannot tell, or not now, is asked from time to time.
+            // One that cannot tell is left to the polls.
             news[place.name] = (try? place.exchange.observe { [weak self] in try? self?.tell(.news) }) ?? nil
         }
         lock.withLock {
@@ -249,6 +256,7 @@ final class SyncerThread: @unchecked Sendable {
         return before == (told.state, told.reason) ? nil : Syncer.Event(status: told)
     }
 
+    /// Takes over into the status what is known of each place. Under the lock.
     private func refresh() {
         told.places = schedule.places.map { place in
             var shown = known[place.name] ?? Syncer.Place(place: place.title)
@@ -261,6 +269,7 @@ final class SyncerThread: @unchecked Sendable {
         }
     }
 
+    /// Does a round, takes over what became of each place, and tells both the schedule and the host.
     private func perform(_ round: SyncSchedule.Round, _ token: CancelToken) {
         let names = Set(round.places), last = Moment()
         let control = OperationControl(
@@ -327,6 +336,7 @@ final class SyncerThread: @unchecked Sendable {
     /// When progress was told last. Used on the syncer's thread alone.
     private final class Moment: @unchecked Sendable { var at = -Double.infinity }
 
+    /// The running round has come further.
     private func came(_ progress: Progress, _ last: Moment) {
         let status = lock.withLock { () -> Syncer.Status in
             told.progress = progress

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Iterator, Optional, cast
+from typing import Any, Callable, Iterator, Optional, Sequence, cast
 
 import llvs
 
@@ -37,13 +37,7 @@ class Differences(Handle):
 
         prefix, start, stop: as for `diff`. Raises UnknownVersionError, CancelledError.
         """
-        wanted = Range(encode(prefix), encode(start), None if stop is None else encode(stop)).struct()
-        pointer = ctypes.c_void_p()
-        with self._call as store, Control(progress, cancel) as control:
-            if wanted is None:
-                return iter(())
-            lib.llvs_store_changes(store, version_bytes(version), byref(wanted), control, byref(pointer))
-        return self._walk_changes(Cursor("llvs_change_cursor_free", pointer.value or 0), with_data)
+        return self._found(lib.llvs_store_changes, [version], (prefix, start, stop), with_data, Control(progress, cancel))
 
     def diff(
         self,
@@ -68,12 +62,24 @@ class Differences(Handle):
 
         Raises UnknownVersionError, CancelledError. Cost: what was recorded between the two, or what differs there; not what is there.
         """
+        return self._found(lib.llvs_store_differences, [a, b], (prefix, start, stop), with_data, Control(progress, cancel))
+
+    def _found(
+        self,
+        function: Callable[..., Any],
+        versions: Sequence[AnyVersion],
+        bounds: tuple[str, str, Optional[str]],
+        with_data: bool,
+        asked: Control,
+    ) -> Iterator[Change]:
+        """What a function that makes a cursor finds within the bounds: a prefix, a start and a stop."""
+        prefix, start, stop = bounds
         wanted = Range(encode(prefix), encode(start), None if stop is None else encode(stop)).struct()
         pointer = ctypes.c_void_p()
-        with self._call as store, Control(progress, cancel) as control:
+        with self._call as store, asked as control:
             if wanted is None:
                 return iter(())
-            lib.llvs_store_differences(store, version_bytes(a), version_bytes(b), byref(wanted), control, byref(pointer))
+            function(store, *map(version_bytes, versions), byref(wanted), control, byref(pointer))
         return self._walk_changes(Cursor("llvs_change_cursor_free", pointer.value or 0), with_data)
 
     @staticmethod
