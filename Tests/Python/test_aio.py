@@ -43,7 +43,7 @@ class Slow(llvs.Transport):
     name = "slow"
 
     def __init__(self) -> None:
-        self.entered, self.go_on, self.left = threading.Event(), threading.Event(), threading.Event()
+        self.entered, self.go_on, self.left, self.sent = (threading.Event() for _ in range(4))
 
     def list(self) -> Any:
         self.entered.set()
@@ -58,7 +58,7 @@ class Slow(llvs.Transport):
         return [None for _ in names]
 
     def send(self, files: Any) -> None:
-        raise AssertionError("it was cancelled before")
+        self.sent.set()
 
 
 def test_cancelling_a_task_cancels_its_call(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_cancelling_a_task_cancels_its_call(tmp_path: Path) -> None:
             slow.go_on.set()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert slow.left.is_set()
+            assert slow.left.is_set() and not slow.sent.is_set()
             assert notes["a"] == b"1"
 
     asyncio.run(main())
