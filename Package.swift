@@ -23,8 +23,10 @@ let package = Package(
         .target(name: "CSQLite", dependencies: ["CLLVSShims"]),
         // libcurl's and libexpat's functions, likewise. Needs curl.h and expat.h (libcurl4-openssl-dev, libexpat1-dev).
         .target(name: "CNetwork", dependencies: ["CLLVSShims"]),
+        // What encryption needs of libcrypto, likewise. Needs OpenSSL's headers (libssl-dev).
+        .target(name: "CCrypto", dependencies: ["CLLVSShims"]),
         // The engine. Knows nothing of C.
-        .target(name: "LLVS", dependencies: ["CLLVSShims", "CSQLite", "CNetwork"]),
+        .target(name: "LLVS", dependencies: ["CLLVSShims", "CSQLite", "CNetwork", "CCrypto"]),
         // For Swift programs: async functions and sequences. Apart, so that libllvs.so does not carry Swift's concurrency runtime.
         .target(name: "LLVSAsync", dependencies: ["LLVS"]),
         // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.

@@ -38,6 +38,8 @@ print(told("VmHWM") - before)
 """
 #: The goals, in milliseconds; and memory by the inputs.
 GOALS = {"object": 15, "list": 10, "text": 30, "conflicts": 150}
+#: Texts that are made to defeat the comparison, by the time of an ordinary text of that size.
+WORST_GOAL = 10
 MEMORY_GOAL = 6
 
 
@@ -321,6 +323,47 @@ def conflicts(count, runs):
     return min(times)
 
 
+def texts_that_defeat_comparing(draw, size):
+    """An ordinary text with edits on both sides, and others; base, newer and older of `size` bytes each."""
+    words = ["".join(draw.choices("etaoinshrdlu", k=draw.randrange(2, 9))) for _ in range(5000)]
+    lines = [" ".join(draw.choices(words, k=9)) for _ in range(size // 50)]
+    numbered, line = [f"{i:011}\n" for i in range(size // 12)], "the same line\n"
+    many = size // len(line)
+
+    def edited(side):
+        out = list(lines)
+        for number in range(len(lines) // 100):
+            out[draw.randrange(len(out))] = f"line {number} of {side}"
+        return "\n".join(out)
+
+    def sparse():
+        text = bytearray(b"." * size)
+        for _ in range(600):
+            text[draw.randrange(size)] = ord(",")
+        return text.decode()
+
+    yield "ordinary", ["\n".join(lines), edited("x"), edited("y")]
+    yield "all lines equal", [line * many, line * (many - 7) + "end\n", "start\n" + line * (many + 5)]
+    yield "alternating", ["a\nb\n" * (size // 4), "b\na\n" * (size // 4), "a\na\nb\nb\n" * (size // 8)]
+    half = len(numbered) // 2
+    yield "reversed", ["".join(numbered), "".join(reversed(numbered)), "".join(numbered[half:] + numbered[:half])]
+    yield "on one line", [text.replace("\n", " ") for text in ("\n".join(lines), edited("x"), edited("y"))]
+    yield "of unique words", [" ".join(f"{side}{number}" for number in range(size // 8)) for side in "oxy"]
+    yield "shuffled", ["".join(draw.sample(numbered, len(numbered))) for _ in range(3)]
+    yield "of three characters", ["".join(draw.choices("ab ", k=size)) for _ in range(3)]
+    yield "of equal words with few others", [sparse() for _ in range(3)]
+
+
+def worst_texts(size):
+    """By the time of the ordinary one: name and how many times that, the worst first."""
+    rules, times = spelled({"merge": 1, "ids": {"": "text"}}), {}
+    for name, texts in texts_that_defeat_comparing(random.Random(2), size):
+        values = [text.encode() for text in texts]
+        times[name] = timed(lambda: llvs.merge_values(*values, rules))[0]
+    ordinary = times.pop("ordinary")
+    return sorted(((seconds / ordinary, name) for name, seconds in times.items()), reverse=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
@@ -371,6 +414,8 @@ def main():
             row(case.name, package, f"  {package}: kept", "kB", merges[0][1] / 1e3, None, None)
     taken = conflicts(size // 2, runs) * 1e3
     row("conflicts", "ms", f"{size // 2} values of 300 bytes that conflict", "ms", taken, None, GOALS["conflicts"])
+    times, name = worst_texts((1 << 16 if options.quick else 16 << 20) // 3)[0]
+    row("text", "worst", f"the worst text of 16 MiB by an ordinary one: {name}", "x", times, None, WORST_GOAL)
     shutil.rmtree(folder)
     if options.json:
         with open(options.json, "a") as file:

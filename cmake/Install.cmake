@@ -1,4 +1,4 @@
-# What a consumer outside this tree needs: headers, C++ wrapper, library, pkg-config file, CMake package.
+# What a consumer outside this tree needs: headers, C++ wrapper, library, SQLite extension, pkg-config file, CMake package.
 # Everything installed finds its neighbours relative to itself, so the installed tree can be moved.
 
 # install(FILES), since CMake installs no imported targets.
@@ -8,6 +8,7 @@ install(DIRECTORY bindings/c/llvs DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES "${LLVS_LIBRARY_DIR}/${LLVS_REAL_NAME}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES "${LLVS_LIBRARY_DIR}/${LLVS_SONAME}" "${LLVS_LIBRARY_DIR}/libllvs.so"
     DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS llvs_sqlite LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 # For hosts that are looked at by valgrind or ThreadSanitizer.
 install(DIRECTORY bindings/c/suppressions/ DESTINATION "${CMAKE_INSTALL_DATADIR}/llvs")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

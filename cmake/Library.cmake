@@ -45,6 +45,8 @@ file(WRITE "${LLVS_EXPORTS}" "${llvs_exports}")
 set(LLVS_SWIFT_FLAGS
     -Xswiftc -static-stdlib                       # the Swift runtime goes into the library
     -Xswiftc -enforce-exclusivity=unchecked       # the check would end the host; debug builds, which the tests use, keep it
+    # Regular expressions, which nothing here uses, would be a megabyte.
+    -Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import
     -Xswiftc -use-ld=lld                          # gold leaves stray local entries in the symbol table
     -Xlinker -soname=${LLVS_SONAME}
     -Xlinker --version-script=${LLVS_EXPORTS}     # exports the C API alone, hiding the runtime

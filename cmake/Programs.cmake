@@ -153,6 +153,9 @@ foreach(source IN LISTS benchmarks)
     target_compile_options(${name} PRIVATE -O2)
 endforeach()
 
+# Loads the extension when it runs.
+add_dependencies(bench_sqlite llvs_sqlite)
+
 # Loads the library by dlopen, and so must not be linked to it.
 add_executable(benchmark_startup Benchmarks/startup/startup.c)
 target_link_libraries(benchmark_startup PRIVATE ${CMAKE_DL_LIBS})

@@ -304,7 +304,16 @@ enum llvs_status_value {
      * A version is not what its id says: ids in the form of a UUID of version 8 are computed from what versions hold, and are in capitals.
      * Nothing of it was taken; the genuine version of that id is, when it comes.
      */
-    LLVS_ERROR_CONTENT_MISMATCH = -74
+    LLVS_ERROR_CONTENT_MISMATCH = -74,
+
+    /* Encryption. */
+
+    /** A passphrase or identity is another one than that for which something was encrypted. Nothing was changed. */
+    LLVS_ERROR_WRONG_KEY = -75,
+    /** The keys of what is encrypted are not there, or not yet. */
+    LLVS_ERROR_KEY_MISSING = -76,
+    /** Keys were renewed twice, by two that did not know of each other, or somebody forged them: look at them, then join them. */
+    LLVS_ERROR_KEYS_FORKED = -77
 };
 
 /** The name of a code, "LLVS_ERROR_IO"; "LLVS_ERROR_UNKNOWN" for a number that is none. Static. Since 0.1. */
@@ -856,9 +865,15 @@ typedef struct llvs_statistics {
     uint64_t memory_used;
 } llvs_statistics;
 #define LLVS_STATISTICS_INIT { (uint32_t)sizeof(llvs_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-/** Fills in the counts. Errors: storage errors. Since 0.1. */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_statistics(LLVS_BORROWED llvs_store *store, LLVS_BORROWED llvs_statistics *statistics,
-    LLVS_OWNED llvs_error **error);
+/**
+ * Fills in the counts.
+ * @param control     progress (stage LLVS_STAGE_LISTING) and cancellation; may be NULL
+ * @param statistics  what is counted
+ * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback), storage errors. Cost: a look at each file of a file store.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_statistics(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_control *control,
+    LLVS_BORROWED llvs_statistics *statistics, LLVS_OWNED llvs_error **error);
 
 /** What a damage costs. Since 0.1. */
 typedef uint32_t llvs_loss;
@@ -1153,14 +1168,17 @@ typedef struct llvs_heads_options {
     llvs_bytes branch;
     /** At most so many, the newest ones; 0: all. */
     uint64_t limit;
+    /** Progress (stage LLVS_STAGE_LISTING) and cancellation; may be NULL. With a limit of 1 and no branch it is not looked at. */
+    const llvs_control *control;
 } llvs_heads_options;
-#define LLVS_HEADS_OPTIONS_INIT { (uint32_t)sizeof(llvs_heads_options), 0, LLVS_NONE_INIT, 0 }
+#define LLVS_HEADS_OPTIONS_INIT { (uint32_t)sizeof(llvs_heads_options), 0, LLVS_NONE_INIT, 0, 0 }
 /**
  * The versions without successors, newest first: the most recent head comes first, and with a limit of 1 alone. Of those that carry a
  * branch name the first is the newest of that branch: how to list the branches.
  * @param options  may be NULL
  * @param heads    an empty list where there are none
- * Errors: LLVS_ERROR_INVALID_UTF8, storage errors. O(heads). Since 0.1.
+ * Errors: LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_CANCELLED and LLVS_ERROR_USER (from the progress callback), storage errors. O(heads). Since
+ * 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_heads(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_heads_options *options,
     LLVS_OWNED llvs_version_list **heads, LLVS_OWNED llvs_error **error);
@@ -1232,7 +1250,8 @@ typedef struct llvs_history_options {
 /** A walk through the history, in pages. It walks the history as it was when it was made. One thread at a time. Since 0.1. */
 typedef struct llvs_history_cursor llvs_history_cursor;
 /**
- * Begins a walk in topological order, newest first: each version comes before its predecessors.
+ * Begins a walk from the heads back, in topological order: each version comes before its predecessors; what has the longest line of
+ * versions down to a root comes first, and among equal ones the newest.
  * @param options  NULL: the whole history
  * @param control  progress (stage LLVS_STAGE_READING) and cancellation; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8,
@@ -2100,10 +2119,14 @@ typedef struct llvs_exchange_options {
     /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
     void *credentials_payload;
     llvs_free_fn credentials_free;
+    /** For a cloud drive (gdrive:, onedrive:), in the place of all credentials above: the path of a file with OAuth tokens in JSON
+        (`access_token`, `refresh_token`, `client_id`, `client_secret`, `token_uri`). One that is refused is renewed, by one thread of all
+        processes at a time, and is in the file before it is used: docs/cloud-drives.md. Empty: none. */
+    llvs_bytes token_file;
 } llvs_exchange_options;
 #define LLVS_EXCHANGE_OPTIONS_INIT                                                                                                      \
     { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT,      \
-      LLVS_NONE_INIT, 0, 0, 0, 0, 0 }
+      LLVS_NONE_INIT, 0, 0, 0, 0, 0, LLVS_NONE_INIT }
 
 /**
  * Opens an exchange with the place that a URL names, or through a transport of the host.
@@ -2112,8 +2135,12 @@ typedef struct llvs_exchange_options {
  *                 when it is not there ("http+webdav:" on this machine only);
  *                 "s3://bucket/prefix?endpoint=https://host&region=eu-west-1&addressing=path": objects of an S3-compatible service;
  *                 without an endpoint Amazon's, without a region AWS_REGION, AWS_DEFAULT_REGION or us-east-1; addressing is "path" with
- *                 an endpoint, "virtual" without, unless it is said. UTF-8; %XX stands for a byte. No user and no password:
- *                 these are options. Empty with a `host_transport`
+ *                 an endpoint, "virtual" without, unless it is said; "gdrive:///path/to/folder", "onedrive:///path/to/folder":
+ *                 a folder of Google Drive or OneDrive, by a `token_file`, a `token` or `credentials`, made when it is not there
+ *                 (docs/cloud-drives.md). A query of all but "memory:" may say layout=packed (many versions to a file, docs/sync.md)
+ *                 or layout=interchange (two files for each, which other implementations read); unless it does, a folder is
+ *                 interchange, a server is what is there, and packed when nothing is. UTF-8; %XX stands for a byte. No user and
+ *                 no password: these are options. Empty with a `host_transport`
  * @param options  may be NULL
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL, or a folder that is the store or lies in it), LLVS_ERROR_UNSUPPORTED (scheme),
  * LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION, LLVS_ERROR_READ_ONLY (a medium that is),
@@ -2212,29 +2239,52 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 
 /**
+ * For whom a stream of packs is encrypted, and who opens it: a file of age (https://age-encryption.org/v1), as the tool of that name makes
+ * and opens it (docs/encryption.md). What is zero is not encrypted. Identities and passphrases are read during the call, kept in memory
+ * that is wiped, and stand in no message. Needs libcrypto of OpenSSL 3 on the machine. Since 0.1.
+ */
+typedef struct llvs_pack_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Writing: who will be able to open it, "age1...", 1 to 512; ASCII. NULL when there are none. */
+    const llvs_bytes *recipients;
+    size_t recipient_count;
+    /** Reading: identities of which one opens it, "AGE-SECRET-KEY-1...", 1 to 512; ASCII. NULL when there are none. */
+    const llvs_bytes *identities;
+    size_t identity_count;
+    /** Instead of these, for both: 1 to 1024 bytes, UTF-8 as it is given (normalise it before). Takes 64 MiB of memory for a moment. */
+    llvs_bytes passphrase;
+} llvs_pack_options;
+#define LLVS_PACK_OPTIONS_INIT { (uint32_t)sizeof(llvs_pack_options), 0, 0, 0, 0, 0, LLVS_NONE_INIT }
+
+/**
  * Writes the versions that another store lacks as one stream of bytes, for the host to carry there by any way: a socket, a file, an
  * e-mail. llvs_store_read_pack takes it in. The stream has an end, so that one that broke off can be told. Its format:
  * docs/pack-format.md.
  * @param have        ids of versions that the other store has, with all their ancestors: its heads. Those that are not in this store say
  *                    nothing; none: all versions are written. An id that cannot be one is LLVS_ERROR_INVALID_VERSION_ID
  * @param have_count  how many there are; `have` may be NULL when it is 0
+ * @param options     for whom it is encrypted: `recipients`, or `passphrase`; NULL: it is not. LLVS_ERROR_INVALID_ARGUMENT when both are
+ *                    given, or `identities`, or a recipient is none
  * @param write       called with the bytes from front to back, in pieces of any size, on this thread, with no lock held
  * @param payload     for `write`
  * @param control     progress (LLVS_STAGE_SENDING, in versions) and cancellation; may be NULL
  * @param result      the versions written (`sent`) and those that could not be read or are too large (`problems`), which hold back what
  *                    builds on them; may be NULL
  * When it fails, what was written is to be thrown away.
- * Errors: LLVS_ERROR_USER and others from `write`, LLVS_ERROR_CANCELLED, LLVS_ERROR_INVALID_VERSION_ID, storage errors.
+ * Errors: LLVS_ERROR_USER and others from `write`, LLVS_ERROR_CANCELLED, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_ARGUMENT,
+ * LLVS_ERROR_UNSUPPORTED (there is no libcrypto to encrypt with), storage errors.
  * Cost: reads what it writes, values of more than 1 MiB outside of the file storage twice; about one pack of at most 16 MiB is in memory.
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_write_pack(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *have,
-    size_t have_count, llvs_write_fn write, LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_control *control,
-    LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+    size_t have_count, LLVS_BORROWED const llvs_pack_options *options, llvs_write_fn write, LLVS_BORROWED void *payload,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /**
  * Adds the versions of a stream that llvs_store_write_pack wrote. Those that are here are passed over, and those that are damaged here
  * are made whole. Each version is added whole or not at all, and when the call fails, what it added before stays: the same stream may be
- * read again. Nothing behind the end of the stream is asked for.
+ * read again. Nothing behind the end of the stream is asked for; of an encrypted one, all is read up to LLVS_END.
+ * @param options  who opens it: `identities`, or `passphrase`; then it must be encrypted. NULL: it is not
  * @param read     gives the bytes from front to back, on this thread, with no lock held; LLVS_END: there are no more
  * @param payload  for `read`
  * @param control  progress (LLVS_STAGE_RECEIVING, LLVS_STAGE_ADDING) and cancellation; may be NULL
@@ -2242,14 +2292,16 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_write_pack(LLVS_BORROWED llvs_store
  *                 made by a newer library (LLVS_ERROR_NEWER_FORMAT), building on versions that are neither here nor in the stream
  *                 (LLVS_ERROR_MISSING_PREDECESSOR). May be NULL
  * Errors: LLVS_ERROR_FOREIGN_FILE (the bytes are no such stream), LLVS_ERROR_CUT_SHORT, LLVS_ERROR_DAMAGED (it is not as it was written),
- * LLVS_ERROR_IDENTIFIER_MISMATCH (a part of another stream is in it), LLVS_ERROR_TOO_LARGE, LLVS_ERROR_NEWER_FORMAT, LLVS_ERROR_USER and
- * others from `read`, LLVS_ERROR_READ_ONLY, LLVS_ERROR_CANCELLED, storage errors.
+ * LLVS_ERROR_IDENTIFIER_MISMATCH (a part of another stream is in it), LLVS_ERROR_TOO_LARGE, LLVS_ERROR_NEWER_FORMAT, LLVS_ERROR_WRONG_KEY
+ * (it is encrypted for others, or nothing was given to open it with), LLVS_ERROR_UNSUPPORTED (there is no libcrypto to open it with),
+ * LLVS_ERROR_USER and others from `read`, LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY, LLVS_ERROR_CANCELLED, storage errors.
  * Cost: at most one pack of 16 MiB, and about as much of what it holds, is in memory; where the storage has no files for large values
  * (`llvs_storage_kind`: all but files) these as well.
  * Since 0.1.
  */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_read_pack(LLVS_BORROWED llvs_store *store, llvs_read_fn read, LLVS_BORROWED void *payload,
-    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_read_pack(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_pack_options *options,
+    llvs_read_fn read, LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result,
+    LLVS_OWNED llvs_error **error);
 
 /**
  * Registers for news of the other side: called soon after it may have gained versions. Coalesced; retrieve to see what came. What this
@@ -2261,7 +2313,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_observe(LLVS_BORROWED llvs_excha
 /** What the exchange wants to find again in a later process, to be handed to that one's exchange; opaque; may be 0 bytes. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_restoration_state(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_buffer *state,
     LLVS_OWNED llvs_error **error);
-/** Hands it back. Unusable state is ignored, at the cost of a full listing. Since 0.1. */
+/**
+ * Hands it back. Unusable state is ignored, at the cost of a full listing. The three bytes "new" make an exchange in the packed layout
+ * forget what its store knows of the place: for one that was emptied, and is to be filled anew (LLVS_ERROR_NOT_FOUND). Since 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_set_restoration_state(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes state,
     LLVS_OWNED llvs_error **error);
 
@@ -2477,10 +2532,13 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coor
  * While nothing was ever saved (the current version is the empty root) the rules are remembered, as long as the coordinator is open, and
  * written right before the first save, or when the first content that arrives is merged; devices that start apart with the same rules then
  * make one and the same first version.
+ *
+ * So they are while the rules of the store are of a number that is not known here: those stand, and are the `problem` of `schema`. Each
+ * merge gives LLVS_ERROR_UNSUPPORTED then, when all else is done.
  * @param rules   a whole value of the kind that is kept under "__llvs_schema"
  * @param move    where the current version went; may be NULL
  * @param schema  the rules that count now, what contradicts them, and the new version; may be NULL
- * Errors: as llvs_store_schema and llvs_store_make_version; nothing is stored or remembered then. Since 0.1.
+ * Errors: as llvs_store_schema (of the rules given) and llvs_store_make_version; nothing is stored or remembered then. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes rules,
     LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_schema **schema, LLVS_OWNED llvs_error **error);
@@ -2598,6 +2656,257 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROW
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_control *control, LLVS_BORROWED llvs_bool *restored, LLVS_BORROWED llvs_move *move,
     LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
+ * Finding values
+ * ------------------------------------------------------------------------------------------------ */
+
+/**
+ * A sorted list of keys and the ids of the values that have them, which belongs to each version as its state does: asked at a version it
+ * answers for that version, in every branch. It is made from the values when it is first asked at a version, from the nearest version that
+ * has it by what differs, kept in memory within the store's budget, and in the store's caches at one version. Keeps its store. Safe from
+ * all threads. Since 0.1.
+ *
+ * Definitions stand in the rules of the store ("__llvs_schema") under "indexes", or are given when it is opened:
+ *
+ *     {"prefix": "contact/", "on": ["/lastName", "/firstName"], "text": "fold", "where": {"/done": false}}
+ *
+ *   prefix  what the ids of its values begin with; may be empty
+ *   on      1 to 8 JSON pointers to the parts of a key, which are scalars; a segment `*` takes each element or member
+ *   text    "bytes": strings by their UTF-8; "fold": without case and diacritics
+ *   where   values that satisfy all of it: from pointers to scalars, or {"present": true} or {"present": false}
+ *
+ * Parts are in the order missing, null, false, true, numbers by value, strings. A value that is no JSON, or lacks the first part, is in no
+ * index: llvs_index_explain says why. docs/index-keys.md is normative.
+ */
+typedef struct llvs_index llvs_index;
+/** Which index: by `name` or by `definition`. Since 0.1. */
+typedef struct llvs_index_options {
+    uint32_t struct_size;
+    /** 1: with a coordinator, the index is prepared at each new current version, on a thread of the library, for as long as it is open. */
+    llvs_bool warm;
+    /** The name of one that the store declares, UTF-8, 1 to 128 bytes; empty: the definition is given. */
+    llvs_bytes name;
+    /** A definition, as JSON; empty: a name is given. */
+    llvs_bytes definition;
+    /** A coordinator of the store, whose current version is the one that counts where none is named; NULL: the newest head. It is kept. */
+    llvs_coordinator *coordinator;
+} llvs_index_options;
+#define LLVS_INDEX_OPTIONS_INIT { (uint32_t)sizeof(llvs_index_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, 0 }
+/**
+ * Opens an index, which makes nothing yet.
+ *
+ * Of a name, the definition is looked for with each question: that at the version asked about counts, or, where there is none, that at the
+ * current version. Names that share one definition share its trees.
+ * @param index  to be released by llvs_index_free
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (neither a name nor a definition, or both; a coordinator of another store, or none for one that is
+ * warm; a definition that is none: llvs_error_path is the JSON pointer to what is wrong with it), LLVS_ERROR_CLOSED. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_index_open(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_index_options *options,
+    LLVS_OWNED llvs_index **index, LLVS_OWNED llvs_error **error);
+/** Releases the index. Since 0.1. */
+LLVS_API void llvs_index_free(LLVS_OWNED llvs_index *index);
+/** What a page of an index tells besides ids: any of them, joined by `|`. Since 0.1. */
+typedef uint32_t llvs_index_want;
+enum llvs_index_want_value {
+    /** The keys. */
+    LLVS_INDEX_KEYS = 1,
+    /** The values. */
+    LLVS_INDEX_VALUES = 2,
+    /** How many entries the question is about, pages aside. */
+    LLVS_INDEX_COUNT = 4
+};
+/**
+ * What is asked of an index; nothing: all entries. Since 0.1.
+ *
+ * Tuples are JSON arrays of scalars, like `["Smith","Ann"]`, in which `{}` is a part that is missing. The entries meant are those whose
+ * first parts are `equal`, and of these those in which what follows has the beginning, or lies within the bounds. `equal` with a beginning
+ * or a bound has no more parts than the index; a bound may have fewer than are left, and means then all that begin so. With a bound on one
+ * side alone the range goes on to the end of what begins with `equal`, through all types.
+ */
+typedef struct llvs_index_question {
+    uint32_t struct_size;
+    llvs_index_want want;
+    /** The first parts; empty: none. */
+    llvs_bytes equal;
+    /** With `has_begin`, what the string behind them begins with, in UTF-8; empty: any string. Not with bounds. */
+    llvs_bytes begin;
+    /** Not below; empty: no bound. */
+    llvs_bytes low;
+    /** Not above; empty: no bound. */
+    llvs_bytes high;
+    /** The cursor of the page before; empty: from the first. */
+    llvs_bytes after;
+    /** How many entries a page holds at most; 0: 1000. */
+    uint64_t limit;
+    /** With values, a page ends after the one with which they reach this many bytes; 0: 16 MiB. */
+    uint64_t byte_limit;
+    /** 1: `begin` counts. */
+    llvs_bool has_begin;
+    /** 1: above `low`. */
+    llvs_bool low_open;
+    /** 1: below `high`. */
+    llvs_bool high_open;
+    /** 1: from the last entry to the first. */
+    llvs_bool reverse;
+    /** 1: of a value that has several keys among those meant, only the first that is met. */
+    llvs_bool unique;
+    uint32_t reserved;
+} llvs_index_question;
+#define LLVS_INDEX_QUESTION_INIT \
+    { (uint32_t)sizeof(llvs_index_question), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, 0, \
+      0, 0, 0, 0, 0 }
+/** One page of what was found, in order. Immutable, owned. Since 0.1. */
+typedef struct llvs_index_page {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** With LLVS_INDEX_COUNT: how many entries the question is about, pages aside; else 0. */
+    uint64_t total;
+    /** How many entries the page has. */
+    size_t count;
+    /** The ids of the values, each with a NUL behind it that `id_sizes` does not count. */
+    llvs_bytes ids;
+    /** The size of each id. */
+    const uint64_t *id_sizes;
+    /**
+     * With LLVS_INDEX_KEYS the tuples, each a JSON array with a NUL behind it: strings as they are spelled in the value, numbers as the
+     * shortest decimal, `{}` for what is missing.
+     */
+    llvs_bytes keys;
+    /** The size of each key; NULL when they were not asked for. */
+    const uint64_t *key_sizes;
+    /** With LLVS_INDEX_VALUES the values, one for each entry, with their ids; NULL when they were not asked for. Borrowed from the page. */
+    const llvs_value_block *values;
+    /** Where the next page begins; empty when this is the last. It stays good at this version for ever. */
+    llvs_bytes cursor;
+} llvs_index_page;
+/** Releases the page with all that it leads to. NULL is a no-op. Since 0.1. */
+LLVS_API void llvs_index_page_free(LLVS_OWNED llvs_index_page *page);
+/**
+ * One page of what an index holds at a version.
+ * @param at        the version; empty: the current one
+ * @param question  NULL: all entries
+ * @param control   progress (stage LLVS_STAGE_READING, in values read) and cancellation; may be NULL. What is cancelled leaves nothing half
+ *                  made
+ * @param page      the page, which may have no entries
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_NOT_FOUND (nothing of the name is declared),
+ * LLVS_ERROR_INVALID_ARGUMENT (a tuple that is none, too many parts, a beginning beside bounds, a cursor of another index),
+ * LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_DAMAGED (with the id of a value that cannot be read: without it the answer would be wrong),
+ * LLVS_ERROR_BUSY (from within the progress callback of the call that makes the index), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the
+ * progress callback), LLVS_ERROR_OUT_OF_MEMORY, storage errors.
+ * Cost: O(log n) and the page; the first time at a version, reading the values that differ from the nearest version that has the index, or
+ * all under its prefix. `unique` reads the values found; bounds longer than 1,023 bytes those values that agree with them so far.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_index_find(LLVS_BORROWED llvs_index *index, llvs_bytes at,
+    LLVS_BORROWED const llvs_index_question *question, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_index_page **page,
+    LLVS_OWNED llvs_error **error);
+/**
+ * Under which keys a value is in an index, or why it is not, as JSON:
+ *
+ *     {"keys":[["Smith","Ann"]],"bytes":["08…"],"why":null,"definition":{…},"from":"<version id>"}
+ *
+ * `bytes` are the keys as they are compared, in hexadecimal. `why`, where there are none: "prefix", "reserved", "not-json", "where",
+ * "too-many-keys" or "no-first-part", as docs/index-keys.md has them, or "no-value": there is none at the version. `from` is the version at
+ * which the definition is declared, or null.
+ * @param at  the version; empty: the current one
+ * @param id  the value id
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8,
+ * LLVS_ERROR_NOT_FOUND, storage errors. Cost: the size of the value. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_index_explain(LLVS_BORROWED llvs_index *index, llvs_bytes at, llvs_bytes id,
+    LLVS_OWNED llvs_buffer *json, LLVS_OWNED llvs_error **error);
+
+/**
+ * A database in SQLite that mirrors one version of a store in tables, and is brought up to date by what differs. The program opens it with
+ * any driver and queries it (joins, aggregates, full text); the library alone writes it. Each update is one transaction, in which the
+ * version is noted: readers, and whoever comes after a crash, see one version or another. It holds nothing that is not in the store:
+ * deleted, it is made again. It is in WAL mode, so that readers never wait. Keeps its store. Safe from all threads; updates run one at a
+ * time. Since 0.1.
+ *
+ * A definition, as JSON, names the tables:
+ *
+ *     {"tables": {"people": {"prefix": "contact/", "columns": [{"name": "last", "pointer": "/lastName", "type": "text"}],
+ *         "id": "id", "indexes": [["last"]], "search": {"name": "people_search", "columns": ["last"], "tokenize": "porter"}}}}
+ *
+ *   prefix   what the ids of the values in the table begin with; may be empty
+ *   columns  1 to 64: a JSON pointer, and "text", "integer", "real", "boolean" (0 or 1) or "json" (anything, as canonical JSON)
+ *   id       what the column with the value id is called; "id" where it is not said
+ *   indexes  indexes of SQLite, each the names of its columns
+ *   search   a table of FTS5 over some columns, with the id; "unicode61" (where nothing is said), "porter" or "trigram"
+ *
+ * What does not fit its column is NULL, and told by llvs_projection_problems. Names have 1 to 63 of letters, digits and underscore, and do
+ * not begin with "llvs_" or "sqlite_". A definition that is another than before makes all tables anew, in one transaction.
+ */
+typedef struct llvs_projection llvs_projection;
+/** How a projection is opened. Since 0.1. */
+typedef struct llvs_projection_options {
+    uint32_t struct_size;
+    /** The permissions of a database that is made, of which the process's mask takes some; 0: 0600. */
+    uint32_t file_mode;
+    /**
+     * A coordinator of the store: the database is kept at its current version, on a thread of the library, from opening on. NULL: it is
+     * updated by llvs_projection_update alone. It is kept.
+     */
+    llvs_coordinator *coordinator;
+    /** Seconds for which others that write to the database are waited for; 0: 5. */
+    double busy_timeout;
+} llvs_projection_options;
+#define LLVS_PROJECTION_OPTIONS_INIT { (uint32_t)sizeof(llvs_projection_options), 0, 0, 0 }
+/**
+ * Opens the database of a projection, or makes one where there is nothing. Its tables are made by the first update.
+ * @param path        of the database: a file in the file system of this host
+ * @param definition  its tables, as JSON
+ * @param options     NULL: those of the INIT macro
+ * @param projection  to be released by llvs_projection_free
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (a definition that is none: llvs_error_path is the JSON pointer to what is wrong with it; a
+ * coordinator of another store), LLVS_ERROR_NOT_A_STORE (something other than a projection is there, and left alone),
+ * LLVS_ERROR_NEWER_FORMAT, LLVS_ERROR_DAMAGED, LLVS_ERROR_BUSY, LLVS_ERROR_UNSUPPORTED (there is no SQLite), LLVS_ERROR_CLOSED, storage
+ * errors. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_projection_open(LLVS_BORROWED llvs_store *store, llvs_bytes path, llvs_bytes definition,
+    LLVS_BORROWED const llvs_projection_options *options, LLVS_OWNED llvs_projection **projection, LLVS_OWNED llvs_error **error);
+/**
+ * Brings the database to a version, by what differs from the version at which it is; where its tables are not those of the definition, or
+ * that version is not in the store any more, by making them anew.
+ * @param to            the version; empty: the coordinator's current one, or the newest head
+ * @param control       progress (stage LLVS_STAGE_READING, in values) and cancellation, which leaves the database as it was; may be NULL
+ * @param rows_changed  how many rows were put, changed or taken away; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_DAMAGED (with the id of a value that cannot be read; or the
+ * database is: delete it), LLVS_ERROR_BUSY (others keep the database locked; from within the progress callback of the same projection),
+ * LLVS_ERROR_INVALID_ARGUMENT (the database has a table of such a name that the projection did not make), LLVS_ERROR_UNSUPPORTED (an SQLite
+ * without FTS5), LLVS_ERROR_NO_SPACE, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, LLVS_ERROR_CLOSED, storage errors.
+ * Cost: reading and writing the values that differ, or all under the prefixes. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_projection_update(LLVS_BORROWED llvs_projection *projection, llvs_bytes to,
+    LLVS_BORROWED const llvs_control *control, LLVS_BORROWED uint64_t *rows_changed, LLVS_OWNED llvs_error **error);
+/**
+ * At which version the database is, and how its own updates went, as JSON:
+ *
+ *     {"version":"<version id>","failure":{"code":-30,"message":"…"}}
+ *
+ * `version` is null before the first update, and after the tables turned out not to be those of the definition. `failure` is that of the
+ * last update on the library's thread, which goes on trying; null when it succeeded, and without a coordinator.
+ * Errors: LLVS_ERROR_CLOSED, LLVS_ERROR_BUSY, LLVS_ERROR_DAMAGED, storage errors. It waits for a running update. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_projection_status(LLVS_BORROWED llvs_projection *projection, LLVS_OWNED llvs_buffer *json,
+    LLVS_OWNED llvs_error **error);
+/**
+ * What did not fit its column at the version of the database, at most 1,000 at once, as a JSON array:
+ *
+ *     [{"number":1,"table":"people","id":"contact/1","pointer":"/born","reason":"type"}]
+ *
+ * `reason`: "type", "range" (a number that SQLite has not got), "size" (a row of more than 450 MB), or, with an empty pointer, "not-json".
+ * @param after  the number of the last one of the page before; 0: from the first
+ * Errors: as llvs_projection_status. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_projection_problems(LLVS_BORROWED llvs_projection *projection, uint64_t after,
+    LLVS_OWNED llvs_buffer *json, LLVS_OWNED llvs_error **error);
+/**
+ * Closes the database: waits for a running update, of which one on the library's thread is cancelled, and releases the projection. From
+ * within its progress callback it is closed once that call is over. NULL is a no-op. Since 0.1.
+ */
+LLVS_API void llvs_projection_free(LLVS_OWNED llvs_projection *projection);
 
 /* ------------------------------------------------------------------------------------------------
  * Syncing in the background
@@ -2795,6 +3104,139 @@ LLVS_API LLVS_CHECKED llvs_status llvs_syncer_status(LLVS_BORROWED llvs_syncer *
  * within a callback, as llvs_observer_free does; hold no lock that the callback takes. NULL is a no-op. Since 0.1.
  */
 LLVS_API void llvs_syncer_free(LLVS_OWNED llvs_syncer *syncer);
+
+/* ------------------------------------------------------------------------------------------------
+ * Direct connections
+ * ------------------------------------------------------------------------------------------------ */
+
+/** Bytes of a pairing: what all devices that exchange a store directly share, and nobody else has. */
+#define LLVS_PAIRING_SIZE 48
+/** Bytes of a device key, of either half. */
+#define LLVS_DEVICE_KEY_SIZE 32
+/** Bytes that a connection begins with: enough to tell by llvs_pairing_matches which store it is for. */
+#define LLVS_PEER_BEGINNING 66
+
+/**
+ * One end of a direct connection between two stores, without the connection (docs/live-protocol.md): the host carries bytes between it and
+ * the one on the other side, over TCP, a WebSocket, Bluetooth, or whatever it has. Both stores get what they lack, and then what is saved
+ * in either, as long as it lasts. All is encrypted, and nobody without the pairing gets in. Needs libcrypto of OpenSSL 3.
+ *
+ *     after each llvs_peer_receive, llvs_peer_store_changed, llvs_peer_tick and llvs_peer_close:
+ *         while (llvs_peer_send(peer, buffer, sizeof buffer, &size, &error) == LLVS_OK && size > 0) write(connection, buffer, size);
+ *
+ * Safe from all threads; the calls of one wait for each other. Not to be called from within callbacks of its store. Since 0.1.
+ */
+typedef struct llvs_peer llvs_peer;
+/** How far a direct connection is. Since 0.1. */
+typedef uint32_t llvs_peer_phase;
+enum llvs_peer_phase_value {
+    /** It is not known yet who the other side is. */
+    LLVS_PEER_CONNECTING = 0,
+    /** They find out what each lacks. */
+    LLVS_PEER_NEGOTIATING = 1,
+    /** Versions are on their way. */
+    LLVS_PEER_EXCHANGING = 2,
+    /** Each has all that the other has. */
+    LLVS_PEER_IN_STEP = 3,
+    /** Nothing comes any more: both said goodbye, or it failed. */
+    LLVS_PEER_ENDED = 4
+};
+
+/** How an end of a direct connection is opened. Since 0.1. */
+typedef struct llvs_peer_options {
+    uint32_t struct_size;
+    /** 1: this side made the connection, and begins. */
+    llvs_bool initiator;
+    /** LLVS_PAIRING_SIZE bytes, the same on both sides. */
+    llvs_bytes pairing;
+    /** The secret half of this device's key, LLVS_DEVICE_KEY_SIZE bytes; none: one for this connection alone, by which nobody knows the
+        device again, so that each connection begins with finding out what both have. */
+    llvs_bytes identity;
+    /** What the other side is told that this device is called; UTF-8, at most 255 bytes; may be empty. */
+    llvs_bytes device;
+    /** The public halves of the device keys that are accepted; NULL and 0: all that have the pairing. */
+    const llvs_bytes *accepted;
+    size_t accepted_count;
+} llvs_peer_options;
+#define LLVS_PEER_OPTIONS_INIT { (uint32_t)sizeof(llvs_peer_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0 }
+
+/** What happened on a direct connection until now. Since 0.1. */
+typedef struct llvs_peer_state {
+    uint32_t struct_size;
+    llvs_peer_phase phase;
+    /** What the other side says that it is called; empty before it is known. */
+    llvs_bytes device;
+    /** The public half of its device key; empty before it is known. */
+    llvs_bytes key;
+    /** Versions that were sent, and that came and were added here. */
+    uint64_t sent;
+    uint64_t received;
+    /** Versions that could not be sent or taken since the state was asked for before; what builds on them waits for them. */
+    const llvs_problem *const *problems;
+    size_t problem_count;
+} llvs_peer_state;
+/** Releases the state, with what it points to. Since 0.1. */
+LLVS_API void llvs_peer_state_free(LLVS_OWNED llvs_peer_state *state);
+
+/** Draws a pairing for a store, on one of its devices; the others are given the bytes, in secret. Errors: LLVS_ERROR_IO. Since 0.1. */
+LLVS_API LLVS_CHECKED llvs_status llvs_pairing_make(LLVS_OWNED llvs_buffer *pairing, LLVS_OWNED llvs_error **error);
+/**
+ * For whoever listens for several stores: whether a connection is of devices that share a pairing.
+ * @param beginning  the first LLVS_PEER_BEGINNING bytes that came; also to be given to llvs_peer_receive
+ * @param matches    0 or 1; where no pairing matches, the connection is to be closed without a byte
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED (there is no libcrypto). Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_pairing_matches(llvs_bytes pairing, llvs_bytes beginning, LLVS_BORROWED llvs_bool *matches,
+    LLVS_OWNED llvs_error **error);
+/**
+ * The public half of a device key, by which others accept the device.
+ * @param identity  the secret half: LLVS_DEVICE_KEY_SIZE random bytes
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_device_key(llvs_bytes identity, LLVS_OWNED llvs_buffer *key, LLVS_OWNED llvs_error **error);
+
+/**
+ * Opens an end of a direct connection. Nothing has been sent yet; the store is kept open by it.
+ * @param options  copied; secrets are kept in memory that is wiped
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY, LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED (there is no libcrypto).
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_open(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_peer_options *options,
+    LLVS_OWNED llvs_peer **peer, LLVS_OWNED llvs_error **error);
+/**
+ * Takes what came, in pieces of any size, and stores what is whole of it.
+ * Errors end the connection; what llvs_peer_send gives then tells the other side, and what was stored stays: LLVS_ERROR_WRONG_KEY (the
+ * other side is not paired, or does not accept this device), LLVS_ERROR_DAMAGED and LLVS_ERROR_TOO_LARGE (it broke a rule or a bound; the
+ * message says which), LLVS_ERROR_NEWER_FORMAT, storage errors. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_receive(LLVS_BORROWED llvs_peer *peer, llvs_bytes data, LLVS_OWNED llvs_error **error);
+/** Says that nothing comes any more. Errors: LLVS_ERROR_CUT_SHORT when the other side had not said goodbye. Since 0.1. */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_receive_end(LLVS_BORROWED llvs_peer *peer, LLVS_OWNED llvs_error **error);
+/**
+ * Gives what is to be sent next.
+ * @param buffer    filled from its start
+ * @param capacity  its size
+ * @param size      how much of it was filled; 0: there is nothing, until something came or was saved
+ * Errors: storage errors, which end the connection. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_send(LLVS_BORROWED llvs_peer *peer, LLVS_BORROWED void *buffer, size_t capacity,
+    LLVS_BORROWED size_t *size, LLVS_OWNED llvs_error **error);
+/** Looks for versions that came into the store, to be sent: to be called when it tells of some. Errors: storage errors. Since 0.1. */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_store_changed(LLVS_BORROWED llvs_peer *peer, LLVS_OWNED llvs_error **error);
+/**
+ * Says what time it is, every few seconds: a silent side is asked for a sign after 30 seconds, and given up after 90; after 10 when it has
+ * not said who it is.
+ * @param seconds  of any clock that never goes back
+ * Errors: LLVS_ERROR_CUT_SHORT, LLVS_ERROR_INVALID_ARGUMENT when it is not finite. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_tick(LLVS_BORROWED llvs_peer *peer, double seconds, LLVS_OWNED llvs_error **error);
+/** Says goodbye once all has been sent and stored; it ends when the other side has said so, too. Errors: storage errors. Since 0.1. */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_close(LLVS_BORROWED llvs_peer *peer, LLVS_OWNED llvs_error **error);
+/** What happened until now; released with llvs_peer_state_free. Errors: LLVS_ERROR_OUT_OF_MEMORY. Since 0.1. */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_get_state(LLVS_BORROWED llvs_peer *peer, LLVS_OWNED llvs_peer_state **state,
+    LLVS_OWNED llvs_error **error);
+/** Releases it, whether or not it has ended: the other side takes the connection for cut. NULL is a no-op. Since 0.1. */
+LLVS_API void llvs_peer_free(LLVS_OWNED llvs_peer *peer);
 
 /* ------------------------------------------------------------------------------------------------
  * Answers of callbacks
@@ -3021,6 +3463,9 @@ LLVS_LAYOUT(llvs_buffer, 16);
 LLVS_LAYOUT(llvs_version_id, 136);
 LLVS_LAYOUT(llvs_progress, 24);
 LLVS_LAYOUT(llvs_control, 32);
+LLVS_LAYOUT(llvs_pack_options, 56);
+LLVS_LAYOUT(llvs_peer_options, 72);
+LLVS_LAYOUT(llvs_peer_state, 72);
 LLVS_LAYOUT(llvs_metadata_entry, 32);
 LLVS_LAYOUT(llvs_change, 56);
 LLVS_LAYOUT(llvs_version_info, 112);
@@ -3040,7 +3485,7 @@ LLVS_LAYOUT(llvs_compaction_report, 64);
 LLVS_LAYOUT(llvs_value_source, 40);
 LLVS_LAYOUT(llvs_version_options, 104);
 LLVS_LAYOUT(llvs_history_options, 88);
-LLVS_LAYOUT(llvs_heads_options, 32);
+LLVS_LAYOUT(llvs_heads_options, 40);
 LLVS_LAYOUT(llvs_range, 112);
 LLVS_LAYOUT(llvs_fork, 96);
 LLVS_LAYOUT(llvs_merge, 72);
@@ -3048,7 +3493,7 @@ LLVS_LAYOUT(llvs_merge_options, 72);
 LLVS_LAYOUT(llvs_conflict, 152);
 LLVS_LAYOUT(llvs_merged_value, 56);
 LLVS_LAYOUT(llvs_merge_values_options, 32);
-LLVS_LAYOUT(llvs_exchange_options, 160);
+LLVS_LAYOUT(llvs_exchange_options, 176);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_import_options, 32);
 LLVS_LAYOUT(llvs_schema, 96);
@@ -3065,6 +3510,10 @@ LLVS_LAYOUT(llvs_sync_status, 96);
 LLVS_LAYOUT(llvs_syncer_options, 32);
 LLVS_LAYOUT(llvs_snapshot, 96);
 LLVS_LAYOUT(llvs_coordinator_options, 72);
+LLVS_LAYOUT(llvs_index_options, 48);
+LLVS_LAYOUT(llvs_index_question, 128);
+LLVS_LAYOUT(llvs_index_page, 96);
+LLVS_LAYOUT(llvs_projection_options, 24);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);
 LLVS_LAYOUT(llvs_exchange_files, 56);
 LLVS_LAYOUT(llvs_transport_callbacks, 96);

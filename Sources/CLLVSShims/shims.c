@@ -128,6 +128,50 @@ uint32_t llvs_shim_thread_number(void) {
     return own - 1;
 }
 
+/* ---- locks that a thread holds ---- */
+
+#ifdef DEBUG
+enum { MOST_LOCKS = 64 };
+static _Thread_local struct {
+    uint32_t count;
+    uint32_t hidden; /* so many of them do not count now */
+    struct { const void *lock; uint8_t rank; } all[MOST_LOCKS];
+} held;
+
+int llvs_shim_lock_take(const void *lock, uint8_t rank) {
+    uint32_t i;
+    for (i = held.hidden; i < held.count; i++) if (held.all[i].rank >= rank) return held.all[i].rank;
+    if (held.count == MOST_LOCKS) return -1;
+    held.all[held.count].lock = lock;
+    held.all[held.count].rank = rank;
+    held.count++;
+    return -1;
+}
+
+void llvs_shim_lock_leave(const void *lock) {
+    uint32_t i = held.count;
+    while (i > 0 && held.all[i - 1].lock != lock) i--;
+    if (i == 0) return;
+    if (i <= held.hidden) held.hidden--;
+    for (; i < held.count; i++) held.all[i - 1] = held.all[i];
+    held.count--;
+}
+
+int llvs_shim_lock_is_held(const void *lock) {
+    uint32_t i;
+    for (i = 0; i < held.count; i++) if (held.all[i].lock == lock) return 1;
+    return 0;
+}
+
+uint32_t llvs_shim_locks_hide(void) {
+    uint32_t before = held.hidden;
+    held.hidden = held.count;
+    return before;
+}
+
+void llvs_shim_locks_show(uint32_t hidden) { held.hidden = hidden < held.count ? hidden : held.count; }
+#endif
+
 /* ---- marks of calls of the host ---- */
 
 enum { MOST_MARKS = 24 };

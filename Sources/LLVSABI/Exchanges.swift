@@ -103,6 +103,7 @@ struct ExchangeSettings {
         place.user = try optionalText(input.user, "user")
         place.password = try optionalText(input.password, "password")
         place.token = try optionalText(input.token, "token")
+        place.tokenFile = try optionalText(input.token_file, "token_file")
         place.certificateAuthorities = try optionalText(input.ca_file, "ca_file")
         place.proxy = try optionalText(input.proxy, "proxy")
         guard input.reserved == 0 else { throw InputError.reserved("llvs_exchange_options") }

@@ -52,15 +52,11 @@ public func llvs_store_heads(
     versions(store, heads, error) { store in
         guard let input = try optionalStruct(options, "llvs_heads_options") else { return try store.heads() }
         guard input.reserved == 0 else { throw InputError.reserved("llvs_heads_options") }
+        let limit = input.limit == 0 ? Int.max : Int(clamping: input.limit), control = try LLVSABI.control(input.control)
         if input.branch.size != 0 {
-            let found = try store.heads(onBranch: text(input.branch, "branch"))
-            return input.limit == 0 ? found : Array(found.prefix(Int(clamping: input.limit)))
+            return try store.heads(onBranch: text(input.branch, "branch"), limit: limit, control)
         }
-        switch input.limit {
-        case 0: return try store.heads()
-        case 1: return try store.mostRecentHead().map { [$0] } ?? []
-        default: return try Array(store.heads().prefix(Int(clamping: input.limit)))
-        }
+        return try limit == 1 ? store.mostRecentHead().map { [$0] } ?? [] : store.heads(limit: limit, control)
     }
 }
 

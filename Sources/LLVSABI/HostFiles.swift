@@ -5,6 +5,7 @@ import LLVS
 
 /// A file that the host gives piece by piece.
 final class HostFile: PieceReader, @unchecked Sendable {
+    // Sendable: one thread at a time reads it: the one that it is handed to.
     let size: Int
     private let next: llvs_read_fn
     private let payload: Payload

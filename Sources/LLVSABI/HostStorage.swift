@@ -39,6 +39,7 @@ class StorageHandle: Handle, @unchecked Sendable {
 
 /// The right of one store to a storage, which ends once.
 final class StorageClaim: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     private let lock = Lock()
     private var handle: StorageHandle?
     init(_ handle: StorageHandle) { self.handle = handle }
@@ -71,6 +72,7 @@ final class HostStorageHandle: StorageHandle, @unchecked Sendable {
 
 /// The callbacks as the engine calls them, one at a time.
 private final class HostFunctions: HostCallMark, @unchecked Sendable {
+    // Sendable: `callerLock` guards all that changes.
     private let host: HostStorageHandle
     /// The thread that is in a callback.
     private var caller: pthread_t?

@@ -68,6 +68,7 @@ final class HostTransportHandle: TransportHandle, @unchecked Sendable {
 
 /// The exchange's side of it: calls back one at a time, as the exchange does.
 final class HostTransport: ExchangeTransport, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     private let host: HostTransportHandle
     private let lock = Lock()
     private var isClosed = false

@@ -68,7 +68,10 @@ public func llvs_merged_value_free(_ merged: UnsafeMutablePointer<llvs_merged_va
 
 @_cdecl("llvs_schema_check") @implementation
 public func llvs_schema_check(_ rules: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
-    entry(error) { _ = try schema(rules, partly: false) }
+    entry(error) {
+        _ = try schema(rules, partly: false)
+        do { try IndexDeclarations.check(rawBytes(rules, "rules")) } catch let problem as InvalidRules { throw problem.storeError }
+    }
 }
 
 /// Behind `llvs_schema`.

@@ -89,6 +89,7 @@ public func llvs_cancel_token_is_cancelled(_ token: OpaquePointer!) -> llvs_bool
 public func llvs_cancel_token_free(_ token: OpaquePointer!) { free(token, CancelTokenHandle.self, leadsToStore: false) }
 
 /// A pointer of the host that a `@Sendable` closure carries; used during the host's own call only.
+// Sendable: it is the host's.
 struct HostPointer: @unchecked Sendable { let pointer: UnsafeMutableRawPointer? }
 
 /// The control of one call.

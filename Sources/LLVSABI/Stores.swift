@@ -99,12 +99,13 @@ public func llvs_store_reload(_ store: OpaquePointer!, _ added: UnsafeMutablePoi
 }
 
 @_cdecl("llvs_store_statistics") @implementation
-public func llvs_store_statistics(_ store: OpaquePointer!, _ statistics: UnsafeMutablePointer<llvs_statistics>!, _ error: ErrorOut!)
-    -> llvs_status
-{
+public func llvs_store_statistics(
+    _ store: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ statistics: UnsafeMutablePointer<llvs_statistics>!,
+    _ error: ErrorOut!
+) -> llvs_status {
     entry(error) {
         _ = try requiredStruct(UnsafePointer(statistics), "llvs_statistics")
-        let found = try handle(store, StoreHandle.self, "store").store.statistics()
+        let found = try handle(store, StoreHandle.self, "store").store.statistics(LLVSABI.control(control))
         fill(statistics, with: llvs_statistics(
             struct_size: 0, reserved: 0, versions: found.versions, heads: found.heads, pending: found.pending,
             damaged: found.damaged, bytes: found.storage.bytes, bytes_written: found.storage.bytesWritten, syncs: found.storage.syncs,

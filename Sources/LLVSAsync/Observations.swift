@@ -53,6 +53,7 @@ public struct Observations<Element: Sendable>: AsyncSequence, Sendable {
 
 /// Where callbacks leave what iterators take: one element at most, and a signal that it is there.
 private final class Inbox<Element: Sendable>: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     let signals: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
     private let together: @Sendable (Element, Element) -> Element

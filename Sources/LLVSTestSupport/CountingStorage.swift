@@ -2,6 +2,7 @@ import LLVS
 
 /// A storage that passes everything on to another, counts what is read, and lets a test change it on the way.
 public final class CountingStorage: Storage, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     private let base: any Storage
     private let lock = Lock()
     private var counted = 0
@@ -70,6 +71,6 @@ public final class CountingStorage: Storage, @unchecked Sendable {
     public func cacheOpen(_ name: String) throws -> CacheBytes? { try base.cacheOpen(name) }
     public func cacheWriter(_ name: String?) throws -> any CacheWriter { try base.cacheWriter(name) }
     public var damages: [StorageDamage] { base.damages }
-    public var statistics: StorageStatistics { base.statistics }
+    public func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }
     public func close(discarding: Bool) throws { try base.close(discarding: discarding) }
 }

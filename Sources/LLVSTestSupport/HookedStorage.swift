@@ -2,6 +2,7 @@ import LLVS
 
 /// A storage in memory whose calls a test can meddle with: records of others appear, syncs fail.
 public final class HookedStorage: Storage, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     public let description = "the store under test"
     public let isReadOnly = false
     public let blobThreshold: Int? = nil
@@ -60,6 +61,6 @@ public final class HookedStorage: Storage, @unchecked Sendable {
     public func cacheGet(_ name: String) throws -> [UInt8]? { try base.cacheGet(name) }
     public func cachePut(_ name: String, _ data: [UInt8]) throws { try base.cachePut(name, data) }
     public func cacheDelete(_ name: String) throws { try base.cacheDelete(name) }
-    public var statistics: StorageStatistics { base.statistics }
+    public func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }
     public func close(discarding: Bool) throws { try base.close(discarding: discarding) }
 }

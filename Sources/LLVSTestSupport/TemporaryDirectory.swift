@@ -8,6 +8,7 @@ import Darwin
 
 /// A new directory that is removed with everything in it when this goes.
 public final class TemporaryDirectory: @unchecked Sendable {
+    // Sendable: nothing of it changes.
     public let path: String
 
     public init() {

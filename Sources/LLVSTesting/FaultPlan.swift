@@ -92,6 +92,7 @@ public struct Fault: Sendable {
 /// Whatever is wrapped counts here, so one plan may stand behind a storage and a transport, and "the n-th" counts both.
 /// Safe from all threads; where several threads work, which of them meets the n-th is theirs to decide.
 public final class FaultPlan: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     public let seed: UInt64
     private let lock = Lock()
     private var faults: [Fault] = []

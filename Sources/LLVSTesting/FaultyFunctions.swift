@@ -99,6 +99,7 @@ extension CallbackStorage.Functions {
 
 /// Records that were said to be kept and were not.
 private final class LostRecords: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     private let lock = Lock()
     private var all: Set<UInt64> = []
     /// No storage counts so far.

@@ -5,6 +5,7 @@ import LLVS
 /// Bytes that would come back changed or cut short are therefore told as they would tell them: as `.damaged`, and
 /// a cache as one that is not there. (`CallbackStorage.Functions.failing` lies below the checks.)
 public final class FaultyStorage: Storage, @unchecked Sendable {
+    // Sendable: it does not change; the plan has a lock.
     private let base: any Storage
     private let plan: FaultPlan
     private let closed: () -> Void
@@ -29,7 +30,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     public var blockShape: BlockShape { base.blockShape }
     public var blobThreshold: Int? { base.blobThreshold }
     public var damages: [StorageDamage] { base.damages }
-    public var statistics: StorageStatistics { base.statistics }
+    public func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }
 
     private func damaged(_ met: FaultPlan.Met) -> StoreError {
         var error = met.error

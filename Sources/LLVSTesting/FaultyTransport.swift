@@ -3,6 +3,7 @@ import LLVS
 /// A transport that passes everything on to another, failing as planned. The files that it changes, cuts short or
 /// loses are those that the exchange gets, or those that the other side keeps.
 public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     private let base: any ExchangeTransport
     private let plan: FaultPlan
     private let closed: () -> Void

@@ -123,7 +123,7 @@ static inline void value_is(llvs_store *store, const llvs_version_id *at, const 
 
 static inline size_t version_count(llvs_store *store) {
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
-    OK(llvs_store_statistics(store, &statistics, &error));
+    OK(llvs_store_statistics(store, NULL, &statistics, &error));
     return (size_t)statistics.versions;
 }
 

@@ -176,7 +176,7 @@ static void nulls(void **state) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_open(llvs_str("x"), NULL, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_close(NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_verify(store, NULL, NULL, &error));
-    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_statistics(store, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_statistics(store, NULL, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_retrieve(NULL, NULL, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_coordinator_merge(NULL, NULL, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_history_cursor_next(NULL, 0, NULL, &list, &error));
@@ -253,7 +253,7 @@ static void struct_sizes(void **state) {
     OK(llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, sizeof change, NULL, &id, NULL, &error));
     value_is(opened, &id, "x", "1");
     statistics.struct_size = 8;
-    FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_statistics(opened, &statistics, &error));
+    FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_statistics(opened, NULL, &statistics, &error));
     llvs_store_free(opened);
 }
 

@@ -29,8 +29,13 @@ enum kind {
     OPEN_DATABASE,
     OPEN_HOSTED,
     OPEN_COORDINATED,
+    COUNT,
+    LIST_HEADS,
+    LIST_BRANCH,
     CHANGES,
     DIFFERENCES,
+    FIND,
+    PROJECT,
     CONFLICTS,
     EXPLAIN,
     OPEN_CONFLICTS,
@@ -61,8 +66,13 @@ static const char *const names[KINDS] = { "verify",
                                           "open a database",
                                           "open a storage of the host",
                                           "open a coordinator",
+                                          "count",
+                                          "list heads",
+                                          "list the heads of a branch",
                                           "changes",
                                           "differences",
+                                          "find in an index",
+                                          "update a projection",
                                           "conflicts",
                                           "explain",
                                           "open conflicts",
@@ -180,7 +190,7 @@ static llvs_status pack_into(llvs_store *store, const char *path, const llvs_con
     FILE *file = fopen(path, "wb");
     llvs_status status;
     assert_non_null(file);
-    status = llvs_store_write_pack(store, NULL, 0, put_piece, file, control, NULL, error);
+    status = llvs_store_write_pack(store, NULL, 0, NULL, put_piece, file, control, NULL, error);
     assert_int_equal(fclose(file), 0);
     return status;
 }
@@ -188,7 +198,7 @@ static llvs_status unpack_from(llvs_store *store, const char *path, const llvs_c
     FILE *file = fopen(path, "rb");
     llvs_status status;
     assert_non_null(file);
-    status = llvs_store_read_pack(store, get_piece, file, control, NULL, error);
+    status = llvs_store_read_pack(store, NULL, get_piece, file, control, NULL, error);
     fclose(file);
     return status;
 }
@@ -309,6 +319,23 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
         llvs_store_free(store);
         return status;
     }
+    case COUNT: {
+        llvs_statistics statistics = LLVS_STATISTICS_INIT;
+        status = llvs_store_statistics(s->store, control, &statistics, error);
+        if (status == LLVS_OK) assert_int_equal(statistics.versions, VERSIONS);
+        return status;
+    }
+    case LIST_HEADS:
+    case LIST_BRANCH: {
+        llvs_heads_options options = LLVS_HEADS_OPTIONS_INIT;
+        llvs_version_list *heads;
+        options.control = control;
+        if (s->kind == LIST_BRANCH) options.branch = llvs_str("none of that name");
+        status = llvs_store_heads(s->store, &options, &heads, error);
+        assert_int_equal(heads ? heads->count : 0, status == LLVS_OK && s->kind == LIST_HEADS ? HEADS : 0);
+        llvs_version_list_free(heads);
+        return status;
+    }
     case CHANGES:
     case DIFFERENCES: {
         llvs_change_cursor *cursor;
@@ -316,6 +343,33 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
                                     : llvs_store_differences(s->store, llvs_id(&many), llvs_id(&made[2]), NULL, control, &cursor, error);
         assert_int_equal(llvs_change_cursor_count(cursor), status != LLVS_OK ? 0 : s->kind == CHANGES ? MANY : MANY + 1);
         llvs_change_cursor_free(cursor);
+        return status;
+    }
+    case FIND: {
+        llvs_index_options options = LLVS_INDEX_OPTIONS_INIT;
+        llvs_index *index;
+        llvs_index_page *page;
+        options.definition = llvs_str("{\"prefix\":\"\",\"on\":[\"\"]}");
+        OK(llvs_index_open(s->store, &options, &index, &error));
+        status = llvs_index_find(index, llvs_id(&many), NULL, control, &page, error);
+        assert_true(status == LLVS_OK ? page != NULL : page == NULL);
+        llvs_index_page_free(page);
+        llvs_index_free(index);
+        return status;
+    }
+    case PROJECT: {
+        llvs_projection *projection;
+        llvs_buffer json;
+        char *folder = new_directory(), view[1100];
+        snprintf(view, sizeof view, "%s/view.sqlite", folder);
+        OK(llvs_projection_open(s->store, llvs_str(view), llvs_str("{\"tables\":{\"all_of_them\":{\"prefix\":\"\",\"columns\":["
+                                "{\"name\":\"data\",\"pointer\":\"\",\"type\":\"json\"}]}}}"), NULL, &projection, &error));
+        status = llvs_projection_update(projection, llvs_id(&many), control, NULL, error);
+        OK(llvs_projection_status(projection, &json, &error));
+        assert_true((strstr((const char *)json.data, "\"version\":null") == NULL) == (status == LLVS_OK));
+        llvs_buffer_dispose(&json);
+        llvs_projection_free(projection);
+        remove_directory(folder);
         return status;
     }
     case CONFLICTS:

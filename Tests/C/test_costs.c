@@ -742,6 +742,49 @@ static void measure_foreign_names(void) {
     remove_directory(directory);
 }
 
+/* ---- merging inside values ---- */
+
+/* A document of 4,000 parts; each of two sides wrote 40 of them anew. */
+static llvs_bytes document(const char *begin, const char *part, const char *between, const char *end, int side) {
+    enum { PARTS = 4000, PART = 64 };
+    char *text = malloc(PARTS * PART), *at = text;
+    llvs_bytes bytes;
+    int i;
+    assert_non_null(text);
+    at += sprintf(at, "%s", begin);
+    for (i = 0; i < PARTS; i++) {
+        if (i > 0) at += sprintf(at, "%s", between);
+        at += sprintf(at, part, i, side && i % 100 == 7 * side ? side : 0);
+    }
+    sprintf(at, "%s", end);
+    bytes.data = (const uint8_t *)text;
+    bytes.size = strlen(text);
+    return bytes;
+}
+
+static void measure_documents(void) {
+    static const char *const subjects[][6] = {
+        { "merge-object-of-4000", "\"auto\"", "{", "\"member %05d\":\"value %d\"", ",", "}" },
+        { "merge-list-of-4000", "{\"\":{\"as\":\"list\",\"key\":[\"/id\"]}}", "[", "{\"id\":%d,\"n\":\"value %d\"}", ",", "]" },
+        { "merge-set-of-4000", "\"set\"", "[", "\"element %d %d\"", ",", "]" },
+        { "merge-text-of-4000-lines", "\"text\"", "", "the line number %d is %d", "\n", "" },
+        { "merge-text-by-characters", "{\"\":{\"as\":\"text\",\"unit\":\"char\"}}", "", "line %d is %d", "\n", "" },
+    };
+    size_t i;
+    int side;
+    for (i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+        llvs_bytes sides[3];
+        llvs_merged_value *merged;
+        for (side = 0; side < 3; side++) sides[side] = document(subjects[i][2], subjects[i][3], subjects[i][4], subjects[i][5], side);
+        begin();
+        OK(llvs_merge_values(llvs_str(subjects[i][1]), &sides[0], &sides[1], &sides[2], NULL, &merged, &error));
+        assert_int_equal(merged->source, LLVS_MERGED_COMPUTED);
+        llvs_merged_value_free(merged);
+        end(subjects[i][0], "documents", 1);
+        for (side = 0; side < 3; side++) free((void *)(uintptr_t)sides[side].data);
+    }
+}
+
 static void measure_all(void) {
     /* Two sizes of a store show what grows with it. */
     const subject subjects[] = { { LLVS_STORAGE_FILE, "file-1000", 1000 },
@@ -763,6 +806,7 @@ static void measure_all(void) {
     measure_heads_on_a_line();
     measure_waiting();
     measure_foreign_names();
+    measure_documents();
 }
 
 /* ---- tests ---- */
@@ -817,7 +861,7 @@ static void what_the_store_counts_is_what_reaches_the_system(void **state) {
         head = i == 0 ? load(store, &data) : save(store, NULL, insert("x", "y"));
         save_updates(store, &data, head, 0, 20);
         count_now(after);
-        OK(llvs_store_statistics(store, &statistics, &error));
+        OK(llvs_store_statistics(store, NULL, &statistics, &error));
         assert_int_equal(statistics.bytes_written, (uint64_t)(after[BYTES_WRITTEN] - before[BYTES_WRITTEN]));
         assert_int_equal(statistics.syncs, (uint64_t)(after[SYNCS] - before[SYNCS]));
         close_store(store);

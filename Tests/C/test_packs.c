@@ -28,7 +28,7 @@ static size_t pack(llvs_store *store, const llvs_bytes *have, size_t count, stre
     llvs_exchange_result *result;
     size_t sent;
     s->size = s->at = 0;
-    OK(llvs_store_write_pack(store, have, count, append, s, NULL, &result, &error));
+    OK(llvs_store_write_pack(store, have, count, NULL, append, s, NULL, &result, &error));
     assert_int_equal(result->problem_count, 0);
     assert_int_equal(result->retrieved_count, 0);
     sent = result->sent_count;
@@ -39,7 +39,7 @@ static size_t unpack(llvs_store *store, stream *s) {
     llvs_exchange_result *result;
     size_t retrieved;
     s->at = 0;
-    OK(llvs_store_read_pack(store, take, s, NULL, &result, &error));
+    OK(llvs_store_read_pack(store, NULL, take, s, NULL, &result, &error));
     assert_int_equal(result->problem_count, 0);
     assert_int_equal(s->at, s->size);
     retrieved = result->retrieved_count;
@@ -63,7 +63,7 @@ static void what_is_lacking_goes_over(void **state) {
     pack(one, NULL, 0, &s);
     append(&s, &(llvs_bytes){ (const uint8_t *)"more", 4 }, NULL);
     s.limit = 1;
-    OK(llvs_store_read_pack(two, take, &s, NULL, NULL, &error));
+    OK(llvs_store_read_pack(two, NULL, take, &s, NULL, NULL, &error));
     assert_int_equal(s.at, s.size - 4);
     free(s.data);
     llvs_store_free(one);
@@ -81,33 +81,33 @@ static void what_is_wrong_is_told(void **state) {
     for (size_t size = 0, whole = s.size; size < whole; size += size < 64 ? 1 : 29) {
         s.size = size;
         s.at = 0;
-        FAILS(LLVS_ERROR_CUT_SHORT, llvs_store_read_pack(two, take, &s, NULL, NULL, &error));
+        FAILS(LLVS_ERROR_CUT_SHORT, llvs_store_read_pack(two, NULL, take, &s, NULL, NULL, &error));
         s.size = whole;
     }
     s.data[0] ^= 1;
     s.at = 0;
-    FAILS(LLVS_ERROR_FOREIGN_FILE, llvs_store_read_pack(two, take, &s, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_FOREIGN_FILE, llvs_store_read_pack(two, NULL, take, &s, NULL, NULL, &error));
     s.data[0] ^= 1;
     s.data[8] = 2;
     s.at = 0;
-    FAILS(LLVS_ERROR_NEWER_FORMAT, llvs_store_read_pack(two, take, &s, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_NEWER_FORMAT, llvs_store_read_pack(two, NULL, take, &s, NULL, NULL, &error));
     s.data[8] = 1;
     s.data[16] ^= 1; /* of another stream */
     s.at = 0;
-    FAILS(LLVS_ERROR_IDENTIFIER_MISMATCH, llvs_store_read_pack(two, take, &s, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_IDENTIFIER_MISMATCH, llvs_store_read_pack(two, NULL, take, &s, NULL, NULL, &error));
     /* Its predecessor did not come along. */
     pack(one, &have, 1, &s);
-    OK(llvs_store_read_pack(three, take, &s, NULL, &result, &error));
+    OK(llvs_store_read_pack(three, NULL, take, &s, NULL, &result, &error));
     assert_int_equal(result->retrieved_count, 0);
     assert_int_equal(result->problem_count, 1);
     assert_int_equal(result->problems[0]->code, LLVS_ERROR_MISSING_PREDECESSOR);
     assert_true(same_id(result->problems[0]->name, &child));
     llvs_exchange_result_free(result);
     have = llvs_str("no id!");
-    FAILS(LLVS_ERROR_INVALID_VERSION_ID, llvs_store_write_pack(one, &have, 1, append, &s, NULL, NULL, &error));
-    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_write_pack(one, NULL, 1, append, &s, NULL, NULL, &error));
-    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_write_pack(one, NULL, 0, NULL, NULL, NULL, NULL, &error));
-    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_read_pack(one, NULL, NULL, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_VERSION_ID, llvs_store_write_pack(one, &have, 1, NULL, append, &s, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_write_pack(one, NULL, 1, NULL, append, &s, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_write_pack(one, NULL, 0, NULL, NULL, NULL, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_read_pack(one, NULL, NULL, NULL, NULL, NULL, &error));
     free(s.data);
     llvs_store_free(one);
     llvs_store_free(two);
@@ -134,22 +134,74 @@ static void callbacks_that_fail_are_heard(void **state) {
     llvs_status user = LLVS_ERROR_USER, full = LLVS_ERROR_NO_SPACE;
     (void)state;
     save(store, NULL, insert("x", "1"));
-    assert_int_equal(llvs_store_write_pack(store, NULL, 0, refuse, &user, NULL, NULL, &problem), LLVS_ERROR_USER);
+    assert_int_equal(llvs_store_write_pack(store, NULL, 0, NULL, refuse, &user, NULL, NULL, &problem), LLVS_ERROR_USER);
     assert_int_equal(llvs_error_user_code(problem), 41);
     llvs_error_free(problem);
     problem = NULL;
-    FAILS(LLVS_ERROR_NO_SPACE, llvs_store_write_pack(store, NULL, 0, refuse, &full, NULL, NULL, &error));
-    assert_int_equal(llvs_store_read_pack(store, refuse_to_read, &user, NULL, NULL, &problem), LLVS_ERROR_USER);
+    FAILS(LLVS_ERROR_NO_SPACE, llvs_store_write_pack(store, NULL, 0, NULL, refuse, &full, NULL, NULL, &error));
+    assert_int_equal(llvs_store_read_pack(store, NULL, refuse_to_read, &user, NULL, NULL, &problem), LLVS_ERROR_USER);
     assert_int_equal(llvs_error_user_code(problem), 42);
     llvs_error_free(problem);
     problem = NULL;
     llvs_store_free(store);
 }
 
+static void it_is_encrypted(void **state) {
+    llvs_store *one = memory_store(), *two = memory_store();
+    llvs_bytes secret = llvs_str("AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX");
+    llvs_bytes recipient = llvs_str("age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj");
+    llvs_pack_options write = LLVS_PACK_OPTIONS_INIT, read = LLVS_PACK_OPTIONS_INIT, both = LLVS_PACK_OPTIONS_INIT;
+    llvs_error *problem = NULL;
+    stream s = { NULL, 0, 0, 0, 0 };
+    (void)state;
+    save(one, NULL, insert("x", "1"));
+    write.recipients = &recipient;
+    write.recipient_count = 1;
+    read.identities = &secret;
+    read.identity_count = 1;
+    OK(llvs_store_write_pack(one, NULL, 0, &write, append, &s, NULL, NULL, &error));
+    assert_memory_equal(s.data, "age-encryption.org/v1\n-> X25519 ", 32);
+    FAILS(LLVS_ERROR_WRONG_KEY, llvs_store_read_pack(two, NULL, take, &s, NULL, NULL, &error));
+    s.at = 0;
+    s.limit = 7;
+    OK(llvs_store_read_pack(two, &read, take, &s, NULL, NULL, &error));
+    assert_int_equal(s.at, s.size);
+    s.data[s.size - 1] ^= 1;
+    s.at = 0;
+    FAILS(LLVS_ERROR_DAMAGED, llvs_store_read_pack(two, &read, take, &s, NULL, NULL, &error));
+    s.at = s.size = 0;
+    FAILS(LLVS_ERROR_CUT_SHORT, llvs_store_read_pack(two, &read, take, &s, NULL, NULL, &error));
+    /* By a passphrase, and by another. */
+    both.passphrase = llvs_str("one two three");
+    OK(llvs_store_write_pack(one, NULL, 0, &both, append, &s, NULL, NULL, &error));
+    OK(llvs_store_read_pack(two, &both, take, &s, NULL, NULL, &error));
+    both.passphrase = llvs_str("one two four");
+    s.at = 0;
+    FAILS(LLVS_ERROR_WRONG_KEY, llvs_store_read_pack(two, &both, take, &s, NULL, NULL, &error));
+    /* What cannot be. */
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_read_pack(two, &write, take, &s, NULL, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_write_pack(one, NULL, 0, &read, append, &s, NULL, NULL, &error));
+    write.passphrase = both.passphrase;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_write_pack(one, NULL, 0, &write, append, &s, NULL, NULL, &error));
+    write.passphrase = LLVS_NONE;
+    write.recipients = &secret;
+    assert_int_equal(llvs_store_write_pack(one, NULL, 0, &write, append, &s, NULL, NULL, &problem), LLVS_ERROR_INVALID_ARGUMENT);
+    assert_null(strstr(llvs_error_message(problem), "GFPYYSJZ"));
+    llvs_error_free(problem);
+    write.recipients = NULL;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_write_pack(one, NULL, 0, &write, append, &s, NULL, NULL, &error));
+    read.reserved = 1;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_read_pack(two, &read, take, &s, NULL, NULL, &error));
+    free(s.data);
+    llvs_store_free(one);
+    llvs_store_free(two);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_lacking_goes_over),
         cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(it_is_encrypted),
         cmocka_unit_test(callbacks_that_fail_are_heard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,6 +232,56 @@ static void parts() {
     EXPECT(coordinator.store().open_value("given", saved)->read(2999990, 100) == data.substr(2999990));
 }
 
+static void finding() {
+    llvs::Store store = llvs::Store::memory();
+    llvs::VersionID first = store.make_version("", {
+        llvs::Change::insert("c/1", R"({"name":"Smith","n":1.0})"), llvs::Change::insert("c/2", R"({"name":"smith","n":2})"),
+        llvs::Change::insert("c/3", R"({"name":"Jones"})"),
+    });
+    llvs::VersionID second = store.make_version(first, {llvs::Change::update("c/1", R"({"name":"Brown"})")});
+    llvs::Index index = llvs::Index::defined(store, R"({"prefix":"c/","on":["/name","/n"],"text":"fold"})");
+    using Question = llvs::IndexQuestion;
+    EXPECT(index.ids(Question::find(R"(["SMITH"])"), first) == (std::vector<std::string>{"c/1", "c/2"}));
+    EXPECT(index.ids(Question::find(R"(["SMITH"])")) == std::vector<std::string>{"c/2"} && index.count({}, second) == 3);
+    EXPECT(index.ids(Question::prefix("j"), first) == std::vector<std::string>{"c/3"});
+    Question backwards = Question::range(R"(["jones"])", R"(["smith",1])");
+    backwards.reverse = true;
+    EXPECT(index.ids(backwards, first) == (std::vector<std::string>{"c/1", "c/3"}));
+    llvs::IndexPage page = index.page({}, first, LLVS_INDEX_KEYS | LLVS_INDEX_VALUES | LLVS_INDEX_COUNT, {}, 2);
+    EXPECT(page.total == 3 && page.entries.size() == 2 && page.entries[0].key == R"(["Jones",{}])" && page.entries[1].id == "c/1");
+    EXPECT(page.entries[1].data == R"({"name":"Smith","n":1.0})" && !page.cursor.empty());
+    page = index.page({}, first, 0, page.cursor);
+    EXPECT(page.entries.size() == 1 && page.entries[0].id == "c/2" && page.entries[0].key.empty() && !page.entries[0].data);
+    EXPECT(index.explain("c/9", first).find(R"("why":"no-value")") != std::string::npos);
+    EXPECT(code_of([&] { llvs::Index::named(store, "none").count(); }) == LLVS_ERROR_NOT_FOUND);
+    EXPECT(code_of([&] { llvs::Index::defined(store, "{}"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    llvs_store_options memory = llvs::Store::options();
+    memory.storage = LLVS_STORAGE_MEMORY;
+    llvs_coordinator_options settings = llvs::Coordinator::options();
+    settings.store = &memory;
+    llvs::Coordinator coordinator("", settings);
+    coordinator.register_schema(R"({"merge":1,"indexes":{"by-name":{"prefix":"c/","on":["/name"]}}})");
+    coordinator.save({llvs::Change::insert("c/1", R"({"name":"Ann"})")});
+    EXPECT(llvs::Index::named(coordinator, "by-name", true).ids(Question::find(R"(["Ann"])")) == std::vector<std::string>{"c/1"});
+}
+
+static void projections() {
+    const std::string folder = "wrapper-projections";
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+    const char *definition = R"({"tables":{"people":{"prefix":"c/","columns":[{"name":"born","pointer":"/born","type":"integer"}]}}})";
+    llvs::Store store = llvs::Store::memory();
+    llvs::VersionID first = store.make_version("", {llvs::Change::insert("c/1", R"({"born":1815})"), llvs::Change::insert("c/2", "no")});
+    llvs::Projection view(store, folder + "/view.sqlite", definition);
+    EXPECT(view.status() == R"({"version":null,"failure":null})");
+    EXPECT(view.update() == 2 && view.update(first) == 0);
+    EXPECT(view.status() == R"({"version":")" + first + R"(","failure":null})");
+    EXPECT(view.problems() == R"([{"number":1,"table":"people","id":"c/2","pointer":"","reason":"not-json"}])");
+    EXPECT(view.problems(1) == "[]");
+    EXPECT(code_of([&] { view.update("none"); }) == LLVS_ERROR_UNKNOWN_VERSION);
+    EXPECT(code_of([&] { llvs::Projection(store, folder + "/view.sqlite", "{}"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+}
+
 static void merges() {
     llvs::Store store = llvs::Store::memory();
     llvs::VersionID base = store.make_version("", {llvs::Change::insert("x", "0")});
@@ -314,6 +364,19 @@ static void packs() {
     try { llvs::read_pack(two, broken); } catch (const Thrown &thrown) { number = thrown.number; }
     EXPECT(number == 8);
     EXPECT(code_of([&] { llvs::read_pack(two, [](std::uint8_t *, std::size_t) { return 0; }); }) == LLVS_ERROR_CUT_SHORT);
+    llvs::PackOptions secret, none;
+    secret.passphrase = "one two three";
+    stream.clear();
+    at = 0;
+    llvs::write_pack(one, {}, write, nullptr, secret);
+    EXPECT(stream.compare(0, 21, "age-encryption.org/v1") == 0);
+    EXPECT(code_of([&] { llvs::read_pack(two, read, nullptr, none); }) == LLVS_ERROR_WRONG_KEY);
+    at = 0;
+    llvs::Store three = llvs::Store::memory();
+    EXPECT(llvs::read_pack(three, read, nullptr, secret).retrieved.size() == 2);
+    llvs::PackOptions bad;
+    bad.recipients = {"nobody"};
+    EXPECT(code_of([&] { llvs::write_pack(one, {}, write, nullptr, bad); }) == LLVS_ERROR_INVALID_ARGUMENT);
 }
 
 static void coordinators() {
@@ -384,6 +447,8 @@ int main() {
     merging_inside_values();
     merging_by_rules();
     parts();
+    finding();
+    projections();
     merges();
     exchanges();
     packs();

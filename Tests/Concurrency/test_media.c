@@ -148,7 +148,7 @@ static llvs_status restore(struct site *site, llvs_error **error) {
         status = llvs_store_open(llvs_str(site->place.path), &options, &site->store, error);
         if (status != LLVS_OK) return status;
     }
-    status = llvs_store_statistics(site->store, &statistics, error);
+    status = llvs_store_statistics(site->store, NULL, &statistics, error);
     if (status != LLVS_OK) return status;
     /* What was added whole is kept; an exchange brings the rest. */
     if (statistics.versions > 1) return exchange(site, site->outside, llvs_exchange_retrieve, error);

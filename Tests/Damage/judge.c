@@ -96,7 +96,7 @@ static int read_all(const struct truth *truth, llvs_store *store, char *there, s
             there[i] = WHOLE;
         }
     }
-    status = llvs_store_statistics(store, &statistics, &error);
+    status = llvs_store_statistics(store, NULL, &statistics, &error);
     if (status != LLVS_OK) return fails("statistics: %s", llvs_error_message(error));
     if (statistics.versions < *count)
         return fails("%zu versions are there, and only %llu are counted", *count, (unsigned long long)statistics.versions);
@@ -455,7 +455,7 @@ static int judge_snapshot(const struct subject *subject, const char *folder) {
         if (status != LLVS_ERROR_SNAPSHOT_DAMAGED && status != LLVS_ERROR_SNAPSHOT_MISSING && status != LLVS_ERROR_FOREIGN_SNAPSHOT)
             fails("restoring: %s", llvs_error_message(error));
         llvs_error_free(error);
-        must("statistics", llvs_store_statistics(store, &statistics, &error), error);
+        must("statistics", llvs_store_statistics(store, NULL, &statistics, &error), error);
         if (statistics.versions > 0)
             fails("a snapshot was refused, and %llu versions of it are there", (unsigned long long)statistics.versions);
         outcome(REFUSED, 1);

@@ -239,7 +239,7 @@ static void check_contents(const struct check *check, const char *path) {
     }
     if (!book->failure[0]) check_heads(store, &history);
     if (!book->failure[0]) check_verification(check, store);
-    works("asking for counts", llvs_store_statistics(store, &statistics, &error), &error);
+    works("asking for counts", llvs_store_statistics(store, NULL, &statistics, &error), &error);
     for (int i = 0; i < book->count; i++) if (book->asked[i].is_damaged) statistics.damaged = 0;
     if (check->cut < 0 && statistics.damaged > 0)
         book_fail("%llu damaged places were met while opening", (unsigned long long)statistics.damaged);
@@ -270,8 +270,8 @@ static void check_folder(const struct check *check, const char *path) {
         if (!works("opening the exchange elsewhere", llvs_exchange_open(other, llvs_str(url), NULL, &exchange, &error), &error)) break;
         works("retrieving elsewhere", llvs_exchange_retrieve(exchange, NULL, &result, &error), &error);
         free(read_history(check, other).versions);
-        works("counting its versions", llvs_store_statistics(store, &ours, &error), &error);
-        works("counting the others", llvs_store_statistics(other, &theirs, &error), &error);
+        works("counting its versions", llvs_store_statistics(store, NULL, &ours, &error), &error);
+        works("counting the others", llvs_store_statistics(other, NULL, &theirs, &error), &error);
         if (round == 1 && theirs.versions < ours.versions)
             book_fail("after sending again the folder holds %llu versions of %llu", (unsigned long long)theirs.versions,
                       (unsigned long long)ours.versions);

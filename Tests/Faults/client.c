@@ -360,7 +360,7 @@ void client_restore_snapshot(struct client *client, const char *folder) {
     if (status != LLVS_OK) {
         llvs_statistics statistics = LLVS_STATISTICS_INIT;
         client_met(client->work, "restoring a snapshot", status, error);
-        if (llvs_store_statistics(client->store, &statistics, NULL) != LLVS_OK) statistics.versions = UINT64_MAX;
+        if (llvs_store_statistics(client->store, NULL, &statistics, NULL) != LLVS_OK) statistics.versions = UINT64_MAX;
         /* Some of it was added: an exchange brings the rest. */
         if (statistics.versions <= 1)
             goes_on("restoring a snapshot", status = restore_snapshot_from(client->store, path, NULL, &error), &error);

@@ -87,6 +87,44 @@ with llvs.Store(path) as store:
 
 
 @pytest.mark.parametrize("how", ["emptied", "cut", "overwritten"])
+@pytest.mark.parametrize("opened", ["by who made it", "again"])
+def test_caches_are_spoiled_while_a_copy_is_mapped(tmp_path: Path, how: str, opened: str) -> None:
+    """A map that is large for the budget is mapped: from a file without a name, which nobody else can cut short."""
+    run(
+        """
+COUNT = 30_000
+def mapped():
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    named = [line for line in maps if str(path) in line and "(deleted)" not in line]
+    assert not named, named
+    return [line for line in maps if str(path) in line]
+def opened():
+    return llvs.Store(path, durability="normal", memory_budget=1 << 20)
+store = opened()
+store.make_version(None, id="one", insert={f"k{i}": value(i) for i in range(COUNT)})
+if sys.argv[3] == "again":
+    store.close()
+    assert list((path / "cache").glob("map-*.cache"))
+    store = opened()
+assert len(store.at("one").items()) == COUNT
+assert mapped()
+if list((path / "cache").iterdir()):
+    spoil("cache", sys.argv[2])
+assert len(store.at("one").items()) == COUNT
+two = store.make_version("one", update={f"k{i}": b"else" for i in range(0, COUNT, 3)})
+assert store.at(two)["k3"] == b"else" and store.at(two)["k4"] == value(4)
+store.close()
+with opened() as store:
+    assert len(store.at(two).items()) == COUNT and len(store.at("one").items()) == COUNT
+    assert not store.verify().damages
+""",
+        tmp_path / "store",
+        how,
+        opened,
+    )
+
+
+@pytest.mark.parametrize("how", ["emptied", "cut", "overwritten"])
 def test_caches_are_spoiled_while_who_wrote_them_uses_them(tmp_path: Path, how: str) -> None:
     run(
         """

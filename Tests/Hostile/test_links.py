@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import tempfile
 import threading
 from pathlib import Path
@@ -236,6 +237,30 @@ def test_pipes_hold_nobody_up(tmp_path: Path) -> None:
                     pass
 
     in_time(use)
+
+
+def test_sockets_are_told_as_what_they_are(tmp_path: Path) -> None:
+    """What cannot even be opened is no file of the exchange, as a pipe is none."""
+    shared = tmp_path / "shared"
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, shared) as exchange:
+        store.make_version(insert={"x": b"1"})
+        exchange.send()
+        exchange.put_snapshot()
+    (shared / "changes" / "A").write_bytes(b"[]")
+    for name in ("versions/A", "snapshots/llvs-v1/manifest.json"):
+        path = shared / name
+        path.unlink(missing_ok=True)
+        # The names of sockets are short.
+        folder = os.open(path.parent, os.O_RDONLY)
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(f"/proc/self/fd/{folder}/{path.name}")
+        os.close(folder)
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, shared) as exchange:
+        result = exchange.retrieve()
+        assert [problem.code for problem in result.problems] == [llvs.ErrorCode.FOREIGN_FILE] and len(result.retrieved) == 1
+        with pytest.raises(llvs.Error) as raised:
+            exchange.restore_snapshot()
+        assert raised.value.code == llvs.ErrorCode.FOREIGN_FILE
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])

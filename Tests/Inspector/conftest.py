@@ -19,11 +19,15 @@ if importlib.util.find_spec("llvs") is None:
 
 import llvs  # noqa: E402
 import stores  # noqa: E402
+from browser import Page, start  # noqa: E402
+from running import Running  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
 from llvs.inspector.app import make_app  # noqa: E402
 from llvs.inspector.inspected import Inspected  # noqa: E402
 
+#: Where pictures of the pages are put, and figures.
+PICTURES = ROOT / "build" / "inspector"
 TOKEN, PORT = "the-token", 4711
 ADDRESS = f"http://127.0.0.1:{PORT}"
 
@@ -70,3 +74,44 @@ def inspect(tmp_path: Path) -> Iterator[Callable[..., Client]]:
     yield make
     for inspected in opened:
         inspected.close()
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One browser for all tests; they fail where it cannot be started."""
+    driver = start(tmp_path_factory.mktemp("browser"))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def show(driver: Any, tmp_path: Path) -> Iterator[Callable[..., tuple[Page, llvs.Store, Any]]]:
+    """Makes a store, serves it in a process of its own, and opens the page. Nothing may run, fail or be refused meanwhile."""
+    running: list[Running] = []
+    opened: list[llvs.Store] = []
+    pages: list[Page] = []
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+    def make(
+        fill: Callable[[llvs.Store], Any] = stores.story, *arguments: str, name: str = "contacts.llvs"
+    ) -> tuple[Page, llvs.Store, Any]:
+        store = llvs.Store(tmp_path / name)
+        opened.append(store)
+        made = fill(store)
+        running.append(Running(tmp_path / name, *arguments))
+        driver.get("about:blank")
+        driver.get_log("browser")
+        pages.append(Page(driver, f"http://127.0.0.1:{running[-1].port}", running[-1].token))
+        return pages[-1], store, made
+
+    yield make
+    try:
+        for page in pages:
+            assert page.script("return window.ran") is None
+            assert page.complaints() == []
+    finally:
+        driver.get("about:blank")
+        for one in running:
+            one.end()
+        for store in opened:
+            store.close()

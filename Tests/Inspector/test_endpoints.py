@@ -10,6 +10,7 @@ import llvs
 import pytest
 import stores
 from conftest import Client
+from llvs.tools.remotes import Remotes
 
 Inspect = Callable[..., Client]
 
@@ -254,11 +255,16 @@ def test_a_large_value_is_never_read_as_a_whole(inspect: Inspect) -> None:
     assert client.get("compare/value", a="@", b="@", id="large")["by"] == "bytes"
 
 
-def test_exchanging_with_a_remote_tells_problems_by_name(inspect: Inspect, tmp_path: Path) -> None:
+def test_exchanging_with_a_remote_tells_problems_by_name(inspect: Inspect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     client = inspect(write=True)
     assert client.get("exchanges")["remotes"] == []
     places = {"home": {"url": str(tmp_path / "shared")}, "away": {"url": "https://example.invalid/dav"}}
     (Path(client.inspected.path) / "remotes.json").write_text(json.dumps({"remotes": places}))
+    # As they came with a store from elsewhere.
+    assert not any(remote["canExchange"] for remote in client.get("exchanges")["remotes"])
+    assert client.change("exchange", remote="home")[0] == 404 and not (tmp_path / "shared").exists()
+    Remotes(Path(client.inspected.path), client.inspected.storage).trust("home")
     remotes = client.get("exchanges")["remotes"]
     assert [(remote["name"], remote["canExchange"]) for remote in remotes] == [("away", False), ("home", True)]
     assert client.change("exchange", remote="home") == (200, {"version": None, "message": "0 versions came, 8 were sent."})
@@ -269,3 +275,52 @@ def test_exchanging_with_a_remote_tells_problems_by_name(inspect: Inspect, tmp_p
     assert client.change("exchange", remote="away")[0] == 404 and client.change("exchange", remote="none")[0] == 404
     (Path(client.inspected.path) / "remotes.json").write_text("{")
     assert client.get("exchanges")["problems"][0]["name"] == "Remotes that cannot be read"
+
+
+def test_a_clock_that_disagrees_with_the_ancestors(inspect: Inspect, tmp_path: Path) -> None:
+    """Made here no version is older than its predecessor; another implementation may have sent one."""
+    def fill(store: llvs.Store) -> None:
+        root = store.make_version(insert={"a": b"1"}, timestamp=stores.BEGIN)
+        with llvs.Exchange(store, tmp_path / "shared") as there:
+            there.send()
+            version = {"identifier": "odd", "predecessors": {"idOfFirst": root.id}, "timestamp": stores.BEGIN - 978307200 - 3600.0,
+                       "valueDataSize": 1, "metadata": []}
+            (tmp_path / "shared" / "changes" / "odd").write_text('[{"update": {"id": "a", "data": "Mg=="}}]')
+            (tmp_path / "shared" / "versions" / "odd").write_text(json.dumps({"version": version}))
+            assert len(there.retrieve().retrieved) == 1
+        store.make_version("odd", update={"a": b"3"}, timestamp=stores.BEGIN + 60)
+
+    client = inspect(fill)
+    assert [(row["id"] == "odd", row["clock"]) for row in client.get("history")["rows"]] == [(False, 0), (True, 3600), (False, 0)]
+    assert client.get("version", version="odd")["clock"] == 3600
+
+
+def test_a_merge_before_makes_no_side_newer(inspect: Inspect) -> None:
+    """The side of a merge that merged by itself is as new as what it merged, not as its own time."""
+    def fill(store: llvs.Store) -> None:
+        begin = {"__llvs_schema": stores.RULES, "contact/x": stores.card(name="A", town="", born="")}
+        root = store.make_version(insert=begin, timestamp=100.0)
+        town = store.make_version(root, update={"contact/x": stores.card(name="B", town="Ulm", born="")}, timestamp=200.0)
+        born = store.make_version(root, update={"contact/x": stores.card(name="A", town="", born="1990")}, timestamp=300.0)
+        late = store.make_version(born, update={"note": b"1"}, timestamp=900.0)
+        merged = store.merge(town, late)
+        other = store.make_version(root, update={"contact/x": stores.card(name="C", town="", born="")}, timestamp=400.0)
+        store.merge(merged, other)
+
+    client = inspect(fill)
+    head = client.inspected.store.most_recent_head
+    assert head is not None
+    told = client.get("merge", version=head.id)
+    (name,) = told["conflicts"]
+    sides = {"first": told["first"]["id"], "second": told["second"]["id"]}
+    newer = sides[name["newerIs"]]
+    assert json.loads(client.inspected.store.at(newer)["contact/x"])["name"] == json.loads(name["newer"]["text"]) == "C"
+
+
+def test_a_number_that_became_a_text_is_told(inspect: Inspect) -> None:
+    def fill(store: llvs.Store) -> None:
+        root = store.make_version(insert={"a": b'{"n": 12, "m": [1]}'})
+        store.make_version(root, update={"a": b'{"n": "12", "m": ["1"]}'})
+
+    found = inspect(fill).get("compare/value", id="a", a="@~1", b="@")
+    assert [(one["path"], one["was"], one["now"]) for one in found["members"]] == [(["n"], "12", '"12"'), (["m", 0], "1", '"1"')]

@@ -87,9 +87,10 @@ def test_only_files_of_the_page_are_given(inspect: Callable[..., Client], name: 
 
 
 def test_files_of_the_page_load_nothing_from_elsewhere(inspect: Callable[..., Client]) -> None:
-    from llvs.inspector.app import LOOK, PAGE
+    from llvs.inspector.app import PAGE
+    from llvs.inspector.shared import FILES
 
-    files = [LOOK, *PAGE.iterdir()]
+    files = [*FILES.values(), *PAGE.iterdir()]
     assert len(files) > 10
     for path in files:
         text = path.read_text()

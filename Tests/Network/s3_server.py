@@ -53,8 +53,11 @@ class S3Server:
     def port(self) -> int:
         return int(self._server.port)
 
+    def forget_requests(self) -> None:
+        self.requests.clear()
+
     def url(self, prefix: str = "here", bucket: str = BUCKET) -> str:
-        return f"s3://{bucket}/{prefix}?endpoint=http%3A%2F%2F127.0.0.1%3A{self.port}&region={REGION}"
+        return f"s3://{bucket}/{quote(prefix)}?endpoint=http%3A%2F%2F127.0.0.1%3A{self.port}&region={REGION}"
 
     def get(self, key: str) -> Optional[bytes]:
         answer = self.client.get(f"/{BUCKET}/{quote(key)}", headers=self._own())

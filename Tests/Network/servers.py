@@ -35,6 +35,8 @@ class CountingProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self.requests: list[str] = []
+        # What each of them named.
+        self.targets: list[str] = []
         self.connections = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -55,6 +57,7 @@ class CountingProxy:
                 word = piece.split(b" ", 1)[0].decode("latin-1")
                 if asks and word in self.METHODS and b" HTTP/1.1\r\n" in piece[:9000]:
                     self.requests.append(word)
+                    self.targets.append(piece.split(b" ", 2)[1].decode("latin-1"))
                 target.sendall(piece)
         except OSError:
             pass

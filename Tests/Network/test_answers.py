@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
 
 
 def exchange(store: llvs.Store, server: DavServer, **options: Any) -> llvs.Exchange:
-    return llvs.Exchange(store, llvs.Remote(server.url, **options))
+    return llvs.Exchange(store, llvs.Remote(server.url + "?layout=interchange", **options))
 
 
 def send(store: llvs.Store, server: DavServer, **options: Any) -> llvs.ExchangeResult:
@@ -366,7 +366,7 @@ class TestRedirects:
 
         filled.fault = fault
         second = new_store()
-        with llvs.Exchange(second, llvs.Remote(filled.url, user="ann", password="s3cret")) as way:
+        with llvs.Exchange(second, llvs.Remote(filled.url + "?layout=interchange", user="ann", password="s3cret")) as way:
             assert not way.retrieve().problems
         assert ids(second) == ids(store)
         assert all("Authorization" in headers for headers in filled.headers_seen)

@@ -153,7 +153,7 @@ def test_connections_are_kept(server: DavServer, new_store: Any) -> None:
     store, head = new_store(), None
     for number in range(60):
         head = store.make_version(head, insert={str(number): b"1"})
-    with llvs.Exchange(store, server.url) as way:
+    with llvs.Exchange(store, server.url + "?layout=interchange") as way:
         way.send()
         way.retrieve()
     assert server.count() > 240 and server.connections <= 4

@@ -37,7 +37,7 @@ def folder_of(server: Server) -> Path:
 
 def place(server: Server, **options: Any) -> llvs.Remote:
     url = server.url.replace("/notes/", f"/{server.place}/")  # type: ignore[attr-defined]
-    return llvs.Remote(url, **({"user": USER, "password": PASSWORD} | options))
+    return llvs.Remote(url + "?layout=interchange", **({"user": USER, "password": PASSWORD} | options))
 
 
 def exchange(store: llvs.Store, server: Server, **options: Any) -> llvs.ExchangeResult:

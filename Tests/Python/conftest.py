@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -23,6 +24,10 @@ if importlib.util.find_spec("llvs") is None:
 
 import llvs  # noqa: E402
 import strict_reader  # noqa: E402
+
+# Ctrl-C is ignored by what a shell starts in the background, and by all that this starts in turn: tests send it.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The default is the same every time; LLVS_HYPOTHESIS=explore searches anew, and prints how to come back to what it finds.
 settings.register_profile("default", derandomize=True, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))

@@ -137,7 +137,21 @@ class Generator:
             depth = self.rng.choice([0, 1, 1, 2, 2, 3])
             pattern = "".join("/" + self.rng.choice(["*", "*", "a", "b", "n", "t", "k", "0", "~2", "a~1b"]) for _ in range(depth))
             patterns[pattern] = self.rule(not depth)
+        if self.rng.randrange(6) == 0:
+            patterns["schema"] = self.forms()
         return patterns
+
+    def forms(self) -> Any:
+        """Which member tells the form, and renames: sometimes such that rules refuse."""
+        def pointer() -> str:
+            return "".join("/" + self.rng.choice(["a", "b", "id", "k", "n", "t", "a~1b"]) for _ in range(self.rng.choice([1, 1, 1, 2])))
+
+        forms: dict[str, Any] = {"at": self.rng.choice(["/n", "/k", "/id", "/a/n"])}
+        if self.rng.randrange(5):
+            forms["renames"] = [
+                {"to": Spelled(self.rng.choice(NUMBERS[:9])), "from": pointer(), "path": pointer()} for _ in range(self.rng.randrange(4))
+            ]
+        return forms
 
     # A case
 

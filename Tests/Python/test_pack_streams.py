@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import struct
+import subprocess
 from pathlib import Path
 from random import Random
 from typing import Any, Iterator
@@ -320,3 +321,78 @@ def test_files_that_are_missing_or_in_another_order(tmp_path: Path) -> None:
         with opened("memory", tmp_path) as store, pytest.raises(llvs.Error) as raised:
             store.unpack(data)
         assert raised.value.code == llvs.ErrorCode.DAMAGED
+
+
+IDENTITY = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
+RECIPIENT = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"
+OTHER = "AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ8H00W3"
+
+
+def test_encrypted_for_recipients(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path / "one") as one, opened(kind, tmp_path / "two") as two:
+        expected = history(one)
+        data = one.pack(recipients=[RECIPIENT])
+        assert data.startswith(b"age-encryption.org/v1\n-> X25519 ") and b"named" not in data
+        assert one.pack(recipients=[RECIPIENT]) != data
+        assert two.unpack(data, identities=iter([IDENTITY])).retrieved == data.result.sent and states(two) == expected
+        file = tmp_path / "pack.age"
+        one.pack(to=file, recipients=(RECIPIENT,))
+        assert two.unpack(file, identities=[IDENTITY]).retrieved == ()
+
+
+def test_the_tool_opens_it_and_the_reverse(tmp_path: Path) -> None:
+    """What the library encrypted, opened by `age`, and read by the reader in Python; and what `age` encrypted, opened by the library."""
+    key, plain = tmp_path / "key", tmp_path / "plain"
+    key.write_text(IDENTITY + "\n")
+    with llvs.Store(storage="memory") as one, llvs.Store(storage="memory") as two:
+        history(one)
+        one.pack(to=tmp_path / "ours", recipients=[RECIPIENT])
+        opened_by_age = subprocess.run(["age", "--decrypt", "-i", key, tmp_path / "ours"], stdout=subprocess.PIPE, check=True).stdout
+        assert opened_by_age.startswith(b"LLVSPKS\n") and two.unpack(opened_by_age).retrieved
+        plain.write_bytes(one.pack())
+        theirs = subprocess.run(["age", "-r", RECIPIENT, plain], stdout=subprocess.PIPE, check=True).stdout
+        with llvs.Store(storage="memory") as three:
+            three.unpack(theirs, identities=[IDENTITY])
+            assert states(three) == states(one) == states(two)
+
+
+def test_wrong_keys_are_told_and_take_nothing(tmp_path: Path) -> None:
+    with llvs.Store(storage="memory") as one, llvs.Store(storage="memory") as two:
+        one.make_version(insert={"a": b"1"})
+        for data, right, wrong in [
+            (one.pack(recipients=[RECIPIENT]), {"identities": [IDENTITY]}, [{"identities": [OTHER]}, {"passphrase": "x"}, {}]),
+            (one.pack(passphrase="Räuber"), {"passphrase": "Ra\u0308uber"}, [{"identities": [IDENTITY]}, {"passphrase": "Rauber"}, {}]),
+        ]:
+            for keys in wrong:
+                with pytest.raises(llvs.EncryptionError) as caught:
+                    two.unpack(data, **keys)  # type: ignore[arg-type]
+                assert caught.value.code == llvs.ErrorCode.WRONG_KEY and not list(two.history())
+            with llvs.Store(storage="memory") as three:
+                assert three.unpack(data, **right).retrieved  # type: ignore[arg-type]
+        # One that is not encrypted, where it had to be.
+        with pytest.raises(llvs.ExchangeDataError) as foreign:
+            two.unpack(one.pack(), identities=[IDENTITY])
+        assert foreign.value.code == llvs.ErrorCode.FOREIGN_FILE and not list(two.history())
+        for arguments in [{"recipients": [IDENTITY]}, {"recipients": ["age1x"]}, {"passphrase": ""}, {"passphrase": "x" * 1025},
+                          {"recipients": [RECIPIENT], "passphrase": "x"}]:
+            with pytest.raises(llvs.InvalidArgumentError) as invalid:
+                one.pack(**arguments)  # type: ignore[arg-type]
+            assert IDENTITY[20:] not in str(invalid.value)
+        with pytest.raises(llvs.InvalidArgumentError) as invalid:
+            two.unpack(b"", identities=[IDENTITY[:-1] + "Q"])
+        assert IDENTITY[20:-1] not in str(invalid.value)
+        with pytest.raises(TypeError):
+            one.pack(recipients=RECIPIENT)
+
+
+def test_an_encrypted_pack_that_was_changed(tmp_path: Path) -> None:
+    with llvs.Store(storage="memory") as one:
+        one.make_version(insert={"a": noise(70_000)})
+        good = bytes(one.pack(recipients=[RECIPIENT]))
+        random = Random(5)
+        for at in [*range(0, 200, 3), *(random.randrange(200, len(good)) for _ in range(40))]:
+            for bad in (good[:at] + bytes([good[at] ^ 8]) + good[at + 1 :], good[:at]):
+                with llvs.Store(storage="memory") as two, pytest.raises(llvs.Error):
+                    two.unpack(bad, identities=[IDENTITY])
+        with llvs.Store(storage="memory") as two, pytest.raises(llvs.Error):
+            two.unpack(good + b"x", identities=[IDENTITY])

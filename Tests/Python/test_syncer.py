@@ -223,6 +223,20 @@ def test_a_deadline(tmp_path: Path) -> None:
             assert syncer.status.sent == 1
 
 
+def test_a_deadline_while_another_round_runs(tmp_path: Path) -> None:
+    """At the deadline that round ends as well, and none follows."""
+    slow = Slow()
+    with llvs.Coordinator(tmp_path / "s.llvs", exchange=slow) as notes:
+        with llvs.Syncer(notes, **SELDOM) as syncer:
+            until(lambda: syncer.status.state is SyncState.RUNNING)
+            syncer.pause()
+            threading.Timer(0.5, slow.go_on.set).start()
+            assert syncer.run(deadline=0.1) is False
+            assert syncer.status.rounds == 1 and syncer.status.last_success is None
+            time.sleep(0.3)
+            assert syncer.status.rounds == 1
+
+
 def test_cancelling_a_run(tmp_path: Path) -> None:
     slow = Slow()
     with llvs.Coordinator(tmp_path / "s.llvs", exchange=slow) as notes, llvs.Syncer(notes, conditions=SyncConditions.PAUSE) as syncer:

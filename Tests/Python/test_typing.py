@@ -19,7 +19,8 @@ def modules() -> list[Any]:
     found = [llvs, llvs.models, llvs.testing]
     for package in (llvs, llvs.models, llvs.testing):
         for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-            if not module.name.rpartition(".")[2].startswith("_"):
+            # A wheel carries libraries beside the modules.
+            if not module.name.rpartition(".")[2].startswith(("_", "lib")):
                 found.append(importlib.import_module(module.name))
     return found
 

@@ -90,6 +90,6 @@ final class SimulatedStorage: Storage, @unchecked Sendable {
     func cacheGet(_ name: String) throws -> [UInt8]? { disk.lock.withLock { disk.cache[name] } }
     func cachePut(_ name: String, _ data: [UInt8]) throws { disk.lock.withLock { disk.cache[name] = data } }
     func cacheDelete(_ name: String) throws { disk.lock.withLock { disk.cache[name] = nil } }
-    var statistics: StorageStatistics { StorageStatistics() }
+    func statistics(_ control: PacedControl) throws -> StorageStatistics { StorageStatistics() }
     func close(discarding: Bool) throws {}
 }

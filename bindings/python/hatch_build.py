@@ -1,8 +1,8 @@
-"""Builds a wheel that carries libllvs.
+"""Builds a wheel that carries libllvs, the SQLite extension, and the manual pages of the command.
 
-The library is the one that LLVS_LIBRARY names, else the one built in this tree (build/lib). The wheel's platform is what
-the library itself asks for: "manylinux_2_35_x86_64" where it was linked with a C library of which it needs version 2.35, so
-that pip refuses it where it could not be loaded. LLVS_WHEEL_PLATFORM names another.
+The library is the one that LLVS_LIBRARY names, else the one built in this tree (build/lib); the extension lies beside it.
+The wheel's platform is what these ask for: "manylinux_2_35_x86_64" where they were linked with a C library of which they need version
+2.35, so that pip refuses it where it could not be loaded. LLVS_WHEEL_PLATFORM names another.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import re
 import shutil
 import stat
 import struct
+import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 from typing import Any, Iterator
@@ -22,6 +24,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 PACKAGED_NAME = "libllvs.so." + ".".join(
     re.findall(r"^VERSION_(?:MAJOR|MINOR): Final = (\d+)", (Path(__file__).parent / "src" / "llvs" / "_constants.py").read_text(), re.M)
 )
+
+#: As _lib.py of the package has it.
+EXTENSION_NAME = "libllvs_sqlite.so"
 
 
 def find_library(root: Path) -> Path:
@@ -35,6 +40,14 @@ def find_library(root: Path) -> Path:
         f"no library at {', '.join(str(candidate) for candidate in candidates)}: build libllvs first "
         "(cmake -B build && cmake --build build at the root of the project), or set LLVS_LIBRARY to its path"
     )
+
+
+def find_extension(library: Path) -> Path:
+    """The SQLite extension to carry, beside the library. Raises FileNotFoundError, with what to do, when there is none."""
+    extension = library.parent / EXTENSION_NAME
+    if not extension.is_file():
+        raise FileNotFoundError(f"no SQLite extension at {extension}: build it with the library (cmake --build build)")
+    return extension
 
 
 # The libraries that a manylinux wheel may expect of a system, as far as ours needs them. (SQLite is opened at first use.)
@@ -102,13 +115,17 @@ def manylinux(libraries: set[str], versions: set[str]) -> str | None:
     return "manylinux_{}_{}".format(*max(libc[:2], fitting[0]))
 
 
-def platform_tag(library: Path) -> str:
-    """The platform part of the wheel's name: this machine's where the library fits no other."""
+def platform_tag(library: Path, extension: Path) -> str:
+    """The platform part of the wheel's name: this machine's where what it carries fits no other."""
     here = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     named = os.environ.get("LLVS_WHEEL_PLATFORM")
     if named or not here.startswith("linux_"):
         return named or here
-    many = manylinux(*needs(library))
+    libraries, versions = needs(library)
+    more_libraries, more_versions = needs(extension)
+    # Which the wheel brings.
+    more_libraries.discard(PACKAGED_NAME)
+    many = manylinux(libraries | more_libraries, versions | {version for version in more_versions if not version.startswith("LLVS_")})
     return here if many is None else many + here[len("linux") :]
 
 
@@ -119,14 +136,30 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
         """Stages the library and names the platform. An editable install uses LLVS_LIBRARY at run time instead."""
         if version == "editable":
             return
-        staged = Path(self.directory) / "staged" / PACKAGED_NAME
-        staged.parent.mkdir(parents=True, exist_ok=True)
         library = find_library(Path(self.root))
-        shutil.copyfile(library, staged)
-        staged.chmod(stat.S_IRUSR | stat.S_IWUSR | stat.S_IRGRP | stat.S_IROTH | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+        extension = find_extension(library)
+        for source, name in ((library, PACKAGED_NAME), (extension, EXTENSION_NAME)):
+            staged = Path(self.directory) / "staged" / name
+            staged.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, staged)
+            staged.chmod(stat.S_IRUSR | stat.S_IWUSR | stat.S_IRGRP | stat.S_IROTH | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+            build_data["force_include"][str(staged)] = f"llvs/{name}"
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform_tag(library)}"
-        build_data["force_include"][str(staged)] = f"llvs/{PACKAGED_NAME}"
+        build_data["tag"] = f"py3-none-{platform_tag(library, extension)}"
+        for page in self.manual_pages(library):
+            build_data["shared_data"][str(page)] = f"share/man/man1/{page.name}"
+
+    def manual_pages(self, library: Path) -> list[Path]:
+        """The pages for `man`, which the command makes of its own help; none where the library is for another platform than this one."""
+        if os.environ.get("LLVS_WHEEL_PLATFORM"):
+            return []
+        folder = Path(self.directory) / "staged" / "man"
+        surroundings = {**os.environ, "PYTHONPATH": str(Path(self.root) / "src"), "LLVS_LIBRARY": str(library)}
+        command = [sys.executable, "-m", "llvs.tools", "man-pages", str(folder)]
+        done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"the manual pages could not be made: {done.stderr.strip()}")
+        return sorted(folder.glob("*.1"))
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Removes what was staged."""

@@ -4,7 +4,7 @@
 debian_packages=(
     cmake make gcc g++ pkg-config libc6-dev
     libsqlite3-dev zlib1g-dev libssl-dev libcurl4-openssl-dev libexpat1-dev libcmocka-dev
-    python3 python3-venv binutils
+    python3 python3-venv binutils age
 )
 
 has_package() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
@@ -19,7 +19,7 @@ install_missing() {
     if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
         # Not a Debian: nothing is installed here, only looked for.
         local missing=()
-        for tool in cmake make cc c++ pkg-config python3 strip nm; do
+        for tool in cmake make cc c++ pkg-config python3 strip nm age; do
             command -v "$tool" >/dev/null || missing+=("$tool")
         done
         for header in sqlite3.h zlib.h openssl/sha.h curl/curl.h expat.h cmocka.h; do
@@ -33,8 +33,8 @@ install_missing() {
         [ ${#missing[@]} -eq 0 ] && return
         printf 'Missing: %s\n' "${missing[@]}" >&2
         die "This machine has no apt-get. Please install what is missing with its own package manager: cmake, make, a C and a
-C++ compiler, pkg-config, SQLite 3, libcurl, libexpat, zlib and OpenSSL with headers and libcrypto.a, cmocka, and Python 3.10 or
-later with venv.
+C++ compiler, pkg-config, SQLite 3, libcurl, libexpat, zlib and OpenSSL with headers and libcrypto.a, cmocka, age, and Python 3.10
+or later with venv.
 (Debian's names: ${debian_packages[*]})"
     fi
     local packages=()

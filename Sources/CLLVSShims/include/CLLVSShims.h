@@ -68,6 +68,14 @@ static inline void llvs_shim_pause(void) {
 }
 /* A small number of the calling thread's, from 0 up in the order in which threads first ask. Keeps four bytes per thread. */
 uint32_t llvs_shim_thread_number(void);
+/* The locks that the calling thread holds, for debug builds, where alone these exist; see LockRank.swift. Notes one; answers -1, or the
+ * rank of a lock that is held and forbids it. */
+int llvs_shim_lock_take(const void *lock, uint8_t rank);
+void llvs_shim_lock_leave(const void *lock);
+int llvs_shim_lock_is_held(const void *lock);
+/* Begins an order of its own for code of the host; what it answers is to be given back at the end. */
+uint32_t llvs_shim_locks_hide(void);
+void llvs_shim_locks_show(uint32_t hidden);
 /* What stays set while code of the host runs on this thread: marks, the innermost last, each with the frame that set it. See
  * HostCalls.swift. */
 static inline __attribute__((always_inline)) uintptr_t llvs_shim_frame(void) { return (uintptr_t)__builtin_frame_address(0); }

@@ -6,7 +6,7 @@ extension StoreCoordinator {
     ///   - name: unlike that of any other that is attached.
     ///   - place: what results call it; nil: its name.
     public func attach(_ exchange: Exchange, name: String, place: String? = nil) throws {
-        guard (1...40).contains(name.utf8.count), name.utf8.allSatisfy(CoordinatorState.isNameByte) else {
+        guard (1...40).contains(name.utf8.count), name.utf8.allSatisfy(CoordinatorName.isNameByte) else {
             throw StoreError(.invalidArgument, "\"\(name)\" cannot name an exchange: 1 to 40 of a-z, 0-9, dot, underscore and hyphen can.")
         }
         guard exchange.store === store else {
@@ -14,7 +14,7 @@ extension StoreCoordinator {
                 .invalidArgument,
                 "The exchange \"\(name)\" works on another store than the coordinator. Open it with the coordinator's store.")
         }
-        let state = try store.cacheGet(CoordinatorState.exchangeName(options.name, name))
+        let state = try store.cacheGet(CoordinatorName.exchangeName(options.name, name))
         try lock.withLock {
             guard !attached.contains(where: { $0.name == name }) else {
                 throw StoreError(.invalidArgument, "An exchange named \"\(name)\" is attached already. Give another name.")
@@ -61,7 +61,7 @@ extension StoreCoordinator {
     /// gained versions, or may have, until the observation is cancelled or let go; nil when no exchange can tell. The callback may
     /// exchange.
     public func observeExchanges(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
-        let serial = Lock()
+        let serial = Lock(.unordered)
         let observations = try exchanges.compactMap { try $0.exchange.observe { serial.withLock(changed) } }
         return observations.isEmpty ? nil : JoinedObservation(observations)
     }
@@ -141,7 +141,7 @@ extension StoreCoordinator {
 
     func saveState(_ name: String, _ exchange: Exchange) throws {
         guard !store.isReadOnly else { return }
-        let key = CoordinatorState.exchangeName(options.name, name)
+        let key = CoordinatorName.exchangeName(options.name, name)
         let state = exchange.restorationState
         if try store.cacheGet(key) ?? [] != state { try store.cachePut(key, state) }
     }

@@ -15,7 +15,7 @@ extension StoreCoordinator {
     public struct MergeOutcome: Sendable {
         /// Where it moved the current version: also before it failed, to the first content of a new store.
         public var move: Move
-        /// What ended it.
+        /// What ended it, or why heads were left out, or rules that were registered: the others are of a number that is not known here.
         public var failure: (any Error)?
         /// The move, when nothing failed.
         public func get() throws -> Move {
@@ -32,14 +32,18 @@ extension StoreCoordinator {
         try store.reloadHistory()
         let at = currentVersion
         var outcome = MergeOutcome(move: try adoptFirstContent() ?? Move(from: at, to: at))
+        // Told when the others are merged: anybody can make versions with such rules.
+        var leftOut: StoreError?
         do {
             let merged = try moving("Merging") {
                 let arbiter = arbiter ?? options.arbiter
-                if currentVersion != EmptyRoot.id { _ = try writeRegistered() }
-                let merged = try store.mergeHeads(into: currentVersion, arbiter: arbiter, selection: selection, metadata: metadata, control)
+                if currentVersion != EmptyRoot.id { leftOut = try writeRegistered() }
+                let merged = try store.mergeHeads(
+                    into: currentVersion, arbiter: arbiter, selection: selection, metadata: metadata, control) { leftOut = $0 }
                 if let merged { move(to: merged.id) }
             }
             outcome.move = outcome.move.followed(by: merged.move)
+            outcome.failure = leftOut
         } catch { outcome.failure = error }
         return outcome
     }

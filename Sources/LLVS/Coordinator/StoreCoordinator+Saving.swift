@@ -73,7 +73,7 @@ extension StoreCoordinator {
     private func base(_ branch: String?, _ expected: VersionID?) throws -> (id: VersionID, isCurrent: Bool) {
         var base = (id: current, isCurrent: true)
         if let branch {
-            let head = try store.heads(onBranch: branch).first?.id
+            let head = try store.heads(onBranch: branch, limit: 1).first?.id
             base = (head ?? current, head == current)
         }
         if let expected, expected != base.id {
@@ -101,7 +101,10 @@ extension StoreCoordinator {
         _ branch: String?, _ timestamp: Double?
     ) throws -> Version {
         var id = base.id
-        if registered != nil, id == current { id = try writeRegistered() }
+        if registered != nil, id == current {
+            _ = try writeRegistered()
+            id = current
+        }
         if branch == nil { id = try self.base() }
         let version = try store.makeVersion(basedOn: id, borrowing: changes, reading: sources, metadata: metadata, timestamp: timestamp)
         if base.isCurrent {
@@ -122,7 +125,7 @@ extension StoreCoordinator {
         switch place {
         case .current: return currentVersion
         case .version(let id): return id
-        case .branch(let branch): return try store.heads(onBranch: branch).first?.id
+        case .branch(let branch): return try store.heads(onBranch: branch, limit: 1).first?.id
         }
     }
 

@@ -15,35 +15,40 @@ extension StoreCoordinator {
     ///
     /// In a store in which nothing was saved yet the rules are remembered, and written before the first save, or as soon as the first
     /// content is merged: devices that start apart with the same rules then have the same first version.
-    /// - Throws: as `Store.schema(at:adding:)`, and what `makeVersion` throws.
+    ///
+    /// So they are where the store holds rules of a number that is not known here: these stand, and are the problem of the schema returned.
+    /// What was remembered is written once others prevail.
+    /// - Throws: as `Store.schema(at:adding:)`, of the rules given, and what `makeVersion` throws.
     @discardableResult
     public func register(_ rules: [UInt8]) throws -> Registered {
         let (done, move) = try moving("Registering rules") { () throws -> (Store.Schema, Version?) in
-            guard current == EmptyRoot.id else {
+            let held = current == EmptyRoot.id ? nil : try store.schema(at: current)
+            if held != nil, held?.problem?.isUnknownMerge != true {
                 let schema = try store.schema(at: current, adding: rules)
                 return (schema, try write(schema))
             }
-            var schema = Store.Schema(rules: registered)
             do {
                 let added = try rules.withUnsafeBytes { given in
                     try registered.map { try $0.withUnsafeBytes { try SchemaRegistration.adding(given, to: $0) } }
                         ?? SchemaRegistration.adding(given, to: nil)
                 }
-                schema = Store.Schema(rules: added.bytes, isChanged: true, contradictions: added.contradictions)
+                registered = added.bytes
+                return (held ?? Store.Schema(rules: added.bytes, isChanged: true, contradictions: added.contradictions), nil)
             } catch let problem as InvalidRules { throw problem.storeError }
-            registered = schema.rules
-            return (schema, nil)
         }
         return Registered(schema: done.0, version: done.1, move: move)
     }
 
-    /// Writes the rules that were registered before there was a version to write them on. The caller holds `saveGate`.
-    /// - Returns: the current version.
-    func writeRegistered() throws -> VersionID {
-        guard let rules = registered else { return current }
-        _ = try write(store.schema(at: current, adding: rules))
+    /// Writes the rules that were registered before there was a version to write them on, and moves there. The caller holds `saveGate`.
+    /// - Returns: why they are still remembered, where the store holds rules of a number that is not known here.
+    func writeRegistered() throws -> StoreError? {
+        guard let rules = registered else { return nil }
+        // Those remembered were of a known number.
+        do { _ = try write(store.schema(at: current, adding: rules)) } catch let error as StoreError where error.code == .unsupported {
+            return error
+        }
         registered = nil
-        return current
+        return nil
     }
 
     /// Makes the version that holds the rules, and moves there. The caller holds `saveGate`.

@@ -21,17 +21,36 @@ enum UndoMarks {
         Array("[\(ids.map { "\"\($0)\"" }.joined(separator: ","))]".utf8)
     }
 
-    /// The strings of a JSON array, or of a string alone; none where it is something else.
-    static func strings(_ bytes: [UInt8]?) -> [String] {
-        guard let bytes else { return [] }
+    /// A JSON string; nil where it is something else.
+    /// - Throws: what the control throws.
+    static func string(_ bytes: [UInt8]?, _ control: PacedControl) throws -> String? {
+        guard let bytes else { return nil }
         // A string alone is no document.
         let whole = [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")]
-        return whole.withUnsafeBytes { raw in
-            guard let text = try? JSONTreeParser.parse(raw, work: DocumentControl()), let top = text.tree.children(of: 0).first else {
-                return []
+        let found = try? whole.withUnsafeBytes { raw -> String? in
+            guard let text = try JSONTreeParser.parse(raw, work: DocumentControl(control.look)) else { return nil }
+            // The tree lies in the text.
+            defer { withExtendedLifetime(text) {} }
+            guard let top = text.tree.children(of: 0).first, text.tree.kind(top) == .string else { return nil }
+            return String(decoding: text.tree.text(top), as: UTF8.self)
+        }
+        try control.throwIfEnded()
+        return found ?? nil
+    }
+
+    /// What stands between quotation marks and can be the id of a version: of a JSON array of ids, or of one alone, all of them. No more is
+    /// kept of what others write there, however much it is.
+    /// - Throws: what the control throws.
+    static func forEachID(_ bytes: [UInt8]?, _ control: PacedControl, _ body: (VersionID) -> Void) throws {
+        guard let bytes else { return }
+        try bytes.withUnsafeBytes { raw in
+            var at = 0, opened: Int?
+            while at < raw.count, let quote = raw[at...].firstIndex(of: UInt8(ascii: "\"")) {
+                try control.step(0, bytes: quote - at)
+                if let from = opened, let id = VersionID(validating: UnsafeRawBufferPointer(rebasing: raw[from..<quote])) { body(id) }
+                opened = opened == nil ? quote + 1 : nil
+                at = quote + 1
             }
-            let nodes = text.tree.kind(top) == .array ? text.tree.children(of: top) : [top]
-            return nodes.filter { text.tree.kind($0) == .string }.map { String(decoding: text.tree.text($0), as: UTF8.self) }
         }
     }
 }
@@ -136,23 +155,32 @@ extension StoreCoordinator {
     /// The caller holds `saveGate`.
     private func find(_ device: [UInt8], _ control: OperationControl) throws -> (undo: Undoable?, redo: Undoable?) {
         var undo: Undoable?, redo: Undoable?, group: [UInt8]?, isRedoKnown = false
-        var undone: Set<String> = [], redone: Set<String> = []
+        // Of what is here: others may have named any number of versions that nobody has.
+        var undone: Set<UInt32> = [], redone: Set<UInt32> = []
         guard current != EmptyRoot.id else { return (nil, nil) }
+        let paced = control.paced(.reading, doing: "Looking for what to undo in \(store.description)")
+        func ordinal(_ id: VersionID) -> UInt32? { store.lock.withRead { store.dag.ordinal(of: id) } }
         let walk = try store.walk(HistoryQuery(from: [current]), control)
         search: while true {
             let page = try walk.next(64, control)
             if page.isEmpty { break }
             for step in page {
-                guard let version = try store.version(step.version), version.metadata[UndoMarks.deviceKey] == device,
-                      version.predecessors.count == 1 else { continue }
-                let name = version.id.description, description = UndoMarks.strings(version.metadata[UndoMarks.descriptionKey]).first
-                if let taken = UndoMarks.strings(version.metadata[UndoMarks.redoKey]).first {
-                    redone.insert(taken)
-                } else if version.metadata[UndoMarks.undoKey] != nil {
+                let found = try store.version(step.version)
+                try paced.step(0, bytes: found?.metadata.entries.reduce(0) { $0 + $1.value.count } ?? 0)
+                guard let version = found, version.metadata[UndoMarks.deviceKey] == device, version.predecessors.count == 1,
+                      let name = ordinal(version.id) else { continue }
+                func description() throws -> String? { try UndoMarks.string(version.metadata[UndoMarks.descriptionKey], paced) }
+                var isRedo = false
+                try UndoMarks.forEachID(version.metadata[UndoMarks.redoKey], paced) {
+                    isRedo = true
+                    if let taken = ordinal($0) { redone.insert(taken) }
+                }
+                if isRedo { continue }
+                if let taken = version.metadata[UndoMarks.undoKey] {
                     if redone.contains(name) { continue }
-                    undone.formUnion(UndoMarks.strings(version.metadata[UndoMarks.undoKey]))
+                    try UndoMarks.forEachID(taken, paced) { if let taken = ordinal($0) { undone.insert(taken) } }
                     if !isRedoKnown, !passedOver.contains(version.id) {
-                        redo = Undoable(versions: [version.id], description: description)
+                        redo = Undoable(versions: [version.id], description: try description())
                         isRedoKnown = true
                     }
                 } else if !undone.contains(name), !passedOver.contains(version.id) {
@@ -161,7 +189,7 @@ extension StoreCoordinator {
                     let own = version.metadata[UndoMarks.groupKey]
                     if undo == nil {
                         guard try store.changeCount(of: version.id) > 0 else { continue }
-                        undo = Undoable(versions: [version.id], description: description)
+                        undo = Undoable(versions: [version.id], description: try description())
                         group = own
                         if own == nil { break search }
                     } else {

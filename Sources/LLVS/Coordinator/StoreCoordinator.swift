@@ -9,6 +9,7 @@
 /// so are exchanges, beside them. An arbiter may not save or merge, nor a progress callback exchange, through the
 /// coordinator that called it: they get `.busy`.
 public final class StoreCoordinator: @unchecked Sendable {
+    // Sendable: `lock` guards what is said to be under it; `saveGate` and `exchangeGate` the rest.
     /// How a coordinator works.
     public struct Options: Sendable {
         /// How its store is opened.
@@ -57,8 +58,8 @@ public final class StoreCoordinator: @unchecked Sendable {
     let isReadOnly: Bool
     let options: Options
     /// Serialises saves and merges.
-    let saveGate = SerialGate()
-    let exchangeGate = SerialGate()
+    let saveGate = Gate("coordinator")
+    let exchangeGate = Gate("coordinator")
     /// Of heads that were compared with the current version: an id in which each differs. Used by who is through `saveGate`.
     var differences = KnownDifferences()
     /// Keeps the current version. Used and replaced by who is through `saveGate`.
@@ -66,7 +67,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Whether it is closed. Read and written by who is through `saveGate`.
     var isReleased = false
     /// Guards the fields below.
-    let lock = Lock()
+    let lock = Lock(.leaf)
     /// Written by who is through `saveGate`, and so may be read there without the lock.
     var current: VersionID
     var attached: [(name: String, exchange: Exchange, place: String)] = []
@@ -100,7 +101,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     }
 
     private init(store: Store, options: Options, ownsStore: Bool) throws {
-        guard (1...40).contains(options.name.utf8.count), options.name.utf8.allSatisfy(CoordinatorState.isNameByte) else {
+        guard (1...40).contains(options.name.utf8.count), options.name.utf8.allSatisfy(CoordinatorName.isNameByte) else {
             throw StoreError(
                 .invalidArgument, "\"\(options.name)\" cannot name a coordinator: 1 to 40 of a-z, 0-9, dot, underscore and hyphen can.")
         }
@@ -139,13 +140,13 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Where to be without knowing better: the most recent head of what carries no branch, else the most recent head.
     func startingVersion() throws -> VersionID? {
         // A version of which a cache told may turn out damaged: then it is none of the heads any more.
-        while let id = try store.mostRecentUnbranchedHeadID() ?? store.headIDs().first {
-            if try store.lock.withRead({ store.cachedRows }) == 0 || store.readableVersion(id) != nil { return id }
+        while let id = try store.mostRecentHeadIDToMerge(options.arbiter) ?? store.headIDs().first {
+            if try store.lock.withRead({ store.caches.rows }) == 0 || store.readableVersion(id) != nil { return id }
         }
         return nil
     }
 
-    func isEmpty() throws -> Bool { try store.heads().isEmpty }
+    func isEmpty() throws -> Bool { try store.mostRecentHead() == nil }
 
     /// Closes the exchanges, and the store when the coordinator opened it. Waits for a save or merge of another thread, whose version
     /// is noted then; what follows is `.closed`. From within a callback of a save or merge it does not wait for that.

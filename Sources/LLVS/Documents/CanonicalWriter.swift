@@ -2,12 +2,19 @@
 struct CanonicalWriter {
     private let values: DocumentValues
     private let normalises: Bool
+    private let limit: Int
     private(set) var bytes: [UInt8] = []
 
-    /// - Parameter normalises: numbers are written in their shortest form, so that equal values are written alike.
-    init(_ values: DocumentValues, normalises: Bool = false) {
+    /// There would be more bytes than was said.
+    struct TooMuch: Error {}
+
+    /// - Parameters:
+    ///   - normalises: numbers are written in their shortest form, so that equal values are written alike.
+    ///   - limit: of bytes, about: writing more throws `TooMuch`.
+    init(_ values: DocumentValues, normalises: Bool = false, limit: Int = .max) {
         self.values = values
         self.normalises = normalises
+        self.limit = limit
     }
 
     private struct Open {
@@ -29,9 +36,16 @@ struct CanonicalWriter {
 
     mutating func clear() { bytes.removeAll(keepingCapacity: true) }
     mutating func append(_ more: [UInt8]) { bytes += more }
+    /// The name of a member.
+    mutating func appendName(_ name: UnsafeRawBufferPointer) {
+        CanonicalText.append(name, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+    }
+    /// The values of an object's members in the order of their names; of the first tree.
+    func sortedMembers(of node: UInt32) throws -> [UInt32] { try values.sortedMembers(of: ValueRef(tree: 0, node: node)) }
 
-    static func bytes(of ref: ValueRef, in values: DocumentValues, normalises: Bool = false) throws -> [UInt8] {
-        var writer = CanonicalWriter(values, normalises: normalises)
+    static func bytes(of ref: ValueRef, in values: DocumentValues, normalises: Bool = false, limit: Int = .max) throws -> [UInt8] {
+        var writer = CanonicalWriter(values, normalises: normalises, limit: limit)
         try writer.write(ref)
         return writer.bytes
     }
@@ -62,7 +76,7 @@ struct CanonicalWriter {
             } else {
                 child = ValueRef(tree: top.ref.tree, node: children[top.next])
                 if top.isObject {
-                    CanonicalText.append(values.tree(top.ref).text(child.node - 1), to: &bytes)
+                    appendString(values.tree(top.ref), child.node - 1)
                     bytes.append(UInt8(ascii: ":"))
                 }
             }
@@ -73,6 +87,7 @@ struct CanonicalWriter {
     private mutating func begin(_ ref: ValueRef, _ open: inout [Open]) throws {
         guard !ref.isAbsent else { return }
         try values.work.done(4)
+        if bytes.count > limit { throw TooMuch() }
         if ref.isComputed {
             switch values.computed[Int(ref.node)] {
             case .number(let spelling): bytes += spelling
@@ -91,6 +106,7 @@ struct CanonicalWriter {
         case .null, .bool: bytes.append(contentsOf: text)
         case .number:
             if normalises { bytes += (JSONDecimal(text) ?? .zero).spelling } else { bytes.append(contentsOf: text) }
+        case .string where text.count < Self.large: appendString(tree, ref.node)
         case .string: try appendText(text.count) { CanonicalText.append(text, to: &$0) }
         case .array, .object:
             if !normalises, tree.isCanonical(ref.node) {
@@ -109,8 +125,15 @@ struct CanonicalWriter {
         }
     }
 
+    /// A string of a tree: with its quotes, where it stands as it is to be written.
+    private mutating func appendString(_ tree: JSONTree, _ node: UInt32) {
+        if let quoted = tree.quoted(node) { bytes.append(contentsOf: quoted) } else { CanonicalText.append(tree.text(node), to: &bytes) }
+    }
+
+    private static let large = 4_096
+
     private mutating func appendText(_ size: Int, _ append: (inout [UInt8]) -> Void) throws {
-        if size >= 4_096 {
+        if size >= Self.large {
             try values.work.done(size >> 3)
             try Memory.grow(&bytes, by: size + size / 8, "Writing a merged value")
         }

@@ -57,17 +57,28 @@ public struct ConflictRecord: Sendable, Equatable {
 
     public static func == (a: ConflictRecord, b: ConflictRecord) -> Bool { a.json(id: []) == b.json(id: []) }
 
+    /// Bytes that it has as JSON, about.
+    var size: Int {
+        var sum = path.count + 64
+        for value in [base, newer, older, result, rule?.prefix, rule?.pattern] { sum += value?.count ?? 0 }
+        return sum
+    }
+
     /// The record as canonical JSON.
     public func json(id: [UInt8]) -> [UInt8] {
-        var out: [UInt8] = Array("{\"id\":".utf8)
+        var out: [UInt8] = []
+        write(id: id) { out += $0 }
+        return out
+    }
+
+    /// Calls with the parts of the record as canonical JSON, one behind the other.
+    private func write(id: [UInt8], _ part: ([UInt8]) -> Void) {
+        part(Array("{\"id\":".utf8) + Self.string(id))
         func member(_ name: StaticString, _ value: [UInt8]?) {
             guard let value else { return }
-            out += [UInt8(ascii: ","), UInt8(ascii: "\"")]
-            name.withUTF8Buffer { out += $0 }
-            out += [UInt8(ascii: "\""), UInt8(ascii: ":")]
-            out += value
+            part([UInt8(ascii: ","), UInt8(ascii: "\"")] + name.withUTF8Buffer { Array($0) } + [UInt8(ascii: "\""), UInt8(ascii: ":")])
+            part(value)
         }
-        out += Self.string(id)
         member("kind", Self.string(Array(kind.name.utf8)))
         member("o", base)
         member("path", path)
@@ -78,8 +89,7 @@ public struct ConflictRecord: Sendable, Equatable {
         }
         member("x", newer)
         member("y", older)
-        out.append(UInt8(ascii: "}"))
-        return out
+        part([UInt8(ascii: "}")])
     }
 
     /// A record with given parts.
@@ -105,14 +115,17 @@ public struct ConflictRecord: Sendable, Equatable {
         return ConflictRecord(kind: kind, path: written, base: base, newer: newer, older: older, result: result, rule: rule)
     }
 
-    /// Records of several values as one JSON array, as their digest is made from.
-    public static func json(_ records: [(id: [UInt8], record: ConflictRecord)]) -> [UInt8] {
-        var out: [UInt8] = [UInt8(ascii: "[")]
-        for (i, entry) in records.enumerated() {
-            if i > 0 { out.append(UInt8(ascii: ",")) }
-            out += entry.record.json(id: entry.id)
+    /// SHA-256, in hexadecimal, of records of several values as one JSON array.
+    public static func digest(_ records: some Sequence<(id: [UInt8], record: ConflictRecord)>) -> String {
+        var hash = SHA256(), isFirst = true
+        hash.update([UInt8(ascii: "[")])
+        for entry in records {
+            if !isFirst { hash.update([UInt8(ascii: ",")]) }
+            isFirst = false
+            entry.record.write(id: entry.id) { hash.update($0) }
         }
-        return out + [UInt8(ascii: "]")]
+        hash.update([UInt8(ascii: "]")])
+        return hash.finish().reduce(into: "") { $0 += ($1 < 16 ? "0" : "") + String($1, radix: 16) }
     }
 
     private static func string(_ text: [UInt8]) -> [UInt8] {
@@ -120,6 +133,26 @@ public struct ConflictRecord: Sendable, Equatable {
         text.withUnsafeBytes { CanonicalText.append($0, to: &out) }
         return out
     }
+}
+
+/// How much a merge may tell, and write, of what it was given: each record holds its whole path, and what rules say is absent is written
+/// wherever it stands for something, so both could grow with the square of the inputs.
+struct RecordRoom {
+    struct Full: Error {}
+    private var left: Int
+
+    /// - Parameter inputs: bytes of the three values. The same inputs have the same room everywhere.
+    init(inputs: Int) { left = 4 * inputs + 1 << 20 }
+
+    /// - Throws: `Full`, when all records together come to more than that; `.outOfMemory`.
+    mutating func take(_ record: ConflictRecord) throws {
+        try Memory.check()
+        left -= record.size
+        if left < 0 { throw Full() }
+    }
+
+    /// Bytes that the merged value may have.
+    static func result(of inputs: Int) -> Int { 8 * inputs + 1 << 16 }
 }
 
 /// A record while the merge goes on.

@@ -10,6 +10,10 @@ public struct ContestedValues: Sendable {
 
     /// Digests of the values, by place.
     private(set) var places: [[Step]: Set<[UInt8]>] = [:]
+    /// How many digests, and that there were too many: then there are none, whatever is added.
+    private var count = 0, isTooMuch = false
+    /// Each level of a ladder of merges has those of all levels below.
+    private static let most = 1_024
 
     /// None.
     public init() {}
@@ -18,11 +22,25 @@ public struct ContestedValues: Sendable {
     public var isEmpty: Bool { places.isEmpty }
 
     /// Adds what another merge told.
-    public mutating func formUnion(_ other: ContestedValues) { places.merge(other.places) { $0.union($1) } }
+    public mutating func formUnion(_ other: ContestedValues) {
+        if other.isTooMuch { dropAll() }
+        for (place, digests) in other.places { for digest in digests { add(digest, at: place) } }
+    }
 
     mutating func add(_ value: ValueRef, at place: [Step], in values: DocumentValues) throws {
-        guard !value.isAbsent else { return }
-        places[place, default: []].insert(try Self.digest(value, in: values))
+        guard !value.isAbsent, !isTooMuch else { return }
+        add(try Self.digest(value, in: values), at: place)
+    }
+
+    private mutating func add(_ digest: [UInt8], at place: [Step]) {
+        guard !isTooMuch, places[place, default: []].insert(digest).inserted else { return }
+        count += 1
+        if count > Self.most { dropAll() }
+    }
+
+    private mutating func dropAll() {
+        isTooMuch = true
+        places = [:]
     }
 
     /// The same for equal values only.
@@ -46,45 +64,73 @@ public struct ContestedValues: Sendable {
         return steps.reversed()
     }
 
-    /// What is at a place of a side, and the state of the rules there.
-    static func find(
-        _ place: [Step], from value: ValueRef, _ rules: RuleStates, in values: DocumentValues
-    ) throws -> (value: ValueRef, state: Int) {
-        var value = value, state = RuleStates.start
-        for step in place {
-            guard !value.isAbsent else { return (.absent, RuleStates.none) }
-            let tree = values.tree(value)
-            switch step {
-            case .name(let name):
-                let node = name.withUnsafeBytes { tree.member($0, of: value.node) }
-                state = name.withUnsafeBytes { rules.step(state, $0) }
-                value = node.map { ValueRef(tree: value.tree, node: $0) } ?? .absent
-            case .slot(let slot):
-                let children = tree.kind(value.node) == .array ? tree.children(of: value.node) : []
-                state = rules.step(state, slot: slot)
-                value = slot < children.count ? ValueRef(tree: value.tree, node: children[slot]) : .absent
-            case .key:
-                let declared = rules.rule(state).flatMap { rules.rules.rules[$0].key }
-                let children = tree.kind(value.node) == .array ? tree.children(of: value.node) : []
-                state = rules.stepToElement(state)
-                value = try element(step, of: children.map { ValueRef(tree: value.tree, node: $0) }, declared, in: values)
-            }
+    /// Finds places in values. What a container holds is put into a table when something is first looked for in it: there may be many
+    /// places, and many elements.
+    final class Finder {
+        private struct Key: Hashable {
+            var source: ElementKeys.Source
+            var bytes: [UInt8]
         }
-        return (value, state)
-    }
+        private let values: DocumentValues
+        private let rules: RuleStates
+        private var names: [UInt64: [[UInt8]: UInt32]] = [:]
+        private var elements: [UInt64: [Key: [ValueRef]]] = [:]
 
-    private static func element(
-        _ step: Step, of elements: [ValueRef], _ declared: [[[UInt8]]]?, in values: DocumentValues
-    ) throws -> ValueRef {
-        guard case .key(let source, let bytes, let occurrence) = step else { return .absent }
-        let keys = ElementKeys(values, declared: declared, usesID: declared == nil, atMost: 0)
-        var left = occurrence
-        for element in elements {
-            let own = keys.source(of: element)
-            guard own == source, try keys.bytes(of: element, own) == bytes else { continue }
-            if left == 0 { return element }
-            left -= 1
+        init(_ values: DocumentValues, _ rules: RuleStates) {
+            self.values = values
+            self.rules = rules
         }
-        return .absent
+
+        private func number(_ ref: ValueRef) -> UInt64 { UInt64(ref.tree) << 32 | UInt64(ref.node) }
+
+        /// What is at a place of a side, and the state of the rules there.
+        func find(_ place: [Step], from value: ValueRef) throws -> (value: ValueRef, state: Int) {
+            var value = value, state = RuleStates.start
+            for step in place {
+                guard !value.isAbsent else { return (.absent, RuleStates.none) }
+                let tree = values.tree(value)
+                switch step {
+                case .name(let name):
+                    state = name.withUnsafeBytes { rules.step(state, $0) }
+                    value = try member(name, of: value)
+                case .slot(let slot):
+                    let children = tree.kind(value.node) == .array ? tree.children(of: value.node) : []
+                    state = rules.step(state, slot: slot)
+                    value = slot < children.count ? ValueRef(tree: value.tree, node: children[slot]) : .absent
+                case .key(let source, let bytes, let occurrence):
+                    let declared = rules.rule(state).flatMap { rules.rules.rules[$0].key }
+                    state = rules.stepToElement(state)
+                    let found = try elements(of: value, declared)[Key(source: source, bytes: bytes)] ?? []
+                    value = found.indices.contains(occurrence) ? found[occurrence] : .absent
+                }
+            }
+            return (value, state)
+        }
+
+        private func member(_ name: [UInt8], of value: ValueRef) throws -> ValueRef {
+            let tree = values.tree(value)
+            guard tree.kind(value.node) == .object else { return .absent }
+            if names[number(value)] == nil {
+                var table: [[UInt8]: UInt32] = [:]
+                for child in tree.children(of: value.node) {
+                    try values.work.done(1)
+                    table[Array(tree.text(child - 1))] = child
+                }
+                names[number(value)] = table
+            }
+            return names[number(value)]?[name].map { ValueRef(tree: value.tree, node: $0) } ?? .absent
+        }
+
+        private func elements(of value: ValueRef, _ declared: [[[UInt8]]]?) throws -> [Key: [ValueRef]] {
+            if let known = elements[number(value)] { return known }
+            let tree = values.tree(value), keys = ElementKeys(values, declared: declared, usesID: declared == nil, atMost: 0)
+            var table: [Key: [ValueRef]] = [:]
+            for child in tree.kind(value.node) == .array ? tree.children(of: value.node) : [] {
+                let element = ValueRef(tree: value.tree, node: child), source = keys.source(of: element)
+                table[Key(source: source, bytes: try keys.bytes(of: element, source)), default: []].append(element)
+            }
+            elements[number(value)] = table
+            return table
+        }
     }
 }

@@ -18,6 +18,21 @@ extension Bytes {
         return nil
     }
 
+    /// How many bytes are the same in both, from these places on.
+    static func common(_ a: UnsafeRawBufferPointer, _ i: Int, _ b: UnsafeRawBufferPointer, _ j: Int) -> Int {
+        let most = min(a.count - i, b.count - j)
+        guard most > 0, let p = a.baseAddress, let q = b.baseAddress else { return 0 }
+        let first = p + i, second = q + j
+        var n = 0
+        while n + 8 <= most {
+            let x = first.loadUnaligned(fromByteOffset: n, as: UInt64.self), y = second.loadUnaligned(fromByteOffset: n, as: UInt64.self)
+            if x != y { return n + UInt64(littleEndian: x ^ y).trailingZeroBitCount >> 3 }
+            n += 8
+        }
+        while n < most, first.load(fromByteOffset: n, as: UInt8.self) == second.load(fromByteOffset: n, as: UInt8.self) { n += 1 }
+        return n
+    }
+
     /// Whether the byte is among them.
     static func contains(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return false }

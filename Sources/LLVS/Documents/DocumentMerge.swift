@@ -22,8 +22,7 @@ public struct MergedValue: Sendable {
 
     /// SHA-256 of the records as canonical JSON, in hexadecimal.
     public func digest(id: [UInt8]) -> String {
-        ConflictRecord.json(records.map { (id, $0) }).withUnsafeBytes { SHA256.digest($0) }
-            .reduce(into: "") { $0 += ($1 < 16 ? "0" : "") + String($1, radix: 16) }
+        ConflictRecord.digest(records.lazy.map { (id: id, record: $0) })
     }
 }
 
@@ -96,25 +95,55 @@ public struct DocumentMerge {
         let kind = rules.top?.kind ?? .auto
         let total = [base, newer, older].reduce(0) { $0 + ($1?.count ?? 0) }
         try Memory.expect(total, "Merging a value")
-        let trees = try [base, newer, older].map { try $0.map { try read($0, as: kind) } }
+        let known = contested.isEmpty ? nil : unchanged(base, newer, older)
+        // Most of what the sides hold is in the base, too.
+        let before = try base.map { try read($0, as: kind) }
+        let sides = try [newer, older].map { try $0.map { try read($0, as: kind, like: before?.tree) } }
+        let (trees, olderIsLater) = try inForms([before] + sides, isKnown: known != nil)
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
         let all = try trees.map { try $0 ?? JSONText(whole: empty, as: .raw) }
             + (rules.text.map { [$0] } ?? (asked == nil ? [] : [JSONText(whole: empty, as: .raw)]))
         let values = DocumentValues(all, work: work)
         func ref(_ i: Int) -> ValueRef { trees[i] == nil ? .absent : ValueRef(tree: UInt32(truncatingIfNeeded: i), node: 0) }
         let merge = ValueMerge(values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, asking: asked)
-        let known = contested.isEmpty ? nil : unchanged(base, newer, older)
-        let result = try known == nil ? merge.run(ref(0), ref(1), ref(2)) : .absent
-        let (bytes, source) = try known.map { ($0.bytes, $0.source) } ?? write(result, kind, values, newer, older)
-        var records = try merge.records.map { try record($0, merge) }
-        if !contested.isEmpty { records += try contestedRecords(contested, [ref(0), ref(1), ref(2)], bytes, kind, merge) }
-        var merged = MergedValue(bytes: bytes, source: source, records: records)
-        for draft in tellsContested ? merge.records : [] {
-            let steps = try ContestedValues.steps(draft.place, in: values)
-            try merged.contested.add(draft.inputs.x, at: steps, in: values)
-            try merged.contested.add(draft.inputs.y, at: steps, in: values)
+        let inputs = olderIsLater ? [ref(0), ref(2), ref(1)] : [ref(0), ref(1), ref(2)]
+        let result = try known == nil ? merge.run(inputs[0], inputs[1], inputs[2]) : .absent
+        let (bytes, source): ([UInt8]?, MergedValue.Source)
+        do {
+            (bytes, source) = try known.map { ($0.bytes, $0.source) }
+                ?? write(result, kind, values, newer, older, limit: RecordRoom.result(of: total))
+        } catch is CanonicalWriter.TooMuch {
+            return try picking(base: base, newer: newer, older: older, newerStands: newer != nil, kind: .limit)
         }
-        return merged
+        do {
+            var room = RecordRoom(inputs: total)
+            var records: [ConflictRecord] = []
+            for draft in merge.records { records.append(try record(draft, merge, &room)) }
+            if !contested.isEmpty { records += try contestedRecords(contested, inputs, bytes, kind, merge, &room) }
+            var merged = MergedValue(bytes: bytes, source: source, records: records)
+            for draft in tellsContested ? merge.records : [] {
+                let steps = try ContestedValues.steps(draft.place, in: values)
+                try merged.contested.add(draft.inputs.x, at: steps, in: values)
+                try merged.contested.add(draft.inputs.y, at: steps, in: values)
+            }
+            return merged
+        } catch is RecordRoom.Full {
+            // One record of the whole then.
+            func json(_ bytes: UnsafeRawBufferPointer?) throws -> [UInt8]? { try bytes.map { try self.json($0) } }
+            let stands = try bytes.map { try $0.withUnsafeBytes { try self.json($0) } }
+            let record = ConflictRecord(
+                kind: .limit, path: Array("[]".utf8), base: try json(base), newer: try json(newer), older: try json(older), result: stands,
+                rule: nil)
+            return MergedValue(bytes: bytes, source: source, records: [record])
+        }
+    }
+
+    /// The values in the latest of their forms, and whether the older side is the newer one, since its form is the later. What bytes
+    /// alone decide stays as it is.
+    private func inForms(_ texts: [JSONText?], isKnown: Bool) throws -> (texts: [JSONText?], olderIsLater: Bool) {
+        guard let forms = rules.forms, !isKnown else { return (texts, false) }
+        let lifted = try forms.lifted(texts, work: work)
+        return (lifted.texts, lifted.olderIsLater && !saves)
     }
 
     /// A whole value as records show it.
@@ -127,40 +156,46 @@ public struct DocumentMerge {
 
     /// One side as a whole, with a record.
     func picking(
-        base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?, newerStands: Bool
+        base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?, newerStands: Bool,
+        kind: ConflictRecord.Kind = .pick
     ) throws -> MergedValue {
         func json(_ bytes: UnsafeRawBufferPointer?) throws -> [UInt8]? { try bytes.map { try self.json($0) } }
         let (x, y) = (try json(newer), try json(older))
         let record = ConflictRecord(
-            kind: .pick, path: Array("[]".utf8), base: try json(base), newer: x, older: y, result: newerStands ? x : y, rule: nil)
+            kind: kind, path: Array("[]".utf8), base: try json(base), newer: x, older: y, result: newerStands ? x : y, rule: nil)
         return MergedValue(
             bytes: (newerStands ? newer : older).map { Array($0) }, source: newerStands ? .newer : .older, records: [record])
     }
 
     /// Records of the places where both sides hold different values that were contested before, in the order of their paths.
     private func contestedRecords(
-        _ contested: ContestedValues, _ inputs: [ValueRef], _ result: [UInt8]?, _ kind: MergeRule.Kind, _ merge: ValueMerge
+        _ contested: ContestedValues, _ inputs: [ValueRef], _ result: [UInt8]?, _ kind: MergeRule.Kind, _ merge: ValueMerge,
+        _ room: inout RecordRoom
     ) throws -> [ConflictRecord] {
         try (result ?? []).withUnsafeBytes { bytes in
             let text = try result == nil ? nil : read(bytes, as: kind), made = try text.map { DocumentValues([$0], work: work) }
+            let finder = ContestedValues.Finder(merge.values, merge.rules)
+            let inResult = made.map { ContestedValues.Finder($0, merge.rules) }
             var records: [ConflictRecord] = []
             for (place, digests) in contested.places {
-                let found = try inputs.map { try ContestedValues.find(place, from: $0, merge.rules, in: merge.values) }
+                let found = try inputs.map { try finder.find(place, from: $0) }
                 let (x, y) = (found[1].value, found[2].value)
                 guard !x.isAbsent, !y.isAbsent, try !merge.values.same(x, y) else { continue }
                 let both = try [x, y].map { try ContestedValues.digest($0, in: merge.values) }
                 guard digests.isSuperset(of: both) else { continue }
                 let root = ValueRef(tree: 0, node: 0)
-                let stands = try made.map { try ContestedValues.find(place, from: root, merge.rules, in: $0).value } ?? .absent
+                let stands = try inResult.map { try $0.find(place, from: root).value } ?? .absent
                 func json(_ ref: ValueRef, _ values: DocumentValues?) throws -> [UInt8]? {
                     guard let values, !ref.isAbsent else { return nil }
                     return try CanonicalWriter.bytes(of: ref, in: values)
                 }
                 let rule = merge.rules.rule(found[1].state).map { rules.rules[$0] }
-                records.append(ConflictRecord(
+                let record = ConflictRecord(
                     kind: .contested, path: RecordPath.json(place), base: try json(found[0].value, merge.values),
                     newer: try json(x, merge.values), older: try json(y, merge.values), result: try json(stands, made),
-                    rule: rule.map { ($0.prefix, $0.pattern) }))
+                    rule: rule.map { ($0.prefix, $0.pattern) })
+                try room.take(record)
+                records.append(record)
             }
             return records.sorted { a, b in
                 let order = Bytes.compare(a.path, b.path)
@@ -187,13 +222,13 @@ public struct DocumentMerge {
         return MergedValue(bytes: Array(bytes), source: same(bytes, newer) ? .newer : taken.1, records: [])
     }
 
-    private func read(_ bytes: UnsafeRawBufferPointer, as kind: MergeRule.Kind) throws -> JSONText {
+    private func read(_ bytes: UnsafeRawBufferPointer, as kind: MergeRule.Kind, like other: JSONTree? = nil) throws -> JSONText {
         switch kind {
         case .bytes: break
         case .text:
             if Bytes.isValidUTF8(bytes) { return try JSONText(whole: bytes, as: .string) }
         default:
-            if let text = try JSONTreeParser.parse(bytes, work: work) {
+            if let text = try JSONTreeParser.parse(bytes, like: other, work: work) {
                 let top = text.tree.kind(0)
                 if top >= .array || (top == .number && kind == .counter) { return text }
             }
@@ -203,7 +238,7 @@ public struct DocumentMerge {
 
     private func write(
         _ result: ValueRef, _ kind: MergeRule.Kind, _ values: DocumentValues, _ newer: UnsafeRawBufferPointer?,
-        _ older: UnsafeRawBufferPointer?
+        _ older: UnsafeRawBufferPointer?, limit: Int
     ) throws -> ([UInt8]?, MergedValue.Source) {
         if result.isAbsent { return (nil, .absent) }
         var bytes: [UInt8]
@@ -218,7 +253,7 @@ public struct DocumentMerge {
             }
         } else {
             try Memory.expect((newer?.count ?? 0) + (older?.count ?? 0), "Writing a merged value")
-            bytes = try CanonicalWriter.bytes(of: result, in: values)
+            bytes = try CanonicalWriter.bytes(of: result, in: values, limit: limit)
         }
         let source: MergedValue.Source = bytes.withUnsafeBytes { all in
             if let newer, Bytes.equal(all, newer) { return .newer }
@@ -228,12 +263,14 @@ public struct DocumentMerge {
         return (bytes, source)
     }
 
-    private func record(_ draft: RecordDraft, _ merge: ValueMerge) throws -> ConflictRecord {
+    private func record(_ draft: RecordDraft, _ merge: ValueMerge, _ room: inout RecordRoom) throws -> ConflictRecord {
         func bytes(_ ref: ValueRef) throws -> [UInt8]? { ref.isAbsent ? nil : try CanonicalWriter.bytes(of: ref, in: merge.values) }
         let rule = merge.rules.rule(draft.inputs.state).map { rules.rules[$0] }.flatMap { $0.isBuiltIn ? nil : $0 }
-        return ConflictRecord(
+        let record = ConflictRecord(
             kind: draft.kind, path: try RecordPath.json(draft.place, merge.values), base: try bytes(draft.inputs.o),
             newer: try bytes(draft.inputs.x), older: try bytes(draft.inputs.y), result: try bytes(draft.result),
             rule: rule.map { ($0.prefix, $0.pattern) })
+        try room.take(record)
+        return record
     }
 }

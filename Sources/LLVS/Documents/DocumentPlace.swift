@@ -10,6 +10,7 @@ struct DocumentPlace {
     }
 
     private let values: DocumentValues
+    private let tables: DocumentTables
     private var levels: [Level] = []
     /// What is there; absent where there is nothing.
     private(set) var value: ValueRef
@@ -19,14 +20,12 @@ struct DocumentPlace {
 
     /// - Parameters:
     ///   - path: as records have it.
-    ///   - value: nil is absent.
+    ///   - tables: of the value.
     ///   - expected: JSON that belongs there: tells elements without a key apart.
     ///   - other: JSON that can be put there.
-    ///   - rules: of the value.
     /// - Throws: `.invalidArgument` when the path is none, or the others are no JSON.
     init(
-        _ path: [UInt8], in value: JSONText?, expected: [UInt8]?, other: [UInt8]? = nil, _ rules: ValueRules,
-        work: DocumentControl = DocumentControl()
+        _ path: [UInt8], in tables: DocumentTables, expected: [UInt8]?, other: [UInt8]? = nil, work: DocumentControl = DocumentControl()
     ) throws {
         let parsed = try path.withUnsafeBytes { try JSONTreeParser.parse($0, copying: true, work: work) }
         guard let path = parsed, path.tree.kind(0) == .array else {
@@ -35,9 +34,10 @@ struct DocumentPlace {
         let scalars = try [expected, other].map { try $0.map { try Self.scalar($0, work) } }
         let whole = UnsafeRawBufferPointer(start: nil, count: 0)
         let absent = try JSONText(whole: whole, as: .raw)
-        values = DocumentValues([value ?? absent, path] + scalars.map { $0 ?? absent }, work: work)
-        self.value = value == nil ? .absent : ValueRef(tree: Tree.value, node: 0)
-        let states = RuleStates(rules)
+        self.tables = tables
+        values = DocumentValues([tables.text ?? absent, path] + scalars.map { $0 ?? absent }, work: work)
+        value = tables.text == nil ? .absent : ValueRef(tree: Tree.value, node: 0)
+        let states = tables.states
         var state = RuleStates.start
         let wanted = expected == nil ? ValueRef.absent : ValueRef(tree: Tree.expected, node: 1)
         let steps = path.tree.children(of: 0)
@@ -71,9 +71,8 @@ struct DocumentPlace {
             state = states.step(state, name)
             var level = Level(container: container, name: step)
             if kind == .object {
-                let children = tree.children(of: container.node)
-                level.child = children.firstIndex { Bytes.equal(tree.text($0 - 1), name) }
-                value = level.child.map { ValueRef(tree: container.tree, node: children[$0]) } ?? .absent
+                level.child = try tables.child(named: name, of: container.node)
+                value = level.child.map { ValueRef(tree: container.tree, node: tables.children(of: container.node)[$0]) } ?? .absent
             }
             levels.append(level)
         case .object:
@@ -81,16 +80,18 @@ struct DocumentPlace {
             let isTuple = states.rule(state).map { states.rules.rules[$0].kind == .tuple } ?? false
             var level = Level(container: container)
             if kind == .array {
-                let children = tree.children(of: container.node).map { ValueRef(tree: container.tree, node: $0) }
+                let children = tables.children(of: container.node)
                 if let index = member("index", of: step).flatMap({ JSONPointer.index(Array(values.text($0))) }) {
-                    level.child = try isTuple ? index : children.firstIndex { try values.same($0, wanted) } ?? index
+                    level.child = try isTuple || wanted.isAbsent ? index : tables.child(of: values.digest(wanted), container.node) {
+                        try values.same(ValueRef(tree: container.tree, node: $0), wanted)
+                    } ?? index
                     if let child = level.child, child >= children.count { level.child = nil }
                     state = isTuple ? states.step(state, slot: index) : states.stepToElement(state)
                 } else {
-                    level.child = try keyed(step, children, declared)
+                    level.child = try keyed(step, container.node, declared)
                     state = states.stepToElement(state)
                 }
-                value = level.child.map { children[$0] } ?? .absent
+                value = level.child.map { ValueRef(tree: container.tree, node: children[$0]) } ?? .absent
             }
             levels.append(level)
         default: throw StoreError(.invalidArgument, "The place of a conflict has names and elements; give the conflict as it was told.")
@@ -103,20 +104,11 @@ struct DocumentPlace {
     }
 
     /// Which element is known by the key of a step.
-    private func keyed(_ step: ValueRef, _ children: [ValueRef], _ declared: [[[UInt8]]]?) throws -> Int? {
+    private func keyed(_ step: ValueRef, _ container: UInt32, _ declared: [[[UInt8]]]?) throws -> Int? {
         guard let key = member("key", of: step) else { return nil }
-        var left = member("occurrence", of: step).flatMap { JSONPointer.index(Array(values.text($0))) } ?? 0
-        let keys = ElementKeys(values, declared: declared, usesID: declared == nil, atMost: 0)
+        let occurrence = member("occurrence", of: step).flatMap { JSONPointer.index(Array(values.text($0))) } ?? 0
         let wanted = try CanonicalWriter.bytes(of: key, in: values, normalises: true)
-        for (i, child) in children.enumerated() {
-            let source = keys.source(of: child)
-            guard source != .value else { continue }
-            let bytes = try keys.bytes(of: child, source), several = keys.parts(of: child, source).count > 1
-            guard (several ? [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")] : bytes) == wanted else { continue }
-            if left == 0 { return i }
-            left -= 1
-        }
-        return nil
+        return try tables.child(keyed: wanted, occurrence: occurrence, of: container, declared)
     }
 
     // MARK: What is there

@@ -3,13 +3,11 @@
 struct EditScript {
     private var base: ArraySlice<UInt32> = []
     private var side: ArraySlice<UInt32> = []
-    /// For each distance d, and each diagonal -d, -d + 2, …, d, how far from the end an edit of that distance reaches: at d (d + 1) / 2.
-    private var reached: [Int32] = []
+    /// For each distance d, and each diagonal k = -d, -d + 2, …, d, how far from the end an edit of that distance reaches: at (k + d) / 2.
+    private var reached: [[Int32]] = []
     private var distance = 0
 
     private static let nowhere = Int32.min / 2
-
-    private static func place(_ d: Int, _ k: Int) -> Int { d * (d + 1) / 2 + (k + d) / 2 }
 
     /// Compares, from the end; false when that takes too many steps, all of which count.
     mutating func find(
@@ -24,9 +22,7 @@ struct EditScript {
                 for d in 0...TextAlignment.distanceLimit {
                     guard steps >= d + 1 else { return false }
                     steps -= d + 1
-                    let first = reached.count
-                    reached.append(contentsOf: repeatElement(Self.nowhere, count: d + 1))
-                    var walked = d + 1
+                    var row = [Int32](repeating: Self.nowhere, count: d + 1), walked = d + 1
                     // Diagonals outside of both runs lead nowhere.
                     let low = d <= m ? -d : -m + (d - m) & 1, high = d <= n ? d : n - (d - n) & 1
                     for k in stride(from: low, through: high, by: 2) {
@@ -34,8 +30,8 @@ struct EditScript {
                         if d > 0 {
                             x = Self.nowhere
                             // A token less of the base, or of the side.
-                            let left = k > -d ? reached[Self.place(d - 1, k - 1)] : Self.nowhere
-                            let right = k < d ? reached[Self.place(d - 1, k + 1)] : Self.nowhere
+                            let left = k > -d ? reached[d - 1][(k + d) / 2 - 1] : Self.nowhere
+                            let right = k < d ? reached[d - 1][(k + d) / 2] : Self.nowhere
                             if left >= 0, left < n { x = left + 1 }
                             if right >= 0, Int(right) - k <= m { x = max(x, right) }
                             guard x >= 0 else { continue }
@@ -44,9 +40,10 @@ struct EditScript {
                         let start = i
                         while i < n, j < m, a[o.upperBound - 1 - i] == b[s.upperBound - 1 - j] { i += 1; j += 1 }
                         walked += (i - start) >> 3
-                        reached[first + (k + d) / 2] = Int32(truncatingIfNeeded: i)
-                        if i == n, j == m { distance = d; try work.done(walked); return true }
+                        row[(k + d) / 2] = Int32(truncatingIfNeeded: i)
+                        if i == n, j == m { distance = d; reached.append(row); try work.done(walked); return true }
                     }
+                    reached.append(row)
                     try work.done(walked)
                 }
                 return false
@@ -67,7 +64,7 @@ struct EditScript {
             left -= 1
             guard left >= 0 else { return }
             let x = base.endIndex - i - 1, k = x - (side.endIndex - j)
-            if i < base.endIndex, abs(k) <= left, (k + left) % 2 == 0, Int(reached[Self.place(left, k)]) >= x { i += 1 } else { j += 1 }
+            if i < base.endIndex, abs(k) <= left, (k + left) % 2 == 0, Int(reached[left][(k + left) / 2]) >= x { i += 1 } else { j += 1 }
         }
     }
 }

@@ -26,6 +26,8 @@ struct ElementKeys {
         var size = 16
         while size < count + count / 2 { size *= 2 }
         slots = [UInt32](repeating: .max, count: size)
+        // Most sides have most elements in common.
+        known.reserveCapacity(count + count / 16)
     }
 
     var count: Int { known.count }
@@ -52,7 +54,9 @@ struct ElementKeys {
         let (source, part) = identify(element)
         var whole = try part.map { try values.digest($0) } ?? 0
         if source == .declared {
-            for part in parts(of: element, source) { whole = ValueDigest.mix(whole, try values.digest(part)) }
+            for pointer in declared ?? [] {
+                if let part = values.find(pointer, from: element) { whole = ValueDigest.mix(whole, try values.digest(part)) }
+            }
         }
         try values.work.done(4)
         let digest = UInt32(truncatingIfNeeded: whole), mask = slots.count - 1

@@ -1,6 +1,7 @@
 /// A number of JSON, exactly: its digits and a power of ten. Equal numbers are equal, however they were spelled.
 struct JSONDecimal: Equatable {
-    /// At most so many significant digits can be merged, and exponents up to so much.
+    /// At most so many digits from the first to the last that is no zero can be merged, and powers of ten up to so much: the one that is
+    /// written, and that of the first digit.
     static let digitLimit = 400
     static let exponentLimit = 9_999
 
@@ -38,7 +39,7 @@ struct JSONDecimal: Equatable {
 
     var isZero: Bool { digits.isEmpty }
     /// Whether JSON that can be merged may hold it.
-    var isMergeable: Bool { digits.count <= Self.digitLimit }
+    var isMergeable: Bool { digits.count <= Self.digitLimit && (isZero || abs(top - 1) <= Self.exponentLimit) }
     /// The power of ten above the first digit.
     private var top: Int { exponent + digits.count }
 
@@ -68,11 +69,11 @@ struct JSONDecimal: Equatable {
 
     // MARK: Sums
 
-    /// The sum of three; nil when it has more digits than can be merged.
+    /// The sum of three; nil when it cannot be merged again: it has too many digits, or is too large.
     static func sum(_ a: JSONDecimal, _ b: JSONDecimal, _ c: JSONDecimal) -> JSONDecimal? {
         let terms = [a, b, c].filter { !$0.isZero }.sorted { $0.top > $1.top }
         guard terms.count == 3 else {
-            guard terms.count == 2 else { return terms.first ?? .zero }
+            guard terms.count == 2 else { return (terms.first ?? .zero).isMergeable ? terms.first ?? .zero : nil }
             return near(terms[0], terms[1]).flatMap { $0.isMergeable ? $0 : nil }
         }
         if let first = near(terms[0], terms[1]) {
@@ -139,6 +140,8 @@ struct JSONNumberSpelling {
     private(set) var exponent = 0
     /// Digits from the first to the last that is no zero.
     private(set) var significant = 0
+    /// The power of ten of the first digit that is no zero; 0 when there is none.
+    private(set) var magnitude = 0
 
     /// Nil when no number begins there.
     @inline(__always)
@@ -147,19 +150,25 @@ struct JSONNumberSpelling {
         let n = bytes.count
         if i < n, bytes[i] == UInt8(ascii: "-") { i += 1 }
         guard i < n else { return nil }
-        var zeros = 0, digits = 0
+        var zeros = 0, digits = 0, first = 0
         if bytes[i] == 0x30 { i += 1 } else {
+            first = i
             guard bytes[i] > 0x30, bytes[i] <= 0x39 else { return nil }
             while i < n, bytes[i] >= 0x30, bytes[i] <= 0x39 {
                 if bytes[i] == 0x30 { zeros += 1 } else { digits += zeros + 1; zeros = 0 }
                 i += 1
             }
+            first = i - first - 1
         }
         if i < n, bytes[i] == UInt8(ascii: ".") {
             i += 1
             let point = i
             while i < n, bytes[i] >= 0x30, bytes[i] <= 0x39 {
-                if bytes[i] != 0x30 { digits += (digits > 0 ? zeros : 0) + 1; zeros = 0 } else { zeros += 1 }
+                if bytes[i] != 0x30 {
+                    if digits == 0 { first = -zeros - 1 }
+                    digits += (digits > 0 ? zeros : 0) + 1
+                    zeros = 0
+                } else { zeros += 1 }
                 i += 1
             }
             guard i > point else { return nil }
@@ -169,12 +178,13 @@ struct JSONNumberSpelling {
             i += 1
             var negative = false
             if i < n, bytes[i] == UInt8(ascii: "+") || bytes[i] == UInt8(ascii: "-") { negative = bytes[i] == UInt8(ascii: "-"); i += 1 }
-            let first = i
+            let begin = i
             while i < n, bytes[i] >= 0x30, bytes[i] <= 0x39 { exponent = min(1_000_000, 10 * exponent + Int(bytes[i] - 0x30)); i += 1 }
-            guard i > first else { return nil }
+            guard i > begin else { return nil }
             if negative { exponent = -exponent }
         }
         significant = digits
+        magnitude = digits == 0 ? 0 : first + exponent
         end = i
     }
 }

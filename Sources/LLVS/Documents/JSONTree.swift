@@ -73,6 +73,16 @@ struct JSONTree {
         return UnsafeRawBufferPointer(start: base + start, count: Int(entry.length))
     }
 
+    /// A string with its quotes, where it has no escapes and they are there.
+    @inline(__always)
+    func quoted(_ node: UInt32) -> UnsafeRawBufferPointer? {
+        let entry = nodes[Int(node)], start = Int(entry.head & Self.startMask)
+        guard entry.head & (Self.escapedBit | Self.canonicalBit) == Self.canonicalBit, start > 0, let base = bytes.baseAddress else {
+            return nil
+        }
+        return UnsafeRawBufferPointer(start: base + start - 1, count: Int(entry.length) + 2)
+    }
+
     /// `true` for the word of that name; for nodes of the kind `bool`.
     func bool(_ node: UInt32) -> Bool { text(node).first == UInt8(ascii: "t") }
 
@@ -85,10 +95,12 @@ struct JSONTree {
         return children
     }
 
-    func appendChildren(of node: UInt32, to children: inout [UInt32]) {
+    /// - Parameter most: how many at most.
+    func appendChildren(of node: UInt32, to children: inout [UInt32], most: Int = .max) {
         let end = next(node), step: UInt32 = kind(node) == .object ? 1 : 0
-        var i = node + 1
-        while i < end {
+        var i = node + 1, left = most
+        while i < end, left > 0 {
+            left -= 1
             children.append(i + step)
             i = next(i + step)
         }

@@ -56,7 +56,8 @@ final class ListPlan {
     private var areAnchors: Bool {
         if sizes.isEmpty { return true }
         let x = anchored(newerKeys, newerAnchors), y = anchored(olderKeys, olderAnchors)
-        return sizes.indices.allSatisfy { sizes[$0] == 1 || (x[$0] >= 0 && y[$0] >= 0) }
+        // Runs are of no class; what is left of one may be a single element.
+        return sizes.indices.allSatisfy { classes[$0] != .max || (x[$0] >= 0 && y[$0] >= 0) }
     }
 
     // MARK: Keys

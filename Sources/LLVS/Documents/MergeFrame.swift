@@ -29,6 +29,7 @@ final class MergeFrame {
     var count: Int { base.count }
     var next: Int { results.count }
     func deliver(_ result: ValueRef) { results.append(result) }
+    func reserve(_ count: Int) { results.reserveCapacity(count) }
 
     @inline(__always)
     private func ref(_ container: ValueRef, _ node: UInt32) -> ValueRef {

@@ -1,5 +1,6 @@
 /// What one rule says about the values that it is for. Does not change once it is read.
 final class MergeRule: @unchecked Sendable {
+    // Sendable: it is filled while the rules are parsed and does not change after that.
     enum Kind: String, CaseIterable { case auto, register, counter, set, list, tuple, text, bytes }
     enum Unit: String, CaseIterable { case word, line, char }
     enum Pick: Equatable {
@@ -62,6 +63,7 @@ enum PatternSegment: Hashable {
 
 /// The rules for one value id, as a tree by the segments of their patterns. Does not change: any threads may use it at once.
 final class ValueRules: @unchecked Sendable {
+    // Sendable: it is filled while the rules are parsed and does not change after that.
     fileprivate struct Node {
         var rule: Int?
         var names: [[UInt8]: Int] = [:]
@@ -72,6 +74,8 @@ final class ValueRules: @unchecked Sendable {
 
     /// The text of the rules; what rules say is absent stands there.
     let text: JSONText?
+    /// How the forms of the values follow each other, where that is told.
+    let forms: ValueForms?
     private(set) var rules: [MergeRule] = []
     fileprivate private(set) var nodes = [Node()]
 
@@ -86,9 +90,16 @@ final class ValueRules: @unchecked Sendable {
         return ValueRules(nil, [([], rule)])
     }()
 
-    init(_ text: JSONText?, _ rules: [(pattern: [PatternSegment], rule: MergeRule)]) {
+    init(_ text: JSONText?, _ rules: [(pattern: [PatternSegment], rule: MergeRule)], forms: ValueForms? = nil) {
         self.text = text
+        self.forms = forms
         for (pattern, rule) in rules { add(pattern, rule) }
+        if let forms {
+            let rule = MergeRule()
+            rule.pick = .extreme(greatest: true, pointer: [])
+            rule.isBuiltIn = true
+            add(forms.at.map { .name($0) }, rule)
+        }
     }
 
     /// The rule of the whole value.
@@ -135,8 +146,10 @@ final class RuleStates {
         var places: [Int]
         var rule: Int?
         var counts: Bool
-        /// Names that patterns here go on with, and the state there once somebody went.
-        var names: [[UInt8]: Int?]
+        /// Whether patterns here go on with names; those that were met, and the state there. All of them would be as many again for
+        /// each state that shares a place.
+        var hasNames: Bool
+        var met: [[UInt8]: Int] = [:]
         var any: Int?
     }
 
@@ -151,11 +164,9 @@ final class RuleStates {
 
     private func state(of places: [Int]) -> Int {
         if let state = known[places] { return state }
-        var names: [[UInt8]: Int?] = [:]
-        for place in places { for name in rules.nodes[place].names.keys { names[name] = .some(nil) } }
         states.append(State(
             places: places, rule: places.lazy.compactMap { self.rules.nodes[$0].rule }.first,
-            counts: places.contains { rules.nodes[$0].counts }, names: names, any: nil))
+            counts: places.contains { rules.nodes[$0].counts }, hasNames: places.contains { !rules.nodes[$0].names.isEmpty }))
         known[places] = states.count - 1
         return states.count - 1
     }
@@ -172,12 +183,12 @@ final class RuleStates {
     /// The state of a member.
     func step(_ state: Int, _ name: UnsafeRawBufferPointer) -> Int {
         guard state != Self.none else { return state }
-        if !states[state].names.isEmpty {
+        if states[state].hasNames {
             let key = Array(name)
-            if let found = states[state].names[key] {
-                if let found { return found }
+            if let known = states[state].met[key] { return known }
+            if states[state].places.contains(where: { rules.nodes[$0].names[key] != nil }) {
                 let next = next(state, key)
-                states[state].names[key] = .some(next)
+                states[state].met[key] = next
                 return next
             }
         }

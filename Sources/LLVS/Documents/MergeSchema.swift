@@ -6,8 +6,8 @@ public final class MergeSchema: Sendable {
     /// The rules that this library knows.
     static let number = "1"
 
-    private let prefixes: [(prefix: [UInt8], rules: ValueRules)]
-    private let none: ValueRules
+    /// In byte order, and of each the place of the longest other one that it begins with, -1 where there is none.
+    private let prefixes: [(prefix: [UInt8], rules: ValueRules, shorter: Int)]
 
     /// - Parameters:
     ///   - bytes: the rules as JSON, at most 64 MiB.
@@ -19,22 +19,41 @@ public final class MergeSchema: Sendable {
         }
         let reader = MergeSchemaReader(text)
         if partly, reader.isPart {
-            prefixes = [([], try reader.readPart())]
-            none = ValueRules()
+            prefixes = [([], try reader.readPart(), -1)]
             return
         }
-        // The longest prefix wins: looked for first.
-        prefixes = try reader.read().sorted { $0.prefix.count > $1.prefix.count }
-        none = ValueRules()
+        let sorted = try reader.read().sorted { Bytes.compare($0.prefix, $1.prefix) < 0 }
+        var all: [(prefix: [UInt8], rules: ValueRules, shorter: Int)] = []
+        for (prefix, rules) in sorted {
+            var shorter = all.count - 1
+            while shorter >= 0, !prefix.starts(with: all[shorter].prefix) { shorter = all[shorter].shorter }
+            all.append((prefix, rules, shorter))
+        }
+        prefixes = all
     }
 
-    /// The rules for a value of that id; nil when there are none, and it is to be merged as a whole.
+    /// The rules for a value of that id; nil when there are none, and it is to be merged as a whole. The longest prefix wins.
+    /// - Complexity: O(log prefixes) comparisons.
     func rules(for id: UnsafeRawBufferPointer) -> ValueRules? {
-        prefixes.first { entry in entry.prefix.withUnsafeBytes { id.starts(with: $0) } }?.rules
+        var low = 0, high = prefixes.count
+        while low < high {
+            let middle = (low + high) / 2
+            if prefixes[middle].prefix.withUnsafeBytes({ Bytes.compare($0, id) }) <= 0 { low = middle + 1 } else { high = middle }
+        }
+        // All that stands between a prefix of the id and the id begins with that prefix.
+        guard low > 0 else { return nil }
+        var at = low - 1
+        let nearest = prefixes[at].prefix
+        var common = 0
+        while common < min(nearest.count, id.count), nearest[common] == id[common] { common += 1 }
+        while at >= 0, prefixes[at].prefix.count > common { at = prefixes[at].shorter }
+        return at < 0 ? nil : prefixes[at].rules
     }
 
     /// Whether a value of that id is to be merged although both sides hold the same bytes.
     public func hasCounter(for id: UnsafeRawBufferPointer) -> Bool { rules(for: id)?.hasCounter ?? false }
+    /// Whether rules of any id say what a value that is gone stands for.
+    var standsForMissing: Bool { prefixes.contains { $0.rules.top?.absent != nil } }
     /// Whether there are rules for values of that id.
     public func covers(_ id: UnsafeRawBufferPointer) -> Bool { rules(for: id) != nil }
 }
@@ -43,6 +62,8 @@ public final class MergeSchema: Sendable {
 private struct MergeSchemaReader {
     /// Of a `key` or an `identity`.
     private static let mostPointers = 16
+    /// Bytes of what a missing member stands for.
+    private static let mostAbsent = 1_024
     private static let members = ["as", "key", "pick", "delete", "absent", "from", "min", "max", "identity", "unit", "overlap"]
     private let text: JSONText
     private let tree: JSONTree
@@ -55,7 +76,7 @@ private struct MergeSchemaReader {
     /// Whether it is what stands under one prefix: everything but an object with the number of the rules.
     var isPart: Bool { tree.kind(0) != .object || member("merge", of: 0) == nil }
 
-    func readPart() throws -> ValueRules { ValueRules(text, try rules(0, [], [])) }
+    func readPart() throws -> ValueRules { try rules(0, [], []) }
 
     func read() throws -> [(prefix: [UInt8], rules: ValueRules)] {
         guard tree.kind(0) == .object else { throw InvalidRules([], "an object is expected") }
@@ -70,22 +91,89 @@ private struct MergeSchemaReader {
         }
         return try tree.children(of: ids).map { value in
             let prefix = Array(tree.text(value - 1))
-            return (prefix, ValueRules(text, try rules(value, prefix, below(Array("/ids".utf8), value))))
+            return (prefix, try rules(value, prefix, below(Array("/ids".utf8), value)))
         }
     }
 
     private static let one = Array("1".utf8).withUnsafeBytes { JSONDecimal($0) } ?? .zero
 
-    private func rules(_ node: UInt32, _ prefix: [UInt8], _ pointer: [UInt8]) throws -> [(pattern: [PatternSegment], rule: MergeRule)] {
+    private func rules(_ node: UInt32, _ prefix: [UInt8], _ pointer: [UInt8]) throws -> ValueRules {
         guard SchemaShape.isPatterns(node, in: tree) else {
-            return [([], try rule(node, prefix, [], pointer, atTop: true))]
+            return ValueRules(text, [([], try rule(node, prefix, [], pointer, atTop: true))])
         }
-        var patterns: Set<[PatternSegment]> = []
-        return try tree.children(of: node).map { value in
-            let pattern = Array(tree.text(value - 1)), at = below(pointer, value), segments = try segments(pattern, at)
+        var patterns: Set<[PatternSegment]> = [], rules: [(pattern: [PatternSegment], rule: MergeRule)] = [], forms: ValueForms?
+        for value in tree.children(of: node) {
+            let pattern = Array(tree.text(value - 1)), at = below(pointer, value)
+            if SchemaShape.isForms(value, in: tree) { forms = try self.forms(value, at); continue }
+            let segments = try segments(pattern, at)
             guard patterns.insert(segments).inserted else { throw InvalidRules(at, "another pattern means the same") }
-            return (segments, try rule(value, prefix, pattern, at, atTop: pattern.isEmpty))
+            rules.append((segments, try rule(value, prefix, pattern, at, atTop: pattern.isEmpty)))
         }
+        if let forms, patterns.contains(forms.at.map { .name($0) }) {
+            throw InvalidRules(
+                pointer + Array("/schema/at".utf8), "the member that tells the form has no rule of its own: the larger stands")
+        }
+        return ValueRules(text, rules, forms: forms)
+    }
+
+    // MARK: Forms
+
+    private func forms(_ node: UInt32, _ pointer: [UInt8]) throws -> ValueForms {
+        guard tree.kind(node) == .object else { throw InvalidRules(pointer, "an object with \"at\" and \"renames\" is expected") }
+        var at: [[UInt8]]?, renames: [ValueForms.Rename]?
+        for value in tree.children(of: node) {
+            let place = below(pointer, value)
+            switch string(value - 1) {
+            case "at": at = try path(value, place)
+            case "renames":
+                guard tree.kind(value) == .array else { throw InvalidRules(place, "a list of renames is expected") }
+                let children = tree.children(of: value)
+                guard children.count <= ValueForms.mostRenames else {
+                    throw InvalidRules(
+                        place + Array("/\(ValueForms.mostRenames)".utf8), "at most \(ValueForms.mostRenames) renames are expected")
+                }
+                renames = try children.enumerated().map { try rename($1, place + Array("/\($0)".utf8)) }
+            default: throw InvalidRules(place, "forms have no member of that name, but \"at\", \"renames\"")
+            }
+        }
+        guard let at else {
+            throw InvalidRules(pointer + Array("/at".utf8), "\"at\" is missing: a pointer to the member that tells the form")
+        }
+        for (i, rename) in (renames ?? []).enumerated() {
+            for (name, path) in [("from", rename.from), ("path", rename.path)] where ValueForms.overlap(at, path) {
+                throw InvalidRules(pointer + Array("/renames/\(i)/\(name)".utf8), "the member that tells the form is not renamed")
+            }
+        }
+        return ValueForms(at: at, renames: renames)
+    }
+
+    private func rename(_ node: UInt32, _ pointer: [UInt8]) throws -> ValueForms.Rename {
+        let expected = "an object with \"to\", a number, \"from\" and \"path\" is expected"
+        guard tree.kind(node) == .object else { throw InvalidRules(pointer, expected) }
+        var to: JSONDecimal?, from: [[UInt8]]?, path: [[UInt8]]?
+        for value in tree.children(of: node) {
+            let place = below(pointer, value)
+            switch string(value - 1) {
+            case "to": to = try decimal(value, place)
+            case "from": from = try self.path(value, place)
+            case "path": path = try self.path(value, place)
+            default: throw InvalidRules(place, expected)
+            }
+        }
+        guard let to, let from, let path else { throw InvalidRules(pointer, expected) }
+        guard !ValueForms.overlap(from, path) else {
+            throw InvalidRules(pointer + Array("/path".utf8), "the new place is another one, and neither is in the other")
+        }
+        return ValueForms.Rename(to: to, from: from, path: path)
+    }
+
+    /// A pointer to a member.
+    private func path(_ node: UInt32, _ pointer: [UInt8]) throws -> [[UInt8]] {
+        let path = try self.pointer(node, pointer)
+        guard !path.isEmpty, path.count <= ValueForms.mostSegments else {
+            throw InvalidRules(pointer, "a pointer of 1 to \(ValueForms.mostSegments) segments is expected")
+        }
+        return path
     }
 
     private func rule(_ node: UInt32, _ prefix: [UInt8], _ pattern: [UInt8], _ pointer: [UInt8], atTop: Bool) throws -> MergeRule {
@@ -127,7 +215,12 @@ private struct MergeSchemaReader {
             rule.key = try pointers(value, pointer)
         case "pick": rule.pick = try pick(value, pointer)
         case "delete": rule.deletes = try oneOf(value, ["edit", "delete"], pointer) == "delete"
-        case "absent": rule.absent = value
+        case "absent":
+            // It is written down wherever it stands for something.
+            guard tree.text(value).count <= Self.mostAbsent else {
+                throw InvalidRules(pointer, "at most \(Self.mostAbsent) bytes of JSON are expected")
+            }
+            rule.absent = value
         case "from":
             try only([.counter])
             rule.from = try decimal(value, pointer)
@@ -242,9 +335,14 @@ private struct MergeSchemaReader {
 
 /// Tells rules from maps of patterns.
 enum SchemaShape {
-    /// Whether an object's members are all patterns: "" or beginning with "/".
+    /// Whether an object's members are all patterns ("" or beginning with "/"), but for one that tells how forms follow each other.
     static func isPatterns(_ node: UInt32, in tree: JSONTree) -> Bool {
         guard tree.kind(node) == .object else { return false }
-        return tree.children(of: node).allSatisfy { tree.text($0 - 1).first ?? UInt8(ascii: "/") == UInt8(ascii: "/") }
+        return tree.children(of: node).allSatisfy {
+            tree.text($0 - 1).first ?? UInt8(ascii: "/") == UInt8(ascii: "/") || isForms($0, in: tree)
+        }
     }
+
+    /// Whether the value of a member under a prefix tells how forms follow each other.
+    static func isForms(_ value: UInt32, in tree: JSONTree) -> Bool { tree.text(value - 1).elementsEqual("schema".utf8) }
 }

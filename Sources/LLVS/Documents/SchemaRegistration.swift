@@ -10,6 +10,7 @@ enum SchemaRegistration {
         _ given: UnsafeRawBufferPointer, to held: UnsafeRawBufferPointer?
     ) throws -> (bytes: [UInt8], contradictions: [ConflictRecord]) {
         _ = try MergeSchema(given)
+        try IndexDeclarations.check(given)
         guard let held else { return (Array(given), []) }
         let work = DocumentControl()
         let texts = try [held, given].map { bytes -> JSONText in
@@ -70,6 +71,8 @@ enum SchemaRegistration {
     private static func meansSame(_ record: ConflictRecord) throws -> Bool {
         let ids = Array("[\"ids\",".utf8)
         guard record.path.starts(with: ids), let x = record.newer, let y = record.older else { return false }
+        // How forms follow each other is no rule.
+        if record.path.count > ids.count + 9, record.path.suffix(10).elementsEqual(",\"schema\"]".utf8) { return false }
         let rules = try [x, y].map { bytes in try bytes.withUnsafeBytes { try MergeSchema($0, partly: true) } }
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
         guard let a = rules[0].rules(for: none), let b = rules[1].rules(for: none) else { return false }

@@ -3,18 +3,33 @@ final class SetPlan {
     private var keys: ElementKeys
     /// For each key the elements of the three sides.
     private var nodes: [[UInt32]] = []
-    /// Of a key, its class and how many elements of that class are before it.
+    /// Of a declared key, its class and how many elements of that class are before it.
     private var parts: [(kind: UInt32, occurrence: UInt32)] = []
     private let isKeyed: Bool
+    private let values: DocumentValues
 
     init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?) throws {
         let inputs = [o, x, y].map { ref in (ref, values.isKind(ref, .array) ? values.tree(ref).children(of: ref.node) : []) }
         let most = inputs.map(\.1.count).max() ?? 0, none = MergeFrame.none
         try Memory.expect(32 * inputs.reduce(0) { $0 + $1.1.count }, "Merging a set")
         isKeyed = key != nil
+        self.values = values
         keys = ElementKeys(values, declared: key, usesID: false, atMost: most)
-        // Equal elements are one, in the first's spelling: for each of them the last side that had it.
-        var whole = ElementKeys(values, declared: nil, usesID: false, atMost: isKeyed ? most : 0), seen: [UInt8] = []
+        guard isKeyed else {
+            // Equal elements are one, in the first's spelling.
+            for (container, elements) in inputs {
+                var nodes = [UInt32](repeating: none, count: keys.count)
+                for element in elements {
+                    let number = Int(try keys.number(of: ValueRef(tree: container.tree, node: element)))
+                    if number == nodes.count { nodes.append(element) } else if nodes[number] == none { nodes[number] = element }
+                }
+                self.nodes.append(nodes)
+            }
+            return
+        }
+        parts.reserveCapacity(most + most / 16)
+        // For each element the last side that had it.
+        var whole = ElementKeys(values, declared: nil, usesID: false, atMost: most), seen: [UInt8] = []
         // The first key of each class, and behind each key the next one of its class.
         var first: [UInt32] = [], next: [UInt32] = []
         for (side, (container, elements)) in inputs.enumerated() {
@@ -22,16 +37,14 @@ final class SetPlan {
             var nodes = [UInt32](repeating: none, count: parts.count), last = [UInt32](repeating: none, count: first.count)
             for element in elements {
                 let ref = ValueRef(tree: container.tree, node: element)
-                if isKeyed {
-                    let number = Int(try whole.number(of: ref))
-                    if number == seen.count { seen.append(0) }
-                    if seen[number] == mark { continue }
-                    seen[number] = mark
-                }
+                let number = Int(try whole.number(of: ref))
+                if number == seen.count { seen.append(0) }
+                if seen[number] == mark { continue }
+                seen[number] = mark
                 let kind = Int(try keys.number(of: ref))
                 if kind == first.count { first.append(none) }
                 while last.count < first.count { last.append(none) }
-                let before = isKeyed ? last[kind] : none
+                let before = last[kind]
                 var place = before == none ? first[kind] : next[Int(before)]
                 if place == none {
                     place = UInt32(truncatingIfNeeded: parts.count)
@@ -49,49 +62,75 @@ final class SetPlan {
         }
     }
 
+    /// Without a declared key nothing is merged inside elements: they are there or not.
     func children(of frame: MergeFrame) {
-        func filled(_ nodes: [UInt32]) -> [UInt32] { nodes + [UInt32](repeating: MergeFrame.none, count: parts.count - nodes.count) }
-        frame.base = filled(nodes[0])
-        frame.newer = filled(nodes[1])
-        frame.older = filled(nodes[2])
-        nodes = []
-        guard !isKeyed else { return }
-        // Elements that are known by their value are there or not: nothing is merged inside them.
-        for i in 0..<parts.count {
-            let stays = frame.base[i] == MergeFrame.none || (frame.newer[i] != MergeFrame.none && frame.older[i] != MergeFrame.none)
-            frame.deliver(!stays ? .absent : frame.newer[i] == MergeFrame.none ? frame.y(i) : frame.x(i))
+        let none = MergeFrame.none
+        defer { nodes = [] }
+        guard !isKeyed else {
+            func filled(_ nodes: [UInt32]) -> [UInt32] { nodes + [UInt32](repeating: none, count: parts.count - nodes.count) }
+            frame.base = filled(nodes[0])
+            frame.newer = filled(nodes[1])
+            frame.older = filled(nodes[2])
+            return
+        }
+        let count = keys.count, (x, y) = (frame.inputs.x.tree, frame.inputs.y.tree)
+        // What found equal elements is not needed any more.
+        keys = ElementKeys(values, declared: nil, usesID: false, atMost: 0)
+        func node(_ side: Int, _ i: Int) -> UInt32 { i < nodes[side].count ? nodes[side][i] : none }
+        frame.reserve(count)
+        for i in 0..<count {
+            let newer = node(1, i), older = node(2, i)
+            let stays = node(0, i) == none || (newer != none && older != none)
+            frame.deliver(!stays ? .absent : newer != none ? ValueRef(tree: x, node: newer) : ValueRef(tree: y, node: older))
         }
     }
 
     func step(_ child: Int) -> RecordPath.Step {
+        guard isKeyed else { return .index(child) }
         let kind = Int(parts[child].kind), source = keys.source(kind)
         guard source != .value else { return .index(0) }
         return .key(keys.parts(of: keys.element(kind), source), occurrence: Int(parts[child].occurrence))
     }
 
     func contestedStep(_ child: Int) throws -> ContestedValues.Step {
+        guard isKeyed else { return .slot(child) }
         let kind = Int(parts[child].kind), source = keys.source(kind)
         return .key(source, try keys.bytes(of: keys.element(kind), source), occurrence: Int(parts[child].occurrence))
     }
 
     /// The elements that came out, in the order of their bytes.
     func emit(_ results: [ValueRef], _ values: DocumentValues) throws -> [ValueRef] {
-        var written: [UInt8] = [], elements: [(start: Int, end: Int, ref: ValueRef)] = []
+        struct Written {
+            /// The first eight bytes, which decide most comparisons.
+            var word: UInt64
+            var place: UInt32
+        }
+        let count = results.reduce(0) { $0 + ($1.isAbsent ? 0 : 1) }
+        try Memory.expect(count * MemoryLayout<Written>.stride, "Merging a set")
+        var bytes: [UInt8] = [], starts: [UInt32] = [], elements: [Written] = []
+        // As they stand, most often.
+        let likely = results.reduce(0) { $1.isAbsent || $1.isComputed ? $0 : $0 + values.text($1).count + 2 }
+        try Memory.grow(&bytes, by: likely, "Merging a set")
+        starts.reserveCapacity(results.count + 1)
+        elements.reserveCapacity(count)
         var writer = CanonicalWriter(values, normalises: true)
-        for result in results where !result.isAbsent {
+        for (place, result) in results.enumerated() {
+            starts.append(UInt32(truncatingIfNeeded: bytes.count))
+            guard !result.isAbsent else { continue }
             writer.clear()
             try writer.write(result)
-            let start = written.count
-            written += writer.bytes
-            elements.append((start, written.count, result))
+            bytes += writer.bytes
+            elements.append(Written(
+                word: writer.bytes.withUnsafeBytes { Bytes.word($0, at: 0) }, place: UInt32(truncatingIfNeeded: place)))
         }
-        written.withUnsafeBytes { all in
-            func bytes(_ element: (start: Int, end: Int, ref: ValueRef)) -> UnsafeRawBufferPointer {
-                UnsafeRawBufferPointer(rebasing: all[element.start..<element.end])
+        starts.append(UInt32(truncatingIfNeeded: bytes.count))
+        bytes.withUnsafeBytes { all in
+            func bytes(_ element: Written) -> UnsafeRawBufferPointer {
+                UnsafeRawBufferPointer(rebasing: all[Int(starts[Int(element.place)])..<Int(starts[Int(element.place) + 1])])
             }
-            elements.sort { Bytes.compare(bytes($0), bytes($1)) < 0 }
+            elements.sort { $0.word != $1.word ? $0.word < $1.word : Bytes.compare(bytes($0), bytes($1)) < 0 }
         }
         try values.work.done(4 * elements.count)
-        return elements.map(\.ref)
+        return elements.map { results[Int($0.place)] }
     }
 }

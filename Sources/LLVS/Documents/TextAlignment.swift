@@ -8,27 +8,27 @@ struct TextAlignment {
 
     let base: [UInt32]
     let side: [UInt32]
-    private(set) var keptBase: [Bool]
-    private(set) var keptSide: [Bool]
+    private(set) var keptBase: TokenBits
+    private(set) var keptSide: TokenBits
     /// Whether a part was too different to be compared.
     private(set) var isLimited = false
     private let work: DocumentControl
 
-    struct Part {
+    struct Part: Equatable {
         var base: Range<Int>
         var side: Range<Int>
         var size: Int { base.count + side.count }
     }
 
     /// - Parameters:
-    ///   - count: one more than the largest token.
+    ///   - count: one more than the largest token of the base; a larger one of the side is nowhere in it.
     ///   - steps: how many may still be taken.
     init(_ base: [UInt32], _ side: [UInt32], count: Int, steps: inout Int, work: DocumentControl) throws {
         self.base = base
         self.side = side
         self.work = work
-        keptBase = [Bool](repeating: false, count: base.count)
-        keptSide = [Bool](repeating: false, count: side.count)
+        keptBase = TokenBits(count: base.count)
+        keptSide = TokenBits(count: side.count)
         var parts = try anchor(count)
         parts.sort { $0.base.lowerBound < $1.base.lowerBound }
         var script = EditScript()
@@ -47,6 +47,7 @@ struct TextAlignment {
         /// Sums of places, as far as they go into 32 bits: the place, where there is one.
         var basePlaces: UInt32 = 0
         var sidePlaces: UInt32 = 0
+        var places: (base: Int, side: Int) { (Int(basePlaces), Int(sidePlaces)) }
     }
 
     /// Finds what is kept for certain; the parts that are left have no token that is there once on both sides.
@@ -59,6 +60,7 @@ struct TextAlignment {
         let counts = UnsafeMutablePointer<Count>.allocate(capacity: count)
         counts.initialize(repeating: Count(), count: count)
         defer { counts.deallocate() }
+        let known = UInt32(truncatingIfNeeded: count)
         var candidates: [UInt32] = []
         var open = [Part(base: 0..<base.count, side: 0..<side.count)], left: [Part] = []
 
@@ -69,7 +71,7 @@ struct TextAlignment {
                 counts[token].basePlaces &-= UInt32(truncatingIfNeeded: i)
                 if counts[token].base == 1, counts[token].side == 1 { candidates.append(base[i]) }
             }
-            for i in part.side {
+            for i in part.side where side[i] < known {
                 let token = Int(side[i])
                 counts[token].side -= 1
                 counts[token].sidePlaces &-= UInt32(truncatingIfNeeded: i)
@@ -94,59 +96,73 @@ struct TextAlignment {
                         counts[token].base += 1
                         counts[token].basePlaces &+= UInt32(truncatingIfNeeded: i)
                     }
-                    for i in part.side {
+                    for i in part.side where side[i] < known {
                         let token = Int(side[i])
                         counts[token].side += 1
                         counts[token].sidePlaces &+= UInt32(truncatingIfNeeded: i)
                     }
                     candidates.removeAll(keepingCapacity: true)
-                    for i in part.side where counts[Int(side[i])].side == 1 && counts[Int(side[i])].base == 1 { candidates.append(side[i]) }
+                    for i in part.side where side[i] < known && counts[Int(side[i])].side == 1 && counts[Int(side[i])].base == 1 {
+                        candidates.append(side[i])
+                    }
                     isCounted = true
                 } else {
                     candidates.removeAll { counts[Int($0)].base != 1 || counts[Int($0)].side != 1 }
                     candidates.sort { counts[Int($0)].sidePlaces < counts[Int($1)].sidePlaces }
-                    for i in candidates.indices.dropFirst().reversed() where candidates[i] == candidates[i - 1] { candidates.remove(at: i) }
                 }
                 guard !candidates.isEmpty else { left.append(part); break }
                 let members = try IncreasingRun.members(candidates.map { Int32(truncatingIfNeeded: counts[Int($0)].basePlaces) }, work)
-                let anchors = candidates.indices.filter { members[$0] }.map { i in
-                    let count = counts[Int(candidates[i])]
-                    return (base: Int(count.basePlaces), side: Int(count.sidePlaces))
+                let largest = largestGap(of: part, between: candidates, members, counts)
+                let isLargeLeft = 2 * largest.size > part.size || count > part.size
+                // What is dropped may leave others that are there once.
+                var anchors: [UInt32] = []
+                swap(&anchors, &candidates)
+                var from = (base: part.base.lowerBound, side: part.side.lowerBound)
+                for i in 0...anchors.count {
+                    let isEnd = i == anchors.count
+                    guard isEnd || members[i] else { continue }
+                    let place = isEnd ? (part.base.upperBound, part.side.upperBound) : counts[Int(anchors[i])].places
+                    let gap = Part(base: from.base..<place.0, side: from.side..<place.1)
+                    from = (place.0 + 1, place.1 + 1)
+                    if !isEnd {
+                        keptBase[place.0] = true
+                        keptSide[place.1] = true
+                        if isLargeLeft { drop(Part(base: place.0..<place.0 + 1, side: place.1..<place.1 + 1)) }
+                    }
+                    guard gap.size > 0, !isLargeLeft || gap != largest else { continue }
+                    if isLargeLeft { drop(gap) }
+                    if !gap.base.isEmpty, !gap.side.isEmpty { open.append(gap) }
                 }
-                candidates.removeAll(keepingCapacity: true)
-                for anchor in anchors {
-                    keptBase[anchor.base] = true
-                    keptSide[anchor.side] = true
-                }
-                let parts = Self.parts(of: part, between: anchors)
-                let largest = parts.indices.max { parts[$0].size < parts[$1].size } ?? 0
-                if 2 * parts[largest].size <= part.size, count <= part.size {
+                guard isLargeLeft else {
                     // All are small: each is counted anew.
                     counts.update(repeating: Count(), count: count)
-                    open += parts.filter { !$0.base.isEmpty && !$0.side.isEmpty }
                     isCounted = false
                     break
                 }
-                for anchor in anchors { drop(Part(base: anchor.base..<anchor.base + 1, side: anchor.side..<anchor.side + 1)) }
-                for (i, between) in parts.enumerated() where i != largest {
-                    drop(between)
-                    if !between.base.isEmpty, !between.side.isEmpty { open.append(between) }
-                }
-                part = parts[largest]
+                part = largest
             }
             if isCounted { drop(part) }
         }
         return left
     }
 
-    private static func parts(of part: Part, between anchors: [(base: Int, side: Int)]) -> [Part] {
-        var parts: [Part] = [], from = (base: part.base.lowerBound, side: part.side.lowerBound)
-        parts.reserveCapacity(anchors.count + 1)
-        for anchor in anchors + [(part.base.upperBound, part.side.upperBound)] {
-            parts.append(Part(base: from.base..<anchor.base, side: from.side..<anchor.side))
-            from = (anchor.base + 1, anchor.side + 1)
+    /// The largest of the gaps between anchors: it is gone on with as it is counted.
+    private func largestGap(
+        of part: Part, between candidates: [UInt32], _ members: [Bool], _ counts: UnsafeMutablePointer<Count>
+    ) -> Part {
+        var largest = Part(base: part.base.lowerBound..<part.base.lowerBound, side: part.side.lowerBound..<part.side.lowerBound)
+        var from = (base: part.base.lowerBound, side: part.side.lowerBound)
+        func look(_ base: Int, _ side: Int) {
+            let gap = Part(base: from.base..<base, side: from.side..<side)
+            if gap.size > largest.size { largest = gap }
+            from = (base + 1, side + 1)
         }
-        return parts
+        for (i, token) in candidates.enumerated() where members[i] {
+            let places = counts[Int(token)].places
+            look(places.base, places.side)
+        }
+        look(part.base.upperBound, part.side.upperBound)
+        return largest
     }
 
     private mutating func trim(_ part: Part) -> Part {

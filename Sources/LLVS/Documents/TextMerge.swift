@@ -18,43 +18,83 @@ struct TextMerge {
         _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, keepsBoth: Bool,
         newerWins: Bool, steps: inout Int, work: DocumentControl
     ) throws -> Merged {
-        let tokens = TextTokens(unit, work: work)
         guard let style = LineEnds.common(LineEnds(o), LineEnds(x), LineEnds(y)) else {
-            var merge = TextMerge(tokens, try [o, x, y].map(tokens.tokens(of:)), keepsBoth, newerWins)
-            return try merge.run(&steps, work)
+            return try compare([o, x, y], unit, keepsBoth, newerWins, &steps, work)
         }
         let texts = [o, x, y].map(LineEnds.unified)
         var merged = try texts[0].withUnsafeBytes { o in
             try texts[1].withUnsafeBytes { x in
-                try texts[2].withUnsafeBytes { y in
-                    var merge = TextMerge(tokens, try [o, x, y].map(tokens.tokens(of:)), keepsBoth, newerWins)
-                    return try merge.run(&steps, work)
-                }
+                try texts[2].withUnsafeBytes { y in try compare([o, x, y], unit, keepsBoth, newerWins, &steps, work) }
             }
         }
         merged.text = LineEnds.write(merged.text, style)
         return merged
     }
 
+    private static func compare(
+        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ keepsBoth: Bool, _ newerWins: Bool, _ steps: inout Int,
+        _ work: DocumentControl
+    ) throws -> Merged {
+        // What was replaced on both sides is copied when all that was needed to find it is gone.
+        let (text, overlaps, isLimited) = try places(texts, unit, keepsBoth, newerWins, &steps, work)
+        return Merged(text: text, overlaps: overlaps.map { overlap in
+            func part(_ text: Int, _ range: Range<Int>) -> [UInt8] { Array(texts[text][range]) }
+            let parts = (part(0, overlap.base), part(1, overlap.newer), part(2, overlap.older))
+            let result = keepsBoth ? Array(text[overlap.result]) : newerWins ? parts.1 : parts.2
+            return Overlap(base: parts.0, newer: parts.1, older: parts.2, result: result)
+        }, isLimited: isLimited)
+    }
+
+    private static func places(
+        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ keepsBoth: Bool, _ newerWins: Bool, _ steps: inout Int,
+        _ work: DocumentControl
+    ) throws -> (text: [UInt8], overlaps: [Place], isLimited: Bool) {
+        var merge = try TextMerge(texts, unit, keepsBoth, newerWins, work)
+        return try merge.run(&steps, work)
+    }
+
+    /// What both sides replaced: where it is in the three texts and in what comes out, in bytes.
+    private struct Place {
+        var base: Range<Int>
+        var newer: Range<Int>
+        var older: Range<Int>
+        var result: Range<Int>
+    }
+
+    private let texts: [UnsafeRawBufferPointer]
     private let tokens: TextTokens
     private let base: [UInt32]
     private let newer: [UInt32]
     private let older: [UInt32]
+    /// One more than the largest token of the base.
+    private let known: Int
     private let keepsBoth: Bool
     private let newerWins: Bool
     private var out: [UInt8] = []
-    private var overlaps: [Overlap] = []
+    private var overlaps: [Place] = []
+    /// In bytes, how far each of the three texts is written.
+    private var written = (o: 0, x: 0, y: 0)
 
-    private init(_ tokens: TextTokens, _ texts: [[UInt32]], _ keepsBoth: Bool, _ newerWins: Bool) {
-        self.tokens = tokens
-        (base, newer, older) = (texts[0], texts[1], texts[2])
+    private init(
+        _ texts: [UnsafeRawBufferPointer], _ unit: MergeRule.Unit, _ keepsBoth: Bool, _ newerWins: Bool, _ work: DocumentControl
+    ) throws {
+        self.texts = texts
+        tokens = TextTokens(unit, work: work)
+        base = try tokens.tokens(of: texts[0])
+        known = tokens.count
+        newer = try tokens.tokens(of: texts[1], like: (texts[0], base))
+        older = try tokens.tokens(of: texts[2], like: (texts[0], base))
+        tokens.close()
         self.keepsBoth = keepsBoth
         self.newerWins = newerWins
+        // Room for a text as large as the largest: seldom is there more.
+        let size = texts.reduce(0) { max($0, $1.count) }
+        try Memory.grow(&out, by: size + size / 64, "Merging a text")
     }
 
-    private mutating func run(_ steps: inout Int, _ work: DocumentControl) throws -> Merged {
-        let left = try TextAlignment(base, newer, count: tokens.count, steps: &steps, work: work)
-        let right = try TextAlignment(base, older, count: tokens.count, steps: &steps, work: work)
+    private mutating func run(_ steps: inout Int, _ work: DocumentControl) throws -> (text: [UInt8], overlaps: [Place], isLimited: Bool) {
+        let left = try TextAlignment(base, newer, count: known, steps: &steps, work: work)
+        let right = try TextAlignment(base, older, count: known, steps: &steps, work: work)
         var from = (o: 0, x: 0, y: 0), i = 0, x = 0, y = 0
         while true {
             // Up to the next token that both kept, or the end.
@@ -76,24 +116,28 @@ struct TextMerge {
                 x += 1
                 y += 1
             }
-            tokens.write(base[start..<i], to: &out)
+            let size = tokens.size(base[start..<i])
+            out.append(contentsOf: UnsafeRawBufferPointer(rebasing: texts[0][written.o..<written.o + size]))
+            written = (written.o + size, written.x + size, written.y + size)
             from = (i, x, y)
         }
         try work.done(base.count + newer.count + older.count)
-        return Merged(text: out, overlaps: overlaps, isLimited: left.isLimited || right.isLimited)
+        return (out, overlaps, left.isLimited || right.isLimited)
     }
 
     private mutating func chunk(_ o: Range<Int>, _ x: Range<Int>, _ y: Range<Int>, _ left: TextAlignment, _ right: TextAlignment) {
-        if newer[x] == base[o] { return tokens.write(older[y], to: &out) }
-        if older[y] == base[o] || newer[x] == older[y] { return tokens.write(newer[x], to: &out) }
+        let ends = (o: written.o + tokens.size(base[o]), x: written.x + tokens.size(newer[x]), y: written.y + tokens.size(older[y]))
+        let bytes = (o: written.o..<ends.o, x: written.x..<ends.x, y: written.y..<ends.y), start = out.count
+        written = ends
+        func write(_ text: Int, _ range: Range<Int>) { out.append(contentsOf: UnsafeRawBufferPointer(rebasing: texts[text][range])) }
+        if newer[x] == base[o] { return write(2, bytes.y) }
+        if older[y] == base[o] || newer[x] == older[y] { return write(1, bytes.x) }
         let bothDeleted = o.contains { !left.keptBase[$0] && !right.keptBase[$0] }
         guard bothDeleted, x.contains(where: { !left.keptSide[$0] }), y.contains(where: { !right.keptSide[$0] }) else {
             return weave(o, x, y, left, right)
         }
-        let start = out.count
-        if keepsBoth { weave(o, x, y, left, right) } else { tokens.write(newerWins ? newer[x] : older[y], to: &out) }
-        let texts = (tokens.bytes(base[o]), tokens.bytes(newer[x]), tokens.bytes(older[y]))
-        overlaps.append(Overlap(base: texts.0, newer: texts.1, older: texts.2, result: Array(out[start...])))
+        if keepsBoth { weave(o, x, y, left, right) } else if newerWins { write(1, bytes.x) } else { write(2, bytes.y) }
+        overlaps.append(Place(base: bytes.o, newer: bytes.x, older: bytes.y, result: start..<out.count))
     }
 
     /// At each gap what the older side inserted, then what the newer did; what both begin or end with once.

@@ -1,92 +1,131 @@
 /// The tokens of texts as numbers: the same number for the same bytes. The rules for what is a token are those of merge semantics 1,
 /// for ever: no table of Unicode's is consulted.
 final class TextTokens {
+    /// The bytes of a token where it was first: of which text is told by its number.
     private struct Entry {
-        var start: UnsafeRawPointer?
-        var count: Int32
-        var hash: UInt32
+        var start: UInt32
+        var count: UInt32
     }
 
     private let unit: MergeRule.Unit
     private let seed = ValueDigest.seed
     private let work: DocumentControl
-    /// ASCII characters are their own numbers. (Memory by hand: these are looked at for every token.)
-    private var entries: UnsafeMutablePointer<Entry>
-    private var room = 1_024
-    /// One more than the largest number.
-    private(set) var count = 128
-    private var slots: UnsafeMutablePointer<UInt32>
-    private var slotCount = 1_024
+    /// In blocks, so that nothing is copied when there are more. (Memory by hand: these are looked at for every token.)
+    private var blocks: [UnsafeMutablePointer<Entry>] = []
+    private static let blockBits = 12
+    /// One more than the largest number. ASCII characters are their own numbers.
+    private(set) var count = firstCount
+    private static let firstCount = 128
+    /// The texts, and one more than the largest number that was new in each.
+    private var texts: [(base: UnsafeRawPointer, end: UInt32)] = []
+    /// A number and four bits of the hash each: three texts have fewer tokens than 2^28.
+    private var slots: UnsafeMutablePointer<UInt32>?
+    private var slotCount = 0
+    private static let numberMask: UInt32 = 1 << 28 - 1
 
     init(_ unit: MergeRule.Unit, work: DocumentControl) {
         self.unit = unit
         self.work = work
-        entries = .allocate(capacity: room)
-        entries.initialize(repeating: Entry(start: nil, count: 1, hash: 0), count: 128)
-        slots = .allocate(capacity: slotCount)
-        slots.initialize(repeating: .max, count: slotCount)
     }
 
     deinit {
-        entries.deallocate()
-        slots.deallocate()
+        for block in blocks { block.deallocate() }
+        slots?.deallocate()
+    }
+
+    @inline(__always)
+    private func entry(_ number: UInt32) -> UnsafeMutablePointer<Entry> {
+        let i = Int(number) - Self.firstCount
+        return blocks[i >> Self.blockBits] + i & (1 << Self.blockBits - 1)
+    }
+
+    @inline(__always)
+    private func start(_ number: UInt32) -> UnsafeRawPointer {
+        var text = texts.count - 1
+        while text > 0, number < texts[text - 1].end { text -= 1 }
+        return texts[text].base + Int(entry(number).pointee.start)
+    }
+
+    /// How many bytes a token has.
+    @inline(__always)
+    func size(_ number: UInt32) -> Int { number < Self.firstCount ? 1 : Int(entry(number).pointee.count) }
+
+    func size(_ tokens: ArraySlice<UInt32>) -> Int { tokens.reduce(0) { $0 + size($1) } }
+
+    /// Behind the first place of a token of the first text.
+    func first(_ token: UInt32) -> Int? {
+        guard token >= Self.firstCount, token < texts[0].end else { return nil }
+        return Int(entry(token).pointee.start) + size(token)
     }
 
     /// Appends what the tokens stand for.
     func write(_ tokens: ArraySlice<UInt32>, to out: inout [UInt8]) {
         for token in tokens {
-            let entry = entries[Int(token)]
-            if let start = entry.start {
-                out.append(contentsOf: UnsafeRawBufferPointer(start: start, count: Int(entry.count)))
-            } else {
+            if token < Self.firstCount {
                 out.append(UInt8(truncatingIfNeeded: token))
+            } else {
+                out.append(contentsOf: UnsafeRawBufferPointer(start: start(token), count: size(token)))
             }
         }
     }
 
-    func bytes(_ tokens: ArraySlice<UInt32>) -> [UInt8] {
-        var out: [UInt8] = []
-        write(tokens, to: &out)
-        return out
+    /// No more texts will come: what finds tokens by their bytes is let go.
+    func close() {
+        slots?.deallocate()
+        (slots, slotCount) = (nil, 0)
     }
 
     /// The tokens of a text in UTF-8, whose bytes must stay while this is used.
-    func tokens(of text: UnsafeRawBufferPointer) throws -> [UInt32] {
+    /// - Parameter like: another text, and its tokens: most of what is cut here may be cut there already.
+    func tokens(of text: UnsafeRawBufferPointer, like other: (text: UnsafeRawBufferPointer, tokens: [UInt32])? = nil) throws -> [UInt32] {
         guard let base = text.baseAddress else { return [] }
         var tokens: [UInt32] = []
         // As many as there are most often; a text of shorter ones takes more.
         let likely = unit == .word ? text.count / 2 : unit == .char ? text.count : text.count / 32
         try Memory.expect(4 * likely, "Merging a text")
         tokens.reserveCapacity(likely)
-        var start = 0, checked = 0
+        texts.append((base, UInt32(truncatingIfNeeded: count)))
+        var start = 0, checked = 0, beside = other.map { Beside($0.text, $0.tokens) }
         while start < text.count {
+            if beside?.isAlike == true {
+                start += beside?.copy(text, start, self, to: &tokens) ?? 0
+                guard start < text.count else { break }
+            }
             let end = unit == .line ? lineEnd(text, start) : unit == .char ? characterEnd(text, start) : wordEnd(text, start)
-            tokens.append(end - start == 1 && text[start] < 0x80 ? UInt32(text[start]) : try number(base + start, end - start))
+            let token = end - start == 1 && text[start] < 0x80 ? UInt32(text[start]) : try number(base, start, end - start)
+            tokens.append(token)
             start = end
+            beside?.find(token, text, start, self)
             if start - checked >= 1 << 18 {
                 try work.done(start - checked)
                 checked = start
             }
         }
         try work.done(start - checked)
+        texts[texts.count - 1].end = UInt32(truncatingIfNeeded: count)
         return tokens
     }
 
-    private func number(_ start: UnsafeRawPointer, _ size: Int) throws -> UInt32 {
-        let hash = UInt32(truncatingIfNeeded: ValueDigest.of(word: start, size, seed) >> 32)
-        let mask = slotCount - 1
-        var i = Int(hash) & mask
+    private func number(_ base: UnsafeRawPointer, _ start: Int, _ size: Int) throws -> UInt32 {
+        if 4 * (count - Self.firstCount) >= 3 * slotCount { try growSlots() }
+        guard let slots else { return 0 }
+        let bytes = base + start, hash = ValueDigest.of(word: bytes, size, seed)
+        let mask = slotCount - 1, tag = UInt32(truncatingIfNeeded: hash >> 60) << 28
+        var i = Int(truncatingIfNeeded: hash >> 28) & mask
         while slots[i] != .max {
-            let entry = entries[Int(slots[i])]
-            if entry.hash == hash, Int(entry.count) == size, let known = entry.start, Self.areSame(known, start, size) { return slots[i] }
+            let known = slots[i] & Self.numberMask
+            if slots[i] & ~Self.numberMask == tag, self.size(known) == size, Self.areSame(self.start(known), bytes, size) { return known }
             i = (i + 1) & mask
         }
-        if count == room { try growEntries() }
+        if (count - Self.firstCount) >> Self.blockBits == blocks.count {
+            try Memory.check()
+            blocks.append(.allocate(capacity: 1 << Self.blockBits))
+        }
         let number = UInt32(truncatingIfNeeded: count)
-        slots[i] = number
-        (entries + count).initialize(to: Entry(start: start, count: Int32(truncatingIfNeeded: size), hash: hash))
+        slots[i] = number | tag
+        let at = Entry(start: UInt32(truncatingIfNeeded: start), count: UInt32(truncatingIfNeeded: size))
+        entry(number).initialize(to: at)
         count += 1
-        if 4 * (count - 128) > 3 * slotCount { try growSlots() }
         return number
     }
 
@@ -100,27 +139,21 @@ final class TextTokens {
         return four(a, 0) == four(b, 0) && four(a, size - 4) == four(b, size - 4)
     }
 
-    private func growEntries() throws {
-        let wanted = room + room / 2
-        try Memory.expect(wanted * MemoryLayout<Entry>.stride, "Merging a text")
-        let more = UnsafeMutablePointer<Entry>.allocate(capacity: wanted)
-        more.moveInitialize(from: entries, count: count)
-        entries.deallocate()
-        (entries, room) = (more, wanted)
-    }
-
+    /// Makes room for twice as many. What was there goes first, so that there are never both.
     private func growSlots() throws {
-        let wanted = 2 * slotCount, mask = wanted - 1
+        let wanted = max(1_024, 2 * slotCount), mask = wanted - 1
+        close()
         try Memory.expect(wanted * MemoryLayout<UInt32>.stride, "Merging a text")
         let more = UnsafeMutablePointer<UInt32>.allocate(capacity: wanted)
         more.initialize(repeating: .max, count: wanted)
-        for number in 128..<count {
-            var i = Int(entries[number].hash) & mask
+        for number in UInt32(Self.firstCount)..<UInt32(truncatingIfNeeded: count) {
+            let hash = ValueDigest.of(word: start(number), size(number), seed)
+            var i = Int(truncatingIfNeeded: hash >> 28) & mask
             while more[i] != .max { i = (i + 1) & mask }
-            more[i] = UInt32(truncatingIfNeeded: number)
+            more[i] = number | UInt32(truncatingIfNeeded: hash >> 60) << 28
         }
-        slots.deallocate()
         (slots, slotCount) = (more, wanted)
+        try work.done(4 * count)
     }
 
     // MARK: Where tokens end
@@ -191,6 +224,105 @@ final class TextTokens {
         }
         return i
     }
+}
+
+/// Goes along another text while one is cut into tokens: where both have the same bytes they have the same tokens. What it does not find
+/// costs time and nothing else.
+private struct Beside {
+    /// So many bytes behind the end of a token decide where it ends: the longest scalar's.
+    private static let decisive = 4
+    /// So many equal bytes are believed to begin a longer stretch.
+    private static let believed = 16
+    /// So many tokens back and ahead are looked at.
+    private static let nearby = 8
+
+    private let text: UnsafeRawBufferPointer
+    private let tokens: [UInt32]
+    /// The next token there, and where it begins.
+    private var next = 0
+    private var place = 0
+    /// Tokens that may still be walked over.
+    private var walks: Int
+    /// How often to look in vain before this is given up: the more was found, the more often.
+    private var tries: Int
+    /// Whether both may go on alike from here.
+    private(set) var isAlike = true
+
+    init(_ text: UnsafeRawBufferPointer, _ tokens: [UInt32]) {
+        self.text = text
+        self.tokens = tokens
+        walks = 2 * tokens.count
+        tries = 1_024
+    }
+
+    /// Takes over the tokens of what is alike from `start` on.
+    /// - Returns: their bytes.
+    mutating func copy(_ other: UnsafeRawBufferPointer, _ start: Int, _ table: TextTokens, to out: inout [UInt32]) -> Int {
+        isAlike = false
+        let common = Bytes.common(text, place, other, start)
+        let isWhole = place + common == text.count && start + common == other.count
+        let sure = isWhole ? common : common - Self.decisive
+        let first = next
+        var size = 0
+        while next < tokens.count {
+            let more = size + table.size(tokens[next])
+            guard more <= sure else { break }
+            size = more
+            next += 1
+        }
+        out.append(contentsOf: tokens[first..<next])
+        place += size
+        tries += next - first
+        return size
+    }
+
+    /// Looks for a token behind which both go on alike: near to where this is, or where it is first.
+    /// - Parameter start: behind the token, in the other text.
+    mutating func find(_ token: UInt32, _ other: UnsafeRawBufferPointer, _ start: Int, _ table: TextTokens) {
+        guard tries > 0 else { return }
+        tries -= 1
+        var ahead = next, at = place
+        while ahead < min(tokens.count, next + Self.nearby) {
+            at += table.size(tokens[ahead])
+            ahead += 1
+            if tokens[ahead - 1] == token, goesOn(at, other, start) { return set(ahead, at) }
+        }
+        var back = next
+        at = place
+        while back > max(0, next - Self.nearby) {
+            if tokens[back - 1] == token, goesOn(at, other, start) { return set(back, at) }
+            back -= 1
+            at -= table.size(tokens[back])
+        }
+        if let first = table.first(token), goesOn(first, other, start), walk(to: first, table) { return set(next, place) }
+        if next < tokens.count {
+            place += table.size(tokens[next])
+            next += 1
+        }
+    }
+
+    /// Goes to where a token begins; false when it was gone far too often.
+    private mutating func walk(to goal: Int, _ table: TextTokens) -> Bool {
+        while place != goal, walks > 0 {
+            walks -= 1
+            if place < goal, next < tokens.count {
+                place += table.size(tokens[next])
+                next += 1
+            } else if place > goal, next > 0 {
+                next -= 1
+                place -= table.size(tokens[next])
+            } else { break }
+        }
+        return place == goal
+    }
+
+    private func goesOn(_ at: Int, _ other: UnsafeRawBufferPointer, _ start: Int) -> Bool {
+        let size = min(Self.believed, text.count - at, other.count - start)
+        guard size > 0, let a = text.baseAddress, let b = other.baseAddress else { return false }
+        return memcmp(a + at, b + start, size) == 0
+    }
+
+    private mutating func set(_ next: Int, _ place: Int) { (self.next, self.place, isAlike) = (next, place, true) }
 }
 
 /// The classes of scalars that tokens are made by.

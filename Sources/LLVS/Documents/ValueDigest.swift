@@ -34,7 +34,8 @@ enum ValueDigest {
         func four(_ at: Int) -> UInt64 { UInt64(start.loadUnaligned(fromByteOffset: at, as: UInt32.self)) }
         func one(_ at: Int) -> UInt64 { UInt64(start.load(fromByteOffset: at, as: UInt8.self)) }
         if count > 16 { return of(UnsafeRawBufferPointer(start: start, count: count)) }
-        if count > 8 { return mix(mix(eight(0), UInt64(count), seed) ^ eight(count - 8), seed, seed) }
+        // (The seed itself would be multiplied as 0.)
+        if count > 8 { return mix(mix(eight(0), UInt64(count), seed) ^ eight(count - 8), 0xA076_1D64_78BD_642F, seed) }
         if count >= 4 { return mix(four(0) << 32 | four(count - 4), UInt64(count), seed) }
         guard count > 0 else { return 0 }
         return mix(one(0) << 16 | one(count / 2) << 8 | one(count - 1), UInt64(count), seed)

@@ -12,6 +12,8 @@ final class ValueMerge {
     private var textSteps = TextAlignment.stepLimit
 
     private static let auto = MergeRule()
+    /// Where both sides moved more elements of a list to different places, that is one record, of the list.
+    private static let mostMoves = 64
 
     init(_ values: DocumentValues, _ rules: RuleStates, rulesTree: UInt32, saves: Bool, asking: AskedMerger? = nil) {
         self.values = values
@@ -274,6 +276,11 @@ final class ValueMerge {
         case .tuple: return values.add(.array(frame.results))
         case .list(let plan):
             let (elements, moved) = try plan.emit(frame.results)
+            if moved.count > Self.mostMoves {
+                let list = values.add(.array(elements))
+                record(.moveMove, frame.inputs, list, frame.place)
+                return list
+            }
             for key in moved {
                 let inputs = RecordDraft.Inputs(o: frame.o(key), x: frame.x(key), y: frame.y(key), state: frame.state)
                 record(.moveMove, inputs, frame.results[key], Place(frame: frame, child: key))

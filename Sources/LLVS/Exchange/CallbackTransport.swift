@@ -3,6 +3,7 @@
 /// What the closures throw comes out of the exchange unchanged. They are called on the thread that
 /// called the exchange, one at a time per exchange, with no lock of a store held.
 public final class CallbackTransport: ExchangeTransport, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     /// The closures; each does what the requirement of `ExchangeTransport` of its name says.
     public struct Callbacks: Sendable {
         /// For messages: "the exchange with example.org".
@@ -48,7 +49,7 @@ public final class CallbackTransport: ExchangeTransport, @unchecked Sendable {
     }
 
     private let callbacks: Callbacks
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private var isClosed = false
 
     /// Keeps the closures until `close`, or until it goes.

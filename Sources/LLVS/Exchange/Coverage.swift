@@ -1,5 +1,5 @@
 /// Which versions of a store another place has. By ordinal, so that telling costs a byte per version.
-struct Coverage {
+struct Coverage: Equatable {
     fileprivate var isCovered: [Bool]
     /// How many versions the store had.
     let versionCount: Int
@@ -107,6 +107,54 @@ extension Store {
             if id.hasContentForm { found.append(id) }
         }
         return found
+    }
+
+    /// Covers those of the ids that are here.
+    func cover(_ ids: [VersionID], in coverage: inout Coverage) {
+        lock.withRead {
+            let more = dag.rows.count - coverage.isCovered.count
+            if more > 0 { coverage.isCovered += [Bool](repeating: false, count: more) }
+            for id in ids { if let ordinal = dag.ordinal(of: id) { coverage.isCovered[Int(ordinal)] = true } }
+        }
+    }
+
+    /// The versions that are covered, in few words: they are `heads` and all their ancestors, but for `lacking`.
+    /// - Parameter look: called now and then; what it throws ends the work.
+    func summary(of coverage: Coverage, _ look: () throws -> Void = {}) throws -> (heads: [VersionID], lacking: [VersionID]) {
+        var hasSuccessor = [Bool](repeating: false, count: coverage.isCovered.count)
+        try forEachLive(look) { ordinal, dag in
+            guard Int(ordinal) < coverage.isCovered.count, coverage.isCovered[Int(ordinal)] else { return }
+            for predecessor in dag.predecessors(ordinal) where Int(predecessor) < hasSuccessor.count {
+                hasSuccessor[Int(predecessor)] = true
+            }
+        }
+        var heads: [VersionID] = []
+        try forEachLive(look) { ordinal, dag in
+            let i = Int(ordinal)
+            if i < coverage.isCovered.count, coverage.isCovered[i], !hasSuccessor[i] { heads.append(dag.id(ordinal)) }
+        }
+        let whole = try self.coverage(behind: heads, look)
+        var lacking: [VersionID] = []
+        try forEachLive(look) { ordinal, dag in
+            let i = Int(ordinal)
+            if i < whole.isCovered.count, whole.isCovered[i], !(i < coverage.isCovered.count && coverage.isCovered[i]) {
+                lacking.append(dag.id(ordinal))
+            }
+        }
+        return (heads, lacking)
+    }
+
+    /// These versions, predecessors first, each once; nil when one is not here.
+    func inOrder(_ ids: Set<VersionID>) throws -> [VersionID]? {
+        let ordinals: [UInt32]? = lock.withRead {
+            var found: [UInt32] = []
+            for id in ids {
+                guard let ordinal = dag.ordinal(of: id), dag.rows[Int(ordinal)].state == .live else { return nil }
+                found.append(ordinal)
+            }
+            return found
+        }
+        return try ordinals.map { try orderKeys($0, {}).sorted(looking: {}).map(\.id) }
     }
 
     func uncover(_ ids: Set<VersionID>, in coverage: inout Coverage) {

@@ -5,13 +5,14 @@
 /// cannot be taken or sent is a problem in the result, by name and reason; it holds back only what
 /// depends on it. An interrupted or cancelled exchange keeps what was added whole and can be run again.
 public final class Exchange: @unchecked Sendable {
+    // Sendable: `gate` lets one call at a time through; its parts have locks.
     /// The store on this side.
     public let store: Store
     /// The way to the other side.
     public let transport: any ExchangeTransport
     /// How it goes about it.
     public let options: Options
-    private let gate: ExchangeGate
+    private let gate: Gate
     /// Guarded by the gate.
     private var memory: ExchangeMemory
     /// Told when it is closed, and when it is let go of.
@@ -33,7 +34,7 @@ public final class Exchange: @unchecked Sendable {
     public init(store: Store, transport: any ExchangeTransport, options: Options = Options()) {
         self.store = store; self.transport = transport; self.options = options
         memory = ExchangeMemory(checkedRows: store.rowCount)
-        gate = ExchangeGate { transport.close() }
+        gate = Gate("exchange") { transport.close() }
     }
 
     /// Fetches the versions that are not here, and adds them, predecessors first, in batches of about 5 MB.
@@ -51,9 +52,16 @@ public final class Exchange: @unchecked Sendable {
     ///   what keeps the store from adding (`.readOnly`, `.noSpace`, `.io`).
     public func retrieve(_ control: OperationControl = OperationControl(), verifyKnown: Bool = false) throws -> ExchangeResult {
         try gate.run("Retrieving from \(transport.description)") {
+            if let transport = transport as? any StoreTransport,
+                let result = try Exchange.logged("Retrieved", transport, {
+                    try transport.retrieve(into: store, verifyKnown: verifyKnown, control)?.counting()
+                })
+            {
+                return result
+            }
             var retrieval = Retrieval(store: store, transport: transport, control: control, verifyKnown: verifyKnown, memory: memory)
             defer { memory = retrieval.memory }
-            return try Exchange.logged("Retrieved", transport) { try retrieval.run().counting() }
+            return try Exchange.logged("Retrieved", transport) { try retrieval.run().counting() } ?? ExchangeResult()
         }
     }
 
@@ -68,10 +76,15 @@ public final class Exchange: @unchecked Sendable {
     /// - Throws: what the transport throws; `.cancelled`, `.closed`, `.busy` from within its own callbacks.
     public func send(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
         try gate.run("Sending to \(transport.description)") {
+            if let transport = transport as? any StoreTransport,
+                let result = try Exchange.logged("Sent", transport, { try transport.send(from: store, control)?.counting() })
+            {
+                return result
+            }
             var sending = Sending(
                 store: store, transport: transport, control: control, reportsUnportableIDs: options.reportsUnportableIDs, memory: memory)
             defer { memory = sending.memory }
-            return try Exchange.logged("Sent", transport) { try sending.run().counting() }
+            return try Exchange.logged("Sent", transport) { try sending.run().counting() } ?? ExchangeResult()
         }
     }
 
@@ -119,14 +132,15 @@ public final class Exchange: @unchecked Sendable {
     }
     deinit { ended.tell(()) }
 
-    private static func logged(_ what: String, _ transport: any ExchangeTransport, _ run: () throws -> ExchangeResult) throws
-        -> ExchangeResult
+    private static func logged(_ what: String, _ transport: any ExchangeTransport, _ run: () throws -> ExchangeResult?) throws
+        -> ExchangeResult?
     {
-        let began = Log.begin(.info), result: ExchangeResult
-        do { result = try run() } catch {
+        let began = Log.begin(.info), made: ExchangeResult?
+        do { made = try run() } catch {
             Log.write(.info, "The exchange with \(transport.description) ended\(Log.duration(since: began)): \(error)")
             throw error
         }
+        guard let result = made else { return nil }
         Log.write(
             .info,
             "\(what) \(result.versions.count) versions\(result.repaired.isEmpty ? "" : ", repaired \(result.repaired.count)"), with "
@@ -192,68 +206,5 @@ public struct ExchangeProblem: Sendable {
 
     static func inOrder(_ problems: [ExchangeProblem]) -> [ExchangeProblem] {
         problems.sorted { Bytes.compare(Array($0.name.utf8), Array($1.name.utf8)) < 0 }
-    }
-}
-
-/// Lets one thread at a time through, and tells a thread that comes back from within, instead of leaving it waiting for itself.
-final class ExchangeGate: HostCallMark, @unchecked Sendable {
-    private let lock = Lock()
-    private let freed = Condition()
-    private var owner: pthread_t?
-    private var isClosed = false
-    private var mustClose = false
-    private let whenClosed: @Sendable () -> Void
-
-    init(whenClosed: @escaping @Sendable () -> Void) { self.whenClosed = whenClosed }
-
-    /// Nil when another call is running.
-    func runUnlessBusy<R>(_ what: String, _ body: () throws -> R) throws -> R? {
-        try lock.withLock { owner == nil || isClosed } ? run(what, body) : nil
-    }
-
-    func run<R>(_ what: String, _ body: () throws -> R) throws -> R {
-        try lock.withLock {
-            while let owner, !isClosed {
-                guard pthread_equal(owner, pthread_self()) == 0 else {
-                    throw StoreError(
-                        .busy,
-                        "\(what) is not possible from within a callback of the same exchange. Do it after the running call has returned.")
-                }
-                freed.wait(lock)
-            }
-            try checkOpenLocked(what)
-            owner = pthread_self()
-        }
-        defer { leave() }
-        return try HostCalls.run(self, body)
-    }
-
-    private func leave() {
-        let closes = lock.withLock {
-            owner = nil
-            freed.broadcast()
-            defer { mustClose = false }
-            return mustClose
-        }
-        if closes { whenClosed() }
-    }
-    override func hostLeft() { leave() }
-
-    func checkOpen(_ what: String) throws { try lock.withLock { try checkOpenLocked(what) } }
-    private func checkOpenLocked(_ what: String) throws {
-        if isClosed { throw StoreError(.closed, "\(what) is not possible: the exchange is closed. Open another to go on.") }
-    }
-
-    /// Waits for the running call; when that is this thread's, closing is left to its end.
-    func close() {
-        let closes = lock.withLock {
-            guard !isClosed else { return false }
-            isClosed = true
-            freed.broadcast()
-            if let owner, pthread_equal(owner, pthread_self()) != 0 { mustClose = true; return false }
-            while owner != nil { freed.wait(lock) }
-            return true
-        }
-        if closes { whenClosed() }
     }
 }

@@ -39,6 +39,7 @@ final class FolderFile {
 
 /// Reads a large one piece by piece.
 final class FolderFileReader: PieceReader, @unchecked Sendable {
+    // Sendable: one thread at a time uses it: the one that it is handed to.
     private let file: FolderFile
     private let check: () throws -> Void
     private var position = 0

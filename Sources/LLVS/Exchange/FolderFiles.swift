@@ -133,6 +133,11 @@ enum FolderFiles {
     }
     private static func open(_ place: Place, limit: Int) throws -> Opened {
         let opened: OpenFile, path = place.path
+        func noFile() -> Opened {
+            .failed(
+                .unreadable(
+                    StoreError(.foreignFile, "\(path) is not a file. Move it away: only files of this exchange belong there.", path: path)))
+        }
         do throws(Errno) { opened = try openToRead(place) } catch {
             let failure = self.error(error.code, "Opening the file", path)
             switch error.code {
@@ -142,6 +147,8 @@ enum FolderFiles {
                     .unreadable(
                         StoreError(
                             .foreignFile, "\(path) is a symbolic link, which is not followed. Put the file itself there.", path: path)))
+            // A socket, or a device that nothing is behind.
+            case ENXIO, ENODEV: return noFile()
             case EMFILE, ENFILE, ENOMEM: throw failure
             default: return .failed(.unreadable(failure))
             }
@@ -149,11 +156,7 @@ enum FolderFiles {
         let file = FolderFile(path, opened)
         var status = stat()
         guard fstat(opened.descriptor, &status) == 0 else { return .failed(.unreadable(error(errno, "Looking at the file", path))) }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            return .failed(
-                .unreadable(
-                    StoreError(.foreignFile, "\(path) is not a file. Move it away: only files of this exchange belong there.", path: path)))
-        }
+        guard status.st_mode & S_IFMT == S_IFREG else { return noFile() }
         guard let size = Int(exactly: status.st_size), size <= limit else {
             return .failed(
                 .unreadable(StoreError(.tooLarge, "\(path) has \(status.st_size) bytes; at most \(limit) are read.", path: path)))

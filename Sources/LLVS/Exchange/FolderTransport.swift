@@ -6,6 +6,7 @@
 /// before the version. A listing is one pass over two directories. Safe from all threads, also beside
 /// other processes and machines: nothing is ever locked.
 public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     /// How a folder is used.
     public struct Options: Sendable {
         /// `full`: files and names are on disk before the next step. `normal`: a power cut may leave files without their
@@ -23,7 +24,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     /// Each is opened once, and what is in it reached through its descriptor.
     private let folder: Folder, versions: Folder, changes: Folder, staging: Folder, snapshots: Folder
     private let isDurable: Bool
-    private let lock = Lock()
+    private let lock = Lock(.transport)
     private var state: [UInt8] = []
     private var isPrepared = false
     /// Syncs that `send` did, for tests.

@@ -11,6 +11,7 @@ enum FolderWatch {
     }
 
     private final class Watcher: @unchecked Sendable {
+        // Sendable: the thread of the observation owns what changes.
         let path: String, watch: PathWatch
         private var seen: System.Status?
         /// The directory that is watched.

@@ -2,10 +2,11 @@
 ///
 /// All transports of one name share one area, which lives as long as any of them. Safe from all threads.
 public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     /// The area that it shares with all transports of this name in the process.
     public let name: String
     private let area: Area
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private var state: [UInt8] = []
 
     /// Joins the area of that name, or begins it when no transport has it.
@@ -68,11 +69,12 @@ public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
 
     /// What all transports of one name share.
     private final class Area: @unchecked Sendable {
+        // Sendable: `lock` guards all that changes.
         struct Watcher {
             let transport: ObjectIdentifier
             weak var thread: ObservationThread?
         }
-        let lock = Lock()
+        let lock = Lock(.leaf)
         var versions: [String: [UInt8]] = [:], changes: [String: [UInt8]] = [:], snapshots: [String: [UInt8]] = [:]
         var watchers: [Int: Watcher] = [:]
         private var nextKey = 0
@@ -97,7 +99,7 @@ public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
         }
 
         private struct WeakArea { weak var area: Area? }
-        private static let registryLock = Lock()
+        private static let registryLock = Lock(.leaf)
         nonisolated(unsafe) private static var registry: [String: WeakArea] = [:]
         static func shared(_ name: String) -> Area {
             registryLock.withLock {
@@ -111,6 +113,7 @@ public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
     }
 
     private final class Observation: ExchangeObservation, @unchecked Sendable {
+        // Sendable: `lock` guards all that changes.
         let thread: ObservationThread, area: Area, key: Int
         init(thread: ObservationThread, area: Area, key: Int) { self.thread = thread; self.area = area; self.key = key }
         func cancel() {

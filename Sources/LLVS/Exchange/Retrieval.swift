@@ -115,8 +115,10 @@ struct Retrieval {
                     )), always: true)
         }
         let paced = control.paced(.listing, doing: what)
-        var wanted: Set<VersionID> = []
-        for id in try verifyKnown ? listing.versions : store.unknown(among: listing.versions, paced.look) {
+        let unknown = try verifyKnown ? listing.versions : store.unknown(among: listing.versions, paced.look)
+        // At once: growing a set of a million takes longer than a control may wait.
+        var wanted = Set<VersionID>(minimumCapacity: unknown.count)
+        for id in unknown {
             try paced.step(0)
             wanted.insert(id)
         }
@@ -383,6 +385,7 @@ extension FetchedFile {
 
 /// A large file that is in memory.
 private final class CheckedBytes: PieceReader, @unchecked Sendable {
+    // Sendable: one thread at a time uses it: the one that it is handed to.
     private let bytes: [UInt8], check: () throws -> Void
     func look() throws { try check() }
     private var position = 0, nextCheck = 0

@@ -15,7 +15,7 @@ struct UnportableIDs {
     static func reason(_ id: UnsafeRawBufferPointer) -> String? {
         let text = String(decoding: id, as: UTF8.self)
         if id.contains(0) { return "it holds a NUL, which no file name can" }
-        for word in ["LLVSSLASH", "LLVSCOLON"] where text.contains(word) { return "it holds \(word), by which file names say / or :" }
+        for word in ["LLVSSLASH", "LLVSCOLON"] where text.contains(text: word) { return "it holds \(word), by which file names say / or :" }
         for part in ForeignFileNames.split(ForeignFileNames.escaped(text), 2).utf8.split(
             separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         {
@@ -40,10 +40,8 @@ struct UnportableIDs {
     /// one version come one after the other.
     private static func ids(of store: Store, _ control: PacedControl) throws -> [String: [UInt8]] {
         var ids: [String: [UInt8]] = [:], before: MapNode?
-        let heads = store.lock.withRead {
-            store.dag.heads().sorted { (store.dag.rows[Int($0)].first, $0) < (store.dag.rows[Int($1)].first, $1) }
-        }
-        for head in heads {
+        let heads = store.lock.withRead { store.dag.headOrdinals.map { (behind: store.dag.rows[Int($0)].first, ordinal: $0) } }
+        for (_, head) in try heads.sorted(by: <, looking: control.look) {
             try control.look()
             let map = try store.maps.map(head, control)
             try MapNode.forEachDifference(before, map) { key, was, entry in

@@ -285,6 +285,12 @@ struct JSONReader {
         guard Bytes.equal(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), expected) else { throw failure("a value is expected") }
         position = end
     }
+    mutating func bool() throws -> Bool {
+        guard try kind() == .bool else { throw failure("true or false is expected") }
+        let isTrue = bytes[position] == UInt8(ascii: "t")
+        try word(isTrue ? "true" : "false")
+        return isTrue
+    }
     /// Passes over a `null` if one is next.
     mutating func skipNull() throws -> Bool {
         guard try kind() == .null else { return false }

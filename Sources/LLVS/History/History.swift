@@ -438,23 +438,17 @@ final class History {
         return x.timestamp != y.timestamp ? x.timestamp > y.timestamp : id(a) > id(b)
     }
 
-    /// Newest first.
-    func heads() -> [UInt32] { headOrdinals.sorted(by: isNewer) }
-
-    /// The heads of what carries no branch: versions without one that no other such version has among its ancestors, newest first. A
+    /// The heads of what carries no branch, in no order: versions without one that no other such version has among its ancestors. A
     /// version on a branch is often built on one of them, which stays one.
-    func unbranchedHeads() -> [UInt32] { unbranchedHeadOrdinals.sorted(by: isNewer) }
-    /// The same in no order.
     var unbranchedHeadOrdinals: Set<UInt32> { unbranchedTips ?? headOrdinals }
-    func isUnbranchedHead(_ ordinal: UInt32) -> Bool { unbranchedHeadOrdinals.contains(ordinal) }
 
     /// Whether a version carries it, or did.
     func hasBranch(_ branch: String) -> Bool { branchOrdinals[BranchName(branch)] != nil }
 
-    /// Those that carry the branch, newest first. O(heads), but no more than a number is looked at of those of other branches.
-    func heads(onBranch branch: String) -> [UInt32] {
+    /// Those that carry the branch. O(heads), but no more than a number is looked at of those of other branches.
+    func headsInNoOrder(onBranch branch: String) -> [UInt32] {
         guard let number = branchOrdinals[BranchName(branch)] else { return [] }
-        return headOrdinals.filter { rows[Int($0)].branch == number }.sorted(by: isNewer)
+        return headOrdinals.filter { rows[Int($0)].branch == number }
     }
 
     /// Bytes that the arrays take, about.

@@ -14,7 +14,10 @@ struct OrdinalTable: ~Copyable {
     }
     deinit { slots.deallocate() }
 
-    private static let secret = SystemRandomNumberGenerator.word()
+    /// One for each half: whoever knows a factor makes ids that fall into one place. And one that brings the upper bits down, odd: one of
+    /// the factors may happen to end in many zeros.
+    private static let secret = SystemRandomNumberGenerator.word(), other = SystemRandomNumberGenerator.word()
+    private static let spreading = SystemRandomNumberGenerator.word() | 1
 
     static func hash(_ id: VersionID) -> UInt64 {
         if let text = id.text {
@@ -22,8 +25,9 @@ struct OrdinalTable: ~Copyable {
             hasher.combine(text)
             return UInt64(bitPattern: Int64(hasher.finalize()))
         }
-        let product = (id.high ^ secret).multipliedFullWidth(by: id.low ^ 0x9E37_79B9_7F4A_7C15 | 1)
-        return product.high ^ product.low
+        let product = (id.high ^ secret).multipliedFullWidth(by: (id.low ^ other) | 1)
+        let spread = (product.high ^ product.low) &* spreading
+        return spread ^ spread >> 32
     }
 
     @inline(__always)

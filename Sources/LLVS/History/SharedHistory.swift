@@ -1,6 +1,7 @@
 /// The history of a store, and the lock that guards it. Whoever reads it holds the lock for reading, who changes it for writing.
 final class SharedHistory: @unchecked Sendable {
-    let lock = ReadWriteLock()
+    // Sendable: `lock` guards what is in it.
+    let lock = ReadWriteLock(.history)
     /// Guarded by `lock`.
     var dag = History() { didSet { dagReference = .passUnretained(dag) } }
     /// The same, for readers who would else write its reference count, all of them in one place.

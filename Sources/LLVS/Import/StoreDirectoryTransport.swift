@@ -1,6 +1,7 @@
 /// Shows a store directory of the other implementation as if it were the other side of an exchange that
 /// one can only receive from: what a version changed is told by comparing its index with its first predecessor's.
 final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
+    // Sendable: one exchange uses it, which lets one call at a time through.
     private let directory: ForeignStoreDirectory
     private var nodes: [ForeignStoreDirectory.NodeName: ForeignStoreDirectory.Node] = [:]
     /// How many nodes are kept at most; a version shares nearly all of its nodes with its predecessor.

@@ -125,16 +125,26 @@ final class DeltaChain {
 
 /// The chains that versions were added to last. Safe from all threads.
 final class DeltaChains: @unchecked Sendable {
-    private let lock = Lock()
+    // Sendable: `lock` guards all that changes.
+    private let lock = Lock(.maps)
     /// The one gone on with last is the last.
     private var chains: [DeltaChain] = []
+    private let account: MemoryAccount
+    /// Bytes of one chain after which the next is begun.
     private let mostMemory: Int
-    /// Bytes of the maps that chains begin with, of all but the one gone on with last.
-    private let mostMemoryOfMaps: Int
 
-    init(budget: Int) {
-        (mostMemory, mostMemoryOfMaps) = MapPolicy.chainMemory(budget: budget)
+    init(_ account: MemoryAccount) {
+        self.account = account
+        mostMemory = MapPolicy.chainMemory(budget: account.total)
     }
+
+    /// Bytes of all chains, and of the maps that they begin with, but for those of the one gone on with last; `lock` is held.
+    private var memory: (deltas: Int, maps: Int) {
+        chains.reduce((0, 0)) { ($0.0 + $1.memory, $0.1 + ($1 === chains.last ? 0 : $1.memoryOfMaps)) }
+    }
+
+    /// Bytes of all chains, and of the maps that they begin with.
+    var memoryInUse: Int { lock.withLock { memory.deltas + memory.maps } }
 
     /// What prevails at one version of a chain: what it answers stays true.
     struct View {
@@ -164,7 +174,7 @@ final class DeltaChains: @unchecked Sendable {
     /// Forgets all: maps are made again from the records when they are asked for.
     func removeAll() {
         let gone = lock.withLock { () -> [DeltaChain] in
-            defer { chains = [] }
+            defer { chains = []; account.note(deltas: 0) }
             return chains
         }
         withExtendedLifetime(gone) {}
@@ -204,13 +214,14 @@ final class DeltaChains: @unchecked Sendable {
                 chains.removeFirst()
             }
             chains.append(chain)
-            var memory = 0
-            for i in chains.indices.dropLast().reversed() {
-                memory += chains[i].memoryOfMaps
-                guard memory > mostMemoryOfMaps else { continue }
-                chains.removeFirst(i + 1)
-                break
+            // The new one may come to take as much as one may.
+            while chains.count > 1 {
+                let memory = memory
+                guard memory.maps > account.mapsOfDeltas || memory.deltas + mostMemory > account.deltas else { break }
+                chains.removeFirst()
             }
+            let memory = memory
+            account.note(deltas: memory.deltas + memory.maps + mostMemory)
             return View(chains: self, chain: chain, position: 0)
         }
     }

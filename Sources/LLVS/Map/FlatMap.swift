@@ -18,6 +18,7 @@ import CLLVSShims
 ///
 /// Never changes; safe from all threads.
 final class FlatMap: @unchecked Sendable {
+    // Sendable: nothing of it changes.
     static let namePrefix = CacheDirectory.mapPrefix
     static let headerSize = 16
 
@@ -27,8 +28,9 @@ final class FlatMap: @unchecked Sendable {
     private let memory: CacheBytes
     private let nodes: UnsafeRawPointer
     let slots: UnsafePointer<MapEntry>
-    /// Owns `slots` where they are not the file's.
+    /// Own `slots` where they are not the file's: memory, or a file of their own.
     private let ownSlots: UnsafeMutablePointer<MapEntry>?
+    private let slotsFile: CacheBytes?
     /// The map whose nodes these are, when the slots are others.
     let original: FlatMap?
 
@@ -42,6 +44,7 @@ final class FlatMap: @unchecked Sendable {
         nodes = base
         slots = file.slots
         ownSlots = nil
+        slotsFile = nil
         original = nil
     }
 
@@ -63,13 +66,51 @@ final class FlatMap: @unchecked Sendable {
         nodes = other.nodes
         slots = UnsafePointer(copy)
         ownSlots = copy
+        slotsFile = nil
+        original = other.original ?? other
+    }
+
+    /// The same, with the entries in a file of their own. Nil when that is none that is mapped. `changes` ascend by their numbers.
+    init?(_ other: FlatMap, replacing changes: [(number: Int, entry: MapEntry)], to writer: any CacheWriter) throws {
+        let piece = 4_096, stride = MemoryLayout<MapEntry>.stride
+        var next = 0, start = 0
+        try withUnsafeTemporaryAllocation(of: MapEntry.self, capacity: piece) { entries in
+            while start < other.count {
+                let count = min(piece, other.count - start)
+                guard let base = entries.baseAddress else { return }
+                base.update(from: other.slots + start, count: count)
+                while next < changes.count, changes[next].number < start + count {
+                    if changes[next].number >= start { entries[changes[next].number - start] = changes[next].entry }
+                    next += 1
+                }
+                try writer.append(UnsafeRawBufferPointer(start: base, count: count * stride))
+                start += count
+            }
+        }
+        let file = try writer.finish()
+        guard file.isMapped, file.bytes.count == other.count * stride, let base = file.bytes.baseAddress else { return nil }
+        other.letGoOfPages()
+        id = other.id
+        count = other.count
+        root = other.root
+        memory = other.memory
+        nodes = other.nodes
+        slots = base.assumingMemoryBound(to: MapEntry.self)
+        ownSlots = nil
+        slotsFile = file
         original = other.original ?? other
     }
 
     deinit { ownSlots?.deallocate() }
 
-    /// Bytes of memory of its own.
+    /// Bytes of memory of its own, and with those that it shares with the map whose nodes these are.
     var ownSize: Int { ownSlots == nil ? 0 : count * MemoryLayout<MapEntry>.stride }
+    var size: Int { memory.memory + ownSize }
+    /// Gives back what was looked at of a mapped file, which counts as the process's.
+    func letGoOfPages() {
+        if memory.isMapped { memory.letGo(0..<memory.bytes.count) }
+        if let slotsFile { slotsFile.letGo(0..<slotsFile.bytes.count) }
+    }
 
     /// Whether both have the same nodes, so that entries can be compared by their numbers.
     func hasNodes(of other: FlatMap) -> Bool { nodes == other.nodes }

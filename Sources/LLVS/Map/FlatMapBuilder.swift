@@ -1,5 +1,5 @@
 /// Writes a flat map from keys that come in order, one after another: what is held in memory are the slots (16 bytes
-/// per entry) and the keys of leaves that are not complete yet.
+/// per entry), where they are many and can be in a file a part of them, and the keys of leaves that are not complete yet.
 ///
 /// The shape needs to be known before a node is written: whether more keys share a prefix than go into a leaf. Source of the
 /// method: the bottom-up traversal of longest-common-prefix intervals, M. Abouelhoda, S. Kurtz, E. Ohlebusch,
@@ -30,6 +30,10 @@ struct FlatMapBuilder {
 
     private let writer: any CacheWriter
     private var slots: [MapEntry] = []
+    /// Where slots are until they are written behind the nodes, and how many are there.
+    private let aside: (any CacheWriter)?
+    private var slotsAside = 0
+    private static let mostSlots = 1 << 16
     private var stack: [Interval] = []
     private var waiting: [Waiting] = []
     private var bytes: [UInt8] = []
@@ -42,14 +46,18 @@ struct FlatMapBuilder {
     /// The outermost subtree, when all intervals are closed.
     private var top: Subtree?
 
-    /// `expected`: how many entries there will be, about.
-    init(_ writer: any CacheWriter, expected: Int) {
+    /// - Parameters:
+    ///   - expected: how many entries there will be, about.
+    ///   - aside: another cache, for the slots of many.
+    init(_ writer: any CacheWriter, expected: Int, aside: (any CacheWriter)? = nil) {
         self.writer = writer
+        self.aside = aside
+        let expected = aside == nil ? expected : min(expected, FlatMapBuilder.mostSlots)
         // Without it the slots grow, and `append` tells when they cannot.
         if (try? Memory.expect(expected * MemoryLayout<MapEntry>.stride, "")) != nil { slots.reserveCapacity(expected) }
     }
 
-    var count: Int { slots.count }
+    var count: Int { slotsAside + slots.count }
 
     /// Adds an entry whose key comes after all before.
     /// - Throws: `.internal` when it does not, what the writer throws.
@@ -67,9 +75,28 @@ struct FlatMapBuilder {
         }
         try Memory.grow(&slots, "Making a map of many values")
         try Memory.grow(&bytes, by: key.count, "Making a map of many values")
-        waiting.append(Waiting(start: bytes.count, size: key.count, number: slots.count))
+        waiting.append(Waiting(start: bytes.count, size: key.count, number: count))
         bytes.append(contentsOf: key)
         slots.append(entry)
+        if slots.count == FlatMapBuilder.mostSlots { try putAside() }
+    }
+
+    private mutating func putAside() throws {
+        guard let aside else { return }
+        try slots.withUnsafeBytes { try aside.append($0) }
+        slotsAside += slots.count
+        slots.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func writeSlots() throws {
+        guard slotsAside > 0, let aside else { return try slots.withUnsafeBytes { try write($0) } }
+        try putAside()
+        let all = try aside.finish(), piece = 1 << 20
+        for start in stride(from: 0, to: all.bytes.count, by: piece) {
+            let range = start..<min(start + piece, all.bytes.count)
+            try write(UnsafeRawBufferPointer(rebasing: all.bytes[range]))
+            all.letGo(range)
+        }
     }
 
     /// Ends the intervals that are deeper than `depth`, and makes sure that there is one of just that depth.
@@ -206,7 +233,8 @@ struct FlatMapBuilder {
         let padding = [UInt8](repeating: 0, count: (16 - nodesSize & 15) & 15)
         try padding.withUnsafeBytes { try write($0) }
         nodesSize += padding.count
-        try slots.withUnsafeBytes { try write($0) }
+        let count = count
+        try writeSlots()
         if inBlock > 0 { endBlock() }
         node.removeAll(keepingCapacity: true)
         for checksum in checksums { put(checksum) }
@@ -215,7 +243,7 @@ struct FlatMapBuilder {
         node.append(contentsOf: [UInt8](repeating: 0, count: 16))
         node.withUnsafeMutableBytes { id.store(in: $0, at: footer + 8) }
         put(UInt64(nodesSize))
-        put(UInt64(slots.count))
+        put(UInt64(count))
         put(root)
         put(node.withUnsafeBytes { Bytes.crc32c($0) })
         try node.withUnsafeBytes { try writer.append($0) }

@@ -10,6 +10,7 @@
 ///
 /// Never changes; safe from all threads, but `extent` and `isGood` are asked by one at a time.
 final class FlatMapFile: @unchecked Sendable {
+    // Sendable: its user has a lock: `LazyMapReader`, or nobody else has it yet.
     static let magic: UInt64 = 0x3354_414C_4653_564C
     static let blockSize = 16 << 10
     static let footerSize = 48
@@ -26,6 +27,8 @@ final class FlatMapFile: @unchecked Sendable {
     private let checksums: UnsafeRawBufferPointer
     /// Which blocks were found good.
     private var checked: [Bool]
+    /// Bytes of those.
+    private(set) var checkedBytes = 0
 
     /// Nil when the bytes are none, or not as many, or cannot be read. O(blocks).
     init?(_ memory: CacheBytes) {
@@ -60,6 +63,7 @@ final class FlatMapFile: @unchecked Sendable {
         for block in range.lowerBound / FlatMapFile.blockSize...(range.upperBound - 1) / FlatMapFile.blockSize where !checked[block] {
             guard isWhole(block) else { return false }
             checked[block] = true
+            checkedBytes += FlatMapFile.blockSize
         }
         return true
     }
@@ -83,11 +87,31 @@ final class FlatMapFile: @unchecked Sendable {
     /// Whether all bytes are what was written, no node, key or child reaches out of bounds, every walk ends, and all versions
     /// are below `versionLimit`. O(size).
     func isSound(versionLimit: Int) -> Bool {
-        guard memory.fill(0..<covered.count) else { return false }
-        for block in 0..<FlatMapFile.blocks(of: covered.count) where !isWhole(block) { return false }
+        guard memory.isMapped || memory.fill(0..<covered.count) else { return false }
+        for block in 0..<FlatMapFile.blocks(of: covered.count) {
+            guard isWhole(block) else { return false }
+            passed((block + 1) * FlatMapFile.blockSize, FlatMapFile.blockSize)
+        }
         guard nodesAreSound else { return false }
-        for i in 0..<count where !slots[i].isPossible(versionLimit: versionLimit) { return false }
+        for i in 0..<count {
+            guard slots[i].isPossible(versionLimit: versionLimit) else { return false }
+            passed(nodes.count + (i + 1) * MemoryLayout<MapEntry>.stride, MemoryLayout<MapEntry>.stride)
+        }
+        if memory.isMapped { memory.letGo(0..<covered.count) }
         return true
+    }
+
+    private static let strideLetGo = 1 << 20
+
+    /// Who looks over all of a mapped file keeps no more of it in memory than a stretch: it counts as the process's while it is looked at.
+    /// - Parameters:
+    ///   - end: what was looked at ends here.
+    ///   - size: bytes that were looked at since this was last called.
+    @inline(__always)
+    private func passed(_ end: Int, _ size: Int) {
+        let stride = FlatMapFile.strideLetGo
+        guard memory.isMapped, end / stride != (end - size) / stride else { return }
+        memory.letGo(max(0, end - size - stride)..<min(end, covered.count))
     }
 
     private var nodesAreSound: Bool {
@@ -111,6 +135,7 @@ final class FlatMapFile: @unchecked Sendable {
             }
             waiting[UInt32(truncatingIfNeeded: at / 4)] = (UInt32(node.first), UInt32(node.count), UInt32(node.prefixCount), node.isLeaf)
             at += (used + 3) & ~3
+            passed(at, (used + 3) & ~3)
         }
         guard nodes.count - at < 16, waiting.count == 1, let top = waiting[root], top.first == 0, Int(top.count) == count else {
             return false

@@ -1,9 +1,10 @@
 /// What a persisted map says of single ids, before anybody has looked over all of it: for processes that open a store, read a
 /// few values, and end. Each block is checked when it is first needed.
 ///
-/// Looking so costs some microseconds an id, so after some ids it is cheaper to check all of the map once and to read it
-/// without checks; whoever asks is told so. Safe from all threads.
+/// Looking so costs some microseconds an id, and what was looked at stays in memory; so after some ids it is cheaper to check all of the
+/// map once and to read it without checks; whoever asks is told so. Safe from all threads.
 final class LazyMapReader: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     enum Found {
         case entry(MapEntry)
         case absent
@@ -15,14 +16,17 @@ final class LazyMapReader: @unchecked Sendable {
     /// How a later version differs.
     let patch: MapPatch?
     private let versionLimit: Int
-    private let lock = Lock()
+    private let lock = Lock(.persistedMap)
     private var left: Int
+    /// Bytes of the map that may be in memory.
+    private let most: Int
 
-    init(_ file: FlatMapFile, _ patch: MapPatch?, versionLimit: Int) {
+    init(_ file: FlatMapFile, _ patch: MapPatch?, versionLimit: Int, most: Int = .max) {
         self.file = file
         self.patch = patch
         self.versionLimit = versionLimit
         left = file.count / 256
+        self.most = most
     }
 
     /// What prevails under an id; nil when the whole map had better be asked. `patched`: at the version of the patch.
@@ -30,7 +34,7 @@ final class LazyMapReader: @unchecked Sendable {
         let patch = patched ? patch : nil
         if let change = patch?.change(of: key) { return change.entry.map { .entry($0) } ?? .absent }
         return lock.withLock {
-            guard left > 0 else { return nil }
+            guard left > 0, file.checkedBytes < most else { return nil }
             left -= 1
             switch number(of: key) {
             case .absent: return .absent

@@ -10,6 +10,7 @@ import CLLVSShims
 /// store's lock, and what the cache lets go of is released when those who read at that time have left. Nothing but
 /// `root(of:)` and `slot(_:)` may be called under that lock.
 final class MapCache: @unchecked Sendable {
+    // Sendable: `lock` guards the writing; readers read atomically, under the lock of the history.
     struct Slot {
         var root: MapNode?
         /// Changes to replay from the nearest anchor behind.
@@ -18,10 +19,13 @@ final class MapCache: @unchecked Sendable {
         var overlay = 0
         /// Which version it is of; nil when it is not kept.
         var ordinal: UInt32?
+        /// The flat map that it builds on.
+        var flat: FlatMap?
     }
     /// The least that a map costs, beside what it does not share with others.
     private static let leastCost = 512
-    /// As how much memory a flat map counts, which takes little but room on the disk: for each value, and at most.
+    /// As how much memory a flat map counts that takes little but room on the disk: for each value, and at most. One that is in memory
+    /// counts as what it takes there.
     private static let flatCostPerValue = 72, mostFlatCost = 2 << 20
 
     /// A map as readers find it: they look at `ordinal` and `slot` alone, which never change.
@@ -56,7 +60,7 @@ final class MapCache: @unchecked Sendable {
 
     /// The store's: what is let go of waits for its readers.
     private let readers: ReadWriteLock
-    private let lock = Lock()
+    private let lock = Lock(.maps)
     /// All that is kept.
     private var kept: [UInt32: Kept] = [:]
     /// In the order in which they came, from `firstRecent` on; nil before, since what is in an array is in memory.
@@ -65,7 +69,8 @@ final class MapCache: @unchecked Sendable {
     private var recentCost = 0
     private var anchors: [Kept] = []
     private var anchorCost = 0
-    private let budget: Int
+    private let account: MemoryAccount
+    private var budget: Int { account.maps }
 
     /// Where readers look: `ways` words for each hash, each 0 or a `Kept`. One that finds no room is found by `slot` alone.
     private let table: UnsafeMutablePointer<UInt64>
@@ -76,11 +81,11 @@ final class MapCache: @unchecked Sendable {
     /// A word has some bits of the ordinal above the pointer, which tell most others apart without looking at them.
     private static let pointerBits: UInt64 = 48
 
-    init(budget: Int, readers: ReadWriteLock) {
-        self.budget = max(1 << 20, budget)
+    init(_ account: MemoryAccount, readers: ReadWriteLock) {
+        self.account = account
         self.readers = readers
         var size = 64
-        while size < min(self.budget / 2_048, 1 << 16) { size *= 2 }
+        while size < min(account.mostMaps / 2_048, 1 << 16) { size *= 2 }
         mask = size - 1
         table = .allocate(capacity: size)
         table.initialize(repeating: 0, count: size)
@@ -94,8 +99,9 @@ final class MapCache: @unchecked Sendable {
         used.deallocate()
     }
 
-    /// Maps that are kept, for tests.
+    /// Maps that are kept, and bytes that they count as, for tests.
     var count: Int { lock.withLock { kept.count } }
+    var memoryInUse: Int { lock.withLock { kept.values.reduce(0) { $0 + $1.cost } } }
 
     // MARK: Reading
 
@@ -134,15 +140,18 @@ final class MapCache: @unchecked Sendable {
     @discardableResult
     func store(_ ordinal: UInt32, _ root: MapNode?, changes: Int, on behind: Slot) -> Slot {
         let memory = root?.memory(beside: behind.root) ?? 0
-        let slot = Slot(root: root, replay: behind.replay + changes, overlay: behind.overlay + changes, ordinal: ordinal)
+        let slot = Slot(
+            root: root, replay: behind.replay + changes, overlay: behind.overlay + changes, ordinal: ordinal, flat: behind.flat)
         return store(ordinal, slot, cost: memory, basis: behind.ordinal)
     }
 
     /// Keeps a flat map, which takes little memory of its own but was much to make; answers what is kept.
     @discardableResult
     func store(_ ordinal: UInt32, flat root: MapNode?) -> Slot {
-        let cost = min((root?.count ?? 0) * MapCache.flatCostPerValue, MapCache.mostFlatCost)
-        return store(ordinal, Slot(root: root, replay: MapPolicy.anchorSpacing, ordinal: ordinal), cost: cost, basis: nil)
+        let flat = root?.someFlat, cost = min((root?.count ?? 0) * MapCache.flatCostPerValue, MapCache.mostFlatCost)
+        return store(
+            ordinal, Slot(root: root, replay: MapPolicy.anchorSpacing, ordinal: ordinal, flat: flat),
+            cost: max(cost, (flat?.size ?? 0) + (root?.memory ?? 0)), basis: nil)
     }
 
     /// - Parameter basis: what the cost is beside.
@@ -249,7 +258,10 @@ final class MapCache: @unchecked Sendable {
 
     /// Whether so much of a map is nodes in memory that it had better be a flat one.
     func isHeavy(_ slot: Slot) -> Bool {
-        slot.root.map { MapPolicy.isHeavy(overlay: slot.overlay, values: $0.count, memory: $0.memory, budget: budget) } ?? false
+        slot.root.map {
+            MapPolicy.isHeavy(
+                overlay: slot.overlay, values: $0.count, memory: $0.memory, budget: account.maps, isRelisted: slot.flat?.count == $0.count)
+        } ?? false
     }
 
     /// Forgets all: they are made again from the records when they are asked for.

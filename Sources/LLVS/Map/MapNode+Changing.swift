@@ -4,16 +4,19 @@ extension MapNode {
 
     /// The map with the changes applied; nil for the empty map. `changes` are sorted by key, each key once.
     /// O(changes × (key length + log n)); what is not touched is shared. Nothing recurses: a map may be 512 nodes deep.
+    /// - Parameter deepest: bytes of a common prefix from which on there is one leaf; the same for all that are compared.
     /// - Throws: `.outOfMemory`.
-    static func applying(_ changes: ArraySlice<MapChange>, to node: MapNode?) throws -> MapNode? {
+    static func applying(
+        _ changes: ArraySlice<MapChange>, to node: MapNode?, deepest: Int = MapNode.deepestPrefix
+    ) throws -> MapNode? {
         var stack: [Applying] = []
-        switch try begin(changes, node) {
+        switch try begin(changes, node, deepest) {
         case .made(let node): return node
         case .inner(let first): stack.append(first)
         }
         next: while var top = stack.popLast() {
             while let (changes, old) = top.takeNext() {
-                switch try begin(changes, old) {
+                switch try begin(changes, old, deepest) {
                 case .made(let child): top.add(child)
                 case .inner(let beneath):
                     stack.append(top)
@@ -34,8 +37,8 @@ extension MapNode {
         case inner(Applying)
     }
 
-    private static func begin(_ changes: ArraySlice<MapChange>, _ closed: MapNode?) throws -> Begun {
-        guard let closed else { return .made(try build(insertions(in: changes)[...])) }
+    private static func begin(_ changes: ArraySlice<MapChange>, _ closed: MapNode?, _ deepest: Int) throws -> Begun {
+        guard let closed else { return .made(try build(insertions(in: changes)[...], deepest: deepest)) }
         try Memory.check()
         guard let first = changes.first else { return .made(closed) }
         let node = closed.opened
@@ -44,7 +47,7 @@ extension MapNode {
             let (index, found) = node.search(first.key)
             if found || node.hasRoom(for: first.key.count) { return .made(node.leafSetting(first.key, entry, at: index, found: found)) }
         }
-        return .made(try withExtendedLifetime(node) { try build(node.merging(changes)[...]) })
+        return .made(try withExtendedLifetime(node) { try build(node.merging(changes)[...], deepest: deepest) })
     }
 
     /// An inner node that is being made anew.
@@ -225,16 +228,16 @@ extension MapNode {
     }
 
     /// The tree of sorted pairs; nil when there are none.
-    static func build(_ pairs: ArraySlice<Pair>) throws -> MapNode? {
+    static func build(_ pairs: ArraySlice<Pair>, deepest: Int = MapNode.deepestPrefix) throws -> MapNode? {
         if pairs.isEmpty { return nil }
         var stack: [Building] = []
-        switch try Building.begin(pairs) {
+        switch try Building.begin(pairs, deepest) {
         case .leaf(let leaf): return leaf
         case .inner(let first): stack.append(first)
         }
         next: while var top = stack.popLast() {
             while let group = top.takeNext() {
-                switch try Building.begin(group) {
+                switch try Building.begin(group, deepest) {
                 case .leaf(let leaf): top.children.append(leaf)
                 case .inner(let beneath):
                     stack.append(top)
@@ -259,12 +262,12 @@ extension MapNode {
 
         enum Begun { case leaf(MapNode), inner(Building) }
 
-        static func begin(_ pairs: ArraySlice<Pair>) throws -> Begun {
+        static func begin(_ pairs: ArraySlice<Pair>, _ deepest: Int) throws -> Begun {
             try Memory.check()
             if pairs.count <= leafCapacity, pairs.reduce(0, { $0 + $1.key.count }) <= leafBytes { return .leaf(MapNode(leaf: pairs)) }
             guard let first = pairs.first, let last = pairs.last else { return .leaf(MapNode(leaf: pairs)) }
             let depth = commonPrefix(first.key, last.key)
-            if depth >= deepestPrefix { return .leaf(MapNode(leaf: pairs)) }
+            if depth >= deepest { return .leaf(MapNode(leaf: pairs)) }
             return .inner(Building(pairs: pairs, prefix: UnsafeRawBufferPointer(rebasing: first.key[0..<depth]), start: pairs.startIndex))
         }
 

@@ -18,6 +18,7 @@
 ///     leaf memory:   MapEntry × count                         (its keys: see `Keys`)
 ///     inner memory:  [symbol UInt16 × symbols][prefix]
 final class MapNode: @unchecked Sendable {
+    // Sendable: nothing of it changes until nobody has it any more.
     static let leafCapacity = 64
     /// Bytes of the keys of a leaf, so that adding a key to one copies no more. Not less than the longest id has.
     static let leafBytes = 8 << 10
@@ -41,6 +42,15 @@ final class MapNode: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var children: ContiguousArray<MapNode>
     /// The persisted map that this node lies in, and where.
     var flat: FlatMap? { flatReference?.takeUnretainedValue() }
+    /// One that nodes on the first way down lie in; nil where there is none.
+    var someFlat: FlatMap? {
+        var node = self
+        while true {
+            if let flat = node.flat ?? node.children.lazy.compactMap(\.flat).first { return flat }
+            guard let child = node.children.first else { return nil }
+            node = child
+        }
+    }
     /// Retained. Looking a value up counts no reference to it: readers on all threads would write that count.
     private let flatReference: Unmanaged<FlatMap>?
     let offset: UInt32
@@ -52,6 +62,7 @@ final class MapNode: @unchecked Sendable {
     ///
     ///     memory: [end of key, UInt32 × count][key bytes]
     private final class Keys: @unchecked Sendable {
+        // Sendable: it is filled before anybody else has it.
         let ends: UnsafeMutablePointer<UInt32>
         let bytes: UnsafeMutableRawPointer
         let size: Int

@@ -93,11 +93,13 @@ struct MapPatch {
     }
 
     /// The patched map; nil is the empty one. `flat` has as many entries as was said.
-    func apply(to flat: FlatMap) throws -> MapNode? {
+    /// - Parameter other: makes a map with other entries, by their numbers, which ascend.
+    func apply(
+        to flat: FlatMap, _ other: (FlatMap, [(number: Int, entry: MapEntry)]) throws -> FlatMap? = { FlatMap($0, replacing: $1) }
+    ) throws -> MapNode? {
         // Other slots for the same nodes cost 16 bytes per value, the paths to a few entries less.
-        guard updates.count < flat.count / 512 else {
-            try Memory.expect(flat.count * MemoryLayout<MapEntry>.stride, "Taking up a map")
-            return try keys.withChanges(isSorted: true) { try MapNode.applying($0, to: MapNode(FlatMap(flat, replacing: updates))) }
+        if updates.count >= flat.count / 512, let replaced = try other(flat, updates) {
+            return try keys.withChanges(isSorted: true) { try MapNode.applying($0, to: MapNode(replaced)) }
         }
         var changes = KeyArena()
         for (number, entry) in updates { flat.withKey(number) { changes.append($0, entry) } }

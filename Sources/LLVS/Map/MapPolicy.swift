@@ -72,15 +72,38 @@ enum MapPolicy {
         changes > longestDelta ? (changes < manyChanges ? .map : .nothing) : .delta
     }
 
-    /// Bytes that a chain of deltas may take before the next is begun, and bytes that the maps may take with which chains begin.
-    static func chainMemory(budget: Int) -> (deltas: Int, maps: Int) {
-        (max(32 << 10, min(1 << 20, budget / 64)), max(128 << 10, budget / 8))
-    }
+    /// Bytes that a chain of deltas may take before the next is begun.
+    static func chainMemory(budget: Int) -> Int { max(32 << 10, min(1 << 20, budget / 64)) }
 
     // MARK: Making a map
 
-    /// Whether a version's map is written as a flat map from its record and the map before it, rather than made in memory.
-    static func isWrittenFlat(changes: Int, onto values: Int) -> Bool { changes >= manyChanges && changes >= values / 8 }
+    /// Of how many versions one upon the other the map is written as a flat map, from their records and the map before them, rather than
+    /// made in memory; 0: of none.
+    /// - Parameters:
+    ///   - changes: of each version that is to come, of which those are counted that have many.
+    ///   - values: of the map before.
+    ///   - memory: bytes that maps may take; what is put into one in memory takes some of them for each change.
+    static func versionsWrittenFlat(changes: some Sequence<Int>, onto values: Int, memory: Int) -> Int {
+        var versions = 0, sum = 0
+        for count in changes {
+            guard count >= manyChanges, versions < mostMergedRecords else { break }
+            versions += 1
+            sum += count
+        }
+        return sum >= values / 8 || sum > memory / memoryPerChange ? versions : 0
+    }
+    /// Records that are read at once while a map is written.
+    private static let mostMergedRecords = 64
+    /// Bytes that a change takes, about, while it is put into a map in memory.
+    static let memoryPerChange = 128
+
+    // MARK: Many ids
+
+    /// Changes of a version that are learned of, for each change that is saved on it, to know which ids are new without a map.
+    static func mostLearned(toSave changes: Int) -> Int { changes < manyChanges ? 0 : 4 * changes }
+
+    /// Ids of a save that may be there already and are looked for one by one before a map is made.
+    static func mostLookedFor(toSave changes: Int) -> Int { max(1_024, changes / 32) }
 
     /// How many changes go into a map at once on a way of so many versions; behind each such stretch there is a map to start from.
     static func stretch(versions: Int) -> Int { max(anchorSpacing, versions / 32) }
@@ -91,8 +114,10 @@ enum MapPolicy {
     ///   - overlay: changes since the flat map that it builds on.
     ///   - memory: bytes of its nodes.
     ///   - budget: of the cache of maps.
-    static func isHeavy(overlay: Int, values: Int, memory: Int, budget: Int) -> Bool {
-        memory > budget / 2 && (overlay >= max(anchorSpacing, values / 8) || memory > budget / 3 * 4)
+    ///   - isRelisted: entries alone are written, 16 bytes of each value, which is much less work.
+    static func isHeavy(overlay: Int, values: Int, memory: Int, budget: Int, isRelisted: Bool = false) -> Bool {
+        guard memory > budget / 2 else { return false }
+        return isRelisted ? overlay >= anchorSpacing : overlay >= max(anchorSpacing, values / 8) || memory > budget / 3 * 4
     }
 
     // MARK: Writing caches

@@ -8,6 +8,7 @@
 ///              · for preserve: ordinal of the storing version varint
 ///              · for insert, update and preserve: value size varint · offset of the body varint · [fingerprint u32]
 final class ChangeLists: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     /// One change of a version. The key is borrowed.
     struct Change {
         var kind: Value.Change.Kind
@@ -26,7 +27,7 @@ final class ChangeLists: @unchecked Sendable {
     /// In longer lists a fingerprint is not looked for: comparing the bytes takes no longer.
     private static let longestSearched = 64
 
-    private let lock = Lock()
+    private let lock = Lock(.maps)
     private let capacity: Int
     private var ring: UnsafeMutableRawPointer
     private var size: Int

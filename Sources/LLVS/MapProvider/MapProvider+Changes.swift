@@ -33,25 +33,64 @@ extension MapProvider {
             guard header.checksum == checksum else {
                 throw records.damaged(place, "is not the one that was there", version: history.id(ordinal))
             }
-            var change = ChangeLists.Change(kind: entry.kind, key: entry.id)
-            switch entry.kind {
-            case .insert, .update:
-                change.entry = MapEntry(
-                    version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
-            case .preserve:
-                let known = dependencies ?? lock.withRead { header.dependencies.map(dag.ordinalIncludingStaged) }
-                dependencies = known
-                guard let version = known[entry.dependency] else {
-                    throw records.damaged(place, "names a version that is not here", version: header.id, value: entry.id)
-                }
-                let isInPassing = locating && known.count * RecordTable.changesPerPage <= 4 * header.changeCount
-                // What cannot be read now is an error when the value is asked for.
-                change.entry =
-                    (isInPassing ? try? stored(entry.id, in: version) : nil)
-                    ?? MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)
-            case .remove, .preserveRemoval: break
+            try body(change(entry, header, of: ordinal, place, &dependencies, locating: locating))
+        }
+    }
+
+    /// What a change does to the map. `dependencies`: nil at first, and the same for all changes of the version.
+    private func change(
+        _ entry: RecordTable.Entry, _ header: RecordHeader, of ordinal: UInt32, _ place: RecordPlace, _ dependencies: inout [UInt32?]?,
+        locating: Bool
+    ) throws -> ChangeLists.Change {
+        var change = ChangeLists.Change(kind: entry.kind, key: entry.id)
+        switch entry.kind {
+        case .insert, .update:
+            change.entry = MapEntry(
+                version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
+        case .preserve:
+            let known = dependencies ?? lock.withRead { header.dependencies.map(dag.ordinalIncludingStaged) }
+            dependencies = known
+            guard let version = known[entry.dependency] else {
+                throw records.damaged(place, "names a version that is not here", version: header.id, value: entry.id)
             }
-            try body(change)
+            let isInPassing = locating && known.count * RecordTable.changesPerPage <= 4 * header.changeCount
+            // What cannot be read now is an error when the value is asked for.
+            change.entry =
+                (isInPassing ? try? stored(entry.id, in: version) : nil)
+                ?? MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0)
+        case .remove, .preserveRemoval: break
+        }
+        return change
+    }
+
+    /// The changes of one version in order of their ids, for who reads several versions at once.
+    final class ChangeCursor {
+        private let provider: MapProvider
+        private let ordinal: UInt32
+        private let table: ChangeTable
+        private var dependencies: [UInt32?]?
+        /// The one that it is at; nil behind the last. Good until the next call of `advance`.
+        private(set) var change: ChangeLists.Change?
+
+        init(_ ordinal: UInt32, _ provider: MapProvider) throws {
+            self.ordinal = ordinal
+            self.provider = provider
+            let row = provider.lock.withRead { provider.dag.rows[Int(ordinal)] }
+            table = try ChangeTable(row.place, anew: true, in: provider.records)
+            guard table.header.checksum == row.checksum else {
+                throw provider.records.damaged(row.place, "is not the one that was there", version: provider.history.id(ordinal))
+            }
+            try advance()
+        }
+
+        func advance() throws {
+            change = try table.next(in: provider.records).map {
+                try provider.change($0, table.header, of: ordinal, table.place, &dependencies, locating: true)
+            }
+        }
+
+        var isOutOfOrder: StoreError {
+            provider.records.damaged(table.place, "has a damaged table of changes", version: provider.history.id(ordinal))
         }
     }
 

@@ -14,13 +14,13 @@ extension MapProvider {
                 forgetPersistedMap(found)
                 return nil
             }
-            root = try patch.apply(to: flat)
+            root = try patch.apply(to: flat) { try other($0, $1) }
         }
         return cache.store(ordinal, flat: root)
     }
 
     private func openPersistedMap(_ wanted: PersistedMap) -> FlatMap? {
-        guard let file = wanted.lazyReader?.file ?? openFile(wanted), let flat = FlatMap(file, versionLimit: wanted.versionLimit) else {
+        guard let file = openWhole(wanted), let flat = FlatMap(file, versionLimit: wanted.versionLimit) else {
             forgetPersistedMap(wanted)
             return nil
         }
@@ -31,6 +31,29 @@ extension MapProvider {
             persisted?.lazyReader = nil
             return flat
         }
+    }
+
+    /// For who looks at all of it: what would take too much memory is copied to a file that nobody else can open, and mapped.
+    private func openWhole(_ wanted: PersistedMap) -> FlatMapFile? {
+        if let file = wanted.lazyReader?.file, file.memory.memory <= account.mostOfOneMap { return file }
+        guard let file = openFile(wanted) else { return nil }
+        let bytes = mapped(file.memory)
+        return bytes === file.memory ? file : FlatMapFile(bytes)
+    }
+
+    /// The bytes of a map that nobody else looks at, in a file without a name where they would take too much memory.
+    private func mapped(_ bytes: CacheBytes) -> CacheBytes {
+        let piece = 256 << 10, count = bytes.bytes.count
+        guard bytes.areRead, bytes.memory > account.mostOfOneMap, let writer = fileWriter else { return bytes }
+        do {
+            for start in stride(from: 0, to: count, by: piece) {
+                let range = start..<min(start + piece, count)
+                guard bytes.fill(range) else { return bytes }
+                try writer.append(UnsafeRawBufferPointer(rebasing: bytes.bytes[range]))
+                bytes.letGo(range)
+            }
+            return try writer.finish()
+        } catch { return bytes }
     }
 
     private func openFile(_ wanted: PersistedMap) -> FlatMapFile? {
@@ -55,7 +78,7 @@ extension MapProvider {
             patch = MapPatch(bytes, count: file.count, versionLimit: wanted.versionLimit)
             if patch == nil { return nil }
         }
-        let reader = LazyMapReader(file, patch, versionLimit: wanted.versionLimit)
+        let reader = LazyMapReader(file, patch, versionLimit: wanted.versionLimit, most: account.mostOfOneMap)
         return lock.withWrite {
             guard persisted?.id == wanted.id, persisted?.flat == nil else { return reader }
             if let other = persisted?.lazyReader { return other }
@@ -69,11 +92,19 @@ extension MapProvider {
         lock.withWrite { if persisted?.id == void.id { persisted = nil } }
     }
 
-    /// The map of a version that changes much, written as a persisted map straight from its record. The first one is kept
-    /// for later processes; others are gone when nobody uses them any more.
-    func flatten(_ ordinal: UInt32, on first: MapNode?, changes: Int) throws -> MapNode? {
+    /// The map of a version that changes much, or of several such one upon the other (`ordinals`, of which it is the first), written
+    /// as a persisted map straight from their records. The first one is kept for later processes; others are gone when nobody uses
+    /// them any more.
+    func flatten(_ ordinals: [UInt32], on first: MapNode?, changes: Int) throws -> MapNode? {
+        guard let ordinal = ordinals.first else { return first }
         let isKept = lock.withRead { persisted == nil && dag.rows[Int(ordinal)].state == .live } && !storage.isReadOnly
-        return try flatten(ordinal, isKept: isKept, expected: (first?.count ?? 0) + changes) { append in
+        return try flatten(ordinal, isKept: isKept, expected: (first?.count ?? 0) + changes) { put in
+            var count = 0
+            func append(_ key: UnsafeRawBufferPointer, _ entry: MapEntry) throws {
+                try put(key, entry)
+                count += 1
+                if count & 0x3FFF == 0 { first?.flat?.letGoOfPages() }
+            }
             // What the version before has between the last change and the next.
             var from: [UInt8] = []
             func copy(upTo key: UnsafeRawBufferPointer?) throws {
@@ -85,7 +116,7 @@ extension MapProvider {
                 }
                 if let failure { throw failure }
             }
-            try readChanges(of: ordinal, locating: true) { change in
+            try readChanges(ofAll: ordinals) { change in
                 let key = change.key
                 if first != nil {
                     try copy(upTo: key)
@@ -97,6 +128,32 @@ extension MapProvider {
                 if let entry = change.entry { try append(key, entry) }
             }
             try copy(upTo: nil)
+            first?.flat?.letGoOfPages()
+        }
+    }
+
+    /// What versions one upon the other did, of each id what the first of them says, which are the later ones; in order of the ids.
+    private func readChanges(ofAll ordinals: [UInt32], _ body: (ChangeLists.Change) throws -> Void) throws {
+        if ordinals.count == 1 { return try readChanges(of: ordinals[0], locating: true, body) }
+        let cursors = try ordinals.map { try ChangeCursor($0, self) }
+        var last: [UInt8]?
+        while true {
+            var least: (cursor: ChangeCursor, change: ChangeLists.Change)?
+            for cursor in cursors {
+                guard let change = cursor.change else { continue }
+                if let found = least, Bytes.compare(found.change.key, change.key) <= 0 { continue }
+                least = (cursor, change)
+            }
+            guard let (cursor, change) = least else { return }
+            let order = last.map { $0.withUnsafeBytes { Bytes.compare($0, change.key) } } ?? -1
+            guard order <= 0 else { throw cursor.isOutOfOrder }
+            if order < 0 {
+                try body(change)
+                last = last ?? []
+                last?.removeAll(keepingCapacity: true)
+                last?.append(contentsOf: change.key)
+            }
+            try cursor.advance()
         }
     }
 
@@ -106,7 +163,8 @@ extension MapProvider {
     ) throws -> MapNode? {
         let id = try posix("Naming a map", storage.description) { () throws(Errno) in try RandomName.random() }
         func write(_ writer: any CacheWriter) throws -> CacheBytes? {
-            var builder = FlatMapBuilder(writer, expected: expected)
+            let isMany = expected * MemoryLayout<MapEntry>.stride > account.reserve
+            var builder = FlatMapBuilder(writer, expected: expected, aside: isMany ? fileWriter : nil)
             try fill { try builder.append($0, $1) }
             return try builder.finish(id)
         }
@@ -121,7 +179,7 @@ extension MapProvider {
             bytes = try write(MemoryCacheWriter())
         }
         guard let bytes else { return nil }
-        guard let flat = FlatMap(bytes, versionLimit: limit) else {
+        guard let flat = FlatMap(mapped(bytes), versionLimit: limit) else {
             throw StoreError(.internal, "A map that was just written cannot be read.")
         }
         if written {

@@ -3,6 +3,8 @@
 ///
 /// It needs the history and the records, and nothing else. Callers hold no lock, unless a method says so. Safe from all threads.
 final class MapProvider: @unchecked Sendable {
+    // Sendable: `persisted` and `keyHistory` are guarded by the lock of the history, `namedPersistedMap` by the commit lock; its parts
+    // have locks.
     let history: SharedHistory
     let records: Records
     /// The maps in memory.
@@ -18,20 +20,21 @@ final class MapProvider: @unchecked Sendable {
     var keyHistory: KeyHistoryIndex?
     /// The folds that are going on. Guarded by `lock`.
     var folds: [FoldedKeys] = []
-    /// Reads at versions whose maps are not here, and of those the ones that were to be found in a large version.
-    let pastReads = PastReads(), largeReads = PastReads()
-    let savedLines = SavedLines()
+    /// What was done without maps.
+    let uses = UseCounts()
 
-    /// - Parameters:
-    ///   - mapBudget: bytes of memory for maps.
-    ///   - listBudget: bytes of memory for recorded changes.
-    ///   - budget: of the whole store.
-    init(_ history: SharedHistory, _ records: Records, mapBudget: Int, listBudget: Int, budget: Int) {
+    /// Which ids there are at a version that much was saved on.
+    let knownIDs = Guarded<KnownIDs?>(nil)
+    let account: MemoryAccount
+
+    /// - Parameter account: what memory there is.
+    init(_ history: SharedHistory, _ records: Records, _ account: MemoryAccount) {
         self.history = history
         self.records = records
-        cache = MapCache(budget: mapBudget, readers: history.lock)
-        chains = DeltaChains(budget: budget)
-        changeLists = ChangeLists(capacity: listBudget)
+        self.account = account
+        cache = MapCache(account, readers: history.lock)
+        chains = DeltaChains(account)
+        changeLists = ChangeLists(capacity: account.changeLists)
     }
 
     var lock: ReadWriteLock { history.lock }
@@ -55,6 +58,7 @@ final class MapProvider: @unchecked Sendable {
 
     /// Lets go of the memory of all maps, which are made again when they are asked for.
     func giveWay() {
+        forgetIDs()
         chains.removeAll()
         cache.removeAll()
     }
@@ -84,15 +88,21 @@ final class MapProvider: @unchecked Sendable {
         while i >= 0 {
             try control.step(0)
             let next = chain[i]
-            if MapPolicy.isWrittenFlat(changes: next.changes, onto: slot.root?.count ?? 0) {
-                let root = try flatten(next.ordinal, on: slot.root, changes: next.changes)
-                slot = cache.store(next.ordinal, flat: root)
-                i -= 1
+            let large = MapPolicy.versionsWrittenFlat(
+                changes: chain[...i].reversed().lazy.map(\.changes), onto: slot.root?.count ?? 0, memory: account.mostMaps)
+            if large > 0 {
+                // Of several one upon the other the map of the last is written, and none between.
+                let run = chain[(i - large + 1)...i]
+                slot = cache.store(
+                    run[run.startIndex].ordinal,
+                    flat: try flatten(run.map(\.ordinal), on: slot.root, changes: run.reduce(0) { $0 + $1.changes }))
+                forgetIDs()
+                i -= large
                 continue
             }
             var arena = KeyArena()
             var used = 0
-            let single = chain[i].changes >= stretch
+            let single = next.changes >= stretch
             try Memory.expect(max(chain[i].changes, min(stretch, 1 << 16)) * 128, "Making the map of a version")
             var last = i
             while i >= 0, used == 0 || (!single && used + chain[i].changes <= stretch) {
@@ -105,6 +115,7 @@ final class MapProvider: @unchecked Sendable {
             }
             let root = try arena.withChanges(isSorted: single) { try MapNode.applying($0, to: slot.root) }
             slot = cache.store(chain[last].ordinal, root, changes: used, on: slot)
+            if cache.isHeavy(slot) { slot = lightened(slot, of: chain[last].ordinal) }
         }
         return slot
     }
@@ -125,6 +136,7 @@ final class MapProvider: @unchecked Sendable {
 
     /// Goes back some versions; whether the end of the way is found. The caller holds the lock.
     private func goBack(_ way: inout WayToMap) -> Bool {
+        lock.assertHeld("The history")
         for _ in 0..<MapProvider.stretch {
             Work.versions.count()
             let row = dag.rows[Int(way.at)]

@@ -1,10 +1,11 @@
 /// Which versions stand for one state: the same ids with the same bytes, whichever versions stored them.
 extension Store {
-    /// So many are compared one with the other. Of more, a version is compared with as many groups of its sketch: a peer can make many
-    /// states that have one sketch. Who is in a group of its own all the same is merged as others are.
+    /// So many are compared one with the other. Of more, a version is compared with as many groups of its sketch, and first under as many
+    /// ids in which others of that sketch differed: a peer can make many states that have one sketch. Where these do not tell the states of
+    /// a sketch apart, each is in a group of its own from then on, and is merged as others are.
     private static let fewStates = 16
-    /// So many ids are compared when a save looks for heads that have its state.
-    private static let mostCompared = 1 << 16
+    /// So many ids are compared when a save looks for heads that have its state. Where there are more heads it leaves all to the merge.
+    private static let mostCompared = 1 << 16, mostHeadsCompared = 4_096
 
     /// The versions in groups of equal states. Groups and what is in them keep the order of the versions.
     /// - Complexity: mostly one look at an id for each pair of few versions; of many, the versions since their chains of first
@@ -13,14 +14,24 @@ extension Store {
     func groupedByState(_ versions: [UInt32], given: MergeSchema? = nil, _ control: PacedControl = .none) throws -> [[UInt32]] {
         if versions.count < 2 { return versions.map { [$0] } }
         let sketches = versions.count <= Store.fewStates ? versions.map { _ in 0 } : try sketches(versions, control)
-        var groups: [[UInt32]] = [], groupsOfSketch: [UInt64: [Int]] = [:]
+        struct Alike {
+            var groups: [Int] = [], differing: [ValueID] = []
+        }
+        var groups: [[UInt32]] = [], ofSketch: [UInt64: Alike] = [:], left = Int.max
         for (version, sketch) in zip(versions, sketches) {
             try control.step(0)
-            let alike = groupsOfSketch[sketch]?.prefix(Store.fewStates)
-            if let i = try alike?.first(where: { try haveEqualStates(groups[$0][0], version, given: given, control) }) {
-                groups[i].append(version)
+            var differing = ofSketch[sketch]?.differing ?? [], found: Int?
+            let isFew = versions.count <= Store.fewStates
+            for i in ofSketch[sketch]?.groups.prefix(Store.fewStates) ?? [] where isFew || differing.count <= Store.fewStates {
+                let id = try differingID(groups[i][0], version, given: given, control, atMost: &left, known: differing)?.id
+                guard let id else { found = i; break }
+                if !differing.contains(id) { differing.append(id) }
+            }
+            ofSketch[sketch, default: Alike()].differing = differing
+            if let found {
+                groups[found].append(version)
             } else {
-                groupsOfSketch[sketch, default: []].append(groups.count)
+                ofSketch[sketch, default: Alike()].groups.append(groups.count)
                 groups.append([version])
             }
         }
@@ -33,18 +44,29 @@ extension Store {
     private struct TooManyIDs: Error {}
 
     /// Whether the states at two versions have the same ids with the same bytes; what rules count, stored by the same versions.
-    func haveEqualStates(_ a: UInt32, _ b: UInt32, given: MergeSchema? = nil, _ control: PacedControl = .none) throws -> Bool {
+    /// - Parameters:
+    ///   - heads: what is known of heads that were merged before; an id in which the two differ is kept there, if it took a search.
+    ///   - first: ids that are looked at before all others, in a merge that goes on from another one.
+    func haveEqualStates(
+        _ a: UInt32, _ b: UInt32, given: MergeSchema? = nil, knowing heads: FoldedHeads? = nil,
+        first: () throws -> [UnsafeRawBufferPointer] = { [] }, _ control: PacedControl = .none
+    ) throws -> Bool {
         var left = Int.max
-        return try differingID(a, b, given: given, control, atMost: &left) == nil
+        let known = try heads?.differing.map { [$0] } ?? []
+        let found = try differingID(a, b, given: given, control, atMost: &left, known: known, first: first)
+        if let found { heads?.differing = found.isLastChange ? nil : found.id }
+        return found == nil
     }
 
-    /// An id under which the states at two versions differ; nil when they are equal. What either changed last is looked at before all
-    /// else, and nothing behind the first id that differs.
+    /// An id under which the states at two versions differ, and whether it is what one of them changed last; nil when they are equal. That
+    /// is looked at before all else but what is known, and nothing behind the first id that differs.
     /// - Parameter left: how many ids may be compared; those that were are taken off.
+    /// - Parameters known, first: ids that are looked at first: those in which others differed, and those in which these two may.
     /// - Throws: `TooManyIDs` when none were left.
     private func differingID(
-        _ a: UInt32, _ b: UInt32, given: MergeSchema?, _ control: PacedControl, atMost left: inout Int
-    ) throws -> ValueID? {
+        _ a: UInt32, _ b: UInt32, given: MergeSchema?, _ control: PacedControl, atMost left: inout Int, known: [ValueID] = [],
+        first: () throws -> [UnsafeRawBufferPointer] = { [] }
+    ) throws -> (id: ValueID, isLastChange: Bool)? {
         if a == b { return nil }
         var counted = CountedIDs(self, a, b, given: given)
         func isSame(
@@ -54,10 +76,18 @@ extension Store {
             guard let x, let y, !x.isSameReference(as: y) else { return true }
             return try !counted.contains(key)
         }
+        func prevails(alike key: UnsafeRawBufferPointer) throws -> Bool {
+            try isSame(maps.prevailing(at: a).lookup(key), maps.prevailing(at: b).lookup(key), key)
+        }
+        for id in known where try !id.bytes.withUnsafeBytes({ try prevails(alike: $0) }) { return (id, false) }
         for (one, other) in [(b, a), (a, b)] {
             guard let change = try lastChange(one) else { continue }
             let prevails = try change.key.withUnsafeBytes { key in try isSame(change.entry, maps.prevailing(at: other).lookup(key), key) }
-            if !prevails { return change.key.withUnsafeBytes { ValueID(unchecked: $0) } }
+            if !prevails { return (change.key.withUnsafeBytes { ValueID(unchecked: $0) }, true) }
+        }
+        for key in try first() {
+            try control.step(0)
+            if try !prevails(alike: key) { return (ValueID(unchecked: key), false) }
         }
         do {
             try forEachDifference(a, b, control) { difference in
@@ -69,7 +99,7 @@ extension Store {
                     throw Differ(key: Array(difference.key))
                 }
             }
-        } catch let differ as Differ { return differ.key.withUnsafeBytes { ValueID(unchecked: $0) } }
+        } catch let differ as Differ { return (differ.key.withUnsafeBytes { ValueID(unchecked: $0) }, false) }
         return nil
     }
 
@@ -119,8 +149,9 @@ extension Store {
         guard try lock.withRead({ try checkOpenLocked(); return dag.headOrdinals.count > 1 }) else { return version }
         let heads = try lock.withRead { () -> [(ordinal: UInt32, id: VersionID)] in
             try checkOpenLocked()
-            guard let ordinal = dag.ordinal(of: version), dag.isUnbranchedHead(ordinal) else { return [] }
-            return dag.unbranchedHeads().map { ($0, dag.id($0)) }
+            let heads = dag.unbranchedHeadOrdinals
+            guard let ordinal = dag.ordinal(of: version), heads.contains(ordinal), heads.count <= Store.mostHeadsCompared else { return [] }
+            return heads.sorted(by: dag.isNewer).map { ($0, dag.id($0)) }
         }
         guard heads.count > 1, let at = heads.first(where: { $0.id == version })?.ordinal else { return version }
         known.begin(at: version)
@@ -129,7 +160,7 @@ extension Store {
         for head in heads where !known.passedOver.contains(head.id) {
             if head.ordinal == at { equal.append(at); continue }
             do {
-                if let id = try known.heads[head.id] ?? differingID(at, head.ordinal, given: given, .none, atMost: &left) {
+                if let id = try known.heads[head.id] ?? differingID(at, head.ordinal, given: given, .none, atMost: &left)?.id {
                     differing[head.id] = id
                 } else {
                     equal.append(head.ordinal)

@@ -42,7 +42,11 @@ struct MergeBase {
 
     private let control: PacedControl
 
-    init(store: Store, bases: [UInt32], _ control: PacedControl = .none) { self.store = store; self.bases = bases; self.control = control }
+    /// - Parameter fold: of the bases, where some of it is known.
+    init(store: Store, bases: [UInt32], fold: FoldedVersions? = nil, _ control: PacedControl = .none) {
+        self.store = store; self.bases = bases; self.control = control
+        if let fold { folds[bases] = fold }
+    }
 
     private struct Frame {
         let fold: FoldedVersions
@@ -147,7 +151,8 @@ final class FoldedVersions {
     private static let few = 8
     private var found: [[UInt32]] = []
 
-    init(_ versions: [UInt32]) { self.versions = versions }
+    /// - Parameter other: a fold of as many versions, in which the bases are the same.
+    init(_ versions: [UInt32], as other: FoldedVersions? = nil) { self.versions = versions; found = other?.found ?? [] }
 
     /// The bases, newest first, of the fold of `versions[..<count]` and the next one; that one itself where it is behind those.
     func bases(upTo count: Int, in store: Store, _ control: PacedControl) throws -> [UInt32] {

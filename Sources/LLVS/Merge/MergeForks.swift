@@ -1,6 +1,7 @@
 /// All forks of a merge, and what becomes of them.
 struct MergeForks {
     private let store: Store
+    private let control: PacedControl
     /// In byte order of the ids.
     private(set) var forks: [MergeFork] = []
     /// What the second side brings although it is no fork, and what the first has: bytes that are equal, but were
@@ -17,13 +18,16 @@ struct MergeForks {
     ///   read to find that out.
     /// - Parameter rules: what merges ids that it covers.
     /// - Parameter counted: ids of which the same bytes on both sides are a fork.
-    /// - Parameter matter: of a merge that a built-in arbiter decides, the ids that matter for it, which the arena holds; all when nil.
+    /// - Parameter matter: of a merge that nobody looks at, the ids that matter for it, which the arena holds; all when nil.
+    /// - Parameter fold: of the bases, where some of it is known.
     init?(
         _ first: UInt32, _ second: UInt32, _ bases: [UInt32], areShown: Bool, rules: RulesMerge? = nil, counted: CountedIDs? = nil,
-        among matter: (keys: [UnsafeRawBufferPointer], arena: ByteArena)? = nil, in store: Store, _ control: PacedControl
+        among matter: (keys: [UnsafeRawBufferPointer], arena: ByteArena)? = nil, fold: FoldedVersions? = nil, in store: Store,
+        _ control: PacedControl
     ) throws {
         var counted = counted
         self.store = store
+        self.control = control
         arena = matter?.arena ?? ByteArena()
         var differences: [Difference] = []
         if let matter {
@@ -39,7 +43,7 @@ struct MergeForks {
             }
             if differences.isEmpty { return nil }
         }
-        var base = MergeBase(store: store, bases: bases, control)
+        var base = MergeBase(store: store, bases: bases, fold: fold, control)
         try Memory.grow(&forks, by: differences.count, "Merging two versions")
         for difference in differences {
             Work.comparisons.count()
@@ -103,13 +107,14 @@ struct MergeForks {
                 forks.append(MergeFork(removedTwice: key, ancestor: entry))
             }
         }
-        if !removed.isEmpty { forks.sort { Bytes.compare($0.key, $1.key) < 0 } }
+        if !removed.isEmpty { forks = try forks.sorted(by: { Bytes.compare($0.key, $1.key) < 0 }, looking: control.look) }
     }
 
     /// As arbiters see them.
     func described() throws -> [(id: ValueID, fork: Fork)] {
         try Memory.expect(forks.count * MemoryLayout<(id: ValueID, fork: Fork)>.stride, "The \(forks.count) forks of a merge")
         return try forks.map { fork in
+            try control.step(0)
             try Memory.check()
             let id = ValueID(unchecked: fork.key)
             func reference(_ entry: MapEntry?) -> Value.Reference? {
@@ -138,6 +143,7 @@ struct MergeForks {
             }
         }
         for fork in forks {
+            try control.step(0)
             try Memory.check()
             bring(before: fork.key)
             let side =
@@ -163,6 +169,7 @@ struct MergeForks {
             let decided = i < resolved.count ? resolved[i].id.bytes.withUnsafeBytes { $0 } : none
             let forked = j < forks.count ? forks[j].key : none, equal = k < brought.count ? brought[k].key : none
             guard let key = least(decided, least(forked, equal)) else { break }
+            try control.step(0)
             try Memory.check()
             let change = decided.map { Bytes.equal($0, key) } == true ? resolved[i] : nil
             let fork = forked.map { Bytes.equal($0, key) } == true ? forks[j] : nil
@@ -190,8 +197,11 @@ struct MergeForks {
 
     /// What an arbiter returned, by id: one change of each, and one of each conflict.
     private func sortedAndChecked(_ resolved: [Value.Change]) throws -> [Value.Change] {
-        for change in resolved { try change.id.bytes.withUnsafeBytes { try ValueID.check($0) } }
-        let sorted = resolved.sorted { $0.id < $1.id }
+        for change in resolved {
+            try control.step(0)
+            try change.id.bytes.withUnsafeBytes { try ValueID.check($0) }
+        }
+        let sorted = try resolved.sorted(by: { $0.id < $1.id }, looking: control.look)
         for i in sorted.indices.dropFirst() where sorted[i - 1].id == sorted[i].id {
             throw StoreError(
                 .duplicateID, "The arbiter returned two changes of \"\(sorted[i].id)\". Return one for each id.", valueID: sorted[i].id)

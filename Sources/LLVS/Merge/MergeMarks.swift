@@ -29,11 +29,11 @@ enum MergeMarks {
     ) throws -> Metadata {
         var pairs = metadata.entries.map { ($0.key, $0.value) }.filter { $0.0 != arbiterKey && $0.0 != conflictsKey }
         if let text = rank.text { pairs.append((arbiterKey, text)) }
-        if !conflicts.isEmpty { pairs.append((conflictsKey, digest(conflicts))) }
+        if !conflicts.isEmpty { pairs.append((conflictsKey, try digest(conflicts))) }
         return try Metadata(pairs)
     }
 
-    private static func digest(_ conflicts: [(id: [UInt8], records: [ConflictRecord])]) -> [UInt8] {
+    private static func digest(_ conflicts: [(id: [UInt8], records: [ConflictRecord])]) throws -> [UInt8] {
         let count = conflicts.reduce(0) { $0 + $1.records.count }
         var out = Array("{\"hash\":\"\(hash(conflicts))".utf8)
         out += Array("\",\"ids\":[".utf8)
@@ -58,9 +58,7 @@ enum MergeMarks {
 
     /// SHA-256 of all records as canonical JSON, in hexadecimal.
     static func hash(_ conflicts: [(id: [UInt8], records: [ConflictRecord])]) -> String {
-        let all = conflicts.flatMap { entry in entry.records.map { (entry.id, $0) } }
-        return ConflictRecord.json(all).withUnsafeBytes { SHA256.digest($0) }
-            .reduce(into: "") { $0 += ($1 < 16 ? "0" : "") + String($1, radix: 16) }
+        ConflictRecord.digest(conflicts.lazy.flatMap { entry in entry.records.lazy.map { (id: entry.id, record: $0) } })
     }
 
     /// The metadata of a merge of two versions for which nobody was asked: the rank of the higher answer goes on.

@@ -27,9 +27,10 @@ extension Store {
     /// Of two versions none of which is an ancestor of the other.
     /// - Parameter ancestors: their best common ancestors, which are not asked for where the two hold the same.
     /// - Parameter areSettled: whether they have common ancestors, and differ from these in merges only.
+    /// - Parameter areEqual: whether they are known to hold the same.
     func prepareMerge(
-        _ a: UInt32, _ b: UInt32, among ancestors: @autoclosure () throws -> [UInt32], areSettled: Bool, arbiter: any MergeArbiter,
-        metadata: Metadata, line: MergedLine, _ control: PacedControl
+        _ a: UInt32, _ b: UInt32, among ancestors: @autoclosure () throws -> [UInt32], areSettled: Bool, areEqual: Bool = false,
+        arbiter: any MergeArbiter, metadata: Metadata, line: MergedLine, _ control: PacedControl
     ) throws -> MergeOutcome {
         let aIsNewer = lock.withRead { dag.isNewer(a, b) }
         let first = aIsNewer ? a : b, second = aIsNewer ? b : a, oursSide = aIsNewer ? Fork.Side.first : .second
@@ -47,7 +48,17 @@ extension Store {
         // Replicas that answered one question differently are settled without asking again; where states are equal, nobody needs to be
         // asked.
         let byRules = arbiter as? RulesArbiter
-        if try areSettled || haveEqualStates(first, second, given: byRules?.given, control) {
+        // What is left to look at once another head was merged.
+        let near = try areSettled || areEqual ? nil : nearHead(first, ancestors(), oursSide, line.heads)
+        var matter: (keys: [UnsafeRawBufferPointer], arena: ByteArena)?
+        func matters() throws -> [UnsafeRawBufferPointer] {
+            guard let near else { return [] }
+            let arena = ByteArena(), keys = try idsToMerge(first, second, near, into: arena, control)
+            matter = (keys, arena)
+            return keys
+        }
+        if try areSettled || haveEqualStates(
+            first, second, given: byRules?.given, knowing: line.heads, first: matters, control) {
             let ranks = (try rank(of: first), try rank(of: second))
             let changes = areSettled ? try changesOfLarger(first, second, ranks, control) : MergeChanges()
             return outcome(try MergeMarks.settled(ranks.0, ranks.1), changes)
@@ -62,14 +73,18 @@ extension Store {
                 if try onFirst.flatMap(schemaEntry) == nil, let changes = try changesOfSecond(
                     first, second, bases[0], .mostRecentChange, oursSide, line, onFirst: onFirst, passing: MergeSchema.idBytes, control) {
                     line.hasFoundNoRules = true
-                    line.heads.decide(second, bases, oursSide)
+                    line.heads.decide(second, bases, oursSide, near?.fold(of: bases) ?? FoldedVersions(bases))
                     return outcome(metadata, changes)
                 }
             }
             if var rules = try RulesMerge(first, second, bases, byRules, recencies: line.recencies, in: self, control) {
-                guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
+                let matter = try rules.mayStandForMissing ? nil : idsToMerge(first, second, near, byRulesOver: bases, control)
+                guard let forks = try MergeForks(
+                    first, second, bases, areShown: false, rules: rules, among: matter, in: self, control)
+                else {
                     return outcome(try rules.marked(metadata), MergeChanges())
                 }
+                line.heads.decide(second, bases, oursSide, FoldedVersions(bases), byRules: true)
                 let inside = try rules.changes(forks.covered, keys: forks.arena)
                 return outcome(try rules.marked(metadata), try MergeChanges(forks.changes(.mostRecentChange, oursSide), inside))
             }
@@ -77,17 +92,18 @@ extension Store {
         let builtIn = arbiter as? BuiltInArbiter ?? (byRules == nil ? nil : .mostRecentChange)
         if let builtIn, byRules == nil, bases.count == 1,
            let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line, control) {
-            line.heads.decide(second, bases, oursSide)
+            line.heads.decide(second, bases, oursSide, near?.fold(of: bases) ?? FoldedVersions(bases))
             return outcome(metadata, changes)
         }
         if let builtIn {
-            let arena = ByteArena()
-            let keys = try idsToMerge(first, second, bases, oursSide, line.heads, into: arena, control)
-            guard let forks = try MergeForks(first, second, bases, areShown: false, among: keys.map { ($0, arena) }, in: self, control)
+            if matter == nil, near?.byRules == false { _ = try matters() }
+            if matter == nil || near?.byRules == true { matter = try idsToMerge(first, second, without: bases, control) }
+            let fold = near?.fold(of: bases) ?? FoldedVersions(bases)
+            guard let forks = try MergeForks(first, second, bases, areShown: false, among: matter, fold: fold, in: self, control)
             else {
                 return outcome(Metadata(), MergeChanges())
             }
-            line.heads.decide(second, bases, oursSide)
+            line.heads.decide(second, bases, oursSide, fold)
             return outcome(metadata, try forks.changes(builtIn, oursSide))
         }
         let counted = CountedIDs(self, first, second, given: nil)

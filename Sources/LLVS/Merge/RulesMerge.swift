@@ -64,6 +64,8 @@ struct RulesMerge {
 
     /// Whether the id is merged by rules; the rules themselves are, too.
     func covers(_ key: UnsafeRawBufferPointer) -> Bool { isSchema(key) || merger != nil || schema?.covers(key) ?? false }
+    /// Whether a value that is gone may stand for another: then what one side alone did is merged, too.
+    var mayStandForMissing: Bool { schema?.standsForMissing ?? false }
     /// Whether the same bytes on both sides are two events.
     func counts(_ key: UnsafeRawBufferPointer) -> Bool { !isSchema(key) && schema?.hasCounter(for: key) ?? false }
 

@@ -81,11 +81,9 @@ extension Store {
         if query.only == nil { conflicts.areRecorded = keys.allSatisfy { made.metadata[$0] == marks[$0] } }
         let isAsked = query.arbiter.given != nil || query.arbiter.merger != nil
         let isByOthers = !isAsked && keys.contains { made.metadata[$0] != marks[$0] }
-        for i in conflicts.items.indices {
-            conflicts.items[i].version = made.id
-            // Others came to other results: those that stand there are told.
-            if isByOthers, conflicts.items[i].isByRules { try tellStanding(&conflicts.items[i], at: ordinal) }
-        }
+        for i in conflicts.items.indices { conflicts.items[i].version = made.id }
+        // Others came to other results: those that stand there are told.
+        if isByOthers { try tellStanding(&conflicts.items, at: ordinal, control) }
         return conflicts
     }
 
@@ -100,7 +98,7 @@ extension Store {
         if try areSettled || haveEqualStates(first, second, given: query.arbiter.given, control) {
             return (Conflicts(), try MergeMarks.settled(rank(of: first), rank(of: second)))
         }
-        var rules = try RulesMerge(first, second, bases, query.arbiter, in: self, control)
+        var rules = try RulesMerge(first, second, bases, query.arbiter, recencies: Recencies(), in: self, control)
         guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
             return (Conflicts(), Metadata())
         }

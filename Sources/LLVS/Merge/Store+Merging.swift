@@ -36,8 +36,8 @@ extension Store {
             try checkWritable("Merging")
             // From here on it is stored, whoever cancels.
             try paced.look()
-            inFlight.begin(version.id)
-            defer { inFlight.end(version.id) }
+            commits.inFlight.begin(version.id)
+            defer { commits.inFlight.end(version.id) }
             return try withExtendedLifetime(changes) {
                 if let existing = try existingVersion(version, changes.changes, comparingTimestamp: true) { return existing }
                 try checkUnconfirmed(version, changes.changes)
@@ -59,7 +59,8 @@ extension Store {
     /// merged with each other first, newest down, into a version of that state that is the same everywhere.
     ///
     /// A head that cannot be merged, since its record or one that it is built on is damaged here, stays a head, and the log says so: it is
-    /// merged once a retrieve has repaired it. Where the damage is behind `into` as well, that is an error.
+    /// merged once a retrieve has repaired it. Where the damage is behind `into` as well, that is an error. So does one that holds rules of
+    /// a number that is not known here, where rules of the store merge: that is an error where `into` holds such.
     /// - Parameters:
     ///   - into: the version that the result descends from, even where it is no head any more.
     ///   - arbiter: decides what stands under ids that both sides of a step changed.
@@ -73,6 +74,14 @@ extension Store {
     public func mergeHeads(
         into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(),
         _ control: OperationControl = OperationControl()
+    ) throws -> Version? {
+        try mergeHeads(into: into, arbiter: arbiter, selection: selection, metadata: metadata, control) { _ in }
+    }
+
+    /// - Parameter leftOut: told why heads were left out that hold rules which nobody here knows.
+    func mergeHeads(
+        into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection, metadata: Metadata, _ control: OperationControl,
+        leftOut: (StoreError) -> Void
     ) throws -> Version? {
         try checkOpen()
         try metadata.checkMade()
@@ -89,6 +98,9 @@ extension Store {
             } catch let error as StoreError where error.code == .damaged {
                 failures += 1
                 candidates = try withoutDamaged(candidates, target, error, withValues: failures > 1, paced)
+            } catch let error as StoreError where error.code == .unsupported {
+                candidates = try withoutUnknownRules(candidates, target, error, paced)
+                leftOut(error)
             }
         }
         return nil
@@ -143,8 +155,8 @@ extension Store {
         guard result != target else { return nil }
         if steps.isEmpty { return try version(result) }
         try checkWritable("Merging heads")
-        for id in steps.map(\.draft.version.id).sorted() { inFlight.begin(id) }
-        defer { for step in steps { inFlight.end(step.draft.version.id) } }
+        for id in steps.map(\.draft.version.id).sorted() { commits.inFlight.begin(id) }
+        defer { for step in steps { commits.inFlight.end(step.draft.version.id) } }
         // Maps of steps that store bytes point into the provisional records, and so do those made from them.
         let pointing = steps.drop { !$0.storesBytes }
         for step in pointing { maps.drop(step.ordinal) }
@@ -229,7 +241,7 @@ extension Store {
             line.hasFoundNoRules = false
             let outcome = try prepareMerge(
                 ours, theirs, among: areEqual ? folded.bases(upTo: i + 1, in: self, paced) : bases, areSettled: isSettled,
-                arbiter: arbiter, metadata: metadata, line: line, paced)
+                areEqual: areEqual, arbiter: arbiter, metadata: metadata, line: line, paced)
             guard case .version(let version, let first, let second, let changes) = outcome else { continue }
             if let existing = try existingStep(version) {
                 line.heads.add(existing, changes: changes.changes.count, on: first)
@@ -262,7 +274,7 @@ extension Store {
     private func stage(_ draft: Draft) throws -> (ordinal: UInt32, RecordPlace) {
         let ordinal = try lock.withWrite { try dag.preallocate(); return appendHidden(draft) }
         do {
-            let (place, checksum, mapped) = try encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
+            let (place, checksum, mapped) = try commits.encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
                 try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: nil) { _, _ in
                     BlobID(high: 0, low: 0)
                 }
@@ -318,7 +330,7 @@ extension Store {
     private func selectedHeads(_ target: UInt32, _ selection: HeadSelection, _ control: PacedControl) throws -> [UInt32] {
         try checkBranches(selection)
         var (chosen, buried) = lock.withRead { () -> ([UInt32], [UInt32]) in
-            func heads(named names: [String]) -> [UInt32] { Set(names).flatMap { dag.heads(onBranch: $0) } }
+            func heads(named names: [String]) -> [UInt32] { Set(names).flatMap { dag.headsInNoOrder(onBranch: $0) } }
             switch selection {
             case .all: return (Array(dag.headOrdinals), [])
             case .branches(let names): return (heads(named: names), [])

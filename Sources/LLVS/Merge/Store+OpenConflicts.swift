@@ -13,7 +13,7 @@ extension Store {
     /// Under which it is kept that somebody looked at a conflict and let stand what stands: this and a digest of the record.
     static let chosenPrefix = Array("__llvs_chosen/".utf8)
 
-    private static func chosenID(_ conflict: Conflict) -> ValueID {
+    private static func chosenID(_ conflict: Conflict) throws -> ValueID {
         let hash = MergeMarks.hash([(conflict.id.bytes, [conflict.record])])
         return ValueID(unchecked: chosenPrefix + Array(hash.utf8))
     }
@@ -35,10 +35,8 @@ extension Store {
         var open: [Conflict] = [], known: Set<ValueID> = []
         for (merge, named) in try recordingMerges(head, paced) {
             if isByStore, let only = query.only, let named, !named.contains(only.bytes) { continue }
-            for conflict in try explained(merge, query, among: isByStore ? named : nil, paced).items where conflict.isByRules {
-                let mark = Self.chosenID(conflict)
-                guard !known.contains(mark), try isOpen(conflict, merge, mark, at: head, paced) else { continue }
-                known.insert(mark)
+            let items = try explained(merge, query, among: isByStore ? named : nil, paced).items.filter(\.isByRules)
+            for conflict in try stillOpen(items, merge, at: head, paced) where known.insert(try Self.chosenID(conflict)).inserted {
                 open.append(conflict)
             }
         }
@@ -60,29 +58,59 @@ extension Store {
         return lock.withRead { found.sorted { dag.isNewer($1.merge, $0.merge) } }
     }
 
-    private func isOpen(_ conflict: Conflict, _ merge: UInt32, _ mark: ValueID, at head: UInt32, _ control: PacedControl) throws -> Bool {
+    /// Of the conflicts of a merge, in order of the ids, those that nobody chose about and of which what the merge made stands. Those of
+    /// one id are looked at together: each later version of it is read once.
+    private func stillOpen(_ conflicts: [Conflict], _ merge: UInt32, at head: UInt32, _ control: PacedControl) throws -> [Conflict] {
+        let chosen = try conflicts.map { conflict -> UInt32? in
+            try control.step()
+            let entry = try Self.chosenID(conflict).bytes.withUnsafeBytes { try maps.entry($0, at: head) }
+            return entry?.version == merge ? nil : entry?.version
+        }
         // A mark that was there before this merge was made is about another one like it.
-        if let chosen = try mark.bytes.withUnsafeBytes({ try maps.entry($0, at: head) }), chosen.version != merge,
-           try !walk(AncestorSearch(chosen.version, of: merge), control.look) { return false }
-        let rules = try valueRules(for: conflict.id, at: merge)
-        return try conflict.id.bytes.withUnsafeBytes { key in
-            if try isSame(maps.entry(key, at: head), maps.entry(key, at: merge)) { return true }
-            guard try holds(conflict, key, at: head, rules) else { return false }
-            let later = HistoryQuery(from: [versionID(head)], hiding: [versionID(merge)], value: conflict.id)
-            let history = try walk(later)
-            while true {
+        let before = try walk(Ancestors(of: [merge], among: chosen.compactMap(\.self)), control.look)
+        let left = zip(conflicts, chosen).filter { $1.map(before.contains) ?? true }.map(\.0)
+        var open: [Conflict] = [], next = 0
+        while next < left.count {
+            let end = left[next...].firstIndex { $0.id != left[next].id } ?? left.count
+            open += try standing(left[next..<end], merge, at: head, control)
+            next = end
+        }
+        return open
+    }
+
+    /// Of conflicts of one id those of which what the merge made stands at a version, and nobody edited that place since.
+    private func standing(
+        _ conflicts: ArraySlice<Conflict>, _ merge: UInt32, at head: UInt32, _ control: PacedControl
+    ) throws -> [Conflict] {
+        guard let id = conflicts.first?.id else { return [] }
+        let rules = try valueRules(for: id, at: merge)
+        return try id.bytes.withUnsafeBytes { key in
+            if try isSame(maps.entry(key, at: head), maps.entry(key, at: merge)) { return Array(conflicts) }
+            var left = try withTables(key, at: head, rules, control) { now, _ in
+                try conflicts.filter { try control.step(); return try holds($0, now) }
+            }
+            let history = try walk(HistoryQuery(from: [versionID(head)], hiding: [versionID(merge)], value: id))
+            while !left.isEmpty {
                 let page = try history.next(256)
-                if page.isEmpty { return true }
-                for step in page {
+                if page.isEmpty { break }
+                for step in page where !left.isEmpty {
                     try control.step()
                     let version = try requireOrdinal(step.version), before = lock.withRead { dag.predecessors(version) }
                     guard before.count == 1 else { continue }
-                    let states = try [before[0], version].map { at in
-                        try withPlace(conflict, key, at: at, rules) { place, _ in try place.json() }
+                    left = try withTables(key, at: before[0], rules, control) { was, _ in
+                        try withTables(key, at: version, rules, control) { now, _ in
+                            try left.filter { conflict in
+                                try control.step()
+                                let record = conflict.record
+                                return try DocumentPlace.areSame(
+                                    DocumentPlace(record.path, in: was, expected: record.result).json(),
+                                    DocumentPlace(record.path, in: now, expected: record.result).json())
+                            }
+                        }
                     }
-                    guard try DocumentPlace.areSame(states[0], states[1]) else { return false }
                 }
             }
+            return left
         }
     }
 
@@ -92,40 +120,47 @@ extension Store {
         return id.bytes.withUnsafeBytes { schema.rules(for: $0) } ?? ValueRules()
     }
 
-    /// Calls with the place of a conflict in the value as it is at a version, and the bytes of that.
-    private func withPlace<R>(
-        _ conflict: Conflict, _ key: UnsafeRawBufferPointer, at version: UInt32, _ rules: ValueRules, other: [UInt8]? = nil,
-        _ body: (DocumentPlace, UnsafeRawBufferPointer?) throws -> R
+    /// Calls with the value of an id as it is at a version, and its bytes.
+    private func withTables<R>(
+        _ key: UnsafeRawBufferPointer, at version: UInt32, _ rules: ValueRules, _ control: PacedControl = .none,
+        _ body: (DocumentTables, UnsafeRawBufferPointer?) throws -> R
     ) throws -> R {
+        let check = { try control.step(0, bytes: OperationControl.bytesPerCheck) }
         func found(_ bytes: UnsafeRawBufferPointer?) throws -> R {
-            let text = try bytes.map { try DocumentMerge(rules: rules).parsed($0) }
-            let record = conflict.record
-            return try body(try DocumentPlace(record.path, in: text, expected: record.result, other: other, rules), bytes)
+            let text = try bytes.map { try DocumentMerge(rules: rules, check: check).parsed($0) }
+            return try body(DocumentTables(text, rules, work: DocumentControl(check)), bytes)
         }
         guard let entry = try maps.entry(key, at: version) else { return try found(nil) }
         return try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try found($0) }
     }
 
-    /// Puts into a record of a merge what stands there at the version, which is not what rules come to.
-    func tellStanding(_ conflict: inout Conflict, at merge: UInt32) throws {
-        let record = conflict.record
-        guard record.kind != .overlap, record.kind != .moveMove else { return }
-        let rules = try valueRules(for: conflict.id, at: merge), given = conflict
-        let result = try conflict.id.bytes.withUnsafeBytes { key in
-            try withPlace(given, key, at: merge, rules) { place, _ in try place.json() }
+    /// Puts into the records of a merge what stands there at the version, which is not what rules come to.
+    func tellStanding(_ conflicts: inout [Conflict], at merge: UInt32, _ control: PacedControl) throws {
+        var next = 0
+        while next < conflicts.count {
+            let id = conflicts[next].id, from = next
+            while next < conflicts.count, conflicts[next].id == id { next += 1 }
+            let rules = try valueRules(for: id, at: merge)
+            try id.bytes.withUnsafeBytes { key in
+                try withTables(key, at: merge, rules, control) { now, _ in
+                    for i in from..<next where conflicts[i].isByRules {
+                        try control.step()
+                        let record = conflicts[i].record
+                        guard record.kind != .overlap, record.kind != .moveMove else { continue }
+                        conflicts[i].record = ConflictRecord(
+                            kind: record.kind, path: record.path, base: record.base, newer: record.newer, older: record.older,
+                            result: try DocumentPlace(record.path, in: now, expected: record.result).json(), rule: record.rule)
+                    }
+                }
+            }
         }
-        conflict.record = ConflictRecord(
-            kind: record.kind, path: record.path, base: record.base, newer: record.newer, older: record.older, result: result,
-            rule: record.rule)
     }
 
     /// Whether what the merge made still stands there.
-    private func holds(_ conflict: Conflict, _ key: UnsafeRawBufferPointer, at version: UInt32, _ rules: ValueRules) throws -> Bool {
-        try withPlace(conflict, key, at: version, rules) { place, _ in
-            let result = conflict.record.result
-            if conflict.record.kind == .overlap { return try result.map { try place.hasPart($0) } ?? false }
-            return try DocumentPlace.areSame(place.json(), result)
-        }
+    private func holds(_ conflict: Conflict, _ now: DocumentTables) throws -> Bool {
+        let place = try DocumentPlace(conflict.record.path, in: now, expected: conflict.record.result), result = conflict.record.result
+        if conflict.record.kind == .overlap { return try result.map { try place.hasPart($0) } ?? false }
+        return try DocumentPlace.areSame(place.json(), result)
     }
 
     /// The changes that decide a conflict at a version: the value with what was chosen in the place of the conflict; where that is what
@@ -144,7 +179,7 @@ extension Store {
         let head = try requireOrdinal(version), merge = try requireOrdinal(made), record = conflict.record
         let rules = try valueRules(for: conflict.id, at: merge)
         return try conflict.id.bytes.withUnsafeBytes { key in
-            guard try holds(conflict, key, at: head, rules) else {
+            guard try withTables(key, at: head, rules, .none, { now, _ in try holds(conflict, now) }) else {
                 throw StoreError(
                     .moved,
                     "The conflict of \"\(conflict.id)\" is closed at version \(version): what the merge made does not stand there any "
@@ -157,7 +192,7 @@ extension Store {
             }
             let isMove = record.kind == .moveMove
             if try choice == .result || (!isMove && DocumentPlace.areSame(chosen, record.result)) {
-                return [.update(Self.chosenID(conflict), data: record.json(id: conflict.id.bytes))]
+                return [.update(try Self.chosenID(conflict), data: record.json(id: conflict.id.bytes))]
             }
             if isMove {
                 throw StoreError(
@@ -178,7 +213,8 @@ extension Store {
     ) throws -> Value.Change {
         let record = conflict.record
         if record.isWhole, chosen == nil { return .remove(conflict.id) }
-        return try withPlace(conflict, key, at: head, rules, other: chosen) { place, now in
+        return try withTables(key, at: head, rules) { tables, now in
+            let place = try DocumentPlace(record.path, in: tables, expected: record.result, other: chosen)
             var part: Range<Int>?
             if record.kind == .overlap {
                 part = try record.result.flatMap { try place.range(ofPart: $0) }

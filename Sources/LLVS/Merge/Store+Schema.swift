@@ -95,16 +95,28 @@ extension Store {
 
     /// The newest valid rules among these and those that were there when these were stored.
     func validSchema(before entries: [MapEntry]) throws -> MapEntry? {
-        var open = entries, seen = Set(entries.map(\.version))
+        var open: [MapEntry] = [], seen: Set<UInt32> = []
+        for entry in entries where seen.insert(entry.version).inserted { open.append(entry) }
+        // Those that were the only ones left: what is found behind one of them is the same whoever asks.
+        var alone: [UInt32] = []
+        func found(_ entry: MapEntry?) -> MapEntry? {
+            validSchemas.keep(alone, entry)
+            return entry
+        }
         while let newest = open.indices.max(by: { isStoredLater(open[$1], open[$0]) }) {
             let entry = open.remove(at: newest)
-            if try problem(ofSchema: entry) == nil { return entry }
+            // What is not stored yet may come to be something else.
+            if open.isEmpty, lock.withRead({ dag.rows[Int(entry.version)].state == .live }) {
+                if let known = validSchemas.behind(entry.version) { return found(known) }
+                alone.append(entry.version)
+            }
+            if try problem(ofSchema: entry) == nil { return found(entry) }
             let sides = lock.withRead { dag.predecessors(entry.version) }
             for side in sides {
                 let before = try MergeSchema.idBytes.withUnsafeBytes { try self.maps.entry($0, at: side) }
                 if let before, seen.insert(before.version).inserted { open.append(before) }
             }
         }
-        return nil
+        return found(nil)
     }
 }

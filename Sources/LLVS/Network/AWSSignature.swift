@@ -50,10 +50,10 @@ struct AWSSignature: Sendable {
         switch body {
         case .none: break
         case .bytes(let bytes): digest.update(bytes)
-        case .file(let file, let size):
+        case .file(let file, let start, let size):
             var piece = [UInt8](repeating: 0, count: 256 << 10), at = 0
             while at < size {
-                let got = try piece.withUnsafeMutableBytes { try file.read(into: $0, at: at) }
+                let got = try piece.withUnsafeMutableBytes { try file.read(into: $0, at: start + at) }
                 if got == 0 { break }
                 digest.update(Array(piece.prefix(min(got, size - at))))
                 at += got
@@ -62,7 +62,7 @@ struct AWSSignature: Sendable {
         return hex(digest.finish())
     }
 
-    private static func hex(_ bytes: [UInt8]) -> String {
+    static func hex(_ bytes: [UInt8]) -> String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }

@@ -5,6 +5,7 @@ import CNetwork
 /// Runs on the thread that calls, one call at a time. Follows redirects, retries, and knows where credentials may go
 /// (docs/remote-files.md). Nothing that it throws or logs holds a credential.
 final class HTTPClient: @unchecked Sendable {
+    // Sendable: `lock` guards the counts, `gate` all else.
     /// What becomes of a request.
     typealias Outcome = Result<HTTPResponse, StoreError>
 
@@ -20,8 +21,8 @@ final class HTTPClient: @unchecked Sendable {
     private let settings: HTTPSettings
     /// For messages.
     private let place: String
-    private let gate = SerialGate()
-    private let lock = Lock()
+    private let gate = Gate("connection")
+    private let lock = Lock(.leaf)
     private var counted = Counts()
     var counts: Counts { lock.withLock { counted } }
 
@@ -31,8 +32,10 @@ final class HTTPClient: @unchecked Sendable {
     private var idle: [UnsafeMutableRawPointer] = []
     private var credentials: HTTPCredentials?
     private var scheme = LLVS_CURL_BASIC
-    /// Whether the host was asked a second time, and nothing was answered well since.
-    private var hasAskedAgain = false
+    /// How often others were asked for in the place of refused credentials, while nothing was answered well: a host once, who renews them
+    /// itself a few times in each call.
+    private var renewals = 0
+    private static let mostRenewals = 3
     /// By `Clock.steady`: nothing is asked before.
     private var notBefore = 0.0
 
@@ -63,16 +66,26 @@ final class HTTPClient: @unchecked Sendable {
         guard !requests.isEmpty else { return [] }
         return try gate.run("A request to \(place)") {
             try check()
+            if settings.renew != nil { renewals = 0 }
             let curl = try library()
-            if credentials == nil { credentials = try settings.credentials(for: place, again: false) ?? settings.credentials }
+            if credentials == nil { credentials = try settings.credentials(for: place, refused: nil, check) ?? settings.credentials }
             var run = Run(requests)
             defer { for (easy, attempt) in run.active { drop(easy, attempt, curl) } }
             while !run.isDone {
                 try check()
                 try start(&run, curl)
-                try step(&run, curl)
+                try step(&run, curl, check)
             }
             return run.outcomes
+        }
+    }
+
+    /// Waits as before another try of a request.
+    func pause(_ tries: Int, _ check: () throws -> Void) throws {
+        let until = Clock.steady() + Double.random(in: 0...min(HTTPClient.longestBackOff, 0.25 * Double(1 << min(max(0, tries), 10))))
+        while Clock.steady() < until {
+            try check()
+            usleep(UInt32(HTTPClient.stepMilliseconds) * 400)
         }
     }
 
@@ -126,13 +139,14 @@ final class HTTPClient: @unchecked Sendable {
             for attempt in waiting { settle(attempt, .failure(error)) }
             waiting = []
         }
+        func hasNext(_ now: Double) -> Bool { waiting.contains { $0.notBefore <= now } }
         mutating func next(_ now: Double) -> Attempt? {
             waiting.lastIndex { $0.notBefore <= now }.map { waiting.remove(at: $0) }
         }
     }
 
     private func start(_ run: inout Run, _ curl: Curl) throws {
-        let now = Clock.steady()
+        let now = Clock.steady(), notBefore = max(self.notBefore, settings.pace?.notBefore ?? self.notBefore)
         guard notBefore <= now else {
             guard notBefore - now <= HTTPClient.longestWait else {
                 run.giveUp(
@@ -145,7 +159,11 @@ final class HTTPClient: @unchecked Sendable {
             }
             return
         }
-        while run.active.count < HTTPClient.transfersAtOnce, let attempt = run.next(now) { try start(attempt, &run, curl) }
+        while run.active.count < HTTPClient.transfersAtOnce, run.hasNext(now), settings.pace?.take(now) ?? true,
+              let attempt = run.next(now)
+        {
+            try start(attempt, &run, curl)
+        }
     }
 
     private func start(_ given: Attempt, _ run: inout Run, _ curl: Curl) throws {
@@ -155,7 +173,8 @@ final class HTTPClient: @unchecked Sendable {
         attempt.tries += 1
         attempt.transfer = transfer
         // To another server than the one that they were given for they do not go.
-        let isOurs = attempt.address.origin == attempt.request.address.origin && attempt.address.keepsSecrets
+        let isThere = attempt.address.origin == attempt.request.address.origin && attempt.address.keepsSecrets
+        let isOurs = isThere && !attempt.request.isAnonymous
         attempt.credentials = isOurs ? credentials : nil
         var headers = attempt.request.headers
         if let signature = settings.signature {
@@ -224,7 +243,7 @@ final class HTTPClient: @unchecked Sendable {
         return body(copies.map { $0.map { UnsafePointer($0) } })
     }
 
-    private func step(_ run: inout Run, _ curl: Curl) throws {
+    private func step(_ run: inout Run, _ curl: Curl, _ check: () throws -> Void) throws {
         guard let multi else { throw HTTPClient.short(place) }
         guard !run.active.isEmpty else {
             // All wait for their next try.
@@ -247,7 +266,7 @@ final class HTTPClient: @unchecked Sendable {
             let words = said.isEmpty ? curl.pointee.easy_strerror(result).map { String(cString: $0) } ?? "" : said
             free(attempt, curl)
             lock.withLock { counted.bytesUp += transfer.sent; counted.bytesDown += transfer.received }
-            try finish(attempt, transfer, result, words, &run)
+            try finish(attempt, transfer, result, words, &run, check)
         }
     }
 
@@ -265,7 +284,9 @@ final class HTTPClient: @unchecked Sendable {
 
     // MARK: What came of an attempt
 
-    private func finish(_ attempt: Attempt, _ transfer: HTTPTransfer, _ result: CURLcode, _ said: String, _ run: inout Run) throws {
+    private func finish(
+        _ attempt: Attempt, _ transfer: HTTPTransfer, _ result: CURLcode, _ said: String, _ run: inout Run, _ check: () throws -> Void
+    ) throws {
         let what = attempt.request.what
         if let failure = transfer.failure {
             guard let error = failure as? StoreError, [.tooLarge, .transport].contains(error.code) else { throw failure }
@@ -273,7 +294,8 @@ final class HTTPClient: @unchecked Sendable {
         }
         guard result == CURLE_OK || transfer.isCutOff else {
             let error = HTTPFailure.error(result, said, what)
-            let mayRepeat = attempt.request.method.isRepeatable && attempt.tries < HTTPFailure.mostTries(result)
+            let isRepeatable = attempt.request.repeats ?? attempt.request.method.isRepeatable
+            let mayRepeat = isRepeatable && attempt.tries < HTTPFailure.mostTries(result)
             if HTTPFailure.isPassing(result), mayRepeat { return again(attempt, nil, &run) }
             run.settle(attempt, .failure(error))
             if HTTPFailure.isOfPlace(result) { run.giveUp(error) }
@@ -283,13 +305,26 @@ final class HTTPClient: @unchecked Sendable {
         if (300...399).contains(response.status), response.status != 304, let location = response.header("location") {
             return follow(attempt, location, &run)
         }
-        if response.status == 401, try renew(attempt, response) { return again(attempt, nil, &run, soon: true) }
-        if response.status != 401 { hasAskedAgain = false }
-        if HTTPFailure.isPassing(response.status, attempt.request.method), attempt.tries < HTTPFailure.mostTries {
-            return again(attempt, response.header("retry-after").flatMap(HTTPClient.seconds), &run)
+        let verdict = settings.judge?(response, attempt.request) ?? .plain
+        let isRefused = if case .refused = verdict { true } else { response.status == 401 }
+        if isRefused, try renew(attempt, response, check) { return again(attempt, nil, &run, soon: true) }
+        if !isRefused { renewals = 0 }
+        if attempt.tries < HTTPFailure.mostTries, isPassing(response, attempt.request, verdict) {
+            var isOfAll = response.status == 429
+            if case .tooMany = verdict { isOfAll = true }
+            return again(attempt, response.header("retry-after").flatMap(HTTPClient.seconds), &run, isOfAll: isOfAll)
         }
         try transfer.finish()
         run.settle(attempt, .success(transfer.response))
+    }
+
+    private func isPassing(_ response: HTTPResponse, _ request: HTTPRequest, _ verdict: HTTPVerdict) -> Bool {
+        switch verdict {
+        // It was not done.
+        case .tooMany: true
+        case .passing: request.repeats ?? request.method.isRepeatable
+        case .plain, .refused: HTTPFailure.isPassing(response.status, request.method) && (request.repeats ?? true || response.status == 429)
+        }
     }
 
     /// What Retry-After says: seconds, or a date.
@@ -299,7 +334,8 @@ final class HTTPClient: @unchecked Sendable {
         return HTTPDate.seconds(text).map { max(0, Double($0) - now) }
     }
 
-    private func again(_ attempt: Attempt, _ retryAfter: Double?, _ run: inout Run, soon: Bool = false) {
+    /// - Parameter isOfAll: the account is to be left alone, and not this request only.
+    private func again(_ attempt: Attempt, _ retryAfter: Double?, _ run: inout Run, soon: Bool = false, isOfAll: Bool = false) {
         var next = attempt
         next.transfer = nil
         next.words = nil
@@ -308,6 +344,7 @@ final class HTTPClient: @unchecked Sendable {
         if let retryAfter { notBefore = max(notBefore, now + retryAfter) }
         let most = min(HTTPClient.longestBackOff, 0.25 * Double(1 << min(attempt.tries, 10)))
         next.notBefore = soon ? now : now + Double.random(in: 0...most)
+        if isOfAll { settings.pace?.pause(until: max(next.notBefore, now + (retryAfter ?? 0))) }
         if soon { next.tries = max(0, next.tries - 1) }
         run.waiting.append(next)
     }
@@ -339,9 +376,10 @@ final class HTTPClient: @unchecked Sendable {
     }
 
     /// Whether a request that was refused is worth another try: the server wants another scheme, or there are new credentials.
-    private func renew(_ attempt: Attempt, _ response: HTTPResponse) throws -> Bool {
-        let isOurs = attempt.address.origin == attempt.request.address.origin
-        guard isOurs, attempt.scheme != LLVS_CURL_NONE || settings.askForCredentials != nil else { return false }
+    private func renew(_ attempt: Attempt, _ response: HTTPResponse, _ check: () throws -> Void) throws -> Bool {
+        let isOurs = !attempt.request.isAnonymous && attempt.address.origin == attempt.request.address.origin
+        let mayAsk = settings.askForCredentials != nil || settings.renew != nil
+        guard isOurs, attempt.scheme != LLVS_CURL_NONE || mayAsk else { return false }
         // Another attempt has changed them meanwhile.
         if attempt.credentials != credentials || (attempt.scheme == LLVS_CURL_BASIC && scheme == LLVS_CURL_DIGEST) { return true }
         let wanted = response.headers.filter { $0.name == "www-authenticate" }.map { $0.value.lowercased() }
@@ -350,9 +388,12 @@ final class HTTPClient: @unchecked Sendable {
             scheme = LLVS_CURL_DIGEST
             return true
         }
-        guard settings.askForCredentials != nil, !hasAskedAgain else { return false }
-        hasAskedAgain = true
-        guard let fresh = try settings.credentials(for: place, again: true), fresh != credentials, !fresh.isEmpty else { return false }
+        guard mayAsk, renewals < (settings.renew != nil ? HTTPClient.mostRenewals : 1) else { return false }
+        renewals += 1
+        let refused = attempt.credentials ?? HTTPCredentials()
+        guard let fresh = try settings.credentials(for: place, refused: refused, check), fresh != credentials, !fresh.isEmpty else {
+            return false
+        }
         credentials = fresh
         return true
     }

@@ -2,23 +2,25 @@
 struct HTTPRequest {
     enum Method: String {
         case get = "GET", head = "HEAD", put = "PUT", delete = "DELETE", propfind = "PROPFIND", makeCollection = "MKCOL", move = "MOVE"
+        case post = "POST", patch = "PATCH"
         /// Nothing is changed by it.
         var isReading: Bool { [.get, .head, .propfind].contains(self) }
         /// Made twice it does what it does once.
-        var isRepeatable: Bool { self != .move }
+        var isRepeatable: Bool { self != .move && self != .post }
     }
     /// What goes to the server.
     enum Body {
         case none
         case bytes([UInt8])
-        case file(TemporaryFile, size: Int)
+        /// From a byte of it on.
+        case file(TemporaryFile, from: Int = 0, size: Int)
 
         /// Bytes; nil when there is no body.
         var size: Int? {
             switch self {
             case .none: nil
             case .bytes(let bytes): bytes.count
-            case .file(_, let size): size
+            case .file(_, _, let size): size
             }
         }
     }
@@ -38,6 +40,10 @@ struct HTTPRequest {
     var sink = Sink.kept(limit: 64 << 10)
     /// Of the file; what a server answers with 206.
     var range: Range<Int>?
+    /// Whether it may be made again where nobody knows if it was done; nil: as its method says.
+    var repeats: Bool?
+    /// Credentials do not go along.
+    var isAnonymous = false
     /// For messages: "Reading".
     var doing: String
 
@@ -95,6 +101,18 @@ public struct HTTPCredentials: Sendable, Equatable {
     }
 }
 
+/// What an answer means, where a service says it in another way than HTTP does.
+enum HTTPVerdict {
+    /// What its status says.
+    case plain
+    /// The credentials are refused.
+    case refused
+    /// Asked again it may end better.
+    case passing
+    /// There are too many requests: none of the account is made for a while.
+    case tooMany
+}
+
 /// How a server is reached, beside its address.
 package struct HTTPSettings: Sendable {
     package var credentials = HTTPCredentials()
@@ -106,12 +124,20 @@ package struct HTTPSettings: Sendable {
     package var proxy: String?
     /// How requests are signed, where credentials do not travel themselves.
     var signature: AWSSignature?
+    /// In the place of all other credentials: gives some, or others than those that were refused. Its second parameter is the call's check.
+    var renew: (@Sendable (_ refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials?)?
+    /// Of answers that are not what their status says.
+    var judge: (@Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict)?
+    /// How many requests the account may make.
+    var pace: RequestPace?
     /// Seconds without a byte after which a transfer is given up.
     package var stall = 30
     package init() {}
 
     /// What it would ask with, from whoever is asked.
-    func credentials(for place: String, again: Bool) throws -> HTTPCredentials? {
+    func credentials(for place: String, refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials? {
+        if let renew { return try renew(refused, check) }
+        let again = refused != nil
         guard let found = try askForCredentials?(place, again) else { return nil }
         try found.check("The callback for credentials")
         return found

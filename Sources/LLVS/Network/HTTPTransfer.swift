@@ -126,10 +126,10 @@ final class HTTPTransfer {
             all.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[sent..<(sent + count)])) }
             sent += count
             return count
-        case .file(let file, let size):
+        case .file(let file, let start, let size):
             do {
                 let count = try file.read(
-                    into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(max(0, min(buffer.count, size - sent)))), at: sent)
+                    into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(max(0, min(buffer.count, size - sent)))), at: start + sent)
                 sent += count
                 return count
             } catch {

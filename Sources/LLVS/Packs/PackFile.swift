@@ -11,14 +11,16 @@ struct PackFile {
     ///   - bytes: all of the file.
     ///   - stores: the store ids of the roots; of a root its own counts.
     ///   - size: as a listing has it.
+    ///   - sealing: how the pack lies in the file.
     /// - Throws: `PackFault`: nothing of the file may be used.
-    init(_ name: PackName, _ bytes: [UInt8], stores: [PackID], size: Int? = nil) throws {
+    init(_ name: PackName, _ bytes: [UInt8], stores: [PackID], size: Int? = nil, sealing: PackSealing = .none) throws {
         guard bytes.count <= PackFormat.fileLimit(name.kind) else {
             throw PackFault.tooLarge("it has \(bytes.count) bytes; at most \(PackFormat.fileLimit(name.kind)) are read")
         }
         guard size ?? bytes.count == bytes.count, bytes.withUnsafeBytes({ PackID(SHA256.digest($0)) }) == name.id else {
             throw PackFault.notThere("its bytes are not those that its name says")
         }
+        let bytes = try sealing.open(name, bytes)
         let header = try PackFile.checkHeader(name, bytes, stores)
         guard let index = try bytes.withUnsafeBytes({
                 try PackIndex.read(name, size: bytes.count, tail: $0, stores: stores, header: header)

@@ -25,6 +25,9 @@ final class SpooledBlobs {
     /// How many blobs there are.
     var count: Int { finished.count + (current == nil ? 0 : 1) }
 
+    /// Whether all of a large value has come.
+    func has(_ reference: BlobReference) -> Bool { finished[reference.digest].map { UInt64($0.size) == reference.size } ?? false }
+
     /// Takes one part; the parts of a blob come in order, and one blob after the other.
     /// - Throws: `PackFault` when it is not the part that is due.
     func append(_ part: PackFile) throws {
@@ -36,22 +39,40 @@ final class SpooledBlobs {
         }
         // Kept while it is filled, so that what was written is removed whatever fails.
         defer { current = filling }
-        let threshold = storage.blobThreshold ?? Int.max, isLast = size < PackFormat.partSize
-        if filling.writer == nil, filling.size + size > threshold {
-            let writer = try storage.blobWriter(size: isLast && filling.size == 0 ? size : nil)
-            try filling.bytes.withUnsafeBytes(writer.append)
-            filling.bytes = []
-            filling.writer = writer
-        }
-        try part.forEachBlock { block in
-            filling.hash.update(block)
-            if let writer = filling.writer { return try writer.append(block) }
-            try Memory.grow(&filling.bytes, by: block.count, "Reading a large value of a pack")
-            filling.bytes.append(contentsOf: block)
-        }
+        let isLast = size < PackFormat.partSize
+        try makeRoom(size, in: &filling, whole: isLast && filling.size == 0 ? size : nil)
+        try part.forEachBlock { try add($0, to: &filling) }
         filling.size += size
         filling.nextPart += 1
         filling.isEnded = isLast
+    }
+
+    /// Takes what comes next of a large value, in pieces of any size; one value after the other, until `finishCurrent`.
+    /// - Throws: `PackFault` when it gets larger than a value can be.
+    func append(_ bytes: UnsafeRawBufferPointer, of digest: PackID) throws {
+        if current?.digest != digest { try finishCurrent() }
+        var filling = current ?? Filling(digest: digest)
+        guard filling.size <= Limits.valueSize - bytes.count else { throw PackFault.tooLarge("a large value of it is above 1 GiB") }
+        defer { current = filling }
+        try makeRoom(bytes.count, in: &filling, whole: nil)
+        try add(bytes, to: &filling)
+        filling.size += bytes.count
+    }
+
+    /// What gets too large for memory goes to a file.
+    private func makeRoom(_ size: Int, in filling: inout Filling, whole: Int?) throws {
+        guard filling.writer == nil, filling.size + size > storage.blobThreshold ?? Int.max else { return }
+        let writer = try storage.blobWriter(size: whole)
+        try filling.bytes.withUnsafeBytes(writer.append)
+        filling.bytes = []
+        filling.writer = writer
+    }
+
+    private func add(_ block: UnsafeRawBufferPointer, to filling: inout Filling) throws {
+        filling.hash.update(block)
+        if let writer = filling.writer { return try writer.append(block) }
+        try Memory.grow(&filling.bytes, by: block.count, "Reading a large value")
+        filling.bytes.append(contentsOf: block)
     }
 
     /// No part comes any more. A blob that is not what its name says counts as one that did not come.

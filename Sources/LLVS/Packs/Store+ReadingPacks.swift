@@ -30,9 +30,7 @@ struct PackReading {
     private let store: Store
     private let control: OperationControl
     private let read: (UnsafeMutableRawBufferPointer) throws -> Int
-    private let blobs: SpooledBlobs
-    private var result = ExchangeResult()
-    private var furtherProblems = 0
+    private var taking: PackTaking
     private var sum = PackStreamSum()
     private var link = PackID.zero
     private var number: UInt32 = 0
@@ -40,20 +38,21 @@ struct PackReading {
 
     init(_ store: Store, _ control: OperationControl, _ read: @escaping (UnsafeMutableRawBufferPointer) throws -> Int) {
         self.store = store; self.control = control; self.read = read
-        blobs = SpooledBlobs(store.storage)
         what = "Reading a pack into \(store.description)"
+        taking = PackTaking(store, control, doing: what, from: "the pack")
     }
 
     mutating func run() throws -> ExchangeResult {
-        defer { blobs.removeAll() }
+        defer { taking.blobs.removeAll() }
         let storeID = try readStart()
         while try readFile(storeID) {}
-        if furtherProblems > 0 {
+        var result = taking.result
+        if taking.furtherProblems > 0 {
             result.problems.append(
                 ExchangeProblem(
                     name: "",
                     error: StoreError(
-                        .damaged, "\(furtherProblems) further versions of the pack could not be taken either. Have it made anew.")))
+                        .damaged, "\(taking.furtherProblems) further versions of the pack could not be taken either. Have it made anew.")))
         }
         result.problems = ExchangeProblem.inOrder(result.problems)
         return result
@@ -63,7 +62,10 @@ struct PackReading {
 
     private func readStart() throws -> PackID {
         let start = try bytes(PackStream.startSize, isStart: true)
-        guard start.starts(with: PackStream.magic) else { throw PackReading.foreign }
+        guard start.starts(with: PackStream.magic) else {
+            guard !start.starts(with: AgeHeader.magic) else { throw PackReading.encrypted }
+            throw PackReading.foreign
+        }
         guard start[8] <= PackStream.format else {
             throw PackFault.newer("it has the format \(start[8])").error("The pack")
         }
@@ -72,6 +74,9 @@ struct PackReading {
         }
         return storeID
     }
+    private static let encrypted = StoreError(
+        .wrongKey,
+        "The pack is encrypted, and nothing was given to open it with. Give an identity (AGE-SECRET-KEY-1...) or its passphrase.")
     private static let foreign = StoreError(
         .foreignFile,
         "What was read is no pack of versions: it begins with other bytes. Hand in what writing a pack gave, from its first byte.")
@@ -121,7 +126,7 @@ struct PackReading {
             let file = try PackFile(try name(kind, id, bytes), bytes, stores: [storeID])
             sum.add(id)
             if kind == .blob {
-                try blobs.append(file)
+                try taking.blobs.append(file)
             } else {
                 try take(file)
             }
@@ -148,128 +153,10 @@ struct PackReading {
 
     // MARK: Versions
 
-    private struct Batch {
-        var received: [Store.ReceivedVersion] = []
-        var size = 0
-    }
-
     private mutating func take(_ pack: PackFile) throws {
         guard pack.index.link == link else { throw PackReading.disorder }
-        try blobs.finishCurrent()
-        defer { blobs.removeAll() }
+        try taking.blobs.finishCurrent()
         (link, self.number) = (pack.index.name.id, pack.index.name.last)
-        let ids = pack.index.versions.map(\.id)
-        let wanted = Set(try store.unknown(among: ids)).union(try store.damagedVersions().intersection(ids))
-        let entries = pack.index.versions.filter { wanted.contains($0.id) }.sorted {
-            ($0.place.block, $0.place.offset) < ($1.place.block, $1.place.offset)
-        }
-        var batch = Batch(), number: UInt32?, raw: [UInt8] = []
-        for entry in entries {
-            try control.check(.receiving, sum.count, of: 0, doing: what)
-            if number != entry.place.block { (number, raw) = (entry.place.block, try pack.block(Int(entry.place.block))) }
-            do {
-                let received = try raw.withUnsafeBytes { try self.received(entry, $0) }
-                batch.size += received.size
-                batch.received.append(received.version)
-            } catch let fault as PackFault {
-                problem(entry.id, fault.error("The version \(entry.id) of the pack", version: entry.id))
-            }
-            if batch.size >= ExchangeLimits.batchSize || batch.received.count >= ExchangeLimits.batchCount { try add(&batch) }
-        }
-        try add(&batch)
-    }
-
-    private mutating func problem(_ id: VersionID, _ error: StoreError) {
-        if result.problems.count < ExchangeLimits.problemCount {
-            result.problems.append(ExchangeProblem(name: id.description, error: error))
-        } else {
-            furtherProblems += 1
-        }
-    }
-
-    /// One version, out of its block or out of a blob, with what is in memory of it.
-    private func received(_ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer) throws
-        -> (version: Store.ReceivedVersion, size: Int)
-    {
-        let payload = try PackFile.payload(entry.place, PackRecordType.version, in: raw)
-        let size: Int, read: (UInt64, UnsafeMutableRawBufferPointer) throws -> Void
-        switch try PackedVersion.form(payload) {
-        case .inside:
-            size = payload.count
-            // Only as long as the block.
-            read = { offset, buffer in
-                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: payload[Int(offset)..<Int(offset) + buffer.count]))
-            }
-        case .outside(let blob):
-            guard let found = try blobs.read(blob) else { throw PackReading.missingBlob }
-            (size, read) = (Int(blob.size), found)
-        }
-        let contents = try PackedVersion.contents(entry.id, size: size, read)
-        var (changes, large) = try PackedVersion.changes(contents, read) { reference in
-            guard let value = try blobs.take(reference) else { throw PackReading.missingBlob }
-            return value
-        }
-        var written: [Int: WrittenValue] = [:], memory = 0
-        for (i, value) in large {
-            switch value {
-            case .written(let value): written[i] = value
-            case .bytes(let bytes):
-                let id = changes[i].id
-                changes[i] = changes[i].kind == .insert ? .insert(id, data: bytes) : .update(id, data: bytes)
-            }
-        }
-        large = [:]
-        for change in changes { memory += change.memorySize }
-        var received = Store.ReceivedVersion(version: contents.header.version, changes: changes)
-        received.written = written
-        let identity = try withExtendedLifetime(received) {
-            store.identityDigest(received.version, try store.sortedChanges(received)).first8
-        }
-        guard identity == entry.identity else { throw PackFault.damaged("it is another version than the index of the pack says") }
-        return (received, memory + contents.header.metadata.memorySize)
-    }
-    private static let missingBlob = PackFault.damaged("the bytes of a large value are missing, or are others than it says")
-
-    private mutating func add(_ batch: inout Batch) throws {
-        guard !batch.received.isEmpty else { return }
-        let received = batch.received
-        batch = Batch()
-        let additions: [Store.Addition]
-        do { additions = try store.add(received, control.within(.adding, result.versions.count, of: 0)) } catch let error as StoreError {
-            // They may be stored.
-            if error.code == .unknownOutcome { for version in received { blobs.keep(version.written.values) } }
-            throw error
-        }
-        for (version, addition) in zip(received, additions) {
-            let id = version.version.id
-            switch addition {
-            case .added:
-                blobs.keep(version.written.values)
-                if id != EmptyRoot.id { result.versions.append(id) }
-            case .repaired: result.repaired.append(id)
-            case .alreadyPresent: break
-            case .problem(let error):
-                guard error.code == .missingPredecessor, let missing = error.versionID else { problem(id, error); continue }
-                problem(
-                    id,
-                    StoreError(
-                        .missingPredecessor,
-                        "The version \(id) of the pack was not taken: its predecessor \(missing) is neither here nor could it be taken. "
-                            + "Have the pack made with the heads of this store.",
-                        versionID: missing))
-            }
-        }
-        try control.check(.adding, result.versions.count, of: 0, doing: what)
-    }
-}
-
-extension Value.Change {
-    /// About how many bytes it takes in memory.
-    fileprivate var memorySize: Int {
-        switch self {
-        case .insert(let id, let data), .update(let id, let data): 64 + id.bytes.count + data.count
-        case .remove(let id), .preserveRemoval(let id): 64 + id.bytes.count
-        case .preserve(let reference): 80 + reference.id.bytes.count
-        }
+        _ = try taking.take(try taking.wanted(of: pack.index.versions), pack.block)
     }
 }

@@ -24,7 +24,7 @@ extension Store {
         return try withoutActuallyEscaping(write) { write in
             var sum = PackStreamSum(), result = ExchangeResult(), failed: Set<VersionID> = []
             try PackStream.start(storeID).withUnsafeBytes(write)
-            func emit(_ made: MadePack) throws {
+            func emit(_ made: MadePack, _ ids: [VersionID]) throws {
                 try PackStream.frame(made.name.kind.rawValue, made.size, made.name.id).withUnsafeBytes(write)
                 for piece in made.pieces {
                     try paced.look()

@@ -5,21 +5,47 @@ struct VersionPacker {
     private let storeID: PackID
     private let writer: UInt64
     private let control: PacedControl
-    private let emit: (MadePack) throws -> Void
-    /// The number of the pack that is being filled.
-    private var number: UInt32 = 1
-    private var link = PackID.zero
+    private let emit: Emit
+    /// What the packs are, and where they stand.
+    private var place: Place
     private var pack: PackWriter?
-    /// The blobs that were handed on since the pack before.
-    private var known: [PackID: BlobReference] = [:]
+    private var ids: [VersionID] = []
+    /// The blobs that are there: in a stream those since the pack before.
+    private(set) var known: [PackID: BlobReference]
+
+    /// What is written of a pack beside its versions.
+    struct Place {
+        var kind = PackKind.log
+        /// The number of the pack that is being filled; of a base pack, the last.
+        var number: UInt32 = 1
+        /// Of a base pack.
+        var first: UInt32 = 1
+        /// The writer's pack before.
+        var link = PackID.zero
+        /// What the first pack says.
+        var services = PackServices()
+        /// Large values that are at the remote, where one need not send them again. Nil: each pack comes with all of its own.
+        var blobs: [PackID: BlobReference]?
+        /// The number of each log pack and the writer's pack before it, where they do not follow one another.
+        var next: (() throws -> (number: UInt32, link: PackID))?
+        var random = PackRandom.system
+        var sealing = PackSealing.none
+    }
+    /// Takes each file, and the versions of a log or base pack.
+    typealias Emit = (MadePack, [VersionID]) throws -> Void
 
     /// - Parameters:
     ///   - storeID: what the files say that they belong to.
     ///   - writer: whose files they are.
     ///   - control: looked at while large values are read.
+    ///   - place: what is the same in all of them, and the number of the first.
     ///   - emit: takes each file.
-    init(_ store: Store, storeID: PackID, writer: UInt64, _ control: PacedControl, _ emit: @escaping (MadePack) throws -> Void) {
+    init(
+        _ store: Store, storeID: PackID, writer: UInt64, place: Place = Place(), _ control: PacedControl, _ emit: @escaping Emit
+    ) {
         self.store = store; self.storeID = storeID; self.writer = writer; self.control = control; self.emit = emit
+        self.place = place
+        known = place.blobs ?? [:]
     }
 
     /// What `add` throws that is the fault of one version.
@@ -30,7 +56,11 @@ struct VersionPacker {
     mutating func add(_ id: VersionID) throws {
         var record = try VersionPacker.ofOne { try PackRecord(id, of: store) }
         let plan = try VersionPacker.ofOne { try self.plan(record) }
-        if let pack, !pack.hasRoom(for: plan.isOutside ? 64 << 10 : plan.size) { try finishPack() }
+        if let pack, !pack.hasRoom(for: plan.isOutside ? 64 << 10 : plan.size) {
+            // A base pack is one, or none.
+            guard place.kind == .log else { throw Full() }
+            try finishPack()
+        }
         if !plan.large.isEmpty { record.blobs = try sendBlobs(of: record, plan.large) }
         let payload: [UInt8], identity: UInt64
         if plan.isOutside {
@@ -38,26 +68,44 @@ struct VersionPacker {
         } else {
             (payload, identity) = try VersionPacker.ofOne { try record.payload() }
         }
-        if pack == nil {
-            pack = PackWriter(
-                PackWriter.Identity(
-                    kind: .log, store: storeID, salt: .random(), writer: writer, first: number, last: number, link: link,
-                    made: UInt64(max(0, (Clock.now() + Clock.secondsFrom1970To2001) * 1000))))
-        }
+        try begin()
         try pack?.add(id, identity: identity, payload: payload)
+        ids.append(id)
+    }
+    /// The versions are too many for one pack, where they are to be in one.
+    struct Full: Error {}
+
+    private mutating func begin() throws {
+        guard pack == nil else { return }
+        if let next = place.next { (place.number, place.link) = try next() }
+        pack = PackWriter(
+            PackWriter.Identity(
+                kind: place.kind, store: storeID, salt: place.random.id(), writer: writer,
+                first: place.kind == .log ? place.number : place.first,
+                last: place.number, link: place.link,
+                made: place.random.milliseconds()))
     }
 
     /// Hands on the last pack.
-    mutating func finish() throws { try finishPack() }
+    /// - Parameter evenEmpty: also when there is nothing in it, and no other was made.
+    mutating func finish(evenEmpty: Bool = false) throws {
+        if evenEmpty, !hasEmitted { try begin() }
+        try finishPack(evenEmpty: evenEmpty)
+    }
+    private var hasEmitted = false
 
-    private mutating func finishPack() throws {
-        guard var pack, pack.versionCount > 0 else { return }
-        let made = try pack.finish()
+    private mutating func finishPack(evenEmpty: Bool = false) throws {
+        guard var pack, evenEmpty || pack.versionCount > 0 else { return }
+        try pack.add(place.services)
+        let made = try place.sealing.seal(pack.finish()), ids = self.ids
         self.pack = nil
-        known = [:]
-        try emit(made)
-        link = made.name.id
-        number += 1
+        self.ids = []
+        place.services = PackServices()
+        if place.blobs == nil { known = [:] }
+        try emit(made, ids)
+        hasEmitted = true
+        place.link = made.name.id
+        place.number &+= 1
     }
 
     private static func ofOne<R>(_ body: () throws -> R) throws -> R {
@@ -127,8 +175,8 @@ struct VersionPacker {
         var result: [Int: BlobReference] = [:]
         for (index, reader, digest) in found {
             guard let name = PackID(digest) else { continue }
-            if let blob = known[name] { result[index] = blob; continue }
-            var splitter = BlobSplitter(storeID: storeID, writer: writer, digest: name, emit), hash = SHA256(), at = 0
+            if let blob = known[name], blob.sha256 == digest { result[index] = blob; continue }
+            var splitter = splitter(name), hash = SHA256(), at = 0
             try withScratch(PackFormat.blockLimit) { buffer in
                 while case let got = try VersionPacker.ofOne({ try reader.read(at: at, into: buffer) }), got > 0 {
                     try control.step(0, bytes: got)
@@ -153,6 +201,12 @@ struct VersionPacker {
         return result
     }
 
+    private func splitter(_ digest: PackID) -> BlobSplitter {
+        BlobSplitter(storeID: storeID, writer: writer, digest: digest, random: place.random, sealing: place.sealing) { [emit] in
+            try emit($0, [])
+        }
+    }
+
     /// The payload of a version that lies in a blob.
     private mutating func sendOutside(_ record: PackRecord) throws -> ([UInt8], UInt64) {
         let identity = try VersionPacker.ofOne { try record.identity(control) }
@@ -164,10 +218,18 @@ struct VersionPacker {
             }
         }
         let digest = hash.finish()
-        var splitter = BlobSplitter(storeID: storeID, writer: writer, digest: PackID(digest) ?? .zero, emit)
-        try record.forEachPiece(control) { try splitter.append($0) }
-        guard let blob = BlobReference(size: size, sha256: digest, parts: try splitter.finish()) else {
-            throw StoreError(.internal, "A digest has too few bytes.")
+        guard let name = PackID(digest) else { throw StoreError(.internal, "A digest has too few bytes.") }
+        let blob: BlobReference
+        if let there = known[name], there.sha256 == digest {
+            blob = there
+        } else {
+            var splitter = splitter(name)
+            try record.forEachPiece(control) { try splitter.append($0) }
+            guard let made = BlobReference(size: size, sha256: digest, parts: try splitter.finish()) else {
+                throw StoreError(.internal, "A digest has too few bytes.")
+            }
+            known[name] = made
+            blob = made
         }
         var out = ByteWriter()
         out.bytes.append(1)
@@ -179,6 +241,7 @@ struct VersionPacker {
 /// Cuts bytes that come in pieces into the parts of a blob, and hands each on as a file.
 private struct BlobSplitter {
     private let storeID: PackID, writer: UInt64, digest: PackID
+    private let random: PackRandom, sealing: PackSealing
     private let emit: (MadePack) throws -> Void
     private var pack: PackWriter?
     /// Less than a block.
@@ -187,8 +250,11 @@ private struct BlobSplitter {
     private var filled = 0
     private var parts: [PackID] = []
 
-    init(storeID: PackID, writer: UInt64, digest: PackID, _ emit: @escaping (MadePack) throws -> Void) {
-        self.storeID = storeID; self.writer = writer; self.digest = digest; self.emit = emit
+    init(
+        storeID: PackID, writer: UInt64, digest: PackID, random: PackRandom, sealing: PackSealing,
+        _ emit: @escaping (MadePack) throws -> Void
+    ) {
+        self.storeID = storeID; self.writer = writer; self.digest = digest; self.random = random; self.sealing = sealing; self.emit = emit
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws {
@@ -214,7 +280,7 @@ private struct BlobSplitter {
             let number = UInt32(truncatingIfNeeded: parts.count)
             pack = PackWriter(
                 PackWriter.Identity(
-                    kind: .blob, store: storeID, salt: .random(), writer: writer, first: number, last: number, link: digest))
+                    kind: .blob, store: storeID, salt: random.id(), writer: writer, first: number, last: number, link: digest))
         }
         try rest.withUnsafeBytes { try pack?.add(bare: $0) }
         filled += rest.count
@@ -224,7 +290,7 @@ private struct BlobSplitter {
 
     private mutating func finishPart() throws {
         guard var pack else { return }
-        let made = try pack.finish()
+        let made = try sealing.seal(pack.finish())
         self.pack = nil
         filled = 0
         parts.append(made.name.id)

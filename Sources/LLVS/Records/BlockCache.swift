@@ -22,6 +22,7 @@ struct BlockKey: Equatable {
 /// Safe from all threads. `block(_:)` takes no lock and counts no reference: it is for those who read under the store's
 /// lock. The other calls are not for those who hold that lock.
 final class BlockCache: @unchecked Sendable {
+    // Sendable: `lock` guards the writing; readers read atomically, under the lock of the history.
     /// Bytes in a block at most.
     static let blockSizeMax = 64 << 10
 
@@ -32,7 +33,7 @@ final class BlockCache: @unchecked Sendable {
     private let stretchSize: Int
 
     /// Guards the writing of all that follows.
-    private let lock = Lock()
+    private let lock = Lock(.blocks)
     /// How full each stretch is, and which is being filled.
     private var filled: [Int]
     private var filling = 0

@@ -125,6 +125,17 @@ final class ChangeTable {
         }
     }
 
+    /// The change behind the one that this gave last, from the first one on; nil behind the last. Good until the next call. For who asks
+    /// nothing else.
+    func next(in records: Records) throws -> RecordTable.Entry? {
+        while true {
+            if let entry = page?.next(header) { return entry }
+            let following = number.map { $0 + 1 } ?? 0
+            guard following < header.pageCount else { return nil }
+            try load(following, in: records)
+        }
+    }
+
     /// In the page that is here: from where the last search stopped, or from its beginning.
     private func search(_ id: UnsafeRawBufferPointer) -> Searched {
         if let first, Bytes.compare(id, first.id) < 0 { return .below }
@@ -229,10 +240,13 @@ final class ChangeTable {
 
 /// The tables that were looked into last, within a limit of memory. Used by one thread at a time.
 final class ChangeTables {
-    private static let most = 1 << 20
+    private let most: Int
     private var tables: [RecordPlace: ChangeTable] = [:]
     private var last: ChangeTable?
     private var size = 0
+
+    /// - Parameter most: bytes of memory.
+    init(most: Int) { self.most = most }
 
     /// Calls with what a record holds about an id, nil when it does not name it, and the record's header.
     func find<R>(
@@ -254,7 +268,7 @@ final class ChangeTables {
             let found = try body(table)
             last = table
             size += table.size - before
-            if size > ChangeTables.most {
+            if size > most {
                 tables = [place: table]
                 size = table.size
             }

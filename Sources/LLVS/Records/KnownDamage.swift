@@ -1,6 +1,7 @@
 /// Where damage was met in what a store has: a retrieve looks for these versions elsewhere. Safe from all threads.
 final class KnownDamage: @unchecked Sendable {
-    private let lock = Lock()
+    // Sendable: `lock` guards all that changes.
+    private let lock = Lock(.leaf)
     private var places: Set<RecordPlace> = []
     private var versions: Set<VersionID> = []
     /// Written anew, and the sync failed.

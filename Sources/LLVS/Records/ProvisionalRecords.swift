@@ -2,8 +2,9 @@
 ///
 /// Their places have `segment`; the offset is a number of this table. Safe from all threads.
 final class ProvisionalRecords: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     static let segment = UInt32.max
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private var records: [UInt64: [UInt8]] = [:]
     private var next: UInt64 = 1
 

@@ -5,6 +5,7 @@
 ///
 /// Safe from all threads: what it holds is, and nothing of it changes but `whenGone`, which is set before the store is used.
 final class Records: @unchecked Sendable {
+    // Sendable: `whenGone` is set before the store is used; its parts have locks.
     let storage: any Storage
     /// What was read of the records lately; half of the memory budget.
     let blocks: StoreBlocks
@@ -12,17 +13,21 @@ final class Records: @unchecked Sendable {
     let provisional = ProvisionalRecords()
     /// Met when reading or verifying what is here.
     let knownDamage = KnownDamage()
+    /// Segments that are gone, whose records were looked for elsewhere.
+    let followed = Guarded<Set<UInt32>>([])
     /// What was read of the tables of changes of records lately.
-    let tables = Pool<ChangeTables>(most: 2) { ChangeTables() }
+    let tables: Pool<ChangeTables>
     /// Called when a segment is not what the storage reads by blocks any more: its records have moved. With no lock held.
     var whenGone: @Sendable (_ segment: UInt32) -> Void = { _ in }
 
     /// - Parameters:
-    ///   - budget: bytes of memory for blocks.
+    ///   - account: what memory there is.
     ///   - readers: the store's lock.
-    init(_ storage: any Storage, budget: Int, readers: ReadWriteLock) {
+    init(_ storage: any Storage, _ account: MemoryAccount, readers: ReadWriteLock) {
         self.storage = storage
-        blocks = StoreBlocks(storage, budget: budget, readers: readers)
+        blocks = StoreBlocks(storage, budget: account.blocks, readers: readers)
+        let most = account.changeTables
+        tables = Pool<ChangeTables>(most: 2) { ChangeTables(most: most) }
     }
 
     // MARK: Bytes

@@ -3,6 +3,7 @@
 ///
 /// Safe from all threads. What a storage keeps in one place in memory already has no blocks (`BlockShape.none`).
 final class StoreBlocks: @unchecked Sendable {
+    // Sendable: its parts have locks, and it does not change.
     private let storage: any Storage
     private let cache: BlockCache
     private let isOn: Bool

@@ -3,12 +3,24 @@ extension Exchange {
     /// Who asks a server.
     public typealias Credentials = HTTPCredentials
 
+    /// How versions lie at a place.
+    public enum Layout: Sendable {
+        /// What the place has.
+        case automatic
+        /// Two files for each version, which other implementations read: docs/interchange.md.
+        case interchange
+        /// Many versions to a file, for few requests: docs/pack-format.md.
+        case packed
+    }
+
     /// What the URL of an exchange cannot say.
     public struct URLOptions: Sendable {
         /// For a folder: what a power cut may take of what was sent.
         public var durability = Durability.full
         /// Whether the place must be there already; else it is made.
         public var mustExist = false
+        /// How versions lie there, where the URL does not say so (`?layout=packed`).
+        public var layout = Layout.automatic
         /// How a server is reached.
         package var http = HTTPSettings()
 
@@ -38,6 +50,8 @@ extension Exchange {
             get { http.askForCredentials }
             set { http.askForCredentials = newValue }
         }
+        /// For a cloud drive: the path of a file with OAuth tokens, which are renewed there when they are refused (docs/cloud-drives.md).
+        public var tokenFile: String?
         /// The path of a file with certificates (PEM) of the authorities that are trusted, in the place of the system's.
         public var certificateAuthorities: String? {
             get { http.certificateAuthorities }
@@ -55,11 +69,17 @@ extension Exchange {
         }
 
         /// - Throws: `.invalidArgument` for credentials that are given twice, and for what would end the line of a request.
-        package func check() throws { try http.check() }
+        package func check() throws {
+            try http.check()
+            guard let tokenFile else { return }
+            guard !tokenFile.isEmpty, !tokenFile.utf8.contains(0) else {
+                throw StoreError(.invalidArgument, "Who opened the exchange gave a token_file that is no path. Give one.")
+            }
+        }
     }
 
     /// An exchange between a store and the place of a URL: `file:///path` is a folder, `memory:name` an area of this process,
-    /// `https+webdav://host/path` a folder on a server; `s3:` is for buckets (docs/sync.md).
+    /// `https+webdav://host/path` a folder on a server; `s3:` is for buckets, `gdrive:` for Google Drive (docs/sync.md).
     /// - Parameters:
     ///   - store: the store on this side, which stays the caller's.
     ///   - url: the place. A path is absolute and percent-encoded; credentials are in `place`.

@@ -5,35 +5,115 @@ package enum ExchangeURL {
         case memory(String)
         case webdav(HTTPAddress)
         case s3(S3Place)
+        case drive(CloudPlace), oneDrive(CloudPlace)
     }
 
     /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme.
     package static func transport(
         _ url: String, _ settings: Exchange.URLOptions, apartFrom store: String? = nil
     ) throws -> any ExchangeTransport {
-        let place = try place(url)
+        let (place, named) = try place(url)
         try settings.check()
+        let layout = named ?? settings.layout
+        if settings.tokenFile != nil {
+            guard isCloud(place) else {
+                throw StoreError(.invalidArgument, "A token_file is for cloud drives; \"\(shown(url))\" is none. Leave it out.")
+            }
+        }
         switch place {
+        case .folder(let path) where layout == .packed:
+            return PackedTransport(try FolderPlace(folder(path, settings, store), isDurable: settings.durability == .full))
         case .folder(let path):
-            var options = FolderTransport.Options()
-            options.durability = settings.durability
-            options.create = !settings.mustExist
-            options.store = store
-            return try FolderTransport(path: path, options: options)
-        case .memory(let name): return MemoryTransport(name: name)
+            return try folder(path, settings, store)
+        case .memory(let name):
+            guard layout != .packed else { throw invalid(url, "an area in memory holds single versions, and no packs") }
+            return MemoryTransport(name: name)
         case .webdav(let address):
             guard settings.http.credentials.token == nil || settings.http.credentials.user == nil else {
                 throw StoreError(.invalidArgument, "Both a user and a token are given for \(address.shown). Give one of them.")
             }
-            return RemoteTransport(WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist))
-        case .s3(let place): return RemoteTransport(S3Files(place, settings: settings.http))
+            return transport(WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist), layout)
+        case .s3(let place): return transport(S3Files(place, settings: settings.http), layout)
+        case .drive(let place):
+            try checkCloud(settings, place)
+            let files = DriveFiles(place, tokens: settings.tokenFile, settings: settings.http, mustExist: settings.mustExist)
+            return transport(files, layout)
+        case .oneDrive(let place):
+            try checkCloud(settings, place)
+            let files = OneDriveFiles(place, tokens: settings.tokenFile, settings: settings.http, mustExist: settings.mustExist)
+            return transport(files, layout)
         }
+    }
+
+    private static func isCloud(_ place: Place) -> Bool {
+        switch place {
+        case .drive, .oneDrive: true
+        case .folder, .memory, .webdav, .s3: false
+        }
+    }
+
+    /// A cloud drive takes tokens alone, and from one who gives them.
+    private static func checkCloud(_ settings: Exchange.URLOptions, _ place: CloudPlace) throws {
+        let http = settings.http
+        guard http.credentials.user == nil, http.credentials.password == nil else {
+            throw StoreError(
+                .invalidArgument,
+                "A user or a password is given for \(place.description), which takes tokens alone. "
+                    + "Give a token_file, a token, or credentials."
+            )
+        }
+        guard settings.tokenFile == nil || (http.credentials.isEmpty && http.askForCredentials == nil) else {
+            throw StoreError(
+                .invalidArgument, "Both a token_file and a token, or credentials, are given for \(place.description). Give one of them.")
+        }
+    }
+
+    private static func transport(_ files: any RemoteFiles, _ layout: Exchange.Layout) -> any ExchangeTransport {
+        switch layout {
+        case .automatic: AutomaticTransport(files)
+        case .interchange: RemoteTransport(files)
+        case .packed: PackedTransport(files)
+        }
+    }
+
+    private static func folder(_ path: String, _ settings: Exchange.URLOptions, _ store: String?) throws -> FolderTransport {
+        var options = FolderTransport.Options()
+        options.durability = settings.durability
+        options.create = !settings.mustExist
+        options.store = store
+        return try FolderTransport(path: path, options: options)
     }
 
     /// Throws what `transport` would, as far as the URL itself is to blame.
     package static func check(_ url: String) throws { _ = try place(url) }
 
-    private static func place(_ url: String) throws -> Place {
+    /// The place, and the layout where the URL names one.
+    private static func place(_ whole: String) throws -> (Place, Exchange.Layout?) {
+        let (url, layout) = try withoutLayout(whole)
+        return (try placeAlone(url), layout)
+    }
+
+    /// `layout=packed` or `layout=interchange` in the query. In the path of a folder a question mark is as good as any other character
+    /// where nothing of that kind follows it.
+    private static func withoutLayout(_ url: String) throws -> (String, Exchange.Layout?) {
+        let bytes = Array(url.utf8), key = Array("layout=".utf8)
+        guard !bytes.starts(with: "memory:".utf8), let mark = bytes.lastIndex(of: UInt8(ascii: "?")) else { return (url, nil) }
+        let parts = bytes[(mark + 1)...].split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        let named = parts.filter { $0.starts(with: key) }
+        guard let first = named.first else { return (url, nil) }
+        let others = parts.filter { !$0.starts(with: key) }
+        let layout: Exchange.Layout
+        switch String(decoding: first.dropFirst(key.count), as: UTF8.self) {
+        case "packed": layout = .packed
+        case "interchange": layout = .interchange
+        default: throw invalid(url, "its layout is neither packed nor interchange")
+        }
+        guard named.count == 1 else { throw invalid(url, "it names a layout twice") }
+        let rest = bytes[..<mark] + (others.isEmpty ? [] : [UInt8(ascii: "?")] + others.joined(separator: [UInt8(ascii: "&")]))
+        return (String(decoding: rest, as: UTF8.self), layout)
+    }
+
+    private static func placeAlone(_ url: String) throws -> Place {
         guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")), colon != url.startIndex else {
             throw invalid(url, "it has no scheme")
         }
@@ -50,10 +130,18 @@ package enum ExchangeURL {
             return .webdav(address)
         case "s3":
             do throws(HTTPAddress.Refusal) { return .s3(try S3Place(rest)) } catch { throw invalid(url, error.why) }
+        case DriveFiles.service.scheme:
+            do throws(HTTPAddress.Refusal) { return .drive(try CloudPlace(rest, DriveFiles.service)) } catch {
+                throw invalid(url, error.why)
+            }
+        case OneDriveFiles.service.scheme:
+            do throws(HTTPAddress.Refusal) { return .oneDrive(try CloudPlace(rest, OneDriveFiles.service)) } catch {
+                throw invalid(url, error.why)
+            }
         default:
             throw StoreError(
                 .unsupported,
-                "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav: and s3: are. "
+                "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav:, s3:, gdrive: and onedrive: are. "
                     + "Others go through a transport of the host."
             )
         }

@@ -48,6 +48,7 @@ extension RemoteContents {
 
 /// Reads a file without a name piece by piece.
 final class TemporaryFileReader: PieceReader, @unchecked Sendable {
+    // Sendable: one thread at a time uses it: the one that it is handed to.
     private let file: TemporaryFile
     let size: Int
     private var position = 0

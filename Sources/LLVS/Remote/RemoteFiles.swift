@@ -107,6 +107,12 @@ package struct RemoteChanges: Sendable {
 
 /// Names that every service can hold.
 package enum RemoteName {
+    /// The directory that a file lies in, empty for the place itself, and its last component.
+    static func split(_ path: String) -> (directory: String, name: String) {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return ("", path) }
+        return (String(path[..<slash]), String(path[path.index(after: slash)...]))
+    }
+
     /// Letters, digits, `.`, `_` and `-`, no dot in front; up to 128 bytes.
     package static func isComponent(_ name: some StringProtocol) -> Bool {
         let bytes = name.utf8

@@ -1,7 +1,8 @@
 /// An exchange through files at a place that is reached over a network: the interchange layout (docs/interchange.md) on `RemoteFiles`.
 public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     private let files: any RemoteFiles
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private var known = RemoteKnowledge()
     private var isPrepared = false
     /// Seconds for which a retrieve's listing will do for the send that follows.
@@ -220,6 +221,7 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
 
 /// Looks at a control before each MiB.
 private final class LookingReader: PieceReader, @unchecked Sendable {
+    // Sendable: one thread at a time uses it: the one that it is handed to.
     private let reader: any PieceReader, check: () throws -> Void
     private var sinceCheck = 0
 

@@ -1,8 +1,9 @@
 /// Objects in a bucket of an S3-compatible service, under a prefix. A PUT is atomic there: no file has another name first.
 package final class S3Files: RemoteFiles, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     private let place: S3Place
     private let client: HTTPClient
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private var expat: Expat?
     private var hasRanges: Bool?
     /// Whether the service knows `If-None-Match: *`; OpenStack's does not.
@@ -138,7 +139,7 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
     private static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
         guard case .bytes(let body) = response.body else { return HTTPFailure.error(response, what) }
         let text = String(decoding: body.prefix(4_096), as: UTF8.self)
-        func says(_ code: String) -> Bool { text.contains("<Code>\(code)</Code>") }
+        func says(_ code: String) -> Bool { text.contains(text: "<Code>\(code)</Code>") }
         if says("NoSuchBucket") { return StoreError(.notFound, "\(what) failed: there is no such bucket. Check its name, or make it.") }
         if says("RequestTimeTooSkewed") {
             return StoreError(.permission, "\(what) failed: this machine's clock is wrong, and requests are signed with the time. Set it.")

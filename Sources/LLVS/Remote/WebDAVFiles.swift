@@ -1,10 +1,11 @@
 /// Files on a WebDAV server (RFC 4918). Locks are not used: files are put under another name and moved.
 package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     /// Of the collection, with its slash.
     private let base: HTTPAddress
     private let client: HTTPClient
     private let mustExist: Bool
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private var hasRanges: Bool?
     /// Folders that were not there when they were last listed.
     private var missing: Set<String> = []

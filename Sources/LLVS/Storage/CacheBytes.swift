@@ -1,17 +1,36 @@
 /// Bytes of a cache that stay where they are for as long as this object lives. Where the storage keeps files they come as they are asked
 /// for. Safe from all threads.
 public final class CacheBytes: @unchecked Sendable {
+    // Sendable: the bytes do not change once they are here; who brings them has a lock.
     /// At an address that is a multiple of 16. What was not asked for (`fill`) may be zeros.
     public let bytes: UnsafeRawBufferPointer
+    /// Whether they are those of a mapped file: then they take no memory of the process's own.
+    public let isMapped: Bool
     private let release: () -> Void
     private let filling: ((Range<Int>) -> Bool)?
+    private let letting: ((Range<Int>) -> Void)?
 
-    /// Bytes that somebody else owns, and how to let go of them. `fill`: brings some of them; nil: all of them are here.
-    public init(_ bytes: UnsafeRawBufferPointer, release: @escaping () -> Void, fill: ((Range<Int>) -> Bool)? = nil) {
+    /// Bytes that somebody else owns, and how to let go of them. `fill`: brings some of them; nil: all of them are here. `letGo`: gives the
+    /// memory of some of them back.
+    public init(
+        _ bytes: UnsafeRawBufferPointer, release: @escaping () -> Void, fill: ((Range<Int>) -> Bool)? = nil, isMapped: Bool = false,
+        letGo: ((Range<Int>) -> Void)? = nil
+    ) {
         self.bytes = bytes
+        self.isMapped = isMapped
         self.release = release
         filling = fill
+        letting = letGo
     }
+
+    /// Whether they are read from a file into memory, as they are asked for.
+    var areRead: Bool { filling != nil }
+    /// Bytes of the process's memory that they take when all of them are here.
+    var memory: Int { isMapped ? 0 : bytes.count }
+
+    /// Gives back what some of them take: those of a mapped file come again by themselves, at any time; others have to be asked for again
+    /// (`fill`), and nobody may be looking at them now.
+    func letGo(_ range: Range<Int>) { letting?(range) }
 
     /// To be asked before bytes are looked at: whether they are here now. What once was stays.
     public func fill(_ range: Range<Int>) -> Bool { filling?(range) ?? true }

@@ -11,6 +11,7 @@
 ///     the last one what is left. Checksums    16  4  zero
 ///     are CRC-32C.                            20  4  checksum of bytes 0..<20
 public final class CallbackStorage: Storage, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     /// What the host provides. Buffers are borrowed for the call.
     public struct Functions {
         /// Stores the records as one batch: all of them or none. Returns a number for each, by which it is
@@ -75,7 +76,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     private let functions: Functions
     private let inspector: RecordInspector?
-    private let lock = Lock()
+    private let lock = Lock(.writing)
     private var mark: UInt64 = 0
     /// Appended here and not listed since.
     private var own: Set<UInt64> = []
@@ -102,7 +103,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     public var isCallingBack: Bool { functions.isCallingBack?() ?? false }
     public var damages: [StorageDamage] { lock.withLock { damageList } }
-    public var statistics: StorageStatistics { lock.withLock { counters } }
+    public func statistics(_ control: PacedControl) throws -> StorageStatistics { lock.withLock { counters } }
 
     // MARK: Writing
 

@@ -2,12 +2,13 @@
 ///
 /// Everything is O(1) beside copying the bytes; `scan` is O(records not reported before). Safe from any thread.
 public final class MemoryStorage: Storage, @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     public let description: String
     public let isReadOnly = false
     public let blobThreshold: Int? = nil
     public let damages: [StorageDamage] = []
 
-    private let lock = ReadWriteLock()
+    private let lock = ReadWriteLock(.storage)
     private var records: [[UInt8]] = []
     private var reported = 0
     private var cache: [String: [UInt8]] = [:]
@@ -93,7 +94,7 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
         try lock.withWrite { try checkOpen(); cache[name] = nil }
     }
 
-    public var statistics: StorageStatistics {
+    public func statistics(_ control: PacedControl) throws -> StorageStatistics {
         lock.withRead {
             var statistics = StorageStatistics()
             statistics.bytes = bytes &+ cache.values.reduce(0) { $0 &+ UInt64($1.count) }

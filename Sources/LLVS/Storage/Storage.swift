@@ -134,7 +134,9 @@ public protocol Storage: AnyObject, Sendable {
     /// Damaged places met by `scan` so far.
     var damages: [StorageDamage] { get }
     /// Bytes on the medium, caches included, and syncs done, for `Store.statistics`.
-    var statistics: StorageStatistics { get }
+    /// - Parameter control: looked at while files are listed, of which there may be any number.
+    /// - Throws: what the control throws. What cannot be listed counts as nothing.
+    func statistics(_ control: PacedControl) throws -> StorageStatistics
 
     /// Flushes, seals and lets go of everything. Later calls throw `.closed`. With `discarding` (after a
     /// fork) nothing is written, locked or flushed; descriptors are closed only.

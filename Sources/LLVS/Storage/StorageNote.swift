@@ -11,6 +11,7 @@ public protocol StorageNote: AnyObject, Sendable {
 
 /// A note that is a cache of its storage: each writing replaces it. It locks out nobody of another process.
 final class CachedNote: StorageNote, @unchecked Sendable {
+    // Sendable: one save at a time uses it.
     private let storage: any Storage
     private let name: String
     private let claim: NoteClaim?
@@ -65,6 +66,7 @@ final class NoteClaim: Sendable {
 /// was written is there after a kill at any moment, since the other slot stays as it was. Nothing is synced. Who may only read the store
 /// cannot open the file, and so not lock it.
 final class NoteFile: StorageNote, @unchecked Sendable {
+    // Sendable: one save at a time uses it: `saveGate` of the coordinator.
     static let magic: UInt64 = 0x0A32_746E_5356_4C4C, earlierMagic: UInt64 = 0x0A74_6F6E_5356_4C4C
     static let slotSize = 160, slotDistance: UInt64 = 512, head = 24, mostData = 136
 

@@ -4,7 +4,8 @@
 /// waits for them, for a part of what a sync takes at most: otherwise half of them would always find a sync running that
 /// does not cover them, and wait for one and a half. Who commits alone waits for nobody.
 final class GroupCommit: HostCallMark, @unchecked Sendable {
-    private let lock = Lock()
+    // Sendable: `lock` guards all that changes.
+    private let lock = Lock(.leaf)
     private let done = Condition()
     private var appended: UInt64 = 0
     private var synced: UInt64 = 0

@@ -13,23 +13,24 @@ extension Store {
             return
         }
         dag = cached.history
-        cachedVersions = dag.liveCount
-        cachedRows = dag.rows.count
+        caches.versions = dag.liveCount
+        caches.rows = dag.rows.count
         maps.persisted = cached.persisted
         maps.namedPersistedMap = cached.persisted
     }
 
     /// Writes what the next one to open the store would otherwise have to find out, when it is much.
     func saveCaches() {
-        guard !storage.isReadOnly, storage.damages.isEmpty, lock.withRead({ unpublished.isNone && !cachesAreWrong }) else { return }
+        let mayBe = lock.withRead { commits.unpublished.isNone && !caches.areWrong }
+        guard mayBe, !storage.isReadOnly, storage.damages.isEmpty else { return }
         let (count, isWhole, isOutdated, head) = lock.withRead {
             (
-                dag.liveCount, pending.count == 0 && damages.allSatisfy { $0.lost == .nothing }, cachesAreOutdated,
+                dag.liveCount, pending.count == 0 && findings.damages.allSatisfy { $0.lost == .nothing }, caches.areOutdated,
                 dag.headOrdinals.max { dag.isNewer($1, $0) }
             )
         }
         guard isWhole, let head else { return }
-        let isMuch = MapPolicy.cachesPay(new: count - cachedVersions, known: cachedVersions, isOutdated: isOutdated)
+        let isMuch = MapPolicy.cachesPay(new: count - caches.versions, known: caches.versions, isOutdated: isOutdated)
         maps.renewPersistedMap(head, isMuch: isMuch)
         let kept = lock.withRead { maps.persisted }
         guard isMuch || kept?.id != maps.namedPersistedMap?.id, let mark = storage.scanMark() else { return }

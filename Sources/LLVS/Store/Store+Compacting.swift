@@ -26,18 +26,15 @@ extension Store {
             report.made > 0 || report.deleted > 0 ? .info : .debug,
             "Compacted \(description): \(report.folded) files put together into \(report.made) (\(report.bytesWritten) bytes), "
                 + "\(report.deleted) deleted (\(report.bytesDeleted) bytes)\(why)\(Log.duration(since: began)).")
-        if report.made > 0 || report.deleted > 0 { lock.withWrite { cachesAreOutdated = true } }
+        if report.made > 0 || report.deleted > 0 { lock.withWrite { caches.areOutdated = true } }
         return report
     }
 
     /// A segment is gone: its records are looked for in the segment that they were put into, from now on, where they can be
     /// kept in memory by blocks again. Once for each segment.
     func follow(_ segment: UInt32) {
-        guard !lock.withRead({ followed.contains(segment) }) else { return }
-        lock.withWrite {
-            followed.insert(segment)
-            dag.moveRecords(of: segment, storage.currentPlace)
-        }
+        guard records.followed.withLock({ $0.insert(segment).inserted }) else { return }
+        lock.withWrite { dag.moveRecords(of: segment, storage.currentPlace) }
     }
 
     /// As `compact`, when it pays. It is a matter of speed only: a failure is logged.

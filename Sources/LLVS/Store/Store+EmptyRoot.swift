@@ -8,7 +8,7 @@ extension Store {
     private func virtualRoot() throws -> UInt32 {
         if let known = lock.withRead({ dag.virtualRoot }) { return known }
         let draft = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
-        let (place, checksum) = try encoders.with { encoder -> (RecordPlace, UInt32) in
+        let (place, checksum) = try commits.encoders.with { encoder -> (RecordPlace, UInt32) in
             try encoder.encode(draft.version, draft.changes, blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
             return (records.provisional.add(try encoder.bytes(draft.changes)), encoder.checksum)
         }

@@ -53,7 +53,8 @@ extension Store {
 
     /// Whether versions came since somebody asked.
     private final class News: @unchecked Sendable {
-        private let lock = Lock()
+        // Sendable: `lock` guards all that changes.
+        private let lock = Lock(.leaf)
         private var any = false
         func add() { lock.withLock { any = true } }
         func take() -> Bool { lock.withLock { let was = any; any = false; return was } }
@@ -62,6 +63,7 @@ extension Store {
 
 /// An observation of a store.
 final class StoreNews: ExchangeObservation, @unchecked Sendable {
+    // Sendable: both observations are safe from all threads, and it does not change.
     /// How long it must be quiet after a change, and how often that may be waited for.
     static let quietMilliseconds: UInt32 = 10, longestBurst = 10
     private let thread: ObservationThread

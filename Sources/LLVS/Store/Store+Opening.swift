@@ -40,15 +40,15 @@ extension Store {
     /// - Throws: what the control throws, and what scanning does.
     func load(_ control: PacedControl = .none) throws {
         try control.look()
-        try loadCaches(control)
+        try Waiting.looking(at: control) { try loadCaches(control) }
         let choices = try scan(loading: true, choices: [:], control).conflicts
         if !choices.isEmpty {
             let places = lock.withRead {
-                dag.rows.filter { $0.state == .live }.map(\.place) + pending.records.values.map(\.place) + knownPlaces
+                dag.rows.filter { $0.state == .live }.map(\.place) + pending.records.values.map(\.place) + scanned.places
             }
             lock.withWrite {
                 dag = History()
-                cachedRows = 0
+                caches.rows = 0
                 pending = PendingVersions()
                 maps.changeLists.removeAll()
                 maps.persisted = nil
@@ -57,9 +57,9 @@ extension Store {
                 try control.step(0)
                 try ingest(place, prefix: nil, loading: true, choices: choices)
             }
-            wholeDigests.forget()
+            scanned.digests.forget()
         }
-        knownPlaces = []
+        scanned.places = []
     }
 
     /// Picks up versions that others added since the last look.
@@ -84,7 +84,7 @@ extension Store {
             let (ready, isStoring) = lock.withWrite { () -> ([PendingVersions.Record], Bool) in
                 guard pending.count > 0 else { return ([], false) }
                 let (ready, isStoring) = pending.takeReady(in: dag)
-                return (ready, unpublished.running > 0 && isStoring)
+                return (ready, commits.unpublished.running > 0 && isStoring)
             }
             added += try admit(ready)
             guard isStoring else { return added }
@@ -100,7 +100,7 @@ extension Store {
             var added: [VersionID] = []
             var conflicts: [VersionID: RecordPlace] = [:]
             try storage.scan(control) { record in
-                if loading { knownPlaces.append(record.place) }
+                if loading { scanned.places.append(record.place) }
                 // The next retrieve brings what is lost of it.
                 if record.isDamaged { records.knownDamage.note(record.place) }
                 let result = try ingest(record.place, prefix: record.prefix, loading: loading, choices: choices, preferred: conflicts)
@@ -108,7 +108,7 @@ extension Store {
                 if let (id, place) = result.conflict { conflicts[id] = place }
             }
             added += try lookForBlobs()
-            wholeDigests.forget()
+            scanned.digests.forget()
             return (added, conflicts)
         }
     }
@@ -140,7 +140,7 @@ extension Store {
         } catch let error as StoreError where error.code == .damaged || error.code == .newerFormat {
             // One that a newer version of the library wrote concerns nobody else's: what builds on it waits.
             let version = error.code == .newerFormat ? error.versionID.flatMap { try? VersionID($0) } : nil
-            if let version { lock.withWrite { _ = newerVersions.insert(version) } }
+            if let version { lock.withWrite { _ = findings.newerVersions.insert(version) } }
             noteDamage(place, error.message, version: version)
             return ([], nil)
         }
@@ -192,7 +192,7 @@ extension Store {
                         dag.move(ordinal, to: place, checksum: header.checksum)
                         maps.keyHistory = nil
                     }
-                    cachesAreOutdated = true
+                    caches.areOutdated = true
                 }
                 records.knownDamage.forget(header.id, at: knownPlace)
             }
@@ -224,7 +224,7 @@ extension Store {
     /// digest; and whether the first is damaged. Only the same by meaning are no conflict.
     private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> (place: RecordPlace, isFirstDamaged: Bool)
     {
-        let x = try wholeDigests.of(a, digestOfWhole), y = try wholeDigests.of(b, digestOfWhole)
+        let x = try scanned.digests.of(a, digestOfWhole), y = try scanned.digests.of(b, digestOfWhole)
         guard let x, let y else {
             // What is damaged costs nothing as long as there is another.
             if x == nil {
@@ -292,7 +292,7 @@ extension Store {
         let (file, offset) = storage.location(place)
         var damage = StorageDamage(file: file, offset: offset, message: message, version: version)
         if isOneOfTwo { damage.isRepaired() }
-        lock.withWrite { if damages.count < 10_000, damagesKnown.insert(damage).inserted { damages.append(damage) } }
+        lock.withWrite { findings.note(damage) }
         Log.write(.warning, "\(damage.file), at byte \(damage.offset): \(damage.message)")
     }
 
@@ -309,7 +309,7 @@ extension Store {
         let found = try findReadable(id)
         guard let ordinal = found, !toBuildOn || lock.withRead({ [.live, .virtual].contains(dag.rows[Int(ordinal)].state) }) else {
             let what = code == .unknownPredecessor ? "The predecessor \(id)" : "Version \(id)"
-            if found == nil, lock.withRead({ newerVersions.contains(id) }) {
+            if found == nil, lock.withRead({ findings.newerVersions.contains(id) }) {
                 throw StoreError(
                     .newerFormat,
                     "\(what) in \(description) was made by a newer version of the library, and cannot be read by this one. "

@@ -94,7 +94,8 @@ extension Store {
             }
         }
         do {
-            if durability == .full { try Log.holding { try gate.wait(for: gate.ticket()) { try storage.sync() } } }
+            let group = commits.group
+            if commits.durability == .full { try Log.holding { try group.wait(for: group.ticket()) { try storage.sync() } } }
         } catch {
             // Whole as it looks, nobody knows for how long.
             records.knownDamage.noteUnsynced(received.version.id)
@@ -105,7 +106,8 @@ extension Store {
             lock.withWrite {
                 dag.move(ordinal, to: moved.place, checksum: moved.checksum)
                 maps.keyHistory = nil
-                cachesAreOutdated = true
+                validSchemas.forget()
+                caches.areOutdated = true
             }
         }
         records.knownDamage.forget(received.version.id, at: place)

@@ -31,7 +31,7 @@ extension Store {
     /// - Complexity: reads the whole store.
     public func verify(_ control: OperationControl = OperationControl()) throws -> VerifyReport {
         try reloadHistory(control)
-        var verification = Verification(caches: CacheVerification(rows: lock.withRead { cachedRows }))
+        var verification = Verification(caches: CacheVerification(rows: lock.withRead { caches.rows }))
         // Without the commit lock: the progress callback may use the store.
         try storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })
         try settle(&verification, control)
@@ -213,7 +213,7 @@ extension Store {
         let spots = Set(report.damages.map { Spot(file: $0.file, offset: $0.offset) })
         lock.withRead {
             report.pending = UInt64(pending.count)
-            report.damages += damages.filter { !spots.contains(Spot(file: $0.file, offset: $0.offset)) }
+            report.damages += findings.damages.filter { !spots.contains(Spot(file: $0.file, offset: $0.offset)) }
         }
         for i in report.damages.indices {
             try paced.step(0)

@@ -40,11 +40,11 @@ extension Store {
         // Others may have added versions since.
         try reloadHistory()
         let (hidden, wrong) = lock.withRead { () -> (VersionID?, VersionID?) in
-            let refused = Set(damages.compactMap(\.version))
+            let refused = Set(findings.damages.compactMap(\.version))
             let isHidden = { [self] (id: VersionID) in
                 // Those being stored, or of which nobody knows whether they are, are not in it yet.
                 dag.ordinal(of: id) == nil && pending.records[id] == nil && !refused.contains(id) && !dag.isHidden(id)
-                    && unpublished.unconfirmed(id) == nil
+                    && commits.unpublished.unconfirmed(id) == nil
             }
             return (found.hidden.filter(isHidden).min(),
                     explained.flatMap { explained in found.unconfirmed(in: dag).filter { !explained.contains($0) }.min() })
@@ -70,7 +70,7 @@ extension Store {
         let tellsOfDamaged = !isWrong && lock.withRead { !found.unconfirmed(in: dag).isEmpty }
         guard isWrong || tellsOfDamaged else { return }
         lock.withWrite {
-            cachesAreWrong = true
+            caches.areWrong = true
             if isWrong { maps.persisted = nil }
         }
         if isWrong { maps.cache.removeAll() }

@@ -26,19 +26,23 @@ extension Store {
 
     func versionID(_ ordinal: UInt32) -> VersionID { lock.withRead { dag.id(ordinal) } }
 
-    /// The versions without successors, newest first.
-    public func heads() throws -> [Version] {
-        try readableVersions { try lock.withRead { try checkOpenLocked(); return dag.heads() } }
+    /// The versions without successors, newest first. O(heads × log heads), and reads one record for each that is given.
+    /// - Parameters:
+    ///   - limit: at most so many, the newest ones.
+    ///   - control: looked at with stage `.listing`.
+    public func heads(limit: Int = .max, _ control: OperationControl = OperationControl()) throws -> [Version] {
+        let control = control.paced(.listing, doing: "Listing the heads of \(description)")
+        try control.look()
+        return try readableVersions(control) {
+            // In order without the lock: others may have made any number of them.
+            let found = try lock.withRead { try checkOpenLocked(); return Array(dag.headOrdinals) }
+            return try Array(newestFirst(found, control.look).prefix(max(0, limit)))
+        }
     }
 
     /// Ids of the heads, newest first. O(heads × log heads), nothing is read.
     public func headIDs() throws -> [VersionID] {
-        try lock.withRead { try checkOpenLocked(); return dag.heads().map(dag.id) }
-    }
-
-    /// The newest version without a branch that no other such version has among its ancestors; nil when there is none.
-    func mostRecentUnbranchedHeadID() throws -> VersionID? {
-        try lock.withRead { try checkOpenLocked(); return dag.unbranchedHeads().first.map(dag.id) }
+        try orderKeys(lock.withRead { try checkOpenLocked(); return Array(dag.headOrdinals) }, {}).sorted(by: OrderKey.isNewer).map(\.id)
     }
 
     /// The newest head; nil in an empty store.
@@ -51,9 +55,20 @@ extension Store {
         }.first
     }
 
-    /// The heads that carry the branch, newest first. O(heads), and reads one record for each that carries it.
-    public func heads(onBranch branch: String) throws -> [Version] {
-        try readableVersions { try lock.withRead { try checkOpenLocked(); return dag.heads(onBranch: branch) } }
+    /// The heads that carry the branch, newest first. O(heads), and reads one record for each that is given.
+    /// - Parameters:
+    ///   - branch: its name.
+    ///   - limit: at most so many, the newest ones.
+    ///   - control: looked at with stage `.listing`.
+    public func heads(
+        onBranch branch: String, limit: Int = .max, _ control: OperationControl = OperationControl()
+    ) throws -> [Version] {
+        let control = control.paced(.listing, doing: "Listing the heads of \(description)")
+        try control.look()
+        return try readableVersions(control) {
+            let found = try lock.withRead { try checkOpenLocked(); return dag.headsInNoOrder(onBranch: branch) }
+            return try Array(newestFirst(found, control.look).prefix(max(0, limit)))
+        }
     }
 
     /// The versions that have this one as a predecessor, newest first.

@@ -18,10 +18,12 @@ extension Store {
     }
 
     /// The versions that `find` gives, which is asked again when some of them have left the history.
-    func readableVersions(_ find: () throws -> [UInt32]) throws -> [Version] {
+    func readableVersions(_ control: PacedControl = .none, _ find: () throws -> [UInt32]) throws -> [Version] {
         while true {
             var found: [Version] = [], unreadable: [Unreadable] = []
             for ordinal in try find() {
+                try control.step()
+                try Memory.check()
                 do { found.append(try version(ordinal)) } catch let error as StoreError where Store.isUnreadable(error) {
                     unreadable.append(Unreadable(ordinal: ordinal, error: error))
                 }
@@ -43,7 +45,7 @@ extension Store {
     /// - Throws: why one cannot be read of which no cache told. Nothing has changed then.
     /// - Complexity: O(versions), and reads one record for each version that builds on them.
     private func withdraw(_ first: [Unreadable]) throws {
-        let cached = lock.withRead { cachedRows }
+        let cached = lock.withRead { caches.rows }
         if let other = first.first(where: { Int($0.ordinal) >= cached }) { throw other.error }
         var all = first, seen = Set(first.map(\.ordinal)), next = 0
         while next < all.count {
@@ -55,9 +57,10 @@ extension Store {
             next += 1
         }
         let gone = lock.withWrite { () -> [UInt32] in
-            cachesAreWrong = true
+            caches.areWrong = true
             maps.persisted = nil
             maps.keyHistory = nil
+            validSchemas.forget()
             return dag.withdraw(all.map(\.ordinal))
         }
         // Another thread was faster.

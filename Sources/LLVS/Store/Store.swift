@@ -6,6 +6,7 @@
 ///
 /// Errors are `StoreError`s. After any error the store goes on working, and nothing is half done.
 public final class Store: @unchecked Sendable {
+    // Sendable: `lock` guards what says so, the commit lock what is used while loading and scanning; its parts have locks of their own.
     /// Where the records of a store rest.
     public enum StorageChoice: Sendable {
         /// A directory of segments: the default.
@@ -49,57 +50,41 @@ public final class Store: @unchecked Sendable {
     }
 
     let storage: any Storage
-    let durability: Durability
-    /// Guards `dag`, `pending`, `damages`, `newerVersions` and `isClosed`.
+    /// Guards `dag`, what says so, and `isClosed`.
     let lock: ReadWriteLock
     let sharedHistory = SharedHistory()
     var dag: History {
         @inline(__always) get { sharedHistory.dag }
         set { sharedHistory.dag = newValue }
     }
+    /// Guarded by `lock`.
     var pending = PendingVersions()
-    /// How many versions the caches know.
-    var cachedVersions = 0
-    /// How many rows of the history came from the caches.
-    var cachedRows = 0
-    /// A verification has found that they are not what the records say: no others are made of what they said. Guarded by `lock`.
-    var cachesAreWrong = false
-    /// Files that the caches name were put together or removed since: the next caches are shorter. Guarded by `lock`.
-    var cachesAreOutdated = false
-    /// Segments that are gone and whose records were looked for elsewhere. Guarded by `lock`.
-    var followed: Set<UInt32> = []
+    /// What the caches told when the store was opened. Guarded by `lock`.
+    var caches = KnownCaches()
+    /// What was met that cannot be read. Guarded by `lock`.
+    var findings = Findings()
+    /// What a scan knows. Used under the commit lock.
+    let scanned = Scanned()
+    /// Versions that are being stored.
+    let commits: Commits
     private var isClosed = false
     /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
     private var isDiscarded = false
     /// What prevails at the versions.
     let maps: MapProvider
-    /// Set before the store is used.
-    package var environment = Environment()
     /// What the versions recorded, as it is in the storage.
     let records: Records
-    /// Held while the storage appends or scans.
-    let commitLock: CommitLock
-    let gate = GroupCommit()
-    let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
-    let inFlight = InFlight()
+    /// Set before the store is used.
+    package var environment = Environment()
     /// The names of the coordinators that are open on this store.
     private let coordinators = Guarded<Set<String>>([])
-    /// Guarded by `lock`.
-    var unpublished = UnpublishedCommits()
     let observers = Observers<[VersionID]>()
     /// Told once, when it is closed or let go of.
     package let ended = Observers<Void>()
-    /// Records that a version could not be read from, and versions of one id that differ.
-    var damages: [StorageDamage] = []
-    /// Those noted so far, so that none is told twice.
-    var damagesKnown: Set<StorageDamage> = []
-    let wholeDigests = WholeDigests()
     /// Rules for merging that were read lately.
-    let schemas = SchemaCache()
-    /// Versions of which a newer version of the library made the record. Guarded by `lock`.
-    var newerVersions: Set<VersionID> = []
-    /// While opening: where all records are, should a second reading be needed.
-    var knownPlaces: [RecordPlace] = []
+    let schemas = SchemaCache(), validSchemas = ValidSchemas()
+    /// What the layers above keep with it.
+    let attachments = Attachments()
 
     /// Opens the store at `path`, or makes it.
     /// - Parameters:
@@ -132,13 +117,10 @@ public final class Store: @unchecked Sendable {
         _ = text.initialize(from: Array(storage.path.utf8) + [0])
         pathText = UnsafeBufferPointer(rebasing: text.dropLast())
         lock = sharedHistory.lock
-        commitLock = CommitLock { [inFlight] in inFlight.letGo() }
-        durability = options.durability
-        let forBlocks = options.memoryBudget / 2, forLists = min(8 << 20, options.memoryBudget / 8)
-        records = Records(storage, budget: forBlocks, readers: lock)
-        // What is made meanwhile, and what the allocator holds back, is nobody's.
-        let forMaps = options.memoryBudget - forBlocks - forLists - options.memoryBudget / 16
-        maps = MapProvider(sharedHistory, records, mapBudget: forMaps, listBudget: forLists, budget: options.memoryBudget)
+        commits = Commits(options.durability)
+        let account = MemoryAccount(total: options.memoryBudget)
+        records = Records(storage, account, readers: lock)
+        maps = MapProvider(sharedHistory, records, account)
         GivingWay.add(maps) { [maps] in maps.giveWay() }
         records.whenGone = { [weak self] in self?.follow($0) }
         guard loading else { return }
@@ -149,10 +131,11 @@ public final class Store: @unchecked Sendable {
             giveUp(error)
             throw error
         }
+        let (count, heads) = lock.withRead { (dag.liveCount, dag.headOrdinals.count) }
         Log.write(
             .info,
-            "Opened \(description)\(isReadOnly ? " for reading" : ""): \(dag.liveCount) versions, \(cachedRows) of them from the "
-                + "caches\(maps.persisted == nil ? "" : " with a map"), \(dag.headOrdinals.count) heads, \(pending.count) "
+            "Opened \(description)\(isReadOnly ? " for reading" : ""): \(count) versions, \(caches.rows) of them from the "
+                + "caches\(maps.persisted == nil ? "" : " with a map"), \(heads) heads, \(pending.count) "
                 + "waiting\(Log.duration(since: began))."
         )
         compactIfItPays(.opened, control.forPart)
@@ -198,10 +181,10 @@ public final class Store: @unchecked Sendable {
         guard first else { return }
         defer { ended.tell(()) }
         let began = Log.begin(.info)
-        if !commitLock.isLeft { compactIfItPays(.closing) }
+        if !commits.lock.isLeft { compactIfItPays(.closing) }
         do {
             try withCommitLock {
-                if !commitLock.isLeft { saveCaches() }
+                if !commits.lock.isLeft { saveCaches() }
                 try storage.close(discarding: false)
             }
         } catch {
@@ -221,11 +204,12 @@ public final class Store: @unchecked Sendable {
     /// Throws when the store is closed. The caller holds the lock.
     @inline(__always)
     func checkOpenLocked() throws {
-        if isClosed || commitLock.isLeft { throw closedError }
+        lock.assertHeld("What says whether a store is closed")
+        if isClosed || commits.lock.isLeft { throw closedError }
     }
 
     private var closedError: StoreError {
-        StoreError(.closed, commitLock.isLeft
+        StoreError(.closed, commits.lock.isLeft
                 ? "The store is closed, since a callback of its storage did not return while a version was being stored: "
                     + "it may be there, or not. Open the store again to go on."
             : "The store is closed. Open it again to go on.")
@@ -234,7 +218,7 @@ public final class Store: @unchecked Sendable {
     /// Runs `body`, in which the storage appends or scans, while no other thread does; what there is to be logged is logged then.
     @inline(__always)
     func withCommitLock<R>(_ body: () throws -> R) rethrows -> R {
-        try Log.holding { try commitLock.run(body) }
+        try Log.holding { try commits.lock.run(body) }
     }
     func checkOpen() throws { try lock.withRead { try checkOpenLocked() } }
 
@@ -244,34 +228,6 @@ public final class Store: @unchecked Sendable {
             throw StoreError(
                 .readOnly, "\(what) is not possible: \(storage.description) is open for reading only. Open it without the read-only option."
             )
-        }
-    }
-
-    // MARK: Statistics
-
-    /// Counts and sizes at one moment.
-    public struct Statistics: Sendable {
-        /// Versions in the history.
-        public var versions: UInt64
-        /// Versions without successors.
-        public var heads: UInt64
-        /// Versions whose ancestry is not completely here.
-        public var pending: UInt64
-        /// Damaged places met so far.
-        public var damaged: UInt64
-        /// What the storage counts.
-        public var storage: StorageStatistics
-        /// Bytes that the history takes in memory.
-        public var historyMemory: UInt64
-    }
-
-    /// Counts and sizes. O(1), but for the storage's look at its files.
-    public func statistics() throws -> Statistics {
-        try lock.withRead {
-            try checkOpenLocked()
-            return Statistics(
-                versions: UInt64(dag.liveCount), heads: UInt64(dag.headOrdinals.count), pending: UInt64(pending.count),
-                damaged: UInt64(damages.count + storage.damages.count), storage: storage.statistics, historyMemory: UInt64(dag.memorySize))
         }
     }
 
@@ -308,24 +264,4 @@ public final class Store: @unchecked Sendable {
         }
     }
     func releaseNote(ofCoordinator name: String) { coordinators.withLock { _ = $0.remove(name) } }
-}
-
-/// Held while the storage appends or scans.
-final class CommitLock: HostCallMark, @unchecked Sendable {
-    private let lock = Lock()
-    /// A callback of the host's storage never returned from there: what is in memory is half of something.
-    private(set) var isLeft = false
-    private let whenLeft: @Sendable () -> Void
-    init(whenLeft: @escaping @Sendable () -> Void) { self.whenLeft = whenLeft }
-
-    func run<R>(_ body: () throws -> R) rethrows -> R {
-        lock.lock()
-        defer { lock.unlock() }
-        return try HostCalls.run(self, body)
-    }
-    override func hostLeft() {
-        isLeft = true
-        lock.unlock()
-        whenLeft()
-    }
 }

@@ -6,6 +6,7 @@ import CLLVSShims
 /// The pieces move while the batch is made, and stay where they are once it was handed out. Immutable then; safe from
 /// all threads.
 public final class ValueBatch: @unchecked Sendable {
+    // Sendable: it is filled by the thread that makes it and does not change after that.
     /// Where a value's parts are in the pieces.
     public struct Row: Sendable {
         /// Of the id, in `ids`.

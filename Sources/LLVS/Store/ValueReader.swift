@@ -8,6 +8,7 @@
 /// The value never changes, whatever is stored or compacted beside it. Holds the store, and at most 1 MiB of the value. Safe
 /// from all threads; the calls of one reader wait for each other.
 public final class ValueReader: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     /// The value's id.
     public let id: ValueID
     /// The version that stored it.
@@ -18,7 +19,7 @@ public final class ValueReader: @unchecked Sendable {
     private let store: Store
     private let place: RecordPlace
     private let entry: MapEntry
-    private let lock = Lock()
+    private let lock = Lock(.unordered)
     private var contents = Contents.unread
     /// The block that was read last in part.
     private var block: [UInt8] = []

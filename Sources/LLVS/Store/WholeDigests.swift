@@ -3,6 +3,7 @@
 ///
 /// Used under the commit lock.
 final class WholeDigests: @unchecked Sendable {
+    // Sendable: the commit lock is held.
     /// Nil within: the record is damaged.
     private var known: [RecordPlace: [UInt8]?] = [:]
     private static let limit = 4_096

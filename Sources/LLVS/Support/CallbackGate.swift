@@ -2,7 +2,8 @@
 ///
 /// The gate alone holds that: closures of the engine may live on for a moment in a thread that is about to end.
 package final class CallbackGate<Payload: AnyObject & Sendable>: HostCallMark, @unchecked Sendable {
-    private let lock = Lock()
+    // Sendable: `lock` guards all that changes.
+    private let lock = Lock(.leaf)
     private let changed = Condition()
     private var running: [pthread_t] = []
     private var closed = false

@@ -126,6 +126,33 @@ final class Folder: Sendable {
         renew()
         return try System.names(stream())
     }
+
+    /// The names in it that are wanted, in no order: of a directory in which others may have put any number of them.
+    /// - Parameter control: looked at on the way; so is what the waits of this thread look at.
+    /// - Throws: `Errno`, and what the controls throw.
+    func names(_ control: PacedControl, where isWanted: (UnsafeRawBufferPointer) -> Bool) throws -> [String] {
+        var names: [String] = []
+        try forEachName(control) { if isWanted($0) { names.append(String(decoding: $0, as: UTF8.self)) } }
+        return names
+    }
+    private static let namesPerLook = 4_096
+
+    /// Calls with the bytes of each name in it, in no order, and keeps none.
+    /// - Parameter control: as for `names`.
+    /// - Throws: `Errno`, and what the controls and `body` throw.
+    func forEachName(_ control: PacedControl, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        renew()
+        var passed = 0
+        try System.forEachName(stream()) { name in
+            try control.step(0)
+            passed += 1
+            if passed % Folder.namesPerLook == 0 {
+                try Waiting.look()
+                try Memory.check()
+            }
+            try body(name)
+        }
+    }
 }
 
 /// A file or folder, by its name in a directory that is held open. Symbolic links are not followed.

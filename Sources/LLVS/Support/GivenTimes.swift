@@ -4,10 +4,11 @@
 /// version from the far future moves only what is built on it. Behind the largest number there is none: there one is given again.
 /// Safe from all threads.
 package final class GivenTimes: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     /// Of this process.
     package static let ofProcess = GivenTimes()
 
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     /// The last that the clock gave.
     private var last = -Double.infinity
     /// Given ahead of the clock: from one to another in steps of `Clock.after`. In order, apart from each other.

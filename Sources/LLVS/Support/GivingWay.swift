@@ -1,6 +1,6 @@
 /// Caches that can be made again from what is stored: they give way when a call finds that memory is short.
 enum GivingWay {
-    private static let lock = Lock()
+    private static let lock = Lock(.leaf)
     private nonisolated(unsafe) static var caches: [ObjectIdentifier: @Sendable () -> Void] = [:]
 
     /// - Parameter forget: empties the caches. Called on any thread that holds none of the library's locks.

@@ -1,7 +1,8 @@
 /// A value under a lock of its own.
 final class Guarded<Content>: @unchecked Sendable {
-    private let lock = Lock()
+    // Sendable: `lock` guards the value.
+    private let lock: Lock
     private var value: Content
-    init(_ value: Content) { self.value = value }
+    init(_ value: Content, _ rank: LockRank = .leaf) { self.value = value; lock = Lock(rank) }
     func withLock<R>(_ body: (inout Content) throws -> R) rethrows -> R { try lock.withLock { try body(&value) } }
 }

@@ -5,6 +5,7 @@ import CLLVSShims
 /// The host's callbacks must return. One that does not (longjmp, an exception of C++) leaves all that set; the next call of the
 /// thread that it left from takes it back.
 open class HostCallMark: @unchecked Sendable {
+    // Sendable: it holds nothing; what derives from it says what guards its own.
     /// A mark that is not set yet: `HostCalls.run` sets it.
     public init() {}
     /// Called on the thread that set the mark, once the calls within will never return.

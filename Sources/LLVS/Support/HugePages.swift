@@ -10,6 +10,13 @@ enum HugePages {
         #endif
     }
 
+    /// Gives back the pages that are wholly within: of a mapped file they come again when they are looked at, of other memory as zeros.
+    static func release(_ start: UnsafeMutableRawPointer, _ range: Range<Int>) {
+        let page = Int(getpagesize()), base = Int(bitPattern: start)
+        let first = (base + range.lowerBound + page - 1) & ~(page - 1), end = (base + range.upperBound) & ~(page - 1)
+        if first < end, let at = UnsafeMutableRawPointer(bitPattern: first) { madvise(at, end - first, MADV_DONTNEED) }
+    }
+
     /// Not initialised; to be deallocated as any other.
     static func allocate<T: BitwiseCopyable>(_ type: T.Type, capacity: Int) -> UnsafeMutablePointer<T> {
         let memory = UnsafeMutablePointer<T>.allocate(capacity: capacity)

@@ -1,16 +1,45 @@
-/// A pthread mutex. (ThreadSanitizer reports false races on `Synchronization.Mutex`.)
+import CLLVSShims
+
+/// A pthread mutex with its place in the order of locks (`LockRank`), which debug builds check. (ThreadSanitizer reports false races on
+/// `Synchronization.Mutex`.)
 public final class Lock: HostCallMark, @unchecked Sendable {
+    // Sendable: it is a lock.
     let raw: UnsafeMutablePointer<pthread_mutex_t>
-    public override init() {
+    #if DEBUG
+    private let rank: LockRank
+    #endif
+    /// A lock that nobody holds.
+    public init(_ rank: LockRank) {
         raw = .allocate(capacity: 1)
         raw.initialize(to: pthread_mutex_t())
         pthread_mutex_init(raw, nil)
+        #if DEBUG
+        self.rank = rank
+        #endif
     }
+    /// One that is not in the order of locks.
+    public convenience override init() { self.init(.unordered) }
     deinit { pthread_mutex_destroy(raw); raw.deallocate() }
     /// Waits until nobody holds it, and takes it. Not recursive.
-    @inline(__always) public func lock() { pthread_mutex_lock(raw) }
+    @inline(__always) public func lock() {
+        #if DEBUG
+        HeldLocks.take(raw, rank)
+        #endif
+        pthread_mutex_lock(raw)
+    }
     /// Lets go of it; on the thread that holds it.
-    @inline(__always) public func unlock() { pthread_mutex_unlock(raw) }
+    @inline(__always) public func unlock() {
+        #if DEBUG
+        HeldLocks.leave(raw, rank)
+        #endif
+        pthread_mutex_unlock(raw)
+    }
+    /// In debug builds, stops a thread that does not hold the lock.
+    @inline(__always) func assertHeld(_ what: StaticString) {
+        #if DEBUG
+        HeldLocks.check(raw, what)
+        #endif
+    }
     /// Runs `body` with the lock held, which must not call code of the host.
     @inline(__always) public func withLock<R>(_ body: () throws -> R) rethrows -> R {
         lock(); defer { unlock() }
@@ -19,6 +48,11 @@ public final class Lock: HostCallMark, @unchecked Sendable {
     /// The same, where the body calls the host, which may never return from there.
     public func withLockWhileCalling<R>(_ body: () throws -> R) rethrows -> R {
         lock(); defer { unlock() }
+        #if DEBUG
+        // What the host takes there, of stores of its own perhaps, is in an order of its own.
+        let hidden = llvs_shim_locks_hide()
+        defer { llvs_shim_locks_show(hidden) }
+        #endif
         return try HostCalls.run(self, body)
     }
     public override func hostLeft() { unlock() }
@@ -26,6 +60,7 @@ public final class Lock: HostCallMark, @unchecked Sendable {
 
 /// A pthread condition, always waited on with one lock.
 public final class Condition: @unchecked Sendable {
+    // Sendable: it is a condition.
     private let raw: UnsafeMutablePointer<pthread_cond_t>
     /// A condition that nobody waits for.
     public init() {

@@ -21,7 +21,7 @@ public enum Log {
         case debug = 4
         public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
     }
-    private static let lock = Lock()
+    private static let lock = Lock(.leaf)
     nonisolated(unsafe) private static var sink: (@Sendable (Level, String) -> Void)?
     nonisolated(unsafe) private static var level = Level.off
     /// The same, for those who only look whether anybody listens.
@@ -76,6 +76,7 @@ public enum Log {
 
     /// What was to be said is lost with the frame that held it.
     private final class Hold: HostCallMark, @unchecked Sendable {
+        // Sendable: it holds nothing.
         override func hostLeft() { if let key = Log.heldKey { pthread_setspecific(key, nil) } }
     }
     private static let hold = Hold()

@@ -5,7 +5,7 @@ extension Log {
         let level: Level
         let receive: @Sendable (Level, String) -> Void
     }
-    private static let receiversLock = Lock()
+    private static let receiversLock = Lock(.receivers)
     nonisolated(unsafe) private static var receivers: [Receiver] = []
     nonisolated(unsafe) private static var nextReceiver: UInt64 = 0
 

@@ -3,9 +3,11 @@
 /// No callback begins after cancelling, which waits until a running one is over, except from within a callback of any observation. In a
 /// forked child, where the thread does not exist, it waits for nothing.
 public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
+    // Sendable: `lock` of the state guards all that changes.
     /// What the thread and the observation share; outlives the observation when that goes first.
     final class State: @unchecked Sendable {
-        let lock = Lock()
+        // Sendable: `lock` guards all that changes.
+        let lock = Lock(.leaf)
         let changed = Condition()
         var isCancelled = false
         var isFinished = false

@@ -13,10 +13,12 @@ public protocol ExchangeObservation: AnyObject, Sendable {
 /// Those who want to know of events. Safe from all threads; callbacks run on the thread that tells, without
 /// a lock held. None begins after cancelling, which waits for those that run, except from within any such callback.
 package final class Observers<Event>: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     private final class Observation: HostCallMark, ExchangeObservation, @unchecked Sendable {
+        // Sendable: `lock` guards all that changes.
         let call: @Sendable (Event) -> Void
         weak var observers: Observers?
-        private let lock = Lock()
+        private let lock = Lock(.leaf)
         private let finished = Condition()
         private var running: [pthread_t] = []
         private var isCancelled = false
@@ -51,7 +53,7 @@ package final class Observers<Event>: @unchecked Sendable {
         }
     }
 
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private var observations: [Observation] = []
 
     package init() {}

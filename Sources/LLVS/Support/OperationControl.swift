@@ -1,6 +1,7 @@
 /// Set from any thread to stop long work at its next check.
 public final class CancelToken: @unchecked Sendable {
-    private let lock = Lock()
+    // Sendable: `lock` guards all that changes.
+    private let lock = Lock(.leaf)
     private var set = false
     /// A token that is not set.
     public init() {}

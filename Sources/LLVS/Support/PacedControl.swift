@@ -3,6 +3,7 @@
 ///
 /// Cancelled once, it stays so: a progress callback that wants to stop is not asked again. Used by one thread at a time.
 public final class PacedControl: @unchecked Sendable {
+    // Sendable: one thread at a time uses it: the one that it is handed to. `none` is inactive, and nothing of it changes.
     /// For who gives none.
     public static let none = PacedControl(OperationControl(), .reading, of: 0, doing: "")
 

@@ -21,6 +21,7 @@ public struct WatchedPlace: Sendable {
 /// By inotify. It tells nothing of what another host writes to a network file system, and watches may be used up: who waits
 /// then looks from time to time (`isTold`).
 final class PathWatch: @unchecked Sendable {
+    // Sendable: `lock` guards what is said to be under it; the thread that waits owns the rest.
     enum Woken { case changed, signalled, late }
 
     private let places: [WatchedPlace]
@@ -29,7 +30,7 @@ final class PathWatch: @unchecked Sendable {
     private let inotify: Int32
     private let reading: Int32, writing: Int32
     private let isReliable: Bool
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private var isSignalled = false
     /// What the descriptors are of. Guarded by `lock`, as is the next.
     private var owned: [(descriptor: Int32, identity: FileIdentity)] = []

@@ -1,6 +1,7 @@
 /// Reusable scratch objects: taken for the length of a call, never shared.
 final class Pool<Element>: @unchecked Sendable {
-    private let lock = Lock()
+    // Sendable: `lock` guards all that changes.
+    private let lock = Lock(.leaf)
     private var free: [Element] = []
     private let make: () -> Element
     private let isWorthKeeping: (Element) -> Bool

@@ -26,3 +26,11 @@ enum PrintableText {
         return result
     }
 }
+
+extension String {
+    /// Whether `part` is somewhere in it, byte for byte. (The standard library's own search is in the module of regular expressions, which
+    /// the shared library does not carry.) O(length · length of `part`).
+    func contains(text part: String) -> Bool {
+        utf8.indices.contains { utf8[$0...].starts(with: part.utf8) }
+    }
+}

@@ -7,6 +7,7 @@ import CLLVSShims
 /// within may wait for ever for a writer that waits for it. Made for sections of microseconds that are read a
 /// million times for each that is written; nothing that may block belongs in one.
 public final class ReadWriteLock: @unchecked Sendable {
+    // Sendable: it is a lock.
     /// Two cache lines each, since processors fetch them in pairs.
     private static let stripeSize = 128
     private static let stripeCount = 16
@@ -24,8 +25,15 @@ public final class ReadWriteLock: @unchecked Sendable {
     private let readersLeft = Condition()
     private let writerLeft = Condition()
 
+    #if DEBUG
+    private let rank: LockRank
+    #endif
+
     /// A lock that nobody holds; about 2 KiB of memory.
-    public init() {
+    public init(_ rank: LockRank = .unordered) {
+        #if DEBUG
+        self.rank = rank
+        #endif
         let size = ReadWriteLock.stripeSize * (ReadWriteLock.stripeCount + 1)
         stripes = .allocate(byteCount: size, alignment: ReadWriteLock.stripeSize)
         stripes.initializeMemory(as: UInt8.self, repeating: 0, count: size)
@@ -35,6 +43,10 @@ public final class ReadWriteLock: @unchecked Sendable {
 
     /// Runs `body` beside other readers, and never beside a writer.
     @inline(__always) public func withRead<R>(_ body: () throws -> R) rethrows -> R {
+        #if DEBUG
+        HeldLocks.take(stripes, rank)
+        defer { HeldLocks.leave(stripes, rank) }
+        #endif
         let stripe = enter()
         defer { leave(stripe) }
         return try body()
@@ -42,10 +54,21 @@ public final class ReadWriteLock: @unchecked Sendable {
 
     /// Runs `body` alone, once those who read have left.
     @inline(__always) public func withWrite<R>(_ body: () throws -> R) rethrows -> R {
+        #if DEBUG
+        HeldLocks.take(stripes, rank)
+        defer { HeldLocks.leave(stripes, rank) }
+        #endif
         writers.lock()
         holdReaders()
         defer { releaseReaders(); writers.unlock() }
         return try body()
+    }
+
+    /// In debug builds, stops a thread that neither reads nor writes.
+    @inline(__always) func assertHeld(_ what: StaticString) {
+        #if DEBUG
+        if rank != .unordered { HeldLocks.check(stripes, what) }
+        #endif
     }
 
     /// A grace period, as in RCU: returns once everybody has left who was reading when it was called. What was hidden from readers before

@@ -115,6 +115,13 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let cutShort = Code(rawValue: -72)
         /// A value id that another implementation cannot hold; the version was sent all the same.
         public static let unportableID = Code(rawValue: -73)
+        // Encryption.
+        /// A passphrase or identity is another one than that for which something was encrypted. Nothing was changed.
+        public static let wrongKey = Code(rawValue: -75)
+        /// The keys of what is encrypted are not there, or not yet.
+        public static let keyMissing = Code(rawValue: -76)
+        /// Keys were renewed twice, by two that did not know of each other, or somebody forged them: they are to be joined, or looked at.
+        public static let keysForked = Code(rawValue: -77)
     }
 
     /// For programs.

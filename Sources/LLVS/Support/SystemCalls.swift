@@ -260,6 +260,13 @@ enum System {
         return Status(s)
     }
 
+    /// Bytes that a file has on the disk, however long it is; 0 for one that is not there.
+    static func allocated(_ path: String) -> UInt64 {
+        var s = stat()
+        guard path.withCString({ stat($0, &s) }) == 0 else { return 0 }
+        return UInt64(clamping: s.st_blocks) &* 512
+    }
+
     /// The device of what a path leads to, its number there, and its size.
     static func identity(_ path: String) throws(Errno) -> (device: UInt64, inode: UInt64, size: UInt64) {
         var found: (UInt64, UInt64, UInt64) = (0, 0, 0)
@@ -277,18 +284,31 @@ enum System {
     static func names(_ directory: DirectoryStream) throws(Errno) -> [String] {
         defer { closedir(directory) }
         var names: [String] = []
-        while true {
-            errno = 0
-            guard let entry = readdir(directory) else {
-                let error = Errno.current
-                if error.code != 0 { throw error }
-                return names
-            }
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: $0.pointee)) { String(cString: $0) }
-            }
-            if name != "." && name != ".." { names.append(name) }
+        while try next(directory, { names.append(String(decoding: $0, as: UTF8.self)) }) {}
+        return names
+    }
+
+    /// Calls with the bytes of each name in a directory, without "." and "..", in no order; then it is closed.
+    /// - Throws: `Errno`, and what `body` throws.
+    static func forEachName(_ directory: DirectoryStream, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        defer { closedir(directory) }
+        var failure: (any Error)?
+        while try next(directory, { do { try body($0) } catch { failure = error } }) { if let failure { throw failure } }
+    }
+
+    /// Whether there was one more name; `body` is called with it.
+    private static func next(_ directory: DirectoryStream, _ body: (UnsafeRawBufferPointer) -> Void) throws(Errno) -> Bool {
+        errno = 0
+        guard let entry = readdir(directory) else {
+            let error = Errno.current
+            if error.code != 0 { throw error }
+            return false
         }
+        withUnsafeBytes(of: &entry.pointee.d_name) { field in
+            let name = UnsafeRawBufferPointer(rebasing: field[..<(field.firstIndex(of: 0) ?? field.count)])
+            if !name.elementsEqual(".".utf8), !name.elementsEqual("..".utf8) { body(name) }
+        }
+        return true
     }
 
     /// Random bytes from the system.

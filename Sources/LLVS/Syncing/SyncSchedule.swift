@@ -59,6 +59,10 @@ struct SyncSchedule {
     private(set) var places: [Place] = []
     private var firstSave: Double?, lastSave: Double?
     private var asked: (front: Bool, news: Bool, user: Bool) = (true, false, false)
+    /// How many wait for a round.
+    private var waiting = 0
+    /// Whether saves led to the round that runs.
+    private var isOfSaves = false
     private var lastRound = -Double.infinity, lastSuccess = -Double.infinity, lastMoved = -Double.infinity
     private var interval: Double, nextPoll = -Double.infinity
     /// Between 0 and 1; drawn anew for each use.
@@ -74,6 +78,13 @@ struct SyncSchedule {
     mutating func attach(_ names: [(name: String, title: String)]) {
         places = names.map { name in places.first { $0.name == name.name } ?? Place(name: name.name, title: name.title) }
     }
+
+    /// Another exchange has the name by now: what is known of the one before does not hold.
+    mutating func forget(_ name: String) { places.removeAll { $0.name == name } }
+
+    /// Somebody waits for a round as a user who asks for one, or does not any more although none began.
+    mutating func wait() { waiting += 1 }
+    mutating func withdraw() { waiting = max(0, waiting - 1) }
 
     mutating func tell(_ trigger: Trigger, at now: Double) {
         switch trigger {
@@ -91,7 +102,7 @@ struct SyncSchedule {
     /// What is to be done at `now`.
     func next(_ now: Double) -> Next {
         if places.isEmpty { return .whenTold }
-        if asked.user {
+        if asked.user || waiting > 0 {
             let ready = places.filter { $0.notBefore <= now }.map(\.name)
             if !ready.isEmpty { return .now(Round(places: ready, onlySends: false)) }
             return .at(places.map(\.notBefore).min() ?? now)
@@ -142,9 +153,13 @@ struct SyncSchedule {
 
     /// A round begins: what asked for it is served by it. What is told from here on asks for another.
     mutating func begin(_ round: Round) {
+        isOfSaves = firstSave != nil
         firstSave = nil
         lastSave = nil
-        if !round.onlySends { asked = (false, false, false) }
+        if !round.onlySends {
+            asked = (false, false, false)
+            waiting = 0
+        }
     }
 
     /// A round is over.
@@ -169,7 +184,12 @@ struct SyncSchedule {
                 ? pace.roomPause : min(pace.longestPause, pace.firstPause * Double(1 << min(places[i].failures - 1, 20)))
             places[i].retryAt = now + (outcome.reason == .noSpace ? longest : longest * draw())
         }
-        if isInterrupted { return }
+        if isInterrupted {
+            // What it left is for the next one, which comes soon.
+            if isOfSaves { tell(.save, at: now) }
+            nextPoll = nextPoll > now ? min(nextPoll, now + pace.quietAfterSave) : now + pace.quietAfterSave
+            return
+        }
         let isSeldom = !conditions.isDisjoint(with: [.metered, .lowBattery])
         interval = now - lastMoved <= pace.lively ? pace.poll : min(pace.longestPoll, interval * 1.5)
         nextPoll = now + interval * (0.8 + 0.4 * draw()) * (isSeldom ? 4 : 1)

@@ -1,11 +1,12 @@
 /// The thread of a syncer, and what it shares with those who call. Outlives the syncer until its work is done.
 final class SyncerThread: @unchecked Sendable {
+    // Sendable: `lock` guards what says so; the rest is used by the thread alone, or does not change.
     private let coordinator: StoreCoordinator
     private let selection: HeadSelection
     private let call: @Sendable (Syncer.Event) -> Void
     private let process = getpid()
     /// Guards all below; no code of the host, and none of the coordinator, is called with it held.
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     private let changed = Condition()
     private var schedule: SyncSchedule
     private var told = Syncer.Status()
@@ -20,7 +21,7 @@ final class SyncerThread: @unchecked Sendable {
     private var seenRows = 0
     private var attachedChanged = true
     /// Used by the thread alone; by `start` before there is one.
-    private var news: [String: any ExchangeObservation] = [:]
+    private var news: [String: (exchange: Exchange, observation: (any ExchangeObservation)?)] = [:]
     private var observations: [any ExchangeObservation] = []
 
     init(
@@ -112,11 +113,12 @@ final class SyncerThread: @unchecked Sendable {
 
     private func end() {
         if isInChild { return }
-        lock.withLock {
+        let running = lock.withLock {
             isStopped = true
-            token?.cancel()
             changed.broadcast()
+            return token
         }
+        running?.cancel()
     }
 
     func stop() {
@@ -146,15 +148,25 @@ final class SyncerThread: @unchecked Sendable {
         defer { lock.unlock() }
         if isStopped { throw Self.closed }
         let before = roundsBegun
-        schedule.tell(.user, at: Clock.steady())
+        schedule.wait()
         changed.broadcast()
-        var isCancelled = false, failure: (any Error)?
+        var isCancelled = false, isWithdrawn = false, failure: (any Error)?
         // The round that is wanted is the first that begins from now on.
         while !isStopped && (roundsBegun == before || (roundsBegun == before + 1 && token != nil)) {
             let now = Clock.steady()
             if now >= deadline || isCancelled {
-                if roundsBegun == before { break }
-                token?.cancel()
+                if roundsBegun == before {
+                    if !isWithdrawn { schedule.withdraw() }
+                    isWithdrawn = true
+                    // At the deadline nothing goes on, also no round that was there before. Its end is waited for.
+                    if now < deadline || token == nil { break }
+                }
+                // A token has a lock of its own.
+                let running = token
+                lock.unlock()
+                running?.cancel()
+                lock.lock()
+                if token == nil { continue }
             }
             _ = changed.wait(lock, until: now + min(0.1, deadline > now ? deadline - now : 0.1))
             let progress = told.progress
@@ -204,7 +216,8 @@ final class SyncerThread: @unchecked Sendable {
             }
         }
         if isInChild { return }
-        for observation in observations + Array(news.values) { observation.cancel() }
+        for observation in observations + news.values.compactMap(\.observation) { observation.cancel() }
+        news = [:]
         lock.lock()
         told.state = .off
         told.reason = .none
@@ -226,15 +239,22 @@ final class SyncerThread: @unchecked Sendable {
     private func attachNews() {
         guard lock.withLock({ defer { attachedChanged = false }; return attachedChanged }) else { return }
         let attached = coordinator.attachedPlaces
-        for (name, observation) in news where !attached.contains(where: { $0.name == name }) {
-            observation.cancel()
+        // Another one may have been attached under the same name.
+        var replaced: [String] = []
+        for (name, known) in news where !attached.contains(where: { $0.name == name && $0.exchange === known.exchange }) {
+            known.observation?.cancel()
             news[name] = nil
+            replaced.append(name)
         }
         for place in attached where news[place.name] == nil {
             // One that cannot tell is left to the polls.
-            news[place.name] = (try? place.exchange.observe { [weak self] in try? self?.tell(.news) }) ?? nil
+            news[place.name] = (place.exchange, (try? place.exchange.observe { [weak self] in try? self?.tell(.news) }) ?? nil)
         }
         lock.withLock {
+            for name in replaced {
+                schedule.forget(name)
+                known[name] = nil
+            }
             schedule.attach(attached.map { ($0.name, $0.place) })
             known = known.filter { name, _ in attached.contains { $0.name == name } }
             refresh()
@@ -334,7 +354,10 @@ final class SyncerThread: @unchecked Sendable {
     }
 
     /// When progress was told last. Used on the syncer's thread alone.
-    private final class Moment: @unchecked Sendable { var at = -Double.infinity }
+    private final class Moment: @unchecked Sendable {
+        // Sendable: one thread uses it.
+        var at = -Double.infinity
+    }
 
     /// The running round has come further.
     private func came(_ progress: Progress, _ last: Moment) {

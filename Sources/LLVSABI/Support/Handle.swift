@@ -4,6 +4,7 @@ import LLVS
 
 /// What stands behind an opaque pointer of the header: retained once by the caller who holds the pointer.
 class Handle: @unchecked Sendable {
+    // Sendable, with what derives from it: it does not change, or has a lock, or is used by one call or callback at a time (docs/abi.md).
     let generation = ForkGuard.generation
     final var isForked: Bool { generation != ForkGuard.generation }
     init() {}
@@ -61,6 +62,7 @@ func free<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type, leadsToStore: Bo
 ///
 /// Made first thing in each registering call, so that it is freed when the rest of the call fails.
 final class Payload: @unchecked Sendable {
+    // Sendable: it does not change; what it points to is the host's.
     let pointer: UnsafeMutableRawPointer?
     private let free: llvs_free_fn?
     init(_ pointer: UnsafeMutableRawPointer?, _ free: llvs_free_fn?) { self.pointer = pointer; self.free = free }

@@ -47,6 +47,7 @@ func fill<Struct: BitwiseCopyable>(_ out: UnsafeMutablePointer<Struct>?, with va
 
 /// Memory that structs of the library and the bytes they point to lie in; goes with the list that holds it.
 final class Arena: @unchecked Sendable {
+    // Sendable: it is filled by the thread that makes it and does not change after that.
     private var blocks: [UnsafeMutableRawPointer] = []
     private var next: UnsafeMutableRawPointer?
     private var left = 0

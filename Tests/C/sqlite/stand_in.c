@@ -21,6 +21,7 @@ void sqlite3_prepare_v3(void) { abort(); }
 #define NEVER_CALLED(name) \
     void sqlite3_##name(void) { abort(); }
 NEVER_CALLED(bind_blob64)
+NEVER_CALLED(bind_double)
 NEVER_CALLED(bind_int64)
 NEVER_CALLED(bind_text)
 NEVER_CALLED(bind_zeroblob)

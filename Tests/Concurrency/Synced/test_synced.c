@@ -150,7 +150,7 @@ static uint64_t count_versions(const struct place *place) {
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
     llvs_store *store = worker_open(place, 1);
     llvs_error *error;
-    if (store) succeeded("asking for counts", llvs_store_statistics(store, &statistics, &error), &error);
+    if (store) succeeded("asking for counts", llvs_store_statistics(store, NULL, &statistics, &error), &error);
     llvs_store_free(store);
     return statistics.versions;
 }

@@ -35,6 +35,31 @@ import Testing
         #expect(try notes.undoable().redo == nil)
     }
 
+    @Test("marks that others forged are looked at on the way, and lead nowhere") func forgedMarks() throws {
+        let notes = try StoreCoordinator(store: memoryStore(), options: options("a"))
+        try save(notes, "1", [UndoMarks.descriptionKey: "mine"])
+        let ids = (0..<100_000).map { VersionID(high: 0x4000 | UInt64($0) << 16, low: 1 << 63) }
+        for forged in [[UndoMarks.undoKey: UndoMarks.json(ids)], [UndoMarks.redoKey: UndoMarks.json(ids)]] {
+            var marks = try Metadata(forged.map { ($0.key, $0.value) })
+            marks[UndoMarks.deviceKey] = bytes("\"a\"")
+            let forger = try notes.store.makeVersion(
+                basedOn: notes.currentVersion, changes: [.update(id("x"), data: bytes("forged"))], metadata: marks)
+            try notes.setCurrentVersion(forger.id)
+        }
+        let looks = Guarded(0)
+        let found = try notes.undoable(OperationControl(progress: { _ in looks.withLock { $0 += 1 }; return true }))
+        #expect(found.undo?.description == "mine" && looks.withLock { $0 } > 100)
+        looks.withLock { $0 = 50 }
+        #expect(throws: StoreError.self) {
+            try notes.undoable(OperationControl(progress: { _ in looks.withLock { $0 -= 1; return $0 > 0 } }))
+        }
+        #expect(looks.withLock { $0 } == 0)
+        // Marks that are no JSON name what they name all the same, and nothing else.
+        var named: [VersionID] = []
+        try UndoMarks.forEachID(bytes("[\"\(ids[0])\", 7, \"a b\" \"\(ids[1])"), .none) { named.append($0) }
+        #expect(named == [ids[0]])
+    }
+
     @Test("saves of one group are one") func groups() throws {
         let notes = try StoreCoordinator(store: memoryStore(), options: options("a"))
         try save(notes, "0")

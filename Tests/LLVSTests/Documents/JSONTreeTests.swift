@@ -43,7 +43,9 @@ import Testing
         #expect(try isMergeable("[" + String(repeating: "9", count: 400) + "]"))
         #expect(try !isMergeable("[" + String(repeating: "9", count: 401) + "]"))
         #expect(try isMergeable("[0." + String(repeating: "0", count: 500) + "1]"))
-        #expect(try isMergeable("[1e9999,1e-9999]"))
+        #expect(try isMergeable("[" + String(repeating: "9", count: 400) + "000]"))
+        #expect(try isMergeable("[1e9999,1e-9999,0.1e-9998,0.00e9999]"))
+        for number in ["10e9999", "123e9999", "0.1e-9999", "0e10000"] { #expect(try !isMergeable("[\(number)]"), "\(number)") }
         #expect(try !isMergeable("[1e10000]"))
         #expect(try !isMergeable("[1e-10000]"))
         #expect(try !isMergeable("[1e99999999999999999999999]"))

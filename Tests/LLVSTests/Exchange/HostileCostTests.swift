@@ -283,6 +283,43 @@ import Testing
         }
     }
 
+    /// How heads stand that are merges of a version of one line and of one of another line.
+    enum TwoLines: CaseIterable { case besideOneVersion, inNoOrder, alongTwoLines, twoLinesInNoOrder, lastChangeTellsNothing }
+
+    /// Heads, each with two common ancestors with all that was merged before: they are not compared back to where they meet.
+    @Test(arguments: TwoLines.allCases) func manyHeadsOnTwoLines(_ kind: TwoLines) throws {
+        // Maps are made now and then, which costs no more than the way to their anchors, however long the lines are.
+        let size = 300, most = 120 * size
+        let store = try memoryStore(), x = try ValueID("x"), y = try ValueID("y"), z = try ValueID("z")
+        let order = kind == .inNoOrder || kind == .twoLinesInNoOrder ? (0...size).map { $0 * 37 % size } : Array(0...size)
+        let areTwo = kind == .alongTwoLines || kind == .twoLinesInNoOrder
+        var all = [try Self.received("root", [], [.insert(x, data: [0]), .insert(z, data: [0])], at: 0)]
+        for i in 0..<size {
+            all.append(try Self.received("line\(i)", [i == 0 ? "root" : "line\(i - 1)"], [.update(x, data: bytes("\(i)"))], at: Double(i)))
+            if areTwo || i == 0 {
+                all.append(
+                    try Self.received("side\(i)", [i == 0 ? "root" : "side\(i - 1)"], [.update(y, data: bytes("\(i)"))], at: Double(i)))
+            }
+        }
+        for i in 0..<size {
+            let side = "side\(areTwo ? i : 0)", own = try ValueID("own \(i)")
+            let preserved = Value.Change.preserve(.init(id: y, version: try VersionID(side)))
+            let changes = kind == .lastChangeTellsNothing ? [preserved, .insert(own, data: [1])] : [preserved]
+            let time = Double(2 * size + order[i])
+            all.append(try Self.received("merge\(i)", ["line\(i)", side], changes, at: time))
+            if kind == .lastChangeTellsNothing {
+                all.append(try Self.received("head\(i)", ["merge\(i)"], [.update(z, data: [1])], at: time))
+            }
+        }
+        for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return } }
+        let into = try #require(try store.heads().first).id
+        var walked = 0
+        let gone = try Work.unindexed.counting {
+            walked = try Work.versions.counting { try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange) }
+        }
+        #expect(walked + gone <= most, "\(walked + gone) steps")
+    }
+
     /// Heads that all count, merged by rules: how recent the sum is is not gone back for over all merges that made it.
     @Test func manyHeadsThatCount() throws {
         try Self.isLinear(100) { size in
@@ -466,7 +503,7 @@ import Testing
         let index = store.lock.withRead { HistoryIndex.encode(store.dag, nil, mark: []) }
             #expect(
                 try index.count < 1_000
-                    && HistoryIndex.decode(index) { _ in [0, 1, 2, 3] }?.history.heads(onBranch: longest + "b").count == 1)
+                    && HistoryIndex.decode(index) { _ in [0, 1, 2, 3] }?.history.headsInNoOrder(onBranch: longest + "b").count == 1)
     }
 
     /// Of a folder that is full of names which are none of ours, and of versions which are none, few are held.

@@ -27,7 +27,8 @@ import Testing
 
     /// Every id at every version.
     static func compare(_ store: Store, _ ids: [String] = ids + ["many 7", "none"], step: Int = 1) throws {
-        let all = stride(from: 0, to: store.dag.rows.count, by: step).map { UInt32($0) }.filter { store.dag.rows[Int($0)].state == .live }
+        let history = store.quietHistory
+        let all = stride(from: 0, to: history.rows.count, by: step).map { UInt32($0) }.filter { history.rows[Int($0)].state == .live }
         var found: [[MapEntry?]] = []
         for ordinal in all {
             found.append(try ids.map { id in
@@ -70,13 +71,13 @@ import Testing
         try store.close()
         // From the caches, which know the ids, and from the records alone.
         let cached = try Store(path: directory.path + "/store", options: options)
-        #expect(cached.dag.ordinalsOfUnknownKeys(from: 0).isEmpty && cached.cachedVersions > 1_000)
+        #expect(cached.quietHistory.ordinalsOfUnknownKeys(from: 0).isEmpty && cached.caches.versions > 1_000)
         try Self.compare(cached, step: 13)
         try cached.close()
         TemporaryDirectory.remove(directory.path + "/store/cache")
         let scanned = try Store(path: directory.path + "/store", options: options)
         try Self.compare(scanned, step: 13)
-        #expect(scanned.dag.ordinalsOfUnknownKeys(from: 0).isEmpty)
+        #expect(scanned.quietHistory.ordinalsOfUnknownKeys(from: 0).isEmpty)
     }
 
     @Test func idsOfOneHashAreToldApart() throws {
@@ -140,9 +141,9 @@ import Testing
         // The hashes of the versions are known; so nothing but the version that is asked for is read.
         let index = try store.maps.keyHistoryIndex()
         let ordinal = try store.requireOrdinal(head.id), hash = try id("b").bytes.withUnsafeBytes { History.keyHash($0) }
-        guard case .version(let found) = index.nearest(hash, at: min(ordinal, index.end - 1), in: store.dag) else {
+        guard case .version(let found) = index.nearest(hash, at: min(ordinal, index.end - 1), in: store.quietHistory) else {
             Issue.record("nothing found"); return
         }
-        #expect(store.dag.rows[Int(found)].first == History.none)
+        #expect(store.quietHistory.rows[Int(found)].first == History.none)
     }
 }

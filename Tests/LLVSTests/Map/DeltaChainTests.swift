@@ -9,7 +9,7 @@ import Testing
         for seed in UInt64(0)..<3 {
             var random = SeededRandom(seed: seed)
             var node = try FlatMapTests.flatten(FlatMapTests.map(200, &random, alphabet: alphabet)).map { MapNode($0) }
-            let lines = DeltaChains(budget: 64 << 20)
+            let lines = DeltaChains(MemoryAccount(total: 64 << 20))
             var view = lines.begin(MapCache.Slot(root: node), of: 7)
             var versions: [(ordinal: UInt32, node: MapNode?)] = [(7, node)]
             for step in UInt32(0)..<300 {
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func onlyOneVersionGoesOnFromAnother() throws {
-        let lines = DeltaChains(budget: 64 << 20)
+        let lines = DeltaChains(MemoryAccount(total: 64 << 20))
         let start = lines.begin(MapCache.Slot(), of: 1)
         append(2, [[1]: 2], to: start, of: lines)
         append(3, [[1]: 3], to: start, of: lines)
@@ -109,7 +109,7 @@ import Testing
 
     /// Of which 4,000 would be 16 MiB if each map had ids of its own.
     @Test func whatAChangeCostsDoesNotGrowWithTheLengthOfIDs() throws {
-        let budget = 16 << 20, cache = MapCache(budget: budget, readers: ReadWriteLock())
+        let budget = 16 << 20, cache = MapCache(MemoryAccount(maps: budget), readers: ReadWriteLock())
         func key(_ i: Int) -> [UInt8] { Array("\(i &* 0x9E37_79B9 % 1_000_000_007)".utf8) + [UInt8](repeating: 0x2D, count: 4_000) }
         func changed(_ i: Int, _ version: UInt32, _ node: MapNode?) -> MapNode? {
             key(i).withUnsafeBytes {

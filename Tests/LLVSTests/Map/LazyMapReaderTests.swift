@@ -69,6 +69,18 @@ import Testing
         #expect(asked == (map?.count ?? 0) / 256 && asked > 0)
     }
 
+    /// Each id is in another part of the map, and what was looked at stays.
+    @Test func noMoreIsKeptInMemoryThanMayBe() throws {
+        var random = SeededRandom(seed: 2)
+        let map = FlatMapTests.map(20_000, &random, alphabet: 3), most = 8 * FlatMapFile.blockSize
+        let bytes = try #require(try FlatMapTests.bytes(of: map)), file = try #require(FlatMapFile(bytes))
+        let lazyReader = LazyMapReader(file, nil, versionLimit: 2_000, most: most)
+        let keys = MapTests.contents(map).keys.sorted { $0.lexicographicallyPrecedes($1) }.shuffled(using: &random)
+        let asked = keys.prefix(while: { $0.withUnsafeBytes { lazyReader.find($0, patched: false) } != nil }).count
+        #expect(asked > 0 && asked < (map?.count ?? 0) / 256, "\(asked)")
+        #expect(file.checkedBytes >= most && file.checkedBytes <= most + 4 * FlatMapFile.blockSize, "\(file.checkedBytes)")
+    }
+
     /// With the checksums as they were: no byte that changed makes another answer. With checksums that were made to match:
     /// nothing is read out of bounds, and every walk ends.
     @Test(arguments: 0..<5) func changedBytesAreNeverAnotherAnswer(alphabet: Int) throws {

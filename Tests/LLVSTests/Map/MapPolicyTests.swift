@@ -36,13 +36,26 @@ import Testing
     }
 
     @Test func aLargePartOfAMapIsWrittenFlat() {
-        for (changes, values, flat) in [
-            (4_095, 0, false), (4_096, 0, true), (4_096, 32_768, true), (4_096, 32_776, false), (1_000_000, 8_000_000, true),
+        for (changes, values, versions) in [
+            ([4_095], 0, 0), ([4_096], 0, 1), ([4_096], 32_768, 1), ([4_096], 32_776, 0), ([1_000_000], 8_000_000, 1),
+            // Several at once, up to the first of few changes.
+            ([4_096, 4_096, 10, 4_096], 65_536, 2), ([4_096, 4_096], 65_544, 0), (Array(repeating: 4_096, count: 100), 0, 64),
+            // So many that they would take too much memory otherwise.
+            ([131_072], 10_000_000, 0), ([131_073], 10_000_000, 1),
         ] {
-            #expect(MapPolicy.isWrittenFlat(changes: changes, onto: values) == flat, "\(changes) onto \(values)")
+            #expect(
+                MapPolicy.versionsWrittenFlat(changes: changes, onto: values, memory: 16 << 20) == versions,
+                "\(changes) onto \(values)")
         }
         for (versions, changes) in [(1, 1_024), (32_768, 1_024), (32_800, 1_025), (1_000_000, 31_250)] {
             #expect(MapPolicy.stretch(versions: versions) == changes, "\(versions) versions")
+        }
+    }
+
+    @Test func idsAreLearnedForLargeSaves() {
+        for (changes, learned, lookups) in [(4_095, 0, 1_024), (4_096, 16_384, 1_024), (1_000_000, 4_000_000, 31_250)] {
+            #expect(MapPolicy.mostLearned(toSave: changes) == learned, "\(changes) changes")
+            #expect(MapPolicy.mostLookedFor(toSave: changes) == lookups, "\(changes) changes")
         }
     }
 
@@ -57,13 +70,15 @@ import Testing
                 MapPolicy.isHeavy(overlay: overlay, values: values, memory: memory, budget: budget) == isHeavy,
                 "\(overlay) of \(values), \(memory) bytes")
         }
+        // Entries alone are written soon.
+        for (overlay, memory, isHeavy) in [(1_023, budget, false), (1_024, budget / 2, false), (1_024, budget / 2 + 1, true)] {
+            #expect(MapPolicy.isHeavy(overlay: overlay, values: 80_000, memory: memory, budget: budget, isRelisted: true) == isHeavy)
+        }
     }
 
     @Test func chainsOfDeltasTakeAShareOfTheBudget() {
-        for (budget, deltas, maps) in [
-            (0, 32 << 10, 128 << 10), (4 << 20, 64 << 10, 512 << 10), (64 << 20, 1 << 20, 8 << 20), (1 << 30, 1 << 20, 128 << 20),
-        ] {
-            #expect(MapPolicy.chainMemory(budget: budget) == (deltas, maps), "\(budget)")
+        for (budget, deltas) in [(0, 32 << 10), (4 << 20, 64 << 10), (64 << 20, 1 << 20), (1 << 30, 1 << 20)] {
+            #expect(MapPolicy.chainMemory(budget: budget) == deltas, "\(budget)")
         }
     }
 

@@ -45,7 +45,8 @@ import Testing
                 }
             }
         }
-        let digest = ConflictRecord.json(expected).withUnsafeBytes { SHA256.digest($0) }
+        let json = bytes("[") + expected.map { $0.1.json(id: $0.0) }.joined(separator: bytes(",")) + bytes("]")
+        let digest = json.withUnsafeBytes { SHA256.digest($0) }
         let hash = digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         #expect(told(m, "__llvs_conflicts") == "{\"hash\":\"\(hash)\",\"ids\":[\"o1\",\"o2\"],\"n\":2}")
         // What stands is the newer side's, as that side stored it.

@@ -32,7 +32,7 @@ import Testing
             var random = SeededRandom(seed: seed)
             let (store, ordinals) = try Self.mergesOnTop(of: seed % 4 == 0 ? 150 : Int.random(in: 1...4, using: &random), &random)
             store.lock.withRead {
-                let dag = store.dag
+                let dag = store.quietHistory
                 // Each version with what is no merge behind it.
                 var others: [UInt32: Set<UInt32>] = [:]
                 for at in ordinals {

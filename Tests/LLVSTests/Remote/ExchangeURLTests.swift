@@ -73,8 +73,9 @@ import Testing
             #expect(place.http.stall == whole, "\(seconds)")
         }
         #expect(place.http.certificateAuthorities == "/etc/ours.pem" && place.http.proxy == "http://localhost:3128")
-        #expect(try place.http.credentials(for: "here", again: true) == Exchange.Credentials(user: "here", password: "new"))
-        #expect(throws: StoreError.self, "a line end") { try place.http.credentials(for: "here", again: false) }
-        #expect(try HTTPSettings().credentials(for: "here", again: false) == nil)
+        let refused = HTTPCredentials()
+        #expect(try place.http.credentials(for: "here", refused: refused, {}) == Exchange.Credentials(user: "here", password: "new"))
+        #expect(throws: StoreError.self, "a line end") { try place.http.credentials(for: "here", refused: nil, {}) }
+        #expect(try HTTPSettings().credentials(for: "here", refused: nil, {}) == nil)
     }
 }

@@ -36,11 +36,11 @@ import Testing
             }
             try store.close()
             store = try StoreOnDiskTests.open(kind, directory)
-            #expect(store.cachedVersions == 1_501 && store.maps.persisted != nil)
+            #expect(store.caches.versions == 1_501 && store.maps.persisted != nil)
             #expect(try store.verify().isWhole)
-            #expect(!store.cachesAreWrong)
+            #expect(!store.caches.areWrong)
 
-            let ordinal = try #require(store.dag.ordinal(of: last.id)), before = try store.maps.map(ordinal - 1)
+            let ordinal = try #require(store.quietHistory.ordinal(of: last.id)), before = try store.maps.map(ordinal - 1)
             switch forgery {
             case .map, .patchedMap:
                 // What prevailed at the version before, as if it did at this one.
@@ -56,7 +56,7 @@ import Testing
                 store.lock.withWrite { store.maps.persisted?.versionLimit = store.dag.rows.count }
             default: break
             }
-            let history = Self.forged(store.dag, forgery)
+            let history = Self.forged(store.quietHistory, forgery)
             try store.cachePut(
                 Store.historyName,
                 HistoryIndex.encode(
@@ -65,7 +65,7 @@ import Testing
             try store.storage.close(discarding: false)
 
             store = try StoreOnDiskTests.open(kind, directory)
-            #expect(store.cachedRows > 0)
+            #expect(store.caches.rows > 0)
             let damages = try store.verify().damages
             #expect(
                 damages.map(\.lost) == [.nothing]
@@ -73,7 +73,7 @@ import Testing
             try store.close()
 
             store = try StoreOnDiskTests.open(kind, directory)
-            #expect(store.cachedRows == 0)
+            #expect(store.caches.rows == 0)
             #expect(try store.verify().isWhole)
             #expect(try store.heads().map(\.id) == [last.id] && store.value(id("v 1499"), at: last.id)?.data == [UInt8(1_499 & 0xFF), 2])
             try store.close()

@@ -116,8 +116,8 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         let (store, _) = try hookedStore(
             try [a, b, otherA].map { try hostileRecord($0, [.insert(try id("k"), data: Array($0.id.description.utf8))], summing: false) })
         #expect(try store.version(a.id) == a && store.version(b.id) == b)
-        let asked = try #require(store.dag.ordinal(of: a.id)), own = store.dag.rows[Int(asked)]
-        let other = store.dag.rows[Int(try #require(store.dag.ordinal(of: b.id)))]
+        let asked = try #require(store.quietHistory.ordinal(of: a.id)), own = store.quietHistory.rows[Int(asked)]
+        let other = store.quietHistory.rows[Int(try #require(store.quietHistory.ordinal(of: b.id)))]
         // What a history from a forged cache may say: the place of another version, with the checksum that is there; another
         // record of the same version.
         for (place, checksum) in [(other.place, other.checksum), (other.place, own.checksum), (own.place, other.checksum)] {

@@ -34,7 +34,7 @@ import Testing
         for predecessor in merged.predecessors { #expect(try store.successors(of: predecessor).map(\.id) == [merged.id]) }
         #expect(try store.isAncestor(heads[0].id, of: merged.id))
         // The step that another made is a later row than the next step was: rows come after their predecessors all the same.
-        for (i, row) in store.dag.rows.enumerated() where row.state == .live {
+        for (i, row) in store.quietHistory.rows.enumerated() where row.state == .live {
             for predecessor in [row.first, row.second] where predecessor != History.none { #expect(Int(predecessor) < i) }
         }
     }

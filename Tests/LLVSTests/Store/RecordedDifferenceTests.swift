@@ -107,7 +107,7 @@ import Testing
     /// By what the words say.
     static func bestCommonAncestors(_ a: UInt32, _ b: UInt32, _ store: Store) -> [UInt32] {
         store.lock.withRead {
-            let dag = store.dag, common = Set(dag.topologicalOrder(from: [a])).intersection(dag.topologicalOrder(from: [b]))
+            let dag = store.quietHistory, common = Set(dag.topologicalOrder(from: [a])).intersection(dag.topologicalOrder(from: [b]))
             return common.filter { one in !common.contains { dag.isAncestor(one, of: $0) } }.sorted(by: dag.isNewer)
         }
     }

@@ -51,7 +51,7 @@ import Testing
             let (place, ids) = try Self.damaged(kind, directory, .valueInSealedRecord, more: 1_200)
             if kind == 0 { try Self.copy(directory + "/store/cache", directory + "/cache before") }
             var store = try StoreOnDiskTests.open(kind, directory)
-            #expect(store.cachedRows > 1_000)
+            #expect(store.caches.rows > 1_000)
             #expect(try Self.repaired(store, place) == [ids[0]])
             #expect(try RepairTests.isWhole(store, [ids[0], ids[1_000]]))
             try store.close()
@@ -64,7 +64,7 @@ import Testing
             if what != "renewed" { try Self.expectWhole(kind, directory, ids) }
             // By now there are caches that know: the two records are not compared again.
             store = try StoreOnDiskTests.open(kind, directory)
-            #expect(store.cachedRows > 1_000 && store.damages.isEmpty)
+            #expect(store.caches.rows > 1_000 && store.findings.damages.isEmpty)
             #expect(try Self.repaired(store, place).isEmpty)
             try store.close()
             try Self.expectWhole(kind, directory, ids)

@@ -120,7 +120,7 @@ import Testing
         store.discard()
         #expect(try segments.count == 1)
         let old = try open()
-        #expect(old.cachedVersions > 2_000)
+        #expect(old.caches.versions > 2_000)
         #expect(try contents(old) == before)
         #expect(try files(old) < 10)
         #expect(try old.cacheGet("history") == index)
@@ -135,7 +135,7 @@ import Testing
         let full = try contents(open())
         for _ in 0..<3 {
             let store = try open(.automatic)
-            #expect(store.cachedVersions == 2_200)
+            #expect(store.caches.versions == 2_200)
             #expect(try files(store) < 10)
             #expect(try contents(store) == full)
             try store.close()

@@ -247,7 +247,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
 
     static func check(_ directory: String, _ states: [VersionID: [String: String]], fromCache: Bool?, kind: Int = 0) throws {
         let store = try StoreOnDiskTests.open(kind, directory)
-        if let fromCache { #expect((store.cachedVersions > 0) == fromCache) }
+        if let fromCache { #expect((store.caches.versions > 0) == fromCache) }
         for (id, state) in states { #expect(try store.state(id) == state) }
         #expect(try store.statistics().versions == 1_503 + UInt64(states.count - 5))
         try store.close()
@@ -288,7 +288,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
                 try System.rename(path, "\(directory)/\(name)")
                 let store = try StoreOnDiskTests.open(0, directory)
                 let statistics = try store.statistics()
-                #expect(statistics.versions + statistics.pending < 1_504 && (store.cachedVersions == 0 || statistics.versions == 1_503))
+                #expect(statistics.versions + statistics.pending < 1_504 && (store.caches.versions == 0 || statistics.versions == 1_503))
                 try store.close()
                 try System.rename("\(directory)/\(name)", path)
             }
@@ -304,7 +304,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             let store = try StoreOnDiskTests.open(0, directory)
             let mark = try #require(store.storage.scanMark())
             let index = try #require(
-                HistoryIndex.encode(store.dag, nil, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
+                HistoryIndex.encode(store.quietHistory, nil, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
             try store.storage.cachePut("history", index)
             try store.close()
             try Self.check(directory, states, fromCache: false)
@@ -318,7 +318,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             try Self.check(directory, states, fromCache: true, kind: 1)
             // What others add later is behind what the caches know: also while the store is open.
             let store = try StoreOnDiskTests.open(1, directory), other = try StoreOnDiskTests.open(1, directory)
-            #expect(store.cachedVersions > 0)
+            #expect(store.caches.versions > 0)
             let more = try other.set(["more": "1"], other.mostRecentHead())
             states[more.id] = try other.state(more.id)
             #expect(try store.reloadHistory() == 1 && store.state(more.id) == states[more.id])
@@ -336,11 +336,11 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             // The row that the mark names is another, or is gone with those behind it.
             try change("UPDATE records SET checksum = checksum + 1 WHERE seq = \(known)")
             let damaged = try StoreOnDiskTests.open(1, directory)
-            #expect(try damaged.cachedVersions == 0 && !damaged.storage.damages.isEmpty)
+            #expect(try damaged.caches.versions == 0 && !damaged.storage.damages.isEmpty)
             try damaged.close()
             try change("DELETE FROM records WHERE seq >= \(known)")
             let shorter = try StoreOnDiskTests.open(1, directory)
-            #expect(try shorter.cachedVersions == 0 && shorter.statistics().versions == UInt64(1_503 - 1))
+            #expect(try shorter.caches.versions == 0 && shorter.statistics().versions == UInt64(1_503 - 1))
             try shorter.close()
             // A history that does not add up after the storage has gone on behind it.
             try change("DELETE FROM caches WHERE name <> 'history'")
@@ -349,7 +349,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             let mark = try #require(again.storage.scanMark())
             try again.storage.cachePut(
                 "history",
-                HistoryIndex.encode(again.dag, nil, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
+                HistoryIndex.encode(again.quietHistory, nil, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
             try again.close()
             try Self.check(directory, states, fromCache: false, kind: 1)
         }

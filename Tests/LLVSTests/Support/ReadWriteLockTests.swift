@@ -37,7 +37,7 @@ import Testing
 
     @Test func aMapThatIsReadIsNotReleased() throws {
         expectEnd(within: 60) {
-            let lock = ReadWriteLock(), cache = MapCache(budget: 1 << 20, readers: lock), log = Log()
+            let lock = ReadWriteLock(), cache = MapCache(MemoryAccount(maps: 1 << 20), readers: lock), log = Log()
             let key: [UInt8] = [1, 2, 3]
             nonisolated(unsafe) weak var node: MapNode?
             try key.withUnsafeBytes { key in

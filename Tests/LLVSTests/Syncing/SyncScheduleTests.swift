@@ -161,7 +161,33 @@ import Testing
         var schedule = schedule("a")
         schedule.begin(SyncSchedule.Round(places: ["a"], onlySends: false))
         schedule.finish([], at: 1, isInterrupted: true)
-        #expect(schedule.next(1) == whole("a"))
+        #expect(schedule.next(1) == .at(3) && schedule.next(3) == whole("a"))
+    }
+
+    /// The saves that led to it are sent by the next one, also where nothing polls.
+    @Test func anInterruptedRoundLosesNoSaves() throws {
+        var schedule = schedule("a", conditions: .background)
+        _ = try run(&schedule, 0)
+        schedule.tell(.save, at: 10)
+        schedule.begin(SyncSchedule.Round(places: ["a"], onlySends: true))
+        schedule.finish([], at: 13, isInterrupted: true)
+        #expect(schedule.next(13) == .at(15))
+    }
+
+    /// Who waits for a round and gives up before it began leaves none behind; others that asked get theirs.
+    @Test func aRequestIsWithdrawn() throws {
+        var schedule = schedule("a", conditions: .offline)
+        schedule.wait()
+        #expect(schedule.next(0) == whole("a"))
+        schedule.withdraw()
+        #expect(schedule.next(0) == .whenTold)
+        schedule.wait()
+        schedule.wait()
+        schedule.withdraw()
+        #expect(schedule.next(0) == whole("a"))
+        schedule.tell(.user, at: 0)
+        schedule.withdraw()
+        #expect(schedule.next(0) == whole("a"))
     }
 
     @Test func placesThatStayKeepTheirState() throws {

@@ -49,8 +49,10 @@ class Decimal:
 
     @property
     def fits(self) -> bool:
-        """Whether the coefficient has at most 400 digits."""
-        return abs(self.coefficient) < 10**MAX_DIGITS
+        """Whether it can be merged: at most 400 digits from the first to the last that is no zero, and a power of ten of the first digit
+        of at most 9999 either way."""
+        digits = len(str(abs(self.coefficient))) if abs(self.coefficient) < 10**MAX_DIGITS else MAX_DIGITS + 1
+        return digits <= MAX_DIGITS and (self.coefficient == 0 or abs(self.exponent + digits - 1) <= MAX_EXPONENT)
 
     def text(self) -> str:
         """The shortest plain decimal; beyond 21 digits the exponent form of RFC 8785 (ECMAScript's Number::toString)."""
@@ -123,7 +125,7 @@ def number(lexeme: str) -> Number:
     power = -int(exponent) if written.startswith("-") else int(exponent)
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = (whole + fraction).lstrip("0")
-    if len(digits) > MAX_DIGITS:
+    if len(digits.rstrip("0")) > MAX_DIGITS:
         raise NotMergeable("a number of more than 400 significant digits")
     if digits and abs(power - len(fraction) + len(digits) - 1) > MAX_EXPONENT:
         raise NotMergeable("an exponent above 9999")

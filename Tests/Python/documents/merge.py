@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Callable, Iterable, Optional, Union
 
 from . import json_model as j
+from .forms import is_later, lift_all
 from .rules import ELEMENT, Rule, RuleSet, Step
 from .sequences import Key, emit, keys_of, pair
 from .text import Budget, merge_text
@@ -32,6 +33,8 @@ class Raw:
 
 
 Value = Union[j.Node, Raw]
+#: Where both sides moved more elements of a list to different places, that is one record, of the list.
+MOST_MOVES = 64
 #: A name, a key of an element, or the index of a tuple's slot.
 PathStep = Union[str, Key, int]
 Path = tuple[PathStep, ...]
@@ -131,7 +134,7 @@ class _Merge:
         if isinstance(x, j.Array) and isinstance(y, j.Array):
             empty = base if isinstance(base, j.Array) else j.Array(())
             if kind in ("auto", "list"):
-                return self.sequence(empty, x, y, rule, path, where)
+                return self.sequence(o, empty, x, y, rule, path, where)
             if kind == "set":
                 return self.set(empty, x, y, rule, path, where)
             slots = {len(x.items), len(y.items)} | ({len(base.items)} if isinstance(base, j.Array) else set())
@@ -173,7 +176,7 @@ class _Merge:
         if not isinstance(x, j.Number) or not isinstance(y, j.Number) or not (o is None or isinstance(o, j.Number)):
             return self.pick("type", o, x, y, rule, path, where)
         total = x.value.plus(y.value).plus(o.value if o else rule.start, -1)
-        if not total.fits or abs(total.exponent) > 2 * j.MAX_EXPONENT:
+        if not total.fits:
             return self.pick("limit", o, x, y, rule, path, where)
         result = j.Number(total.text(), total)
         if (rule.least and total.compare(rule.least) < 0) or (rule.most and total.compare(rule.most) > 0):
@@ -203,7 +206,9 @@ class _Merge:
         merged = self.elements(*sides, dict.fromkeys(key for side in sides for key in side), path, where, {})
         return j.Array(tuple(j.sort_by_identity(list(merged.values()))))
 
-    def sequence(self, o: j.Array, x: j.Array, y: j.Array, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Node:
+    def sequence(
+        self, given: Optional[Value], o: j.Array, x: j.Array, y: j.Array, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]
+    ) -> j.Node:
         base, newer, older = (keys_of(array.items, rule.key) for array in (o, x, y))
         if rule.key is None:
             newer, older = pair(base, newer, older)
@@ -211,6 +216,10 @@ class _Merge:
         place = {key: index for index, key in enumerate(base)}
         merged = self.elements(*sides, dict.fromkeys([*base, *newer, *older]), path, where, place)
         order, moves = emit(base, newer, older, set(merged))
+        whole = j.Array(tuple(merged[key] for key in order))
+        if len(moves) > MOST_MOVES:
+            self.record("move-move", given, x, y, whole, rule, path, where)
+            return whole
         for key in moves:
             self.record(
                 "move-move",
@@ -222,7 +231,7 @@ class _Merge:
                 path + (key,),
                 where + (element_step(key, place, rule),),
             )
-        return j.Array(tuple(merged[key] for key in order))
+        return whole
 
     def elements(
         self, o: dict[Key, j.Node], x: dict[Key, j.Node], y: dict[Key, j.Node], keys: Iterable[Key], path: Path,
@@ -265,6 +274,13 @@ def merge_values(
     if unchanged and not contested:
         return Merged(y if x == o else x)
     parsed = [None if data is None else read(data, kind) for data in (o, x, y)]
+    # What bytes alone decide is not brought into other forms.
+    if rules.forms and x != o and y != o and (x != y or rules.has_counter(())):
+        lifted = lift_all(parsed, rules.forms)
+        o, x, y = (data if value is before else j.canonical(node(value)) for data, value, before in zip((o, x, y), lifted, parsed))
+        parsed = lifted
+        if rules.forms.renames is None and not app_wins and x is not None and y is not None and is_later(parsed[2], parsed[1], rules.forms):
+            x, y, parsed = y, x, [parsed[0], parsed[2], parsed[1]]
     result = (parsed[2] if x == o else parsed[1]) if unchanged else merge.core(parsed[0], parsed[1], parsed[2], (), ())
     for path, values in (contested or {}).items():
         mine, theirs = lookup(parsed[1], path, rules), lookup(parsed[2], path, rules)

@@ -61,6 +61,23 @@ class Rule:
     given: Optional[tuple[str, str]] = None
 
 
+@dataclass(frozen=True)
+class Rename:
+    """A member that has another place from a form on."""
+
+    to: j.Decimal
+    source: Pointer
+    path: Pointer
+
+
+@dataclass(frozen=True)
+class Forms:
+    """How the forms of values follow each other: where the number of the form stands, and the renames, if they are given."""
+
+    at: Pointer
+    renames: Optional[tuple[Rename, ...]] = None
+
+
 #: A pattern as its segments; None is `*`.
 Pattern = tuple[Optional[str], ...]
 
@@ -70,6 +87,7 @@ class RuleSet:
     """The rules for one value id: patterns, each with a rule."""
 
     patterns: dict[Pattern, Rule] = field(default_factory=dict)
+    forms: Optional[Forms] = None
 
     def rule(self, path: tuple[Step, ...]) -> Rule:
         """The rule of the most specific pattern that matches: segment by segment, a name before `*`."""
@@ -159,7 +177,7 @@ def parse_schema(data: bytes) -> Schema:
 
 def is_patterns(node: j.Node) -> bool:
     """Whether what stands under a prefix is a map of patterns, not a rule."""
-    return isinstance(node, j.Object) and all(name == "" or name.startswith("/") for name, _ in node.members)
+    return isinstance(node, j.Object) and all(name in ("", "schema") or name.startswith("/") for name, _ in node.members)
 
 
 def _rule_set(prefix: str, node: j.Node, where: str) -> RuleSet:
@@ -167,13 +185,82 @@ def _rule_set(prefix: str, node: j.Node, where: str) -> RuleSet:
         return RuleSet({(): _rule(node, where, (prefix, ""), top=True)})
     assert isinstance(node, j.Object)
     patterns: dict[Pattern, Rule] = {}
+    forms: Optional[Forms] = None
     for text, value in node.members:
         at = _below(where, text)
+        if text == "schema":
+            forms = _forms(value, at)
+            continue
         segments = pattern(text, at)
         if segments in patterns:
             raise InvalidSchema(at, "the same pattern in another spelling is there already")
         patterns[segments] = _rule(value, at, (prefix, text), top=not segments)
-    return RuleSet(patterns)
+    if forms is not None:
+        if forms.at in patterns:
+            raise InvalidSchema(where + "/schema/at", "a rule of its own for the member that tells the form")
+        patterns[forms.at] = Rule(pick="max")
+    return RuleSet(patterns, forms)
+
+
+#: Of the pointers of forms, and of the renames of one prefix.
+MAX_SEGMENTS = 16
+MAX_RENAMES = 64
+
+
+def _forms(node: j.Node, where: str) -> Forms:
+    if not isinstance(node, j.Object):
+        raise InvalidSchema(where, "not an object")
+    at: Optional[Pointer] = None
+    renames: Optional[tuple[Rename, ...]] = None
+    for name, value in node.members:
+        below = _below(where, name)
+        if name == "at":
+            at = _member(value, below)
+        elif name == "renames":
+            if not isinstance(value, j.Array):
+                raise InvalidSchema(below, "not an array")
+            if len(value.items) > MAX_RENAMES:
+                raise InvalidSchema(_below(below, str(MAX_RENAMES)), "too many renames")
+            renames = tuple(_rename(item, _below(below, str(number))) for number, item in enumerate(value.items))
+        else:
+            raise InvalidSchema(below, "an unknown member")
+    if at is None:
+        raise InvalidSchema(_below(where, "at"), "missing")
+    for number, rename in enumerate(renames or ()):
+        for name, path in (("from", rename.source), ("path", rename.path)):
+            if _overlap(at, path):
+                raise InvalidSchema(f"{where}/renames/{number}/{name}", "the member that tells the form")
+    return Forms(at, renames)
+
+
+def _rename(node: j.Node, where: str) -> Rename:
+    if not isinstance(node, j.Object):
+        raise InvalidSchema(where, "not an object")
+    readers: dict[str, Callable[[j.Node, str], Any]] = {"to": _decimal, "from": _member, "path": _member}
+    found: dict[str, Any] = {}
+    for name, value in node.members:
+        at = _below(where, name)
+        if name not in readers:
+            raise InvalidSchema(at, "an unknown member")
+        found[name] = readers[name](value, at)
+    if len(found) < len(readers):
+        raise InvalidSchema(where, "to, from and path")
+    if _overlap(found["from"], found["path"]):
+        raise InvalidSchema(_below(where, "path"), "one is in the other")
+    return Rename(found["to"], found["from"], found["path"])
+
+
+def _member(node: j.Node, where: str) -> Pointer:
+    if not isinstance(node, j.String):
+        raise InvalidSchema(where, "not a pointer")
+    found = pointer(node.text, where)
+    if not 0 < len(found) <= MAX_SEGMENTS:
+        raise InvalidSchema(where, "1 to 16 segments")
+    return found
+
+
+def _overlap(a: Pointer, b: Pointer) -> bool:
+    return a[: len(b)] == b or b[: len(a)] == a
 
 
 def _rule(node: j.Node, where: str, given: tuple[str, str], top: bool) -> Rule:

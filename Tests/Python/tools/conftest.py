@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import pytest
 
@@ -45,6 +45,7 @@ def llvs_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("LLVS_STORE", raising=False)
     for name, value in SURROUNDINGS.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state of the user"))
 
     def run(*arguments: str, code: Optional[int] = 0) -> Done:
         capsys.readouterr()
@@ -58,7 +59,8 @@ def llvs_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     return run
 
 
-def program(*arguments: str, **options: Any) -> "subprocess.CompletedProcess[bytes]":
-    """Runs the command as a program."""
+def program(*arguments: str, around: Sequence[str] = (), **options: Any) -> "subprocess.CompletedProcess[bytes]":
+    """Runs the command as a program; around: another one, that runs it."""
     surroundings = {**os.environ, **SURROUNDINGS, **options.pop("env", {})}
-    return subprocess.run([sys.executable, "-m", "llvs.tools", *arguments], env=surroundings, timeout=120, check=False, **options)
+    command = [*around, sys.executable, "-m", "llvs.tools", *arguments]
+    return subprocess.run(command, env=surroundings, timeout=120, check=False, **options)

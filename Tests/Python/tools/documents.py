@@ -63,7 +63,8 @@ class Folder:
         program = programs / "llvs"
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m llvs.tools "$@"\n')
         program.chmod(0o755)
-        self._environment = {**os.environ, **SURROUNDINGS, "PATH": f"{programs}:{os.environ['PATH']}"}
+        own = {"XDG_STATE_HOME": str(directory / "state of the user"), "PATH": f"{programs}:{os.environ['PATH']}"}
+        self._environment = {**os.environ, **SURROUNDINGS, **own}
         for name in ("LLVS_STORE", "NO_COLOR", "LLVS_PASSWORD", "LLVS_TOKEN"):
             self._environment.pop(name, None)
 

@@ -146,6 +146,8 @@ def test_saving(notes: Run, tmp_path: Path) -> None:
 
 
 def test_wrong_uses(notes: Run) -> None:
+    assert notes("shwo", code=2).err == 'llvs: there is no command "shwo": did you mean "llvs show"?\n'
+    assert notes("ls", "nope/").err.endswith('has an id that begins with "nope/"\n')
     assert 'there is no command "lgo": did you mean "llvs log"' in notes("lgo", code=2).err
     assert '"llvs --help" lists them' in notes("\x1b[31mx", code=2).err
     assert "\x1b" not in notes("\x1b[31mx", code=2).err

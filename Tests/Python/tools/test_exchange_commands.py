@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -80,6 +82,29 @@ def test_remotes(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     two("init", "c.db", "--storage", "sqlite")
     two("-s", "c.db", "remote", "add", "all", "shared")
     assert Path("c.db-remotes.json").is_file() and two("-s", "c.db", "pull").out == "all: 1 version received, 0 sent\n"
+
+
+def test_remotes_that_came_with_a_store(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They get nothing before somebody says that they are known: neither the store nor a password."""
+    asked: list[object] = []
+    monkeypatch.setattr(remotes._Asking, "__call__", lambda *given: asked.append(given))
+    two("-s", "a.llvs", "remote", "add", "all", "shared")
+    kept = Path("a.llvs/remotes.json")
+    strange = {"url": "http+webdav://127.0.0.1:9/x/", "proxy": "http://127.0.0.1:9", "user": "ann"}
+    for change in ({"url": str(Path("elsewhere").absolute())}, strange):
+        kept.write_text(json.dumps({"remotes": {"all": change}}))
+        for command in (["sync"], ["push", "all"], ["remote", "check"]):
+            said = two("-s", "a.llvs", *command, code=2).err
+            assert "was not added here" in said and change["url"] in said and change.get("proxy", "") in said
+    assert not asked and not Path("elsewhere").exists()
+    assert two("-s", "a.llvs", "remote", "trust", "all").out.startswith("all is trusted: proxy http://127.0.0.1:9, url ")
+    assert "was not added" not in two("-s", "a.llvs", "push", "all", code=None).err
+    # What is trusted is this one in this place: not another with its name, and not a copy of the store.
+    kept.write_text(json.dumps({"remotes": {"all": {**strange, "ca_file": "other.pem"}}}))
+    assert "ca_file other.pem" in two("-s", "a.llvs", "push", "all", code=2).err
+    kept.write_text(json.dumps({"remotes": {"all": strange}}))
+    shutil.copytree("a.llvs", "copy.llvs")
+    assert "was not added here" in two("-s", "copy.llvs", "push", "all", code=2).err
 
 
 def test_credentials(monkeypatch: pytest.MonkeyPatch) -> None:

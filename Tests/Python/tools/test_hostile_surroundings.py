@@ -6,11 +6,12 @@ import json
 import os
 import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Iterator
 
 import pytest
 
@@ -89,10 +90,20 @@ def in_terminal(store: Path, *arguments: str, columns: int = 80, env: dict[str, 
     return shown.decode().replace("\r\n", "\n")
 
 
-def test_a_terminal_of_forty_columns(store: Path) -> None:
-    shown = in_terminal(store, "log", "--oneline", "-n", "3", columns=40, env={"NO_COLOR": "1"})
-    assert [len(row) <= 40 for row in shown.splitlines()] == [True] * 3 and "\x1b" not in shown
-    assert in_terminal(store, "ls", "-l", columns=40)
+@pytest.mark.parametrize("arguments", ["log --oneline -n 5", "log --graph --oneline -n 5", "ls -l", "branch", "status"])
+def test_a_terminal_of_forty_columns(store: Path, arguments: str) -> None:
+    shown = in_terminal(store, *arguments.split(), columns=40, env={"NO_COLOR": "1"})
+    assert "\x1b" not in shown and shown.splitlines()
+    if arguments == "status":
+        # A path and an id are told whole, however long.
+        assert "notes.llvs" in shown
+    else:
+        assert [row for row in shown.splitlines() if len(row) > 40 and "evil" not in row] == []
+    if arguments == "ls -l":
+        assert [row.split()[-1] for row in shown.splitlines() if "note/" in row] == sorted(f"note/{number}" for number in range(200))
+
+
+def test_colours_on_a_terminal(store: Path) -> None:
     coloured = in_terminal(store, "log", "--oneline", "-n", "3")
     assert "\x1b[33m" in coloured and not re.search("\x1b(?!\\[[0-9;]*m)", coloured)
 
@@ -187,6 +198,32 @@ def test_a_damaged_store(store: Path, llvs_run: Run) -> None:
         assert done.code in (0, 3) and (done.out or done.err.count("\n") == 1), done
 
 
+def test_damage_is_told_to_whoever_looks(store: Path) -> None:
+    assert "damaged" not in in_terminal(store, "log", "-n", "1")
+    for segment in (store / "segments").iterdir():
+        data = bytearray(segment.read_bytes())
+        for at in range(len(data) // 2, len(data) // 2 + 4000):
+            data[at] ^= 0xFF
+        segment.write_bytes(bytes(data))
+    for command in (["log", "-n", "1"], ["ls"]):
+        shown = in_terminal(store, *command)
+        assert shown.count("llvs: the store is damaged (") == 1 and '"llvs verify" tells where' in shown, shown
+
+
+def test_a_store_without_versions(llvs_run: Run) -> None:
+    llvs_run("init", "new.llvs")
+    assert "no version yet" in llvs_run("log").err and "none yet" in llvs_run("status").out
+    # What asks for "@" is answered with what to do; what lists has nothing to list.
+    for command, code in {
+        "ls": 0, "log --json": 0, "ls --json": 0, "branch": 0, "conflicts": 0, "verify": 0, "compact": 0, "get x": 1, "history x": 1,
+        "undo": 1, "redo": 1, "show": 2, "diff": 2, "explain": 2, "blame x": 2, "export": 2, "revert @": 2, "merge abcd": 2,
+        "snapshot write copy": 2,
+    }.items():
+        done = llvs_run(*command.split(), code=code)
+        assert done.err.count("\n") <= 1 and (code == 0 or done.err.startswith("llvs: ")), (command, done)
+    assert llvs_run("get", "x", code=1).err == 'llvs: there is no value "x" in an empty store\n'
+
+
 def test_a_store_that_another_program_has(store: Path, llvs_run: Run) -> None:
     with llvs.Coordinator(store) as notes:
         llvs_run("-s", str(store), "log", "-n", "1")
@@ -195,19 +232,54 @@ def test_a_store_that_another_program_has(store: Path, llvs_run: Run) -> None:
         llvs_run("-s", str(store), "--coordinator", "mine", "set", "x=1")
 
 
-def test_a_store_that_may_only_be_read(store: Path, llvs_run: Run) -> None:
+#: What only looks, and what writes.
+LOOKING = (
+    "log -n 1", "log --graph --oneline", "status", "show", "ls -l", "get json", "history json", "blame json", "diff", "branch", "conflicts",
+    "explain", "verify", "export", "merge 'branch:dr\x1b[31maft' --dry-run", "remote list",
+)
+WRITING = ("set x=1", "rm json", "undo", "revert @", "remote add there /tmp/there")
+
+
+def without_capabilities() -> None:
+    """For root nothing is forbidden: so it gives up, for what is run next, what makes it so (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH)."""
+    import ctypes
+
     if os.geteuid() == 0:
-        # For root nothing is forbidden: what the library refuses is what an open for reading refuses.
-        assert llvs_run("-s", str(store), "log", "-n", "1").out
-        return
-    for folder, _, names in os.walk(store):
-        for name in names:
-            os.chmod(os.path.join(folder, name), 0o400)
-        os.chmod(folder, 0o500)
-    assert llvs_run("-s", str(store), "log", "-n", "1").out
-    assert llvs_run("-s", str(store), "set", "x=1", code=3).err
-    for folder, _, _ in os.walk(store):
-        os.chmod(folder, 0o700)
+        for capability in (1, 2):
+            assert ctypes.CDLL(None).prctl(24, capability, 0, 0, 0) == 0
+
+
+@pytest.mark.parametrize("kind", ["of others", "read-only disk"])
+def test_a_store_that_may_only_be_read(store: Path, tmp_path: Path, kind: str) -> None:
+    def run(command: str) -> "subprocess.CompletedProcess[bytes]":
+        arguments = ["-s", str(store), *shlex.split(command)]
+        streams: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+        streams["env"] = {"XDG_STATE_HOME": str(tmp_path / "state")}
+        if kind == "of others":
+            return program(*arguments, preexec_fn=without_capabilities, **streams)
+        mounting = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+        around = ["unshare", "-U", "-r", "-m", "sh", "-c", mounting, str(store)]
+        return program(*arguments, around=around, **streams)
+
+    if kind == "of others":
+        for folder, _, names in os.walk(store):
+            for name in names:
+                os.chmod(os.path.join(folder, name), 0o400)
+            os.chmod(folder, 0o500)
+    elif subprocess.run(["unshare", "-U", "-r", "-m", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("this system lets nobody make a name space of mounts")
+    try:
+        for command in LOOKING:
+            done = run(command)
+            assert done.returncode in (0, 1) and b"Traceback" not in done.stderr, (command, done)
+            assert done.stdout or done.returncode == 1 or b"no remotes" in done.stderr, (command, done)
+        for command in WRITING:
+            done = run(command)
+            assert done.returncode == 3 and done.stdout == b"" and done.stderr.count(b"\n") == 1, (command, done)
+            assert re.search(rb"ermission|read-only|Read-only|not let", done.stderr), (command, done.stderr)
+    finally:
+        for folder, _, _ in os.walk(store):
+            os.chmod(folder, 0o700)
 
 
 def test_the_start_imports_little(store: Path) -> None:

@@ -53,6 +53,25 @@ def test_merge_explain_and_conflicts(book: Run) -> None:
     assert "conflicts  2 open" in book("status").out
 
 
+def test_a_dry_run_by_other_arbiters_foretells_the_merge(book: Run) -> None:
+    ours, head = book("show", "--json").json["id"], phones_head(book)
+    told = {}
+    for arbiter in ("most-recent-change", "most-recent-branch", "theirs", "ours"):
+        for a, b in ((head, ours), (ours, head)):
+            found = book("merge", a, b, "--arbiter", arbiter, "--dry-run", "--json", code=1).json["conflicts"]
+            assert {record["id"] for record in found} > {"contact/greta", "note/plan"}
+            assert all(record["path"] == [] and record["result"] in (record["newer"], record["older"]) for record in found)
+            merged = book("merge", a, b, "--arbiter", arbiter, "--json", "--meta", f"by={arbiter}").json["id"]
+            for record in found:
+                value = book("get", record["id"], "--at", merged, "--json").json
+                is_json = value["kind"] == "json"
+                assert record["result"] == value["json"] if is_json else record["result"]["size"] == value["size"]
+            told[arbiter, a == ours] = [record["result"] for record in found]
+    assert told["ours", True] == told["theirs", False] != told["ours", False] == told["theirs", True]
+    assert book("show", "--json").json["id"] != ours
+    assert book("merge", "@~1", "--arbiter", "ours", "--dry-run").out == "nothing to decide\n"
+
+
 def test_merges_by_other_arbiters(book: Run) -> None:
     ours, head = book("show", "--json").json["id"], phones_head(book)
     for arbiter in ("most-recent-change", "most-recent-branch", "theirs", "ours"):

@@ -41,6 +41,10 @@ def test_completion(notes: Path) -> None:
     assert completed(notes, "get", "note/") == ["note/one", "note/two"]
     assert completed(notes, "get", "n") == ["note/one", "note/two"]
     assert completed(notes, "get", "evil") == []
+    assert completed(notes, "get", "x") == [], "the ids at @, not those of a head that happens to be the newest"
+    assert completed(notes, "get", "--at", "draft", "x") == ["x"]
+    assert completed(notes, "get", "--at", "nowhere", "n") == ["note/one", "note/two"]
+    assert completed(notes, "diff", "@", "draft", "x") == ["x"]
     assert completed(notes, "show", "dr") == ["draft"]
     with llvs.Store(notes, read_only=True) as store:
         head = store.heads[0].id

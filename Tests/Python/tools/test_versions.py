@@ -10,7 +10,7 @@ import pytest
 
 import llvs
 from llvs.tools import moments
-from llvs.tools.versions import VersionNameError, VersionNames, current_version
+from llvs.tools.versions import SHOWN, VersionNameError, VersionNames, current_version
 
 NOW = datetime(2026, 11, 22, 15, 0)
 #: When the four versions of the line were made.
@@ -170,3 +170,23 @@ def test_times_with_a_zone_and_ends_of_months() -> None:
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(ValueError, match="is no time: write"):
         moments.seconds_of(text)
+
+
+def test_names_that_a_branch_takes(memory: llvs.Store) -> None:
+    """Branches come from others, too: none is taken for a version that a name meant before."""
+    root = memory.make_version(insert={"a": b"1"})
+    ours = memory.make_version(root, update={"a": b"2"})
+    names = ["@~1", f"{ours.id}~", f"{ours.id}^", "@{yesterday}", "draft~2"]
+    for name in [*names, ours.id[:SHOWN], ours.id[:5].lower(), ours.id]:
+        memory.make_version(root, update={"a": b"evil"}, branch=name)
+    evil = memory.make_version(root, update={"a": b"evil"}, id=ours.id[: SHOWN + 1])
+    finder = VersionNames(memory, ours)
+    assert finder.find("@~1") == finder.find(f"{ours.id}~") == finder.find(f"{ours.id}^") == root
+    assert finder.find(ours.id) == ours
+    for name in (ours.id[:SHOWN], ours.id[:5].lower(), evil.id):
+        with pytest.raises(VersionNameError, match="names . versions") as raised:
+            finder.find(name)
+        assert ours in raised.value.candidates
+    # A branch that looks like steps is found where nothing stands before them, and any by saying that it is one.
+    assert finder.find("draft~2").branch == "draft~2"
+    assert finder.find(f"branch:{ours.id[:SHOWN]}").branch == ours.id[:SHOWN]

@@ -96,6 +96,65 @@ PITFALLS: list[Case] = [
     ("P38 left to an arbiter of the host", {"/v": {"pick": "arbiter"}}, {"v": 0, "w": 0}, {"v": 1, "w": 0}, {"v": 2, "w": 3}),
 ]  # fmt: skip
 
+#: The first form has a name, the second a full name, the third one within an object.
+FORMS = {"schema": {"at": "/v", "renames": [{"to": 3, "from": "/fullName", "path": "/names/full"}, {"to": 2, "from": "/name",
+    "path": "/fullName"}]}}
+ONE_RENAME = {"schema": {"at": "/v", "renames": [{"to": 2, "from": "/a", "path": "/b"}]}}
+LATER_IS_NEWER = {"schema": {"at": "/v"}}
+
+#: Values of several forms.
+OF_SEVERAL_FORMS: list[Case] = [
+    ("P27 renamed by rules and edited", FORMS, {"v": 1, "name": "A"}, {"v": 2, "fullName": "A", "x": 1}, {"v": 1, "name": "B", "y": 1}),
+    ("P27 edited, and renamed by the older side", FORMS, {"v": 1, "name": "A"}, {"v": 1, "name": "B"}, {"v": 2, "fullName": "A", "x": 1}),
+    ("forms: renames of several forms, in their order", FORMS, {"name": "A"}, {"v": 3, "names": {"full": "A", "short": "a"}},
+     {"v": 2, "fullName": "B"}),
+    ("forms: nobody has the last one", FORMS, {"v": 1, "name": "A"}, {"v": 2, "fullName": "B"}, {"v": 1, "name": "A", "x": 1}),
+    ("forms: who tells none is of the first", FORMS, {"name": "A"}, {"name": "B"}, {"v": 2, "fullName": "A"}),
+    ("forms: a number that is none", FORMS, {"v": "1", "name": "A"}, {"v": 2, "fullName": "A"}, {"v": "1", "name": "B"}),
+    ("forms: nobody tells one", FORMS, {"name": "A"}, {"name": "B"}, {"name": "A", "x": 1}),
+    ("forms: all of one form", FORMS, {"v": 2, "fullName": "A"}, {"v": 2.0, "fullName": "B"}, {"v": 2, "fullName": "A", "name": "x"}),
+    ("forms: both changed what was renamed", FORMS, {"v": 1, "name": "A"}, {"v": 2, "fullName": "B"}, {"v": 1, "name": "C"}),
+    ("forms: removed and renamed", FORMS, {"v": 1, "name": "A"}, {"v": 2, "fullName": "A"}, {"v": 1}),
+    ("forms: the new place is taken", ONE_RENAME, {"v": 1, "a": 1, "b": 1}, {"v": 2, "b": 2}, {"v": 1, "a": 3, "b": 1}),
+    ("forms: something on the way is no object", FORMS, {"v": 2, "fullName": "A", "names": 7}, {"v": 3, "names": {"full": "A"}},
+     {"v": 2, "fullName": "B", "names": 7}),
+    ("forms: one whole value was removed", FORMS, {"v": 1, "name": "A"}, None, {"v": 2, "fullName": "A"}),
+    ("forms: both added it", FORMS, None, {"v": 2, "fullName": "A"}, {"v": 1, "name": "B", "x": 1}),
+    ("forms: bytes decide before", FORMS, {"v": 2, "fullName": "A"}, {"v": 2, "fullName": "A"}, {"v": 1, "name": "A"}),
+    ("forms: a reverted upgrade stays reverted where nothing else is", FORMS, {"v": 2, "fullName": "A"}, '{"fullName":"A", "v":2}',
+     {"v": 1, "name": "A"}),
+    ("forms: a counter that was renamed", {"/b": "counter", **ONE_RENAME}, {"v": 1, "a": 5}, {"v": 2, "b": 6}, {"v": 1, "a": 7}),
+    ("forms: text that was renamed", {"/b": "text", **ONE_RENAME}, {"v": 1, "a": "one two"}, {"v": 2, "b": "1 two"},
+     {"v": 1, "a": "one 2"}),
+    ("forms: equal bytes on both sides with a counter", {"/b": "counter", **ONE_RENAME}, {"v": 1, "a": 5}, {"v": 2, "b": 6},
+     {"v": 2, "b": 6}),
+    ("forms: spelling and escapes of what is lifted", ONE_RENAME, '{"v":1,"a":1.50}', '{"v":2.0,"b":1.5,"c":1}',
+     '{ "v" : 1, "a" : 1.50, "\\u0064":"\\u0041" }'),
+    ("forms: names with slashes and tildes", {"schema": {"at": "/f/~0", "renames": [{"to": 0.5, "from": "/a~1b", "path": "/c/~0~1"}]}},
+     {"a/b": 1}, {"f": {"~": 1}, "c": {"~/": 1}, "x": 1}, {"a/b": 2}),
+    ("forms: too deep where it would go", {"schema": {"at": "/v", "renames": [{"to": 2, "from": "/a", "path": "/b/c"}]}},
+     '{"v":1,"a":' + "[" * 127 + "]" * 127 + "}", '{"v":2,"b":{"c":[]}}', '{"v":1,"x":1,"a":' + "[" * 127 + "]" * 127 + "}"),
+    ("forms: arrays tell none", {"": "list", **ONE_RENAME}, [1], [1, 2], [1, 3]),
+    ("forms: a side is no JSON", ONE_RENAME, {"v": 1, "a": 1}, "no json", {"v": 2, "b": 1}),
+    ("forms: without renames the later one is the newer side", LATER_IS_NEWER, {"v": 1, "a": 1}, {"v": 1, "a": 2}, {"v": 2, "a": 3}),
+    ("forms: without renames, the newer side is the later one", LATER_IS_NEWER, {"v": 1, "a": 1}, {"v": 2, "a": 2}, {"v": 1, "a": 3}),
+    ("forms: without renames, both of one form", LATER_IS_NEWER, {"v": 1, "a": 1}, {"v": 2, "a": 2}, {"v": 2, "a": 3}),
+    ("forms: without renames the larger number stands", LATER_IS_NEWER, {"v": 1, "a": 1}, {"v": 2, "a": 2}, {"v": 3, "b": 3}),
+    ("forms: without renames, a text of the older side comes last", {"/t": "text", **LATER_IS_NEWER}, {"v": 1, "t": "a"},
+     {"v": 1, "t": "a b"}, {"v": 2, "t": "a c"}),
+    # Once ended the process: an element that was left of a run was looked for by a class that it has not.
+    ("list: one element is left of what all have in common", "auto",
+     [5, 5, 4, 3, 4, 1, 1, 1, 2, 4, 1, 5, 2, 0, 1, 1, 1, 0, 3, 3, 0, 3, 1, 0, 2, 4, 1, 5, 0, 1, 5, 2, 1, 3, 3, 1, 1, 5, 1, 2, 1, 2, 5, 2, 2,
+      0, 2],
+     [5, 5, 4, 3, 4, 1, 1, 1, 2, 2, 1, 5, 2, 0, 1, 1, 1, 0, 0, 1, 0, 2, 4, 1, 5, 0, 1, 5, 2, 1, 1, 1, 5, 1, 2, 1, 2, 5],
+     [5, 4, 3, 4, 1, 1, 1, 2, 4, 1, 5, 2, 0, 1, 1, 1, 0, 3, 3, 0, 3, 1, 0, 2, 4, 1, 5, 0, 1, 5, 2, 1, 3, 3, 1, 1, 5, 1, 2, 1, 2, 5, 2, 2, 0,
+      2]),
+    ("list: as many moves as are told one by one", "auto", list(range(130)), list(range(129, -1, -1)),
+     [*range(64, -1, -1), *range(129, 64, -1)]),
+    ("list: so many moves that they are one conflict", "auto", {"l": list(range(132))}, {"l": list(range(131, -1, -1))},
+     {"l": [*range(65, -1, -1), *range(131, 65, -1)]}),
+]  # fmt: skip
+
 #: Saves of a program that does not know all of a value: rules, what it made of the value that it read, what it saves, and that value.
 SAVES: list[Case] = [
     ("P26 members that the program does not know stay", "auto", {"name": "A"}, {"name": "B"}, '{"name":"A","later":{"z":1.50,"a":[1e2]}}'),
@@ -115,6 +174,10 @@ SAVES: list[Case] = [
     ("P26 a save that changes nothing", "auto", {"name": "A"}, {"name": "A"}, '{ "name":"A", "later":1.50 }'),
     ("P26 a value that is not there yet", "auto", None, {"name": "A"}, None),
     ("P26 a value that is no JSON", "auto", {"name": "A"}, {"name": "B"}, '{"name":"A","name":"A","later":1}'),
+    ("P27 a program of an earlier form saves", FORMS, {"v": 1, "name": "A", "n": 1}, {"v": 1, "name": "B", "n": 1},
+     {"v": 2, "fullName": "A", "n": 1, "later": 1}),
+    ("P27 a program of a later form saves", FORMS, {"v": 2, "fullName": "A"}, {"v": 2, "fullName": "B"}, {"v": 1, "name": "A", "n": 1}),
+    ("P27 without renames a save stays the newer side", LATER_IS_NEWER, {"v": 1, "a": 1}, {"v": 1, "a": 2}, {"v": 2, "a": 3}),
 ]  # fmt: skip
 
 #: What two readers of the specification took differently at first, or one of them got wrong.
@@ -190,6 +253,7 @@ def cases() -> Iterator[Case]:
     yield from FROZEN
     yield from PITFALLS
     yield from READINGS
+    yield from OF_SEVERAL_FORMS
     for name, (rule, base, newer, older) in KINDS.items():
         texts = {"p": spelled(base), "a": spelled(newer), "b": spelled(older), "q": otherwise(base), "c": otherwise(newer)}
         for cell in ABSENCE:

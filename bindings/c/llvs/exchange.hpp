@@ -137,15 +137,41 @@ private:
     detail::Handle<llvs_exchange, llvs_exchange_free> handle_;
 };
 
+/// For whom a stream of packs is encrypted, and who opens it: see llvs_pack_options. What it holds is read during the call.
+struct PackOptions {
+    /// Writing: who will be able to open it, "age1...".
+    std::vector<std::string> recipients;
+    /// Reading: identities of which one opens it, "AGE-SECRET-KEY-1...".
+    std::vector<std::string> identities;
+    /// Instead of these, for both.
+    std::string passphrase;
+};
+
+namespace detail {
+/// Calls with the options as the C interface takes them.
+template <class Call> void with_options(const PackOptions &options, Call call) {
+    std::vector<llvs_bytes> recipients, identities;
+    for (const std::string &one : options.recipients) recipients.push_back(bytes(one));
+    for (const std::string &one : options.identities) identities.push_back(bytes(one));
+    llvs_pack_options raw = LLVS_PACK_OPTIONS_INIT;
+    raw.recipients = recipients.data();
+    raw.recipient_count = recipients.size();
+    raw.identities = identities.data();
+    raw.identity_count = identities.size();
+    raw.passphrase = bytes(options.passphrase);
+    run([&](llvs_error **error) { return call(&raw, error); });
+}
+} // namespace detail
+
 /// Writes the versions that another store lacks, which has `have` with all their ancestors, as bytes for `read_pack` of that store: calls
 /// with them from front to back, in pieces. See llvs_store_write_pack.
 inline ExchangeResult write_pack(const Store &store, const std::vector<VersionID> &have, std::function<void(std::string_view piece)> write,
-                                 const llvs_control *control = nullptr) {
+                                 const llvs_control *control = nullptr, const PackOptions &options = {}) {
     std::vector<llvs_bytes> known;
     for (const VersionID &id : have) known.push_back(detail::bytes(id));
     llvs_exchange_result *result = nullptr;
-    detail::run([&](llvs_error **error) {
-        return llvs_store_write_pack(store.raw(), known.data(), known.size(), Outgoing::call, &write, control, &result, error);
+    detail::with_options(options, [&](const llvs_pack_options *raw, llvs_error **error) {
+        return llvs_store_write_pack(store.raw(), known.data(), known.size(), raw, Outgoing::call, &write, control, &result, error);
     });
     return ExchangeResult(result);
 }
@@ -153,11 +179,11 @@ inline ExchangeResult write_pack(const Store &store, const std::vector<VersionID
 /// Adds the versions that `write_pack` of another store gave. `read` fills a buffer from its start with what comes next, and tells how many
 /// bytes that are; 0: there are no more. See llvs_store_read_pack.
 inline ExchangeResult read_pack(const Store &store, std::function<std::size_t(std::uint8_t *buffer, std::size_t capacity)> read,
-                                const llvs_control *control = nullptr) {
+                                const llvs_control *control = nullptr, const PackOptions &options = {}) {
     ValueSource source{std::string(), std::move(read)};
     llvs_exchange_result *result = nullptr;
-    detail::run([&](llvs_error **error) {
-        return llvs_store_read_pack(store.raw(), detail::Sources::read, &source, control, &result, error);
+    detail::with_options(options, [&](const llvs_pack_options *raw, llvs_error **error) {
+        return llvs_store_read_pack(store.raw(), raw, detail::Sources::read, &source, control, &result, error);
     });
     return ExchangeResult(result);
 }

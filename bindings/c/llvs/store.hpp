@@ -210,11 +210,16 @@ public:
         options.limit = 1;
         return one([&](auto out, auto error) { return llvs_store_heads(raw(), &options, out, error); });
     }
-    std::vector<Version> heads() const { return many([&](auto out, auto error) { return llvs_store_heads(raw(), nullptr, out, error); }); }
+    std::vector<Version> heads(const llvs_control *control = nullptr) const {
+        llvs_heads_options options = LLVS_HEADS_OPTIONS_INIT;
+        options.control = control;
+        return many([&](auto out, auto error) { return llvs_store_heads(raw(), &options, out, error); });
+    }
     /// Those that carry this branch name.
-    std::vector<Version> heads_on_branch(std::string_view branch) const {
+    std::vector<Version> heads_on_branch(std::string_view branch, const llvs_control *control = nullptr) const {
         llvs_heads_options options = LLVS_HEADS_OPTIONS_INIT;
         options.branch = detail::bytes(branch);
+        options.control = control;
         return many([&](auto out, auto error) { return llvs_store_heads(raw(), &options, out, error); });
     }
     std::vector<Version> versions_of(std::string_view id) const {
@@ -357,9 +362,9 @@ public:
                 detail::damages(found->unfinished, found->unfinished_count), found->vouched, found->unvouched};
     }
     /// Counts; see llvs_statistics.
-    llvs_statistics statistics() const {
+    llvs_statistics statistics(const llvs_control *control = nullptr) const {
         llvs_statistics found = LLVS_STATISTICS_INIT;
-        detail::run([&](llvs_error **error) { return llvs_store_statistics(raw(), &found, error); });
+        detail::run([&](llvs_error **error) { return llvs_store_statistics(raw(), control, &found, error); });
         return found;
     }
     /// Picks up versions that other processes or handles added, and returns how many came.

@@ -16,6 +16,7 @@ import CLLVSShims
 /// A blob is written under its random name before the record that names it; one that no record names
 /// is garbage.
 final class BlobDirectory: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     static let magic: UInt64 = 0x0A62_6C62_5356_4C4C
     static let headerSize = 64
     static let blockSize = 65_536
@@ -25,7 +26,7 @@ final class BlobDirectory: @unchecked Sendable {
     let store: StoreDirectory
     let durability: Durability
     let system: FileSystem
-    private let lock = Lock()
+    private let lock = Lock(.blobs)
     /// Written here and not synced yet (at durability `normal`).
     private var dirty: [Place] = []
     /// Put in place since the last sync.
@@ -311,11 +312,17 @@ final class BlobDirectory: @unchecked Sendable {
         }
     }
 
+    /// The names of what may be blobs, in no order; none where the folder cannot be read.
+    /// - Throws: what the control throws, and what the waits of this thread look at.
+    func names(_ control: PacedControl) throws -> [String] {
+        do { return try folder.names(control) { $0.suffix(5).elementsEqual(".blob".utf8) } } catch is Errno { return [] }
+    }
+
     /// Checks every block of every blob that is whole in length.
-    func verify(progress: (UInt64) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
-        let names = (try? folder.names()) ?? []
+    func verify(_ control: PacedControl, progress: (UInt64) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+        let names = try names(control)
         var done: UInt64 = 0
-        for name in names.sorted() where name.hasSuffix(".blob") {
+        for name in try names.sorted(by: <, looking: control.look) {
             guard let id = RandomName(hex: name.dropLast(5)) else { continue }
             try progress(done)
             do {

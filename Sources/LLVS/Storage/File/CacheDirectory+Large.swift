@@ -23,7 +23,9 @@ extension CacheDirectory {
     fileprivate func map(_ file: OpenFile, _ size: UInt64) -> CacheBytes? {
         guard let size = Int(exactly: size), size > 0,
               let memory = mmap(nil, size, PROT_READ, MAP_SHARED, file.descriptor, 0), memory != MAP_FAILED else { return nil }
-        return CacheBytes(UnsafeRawBufferPointer(start: memory, count: size)) { munmap(memory, size) }
+        return CacheBytes(
+            UnsafeRawBufferPointer(start: memory, count: size), release: { munmap(memory, size) }, isMapped: true,
+            letGo: { HugePages.release(memory, $0) })
     }
 
     /// Writes a cache piece by piece. With nil for a name, the file has none either.
@@ -110,10 +112,11 @@ extension CacheDirectory {
 /// Bytes of a file in memory of the process's own, read when they are asked for. Those that are here stay what they are whatever
 /// becomes of the file; those that cannot be read any more are not here.
 private final class FilePieces: @unchecked Sendable {
+    // Sendable: `lock` guards which pieces are here; their bytes do not change after that.
     private static let size = 16 << 10
     private let memory: UnsafeMutableRawBufferPointer
     private let start: UInt64
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     /// Until all of them are here.
     private var file: OpenFile?
     private var isHere: [Bool]
@@ -132,7 +135,9 @@ private final class FilePieces: @unchecked Sendable {
     deinit { munmap(memory.baseAddress, memory.count) }
 
     var bytes: CacheBytes {
-        CacheBytes(UnsafeRawBufferPointer(memory), release: { withExtendedLifetime(self) {} }, fill: { [unowned self] in fill($0) })
+        CacheBytes(
+            UnsafeRawBufferPointer(memory), release: { withExtendedLifetime(self) {} }, fill: { [unowned self] in fill($0) },
+            letGo: { [unowned self] in letGo($0) })
     }
 
     private func fill(_ range: Range<Int>) -> Bool {
@@ -153,6 +158,19 @@ private final class FilePieces: @unchecked Sendable {
             }
             if missing == 0 { file = nil }
             return true
+        }
+    }
+
+    /// Of the pieces that are wholly within.
+    private func letGo(_ range: Range<Int>) {
+        lock.withLock {
+            let first = (range.lowerBound + FilePieces.size - 1) / FilePieces.size, end = range.upperBound / FilePieces.size
+            guard file != nil, first < end, end <= isHere.count else { return }
+            for piece in first..<end where isHere[piece] {
+                isHere[piece] = false
+                missing += 1
+            }
+            if let base = memory.baseAddress { HugePages.release(base, first * FilePieces.size..<end * FilePieces.size) }
         }
     }
 

@@ -10,6 +10,7 @@
 ///
 /// Where the directory cannot be written, they are kept in memory.
 final class CacheDirectory: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     /// How the names of flat maps begin; of these the old ones go when a new one comes.
     static let mapPrefix = "map-"
 
@@ -23,7 +24,7 @@ final class CacheDirectory: @unchecked Sendable {
     private let writable: Bool
     private let store: StoreDirectory
     let system: FileSystem
-    private let lock = Lock()
+    private let lock = Lock(.leaf)
     /// What could not be written; nil: deleted.
     private var memory: [String: [UInt8]?] = [:]
     private var tidied = false

@@ -24,7 +24,6 @@ extension FileStorage {
             state.lock()
             segment.position = writer.end
             segment.lastFrame = writer.lastFrame
-            durability.serial &+= 1
             counters.bytesWritten &+= writer.end &- start
             state.unlock()
             return places
@@ -90,7 +89,7 @@ extension FileStorage {
     private func finish(_ full: SegmentWriter, _ segment: Segment) {
         do {
             try options.system.fdatasync(full.file.descriptor)
-            syncGroup.counted()
+            countSync()
             state.withLock { segment.durable = segment.position }
             try full.seal()
             state.withLock { segment.complete = true }

@@ -22,18 +22,15 @@ extension FileStorage {
         try state.withLock { try checkOpen() }
         if trigger != .request, options.compaction == .onRequest { return report }
         // Its progress callback belongs to the host, which may compact or close the store there.
-        guard compacting.lock() else {
-            guard trigger != .request else {
-                throw StoreError(
-                    .busy,
-                    "Compacting \(description) was asked for from within the progress callback of a compaction of it. "
-                        + "Do it after that has returned."
-                )
-            }
-            return report
+        if let report = try compacting.runUnlessWithin({ try compactHeld(trigger, control) }) { return report }
+        guard trigger != .request else {
+            throw StoreError(
+                .busy,
+                "Compacting \(description) was asked for from within the progress callback of a compaction of it. "
+                    + "Do it after that has returned."
+            )
         }
-        defer { compacting.unlock() }
-        return try HostCalls.run(compacting) { try compactHeld(trigger, control) }
+        return report
     }
 
     private func compactHeld(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
@@ -97,7 +94,7 @@ extension FileStorage {
     private func compactNow(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
         var report = CompactionReport()
         let what = "Compacting \(description)"
-        let names = try segmentNames().sorted()
+        let names = try segmentNames(control.paced(.writing, doing: what)).sorted()
         var done = 0, stopped: (any Error)?
         // Who has said that it shall stop is not asked again: where errors of reading are passed over, this one is not.
         let compaction = SegmentCompaction(system: options.system, check: {
@@ -191,7 +188,7 @@ extension FileStorage {
         let size: UInt64
         // What is gone meanwhile, or has become shorter, is compacted another time, if it comes back.
         do { size = try compaction.write(inputs, in: directory) } catch is SegmentCompaction.Vanished { return }
-        syncGroup.counted()
+        countSync()
         report.made += 1
         report.folded += UInt64(inputs.count)
         report.bytesWritten += size
@@ -228,7 +225,7 @@ extension FileStorage {
         // It may have come from another machine, or from a backup.
         try posix("Syncing the segment", path) { () throws(Errno) in try options.system.fdatasync(compacted.descriptor) }
         try directory.syncDirectory(directory.segmentsFolder, options.system)
-        syncGroup.counted()
+        countSync()
         for source in old {
             try compaction.check()
             let oldName = source.id.hex + ".seg", oldPlace = directory.segment(oldName), oldPath = oldPlace.path

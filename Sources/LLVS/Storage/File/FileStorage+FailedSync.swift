@@ -46,7 +46,6 @@ extension FileStorage {
                 state.withLock {
                     segment.position = writer.end
                     segment.lastFrame = writer.lastFrame
-                    durability.serial &+= 1
                 }
             }
             state.withLock {

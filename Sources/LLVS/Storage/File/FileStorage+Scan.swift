@@ -2,12 +2,12 @@ extension FileStorage {
     public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         try state.withLock { try checkOpen() }
         let buffer = ScanBuffer()
-        var names = try state.withLock { let listed = self.listed; self.listed = nil; return listed } ?? segmentNames()
+        var names = try state.withLock { let listed = self.listed; self.listed = nil; return listed } ?? segmentNames(control)
         while true {
             let vanished = try scan(names, buffer, control, found)
             if vanished.isEmpty { break }
             // Others compacted and deleted them since they were listed: what they held is in a segment that was not there then.
-            names = try segmentNames()
+            names = try segmentNames(control)
             if vanished.isSubset(of: names) { break }
         }
         try keepOwnSegment()
@@ -49,10 +49,14 @@ extension FileStorage {
 
     /// The files in `segments/`. A file that a syncing program set aside under a changed name ("x (conflict).seg")
     /// counts: it may hold more than the one it conflicts with. Hidden ones do not: they are on their way.
-    func segmentNames() throws -> [String] {
-        do throws(Errno) {
-            return try directory.segmentsFolder.names().filter { $0.hasSuffix(".seg") && !$0.hasPrefix(".") }
-        } catch {
+    /// - Parameter control: looked at on the way; so is what the waits of this thread look at.
+    func segmentNames(_ control: PacedControl = .none) throws -> [String] {
+        do {
+            let suffix: [UInt8] = Array(".seg".utf8)
+            return try directory.segmentsFolder.names(control) { name in
+                name.count >= suffix.count && name.suffix(suffix.count).elementsEqual(suffix) && name.first != UInt8(ascii: ".")
+            }
+        } catch let error as Errno {
             if error.code == ENOENT, state.withLock({ segments.isEmpty }) { return [] }
             throw StoreError.posix(error, doing: "Listing the segments in", path: directory.segments)
         }
@@ -128,7 +132,6 @@ extension FileStorage {
                         if reported, !isReadOnly {
                             durability.foreign.insert(Int(segment.index))
                             durability.segmentsDirectory = true
-                            durability.serial &+= 1
                         }
                         if let problem { remember(problem) }
                     }

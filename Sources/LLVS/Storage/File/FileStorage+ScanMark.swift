@@ -97,7 +97,6 @@ extension FileStorage {
                 if position > 0, !segment.replaced, !isReadOnly {
                     durability.foreign.insert(Int(segment.index))
                     durability.segmentsDirectory = true
-                    durability.serial &+= 1
                 }
                 numbers.append(segment.index)
             }

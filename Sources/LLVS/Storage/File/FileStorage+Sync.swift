@@ -3,8 +3,6 @@ struct DurabilityState {
     /// A segment of ours that is not written any more, or another's as far as it was read.
     struct Own { let file: OpenFile; let id: RandomName; let path: String; let segment: Segment }
 
-    /// Grows with all that a sync would cover.
-    var serial: UInt64 = 0
     /// The segment that the writer writes.
     var ownSegment: Segment?
     /// To be synced.
@@ -17,35 +15,16 @@ struct DurabilityState {
     var segmentsDirectory = false
 }
 
-/// Lets one sync run at a time: who waited for another finds that it has covered what is wanted, or syncs for all who wait.
-final class SyncGroup: @unchecked Sendable {
-    private let running = Lock()
-    /// Under `running`.
-    private var covered: UInt64 = 0
-    private let counting = Lock()
-    private var syncs: UInt64 = 0
-
-    var count: UInt64 { counting.withLock { syncs } }
-    func counted() { counting.withLock { syncs &+= 1 } }
-
-    /// Returns once a sync has covered `serial`. `work` syncs and returns what it covered; where it fails
-    /// only its own caller gets the error, the others try again.
-    func run(until serial: UInt64, _ work: () throws -> UInt64) throws {
-        try running.withLock {
-            if covered < serial { covered = max(covered, try work()) }
-        }
-    }
-}
-
 extension FileStorage {
     public func sync() throws {
-        let serial = try state.withLock { try checkOpen(); return durability.serial }
+        try state.withLock { try checkOpen() }
         if isReadOnly { return }
-        try syncGroup.run(until: serial) { try makeDurable(foreign: true, appendingHeld: false) }
+        // Who waits for another's sync finds nothing left to do. Commits that wait at once share one: `GroupCommit` in the store.
+        try syncing.withLock { try makeDurable(foreign: true, appendingHeld: false) }
     }
 
-    /// Syncs all that is not known to be durable and returns the serial that this covers. `foreign`: what others wrote, too.
-    func makeDurable(foreign: Bool, appendingHeld: Bool, isClosing: Bool = false) throws -> UInt64 {
+    /// Syncs all that is not known to be durable. `foreign`: what others wrote, too.
+    func makeDurable(foreign: Bool, appendingHeld: Bool, isClosing: Bool = false) throws {
         do {
             let (writer, isDurable) = state.withLock { () -> (SegmentWriter?, Bool) in
                 guard let segment = durability.ownSegment else { return (nil, true) }
@@ -61,23 +40,21 @@ extension FileStorage {
                 defer { if !appendingHeld { appending.unlock() } }
                 try rewriteLost()
             }
-            let serial = state.withLock { durability.serial }
             try blobs.rewriteDoubtful()
             // Blobs before the records that name them, others' records before ours that build on them.
-            for _ in 0..<(try blobs.sync()) { syncGroup.counted() }
+            for _ in 0..<(try blobs.sync()) { countSync() }
             if foreign { try syncForeign(appendingHeld: appendingHeld) }
             try syncRetired()
             try syncWriter(appendingHeld: appendingHeld)
             if state.withLock({ let dirty = durability.segmentsDirectory; durability.segmentsDirectory = false; return dirty }) {
                 do {
                     try directory.syncDirectory(directory.segmentsFolder, options.system)
-                    syncGroup.counted()
+                    countSync()
                 } catch {
                     state.withLock { durability.segmentsDirectory = true }
                     throw error
                 }
             }
-            return serial
         } catch let error as StoreError {
             throw StoreError(
                 .unknownOutcome,
@@ -94,7 +71,7 @@ extension FileStorage {
         state.unlock()
         do throws(Errno) {
             try options.system.fdatasync(writer.file.descriptor)
-            syncGroup.counted()
+            countSync()
             state.withLock { segment.durable = max(segment.durable, end) }
         } catch {
             markUnsynced(writer, segment, appendingHeld: appendingHeld)
@@ -121,7 +98,7 @@ extension FileStorage {
             let end = state.withLock { own.segment.position }
             do throws(Errno) {
                 try options.system.fdatasync(own.file.descriptor)
-                syncGroup.counted()
+                countSync()
             } catch {
                 moveToUnsynced(own.segment)
                 throw StoreError.posix(error, doing: "Syncing the segment", path: own.path)
@@ -172,7 +149,7 @@ extension FileStorage {
                 defer { withExtendedLifetime(root) {} }
                 return try System.syncfs(root.descriptor)
             }
-            syncGroup.counted()
+            countSync()
         }
         if !wholesale {
             for segment in pending { try syncFile(directory.segment(segment.name)) }
@@ -189,7 +166,7 @@ extension FileStorage {
         do throws(Errno) {
             let file = try OpenFile(place, O_RDONLY)
             try options.system.fdatasync(file.descriptor)
-            syncGroup.counted()
+            countSync()
         } catch {
             // Gone: moved elsewhere by whoever tidies up.
             if error.code != ENOENT { throw StoreError.posix(error, doing: "Syncing", path: place.path) }

@@ -8,14 +8,16 @@ extension FileStorage {
         blobs.letGo()
         for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
 
-        let names = try segmentNames().sorted()
+        let paced = control.paced(.verifying, doing: "Verifying \(description)")
+        let names = try segmentNames(paced).sorted()
         var total = 0
-        for place in names.map(directory.segment) + ((try? directory.blobsFolder.names()) ?? []).map(directory.blobsFolder.place) {
+        for place in try names.map(directory.segment) + blobs.names(paced).map(directory.blobsFolder.place) {
+            try paced.step(0)
             total = total &+ Int(clamping: (try? place.status())?.size ?? 0)
         }
         var done = 0
         let what = "Verifying \(description)"
-        let there = Set(names)
+        let there = Set(names), ends = Dictionary(known.map { ($0.name, $0.end) }) { first, _ in first }
         let missing = known.filter { !there.contains($0.name) }
         if !missing.isEmpty { try discoverFolded() }
         for segment in missing where !state.withLock({ isElsewhere(segment.name, there) }) {
@@ -30,7 +32,7 @@ extension FileStorage {
             var vanished: [(name: String, damage: StorageDamage)] = []
             for name in left where read.insert(name).inserted {
                 try control.check(.verifying, done, of: total, doing: what)
-                let end = known.first { $0.name == name }?.end ?? 0
+                let end = ends[name] ?? 0
                 done =
                     done
                     &+ Int(
@@ -41,11 +43,12 @@ extension FileStorage {
             left = []
             guard !vanished.isEmpty else { break }
             // Others compacted them since they were listed: what they were compacted into is read instead.
-            let compacted = try segmentNames().filter { $0.hasPrefix(CompactionSource.namePrefix) }.sorted()
-            for (name, missing) in vanished where !isFolded(name, upTo: known.first { $0.name == name }?.end ?? 0) { try damage(missing) }
+            let compacted = try segmentNames(paced).filter { $0.hasPrefix(CompactionSource.namePrefix) }.sorted()
+            for (name, missing) in vanished where !isFolded(name, upTo: ends[name] ?? 0) { try damage(missing) }
             left = compacted.filter { !read.contains($0) }
         }
-        try blobs.verify(progress: { try control.check(.verifying, done &+ Int(clamping: $0), of: total, doing: what) }, damage: damage)
+        try blobs.verify(
+            paced, progress: { try control.check(.verifying, done &+ Int(clamping: $0), of: total, doing: what) }, damage: damage)
         try control.check(.verifying, total, of: total, doing: what)
     }
 
@@ -146,9 +149,13 @@ extension FileStorage {
     /// Reads every segment for whatever may be a record.
     public func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
-        let names = try segmentNames().sorted(), buffer = ScanBuffer()
+        let paced = control.paced(.verifying, doing: "Salvaging \(description)")
+        let names = try segmentNames(paced).sorted(), buffer = ScanBuffer()
         var done = 0, total = 0
-        for name in names { total = total &+ Int(clamping: (try? directory.segment(name).status())?.size ?? 0) }
+        for name in names {
+            try paced.step(0)
+            total = total &+ Int(clamping: (try? directory.segment(name).status())?.size ?? 0)
+        }
         for name in names {
             try control.check(.verifying, done, of: total, doing: "Salvaging \(description)")
             let place = directory.segment(name), path = place.path

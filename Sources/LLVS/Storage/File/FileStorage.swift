@@ -11,6 +11,7 @@
 /// look per segment that is not sealed, plus what is new; `read` one system call. On a network file
 /// system one host only may use a store at a time: locks and the order of writes are not kept between hosts.
 public final class FileStorage: Storage, @unchecked Sendable {
+    // Sendable: `appending` guards what is said to be under it, `state` the rest.
     /// How a directory is used.
     public struct Options: Sendable {
         /// Makes the store where there is none.
@@ -61,12 +62,12 @@ public final class FileStorage: Storage, @unchecked Sendable {
     let caches: CacheDirectory
 
     /// Held while writing to segments; taken before `state`, never while holding it.
-    let appending = Lock()
+    let appending = Lock(.writing)
     /// Reused by all appends; touched under `appending` only.
     var scratch = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
     /// Guards all that follows; held for moments, never during a system call.
-    let state = Lock()
+    let state = Lock(.storage)
     var closed = false
     var segments: [Segment] = []
     var segmentsByName: [String: Int] = [:]
@@ -87,9 +88,11 @@ public final class FileStorage: Storage, @unchecked Sendable {
     /// Segments opened so far, for tests of what opening a store costs.
     var filesOpened = 0
     /// Held while compacting segments; taken before the others.
-    let compacting = OwnedLock()
-    /// Syncs, under a lock of its own.
-    let syncGroup = SyncGroup()
+    let compacting = Gate("store")
+    /// Held while syncing.
+    let syncing = Lock(.syncing)
+    private let syncs = Guarded<UInt64>(0)
+    func countSync() { syncs.withLock { $0 &+= 1 } }
 
     /// Opens the store at `path`, or makes one there.
     /// - Throws: `.notFound`, `.notAStore`, `.notADirectory`, `.newerFormat`, `.permission`, `.noSpace`, `.readOnly`, `.io`.
@@ -115,16 +118,18 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     public var damages: [StorageDamage] { state.withLock { damageList } }
 
-    public var statistics: StorageStatistics {
+    public func statistics(_ control: PacedControl) throws -> StorageStatistics {
         var all = state.withLock { counters }
-        all.syncs = syncGroup.count
+        all.syncs = syncs.withLock { $0 }
         for (folder, isSegments) in [(directory.segmentsFolder, true), (directory.blobsFolder, false), (caches.folder, false)] {
-            guard let names = try? folder.names() else { continue }
-            for name in names {
-                guard let status = try? folder.place(name).status(), status.isRegularFile else { continue }
-                all.bytes &+= status.size
-                if isSegments, name.hasSuffix(".seg") { all.segments &+= 1 }
-            }
+            do {
+                try folder.forEachName(control) { bytes in
+                    let name = String(decoding: bytes, as: UTF8.self)
+                    guard let status = try? folder.place(name).status(), status.isRegularFile else { return }
+                    all.bytes &+= status.size
+                    if isSegments, name.hasSuffix(".seg") { all.segments &+= 1 }
+                }
+            } catch is Errno { continue }
         }
         return all
     }
@@ -138,7 +143,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
         var failure: (any Error)?
         if !isReadOnly {
             do {
-                _ = try makeDurable(foreign: false, appendingHeld: true, isClosing: true)
+                try makeDurable(foreign: false, appendingHeld: true, isClosing: true)
                 if let writer = state.withLock({ self.writer }), writer.state != .cutShort {
                     // A seal that is not written costs the next opener some checking, nothing else.
                     try? writer.seal()
@@ -206,7 +211,6 @@ public final class FileStorage: Storage, @unchecked Sendable {
         try checkPresence("Adding a value to")
         let (id, size) = try blobs.store(data, digest)
         state.withLock {
-            durability.serial &+= 1
             counters.bytesWritten &+= size
         }
         return id
@@ -217,7 +221,6 @@ public final class FileStorage: Storage, @unchecked Sendable {
         try checkPresence("Adding a value to")
         return try FileBlobWriter(blobs, size: size) { [self] written in
             state.withLock {
-                durability.serial &+= 1
                 counters.bytesWritten &+= written
             }
         }
@@ -230,7 +233,6 @@ public final class FileStorage: Storage, @unchecked Sendable {
         try checkPresence("Writing a value anew to")
         let written = try blobs.replace(id, data, digest)
         state.withLock {
-            durability.serial &+= 1
             counters.bytesWritten &+= written
         }
     }

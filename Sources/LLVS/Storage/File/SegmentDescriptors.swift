@@ -5,7 +5,8 @@ import CLLVSShims
 ///
 /// `read` is safe from any thread at any time. The others are called by one thread at a time: under the storage's `state`.
 final class SegmentDescriptors: @unchecked Sendable {
-    private let readers = ReadWriteLock()
+    // Sendable: the table is read and written atomically, and replaced while `readers` is held for writing.
+    private let readers = ReadWriteLock(.descriptors)
     /// For each segment 0, or its descriptor plus 1, and `wasUsed` when it was read from lately. Atomic.
     private var table: UnsafeMutablePointer<UInt64>
     private var capacity = 64

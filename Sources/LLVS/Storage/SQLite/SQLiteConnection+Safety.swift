@@ -28,8 +28,44 @@ extension SQLiteConnection {
         }
         for (option, isOn) in SQLiteConnection.switches { _ = llvs_sqlite_configure(sqlite, handle, option, isOn) }
         for (kind, most) in SQLiteConnection.limits { _ = sqlite.pointee.limit(handle, kind, most) }
+        limitValues(to: isCopy ? min(SQLiteConnection.largestForeign, bytesOnDisk) : SQLiteConnection.largestValue)
         // A mapped file that somebody cuts short ends the process.
         try run("PRAGMA mmap_size=0; PRAGMA cell_size_check=ON", doing: "Opening")
+    }
+
+    /// For tables that a definition of the host's makes: what they need is bounded by that.
+    func allowWideTables() {
+        for (kind, most) in [
+            (SQLITE_LIMIT_SQL_LENGTH, 100_000), (SQLITE_LIMIT_COLUMN, 200), (SQLITE_LIMIT_VARIABLE_NUMBER, 200),
+            (SQLITE_LIMIT_EXPR_DEPTH, 100), (SQLITE_LIMIT_VDBE_OP, 250_000),
+        ] as [(Int32, Int32)] { _ = sqlite.pointee.limit(handle, kind, most) }
+        limitValues(to: SQLiteConnection.largestRow)
+    }
+    /// Of a table of a projection, about.
+    static let largestRow = 900_000_000
+
+    /// Of records and their chunks, with what a row has besides.
+    private static let largestValue = SQLiteStorage.chunkSize + 4_096
+    /// Of another implementation's databases.
+    private static let largestForeign = 256 << 20
+
+    /// Values, and rows, of more bytes are neither read nor written: SQLite believes a row what it claims, and follows pages that lead
+    /// to themselves as far as that goes.
+    private func limitValues(to bytes: Int) {
+        _ = sqlite.pointee.limit(handle, SQLITE_LIMIT_LENGTH, Int32(clamping: min(bytes, 1_000_000_000)))
+    }
+
+    /// Runs `body`, in which values may have as many bytes as the database can have for them.
+    func withLargeValues<R>(_ bytes: Int? = nil, _ body: () throws -> R) rethrows -> R {
+        limitValues(to: bytes.map { $0 + 4_096 } ?? bytesOnDisk)
+        defer { limitValues(to: SQLiteConnection.largestValue) }
+        return try body()
+    }
+
+    /// About so many bytes can be in the files that are there, however long they claim to be; file systems may compress them.
+    private var bytesOnDisk: Int {
+        let there = System.allocated(file) &+ System.allocated(file + "-wal")
+        return Int(clamping: there.multipliedReportingOverflow(by: 64).overflow ? .max : 64 &* there) &+ (1 << 20)
     }
 
     /// Throws when files lie beside the database that SQLite would take for its own, and are not.

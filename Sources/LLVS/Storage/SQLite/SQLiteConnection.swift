@@ -4,6 +4,8 @@ import CSQLite
 final class SQLiteConnection {
     /// For messages.
     let path: String
+    /// Which is open.
+    let file: String
     let sqlite: SQLite
     private(set) var handle: OpaquePointer?
     private var statements: [String: OpaquePointer] = [:]
@@ -34,6 +36,7 @@ final class SQLiteConnection {
     init(_ path: String, _ mode: Mode, _ patience: Patience = .standard, of original: String? = nil) throws {
         self.patience = patience
         self.path = original ?? path
+        file = path
         try SQLiteLibrary.enter(path)
         do { sqlite = try SQLiteLibrary.functions(for: path) } catch {
             SQLiteLibrary.leave()
@@ -141,6 +144,20 @@ final class SQLiteConnection {
         }
     }
 
+    /// A statement that returns nothing, to be run many times; good as long as the connection.
+    func statement(_ sql: String, doing: String) throws -> SQLiteStatement { try prepared(sql, doing: doing) }
+
+    /// Runs it once with what `bind` binds.
+    func run(_ statement: SQLiteStatement, doing: String, bind: (SQLiteStatement) -> Void) throws {
+        bind(statement)
+        let result = sqlite.pointee.step(statement.handle)
+        defer {
+            sqlite.pointee.reset(statement.handle)
+            sqlite.pointee.clear_bindings(statement.handle)
+        }
+        guard result == SQLITE_DONE || result == SQLITE_ROW else { throw error(doing, result) }
+    }
+
     func integer(_ sql: String, doing: String) throws -> Int64 {
         var value: Int64 = 0
         try query(sql, doing: doing, row: { value = $0.integer(0); return false })
@@ -205,7 +222,9 @@ final class SQLiteConnection {
         case SQLITE_PERM, SQLITE_AUTH: code = .permission; advice = "Check the permissions of the file and of its directory."
         case SQLITE_NOMEM: code = .outOfMemory; advice = "The system is short of memory: free some, and try again."
         case SQLITE_TOOBIG:
-            code = .tooLarge; advice = "It is larger than SQLite takes: save the values in several versions, or use the file storage."
+            code = .damaged;
+            advice =
+                "A row claims to be larger than any that is written here. Salvage the store into a new one, or retrieve what is missing."
         case SQLITE_CANTOPEN:
             return cannotOpen(doing, result)
         case SQLITE_IOERR where result != SQLiteConnection.syncFailed && [EFBIG, EDQUOT, ENOSPC].contains(systemCode(result)):
@@ -265,6 +284,19 @@ struct SQLiteStatement {
 
     func bind(_ index: Int32, _ value: Int64) { sqlite.pointee.bind_int64(handle, index, value) }
     func bind(_ index: Int32, _ text: String) { sqlite.pointee.bind_text(handle, index, text, -1, llvs_sqlite_transient()) }
+    func bind(_ index: Int32, _ value: Double) { sqlite.pointee.bind_double(handle, index, value) }
+    /// Text in UTF-8, which must stay until the statement was run.
+    func bind(_ index: Int32, utf8 text: UnsafeRawBufferPointer) {
+        guard let start = text.baseAddress, text.count > 0 else { return bind(index, "") }
+        sqlite.pointee.bind_text(
+            handle, index, start.assumingMemoryBound(to: CChar.self), Int32(clamping: text.count), llvs_sqlite_static())
+    }
+    /// Text in UTF-8.
+    func bind(_ index: Int32, copying text: UnsafeRawBufferPointer) {
+        guard let start = text.baseAddress, text.count > 0 else { return bind(index, "") }
+        sqlite.pointee.bind_text(
+            handle, index, start.assumingMemoryBound(to: CChar.self), Int32(clamping: text.count), llvs_sqlite_transient())
+    }
     /// The bytes must stay until the statement was run.
     func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) {
         if bytes.count == 0 {

@@ -20,6 +20,13 @@ enum SQLiteNewDatabase {
         var rows: [[UInt8]] = []
         for (i, table) in tables.enumerated() { rows.append(row("table", table.0, table.0, UInt8(i + 2), table.1)) }
         rows.append(row("index", index, "caches", UInt8(tables.count + 2), nil))
+        return bytes(rows, SQLiteStorage.applicationID, SQLiteStorage.format)
+    }
+
+    /// One page: no tables.
+    static func empty(_ applicationID: Int64, _ format: Int64) -> [UInt8] { bytes([], applicationID, format) }
+
+    private static func bytes(_ rows: [[UInt8]], _ applicationID: Int64, _ format: Int64) -> [UInt8] {
         var file = [UInt8](repeating: 0, count: pageSize * (rows.count + 1))
         func put(_ bytes: some Sequence<UInt8>, at offset: Int) { for (i, byte) in bytes.enumerated() { file[offset + i] = byte } }
         func put(_ number: Int, _ size: Int, at offset: Int) {
@@ -33,8 +40,8 @@ enum SQLiteNewDatabase {
         put(1, 4, at: 40)  // changes of the schema
         put(4, 4, at: 44)  // format of the schema
         put(1, 4, at: 56)  // UTF-8
-        put(Int(SQLiteStorage.format), 4, at: 60)
-        put(Int(SQLiteStorage.applicationID), 4, at: 68)
+        put(Int(format), 4, at: 60)
+        put(Int(applicationID), 4, at: 68)
         put(1, 4, at: 92)
         put(3_020_000, 4, at: 96)
         var end = pageSize
@@ -47,7 +54,7 @@ enum SQLiteNewDatabase {
             put(end, 2, at: 108 + 2 * i)
         }
         put(end, 2, at: 105)
-        for page in 1...rows.count {
+        for page in 1..<rows.count + 1 {
             put([page == rows.count ? 0x0A : 0x0D], at: page * pageSize)
             put(pageSize, 2, at: page * pageSize + 5)
         }
@@ -75,8 +82,10 @@ enum SQLiteNewDatabase {
     ///
     /// A database that is one already is not opened here: as soon as a process closes any descriptor of a file, the system takes all
     /// locks from it that SQLite holds there for other connections (https://www.sqlite.org/howtocorrupt.html, 2.2).
-    /// - Parameter mode: the permissions of one that is made, of which the process's mask takes some.
-    static func make(at path: String, mode: UInt32, _ patience: SQLiteConnection.Patience) throws {
+    /// - Parameters:
+    ///   - mode: the permissions of one that is made, of which the process's mask takes some.
+    ///   - bytes: what it is made of; asked for when it is made.
+    static func make(at path: String, mode: UInt32, _ patience: SQLiteConnection.Patience, _ bytes: () -> [UInt8] = { bytes }) throws {
         let place = Place(path)
         var waited: Int32 = 0, pause: Int32 = 1
         while true {
@@ -122,13 +131,15 @@ enum SQLiteNewDatabase {
             guard FileIdentity(now) == FileIdentity(status), now.size == 0 else { continue }
             // Who lays an empty file there does not say who may write to the database, unless we did.
             let permissions = now.owner == geteuid() ? now.permissions : nil
-            try posix("Making the database", path) { () throws(Errno) in try write(in: place, mode: mode, permissions: permissions) }
+            try posix("Making the database", path) { () throws(Errno) in
+                try write(bytes(), in: place, mode: mode, permissions: permissions)
+            }
             withExtendedLifetime(file) {}
             return
         }
     }
 
-    private static func write(in place: Place, mode: UInt32, permissions: UInt32?) throws(Errno) {
+    private static func write(_ bytes: [UInt8], in place: Place, mode: UInt32, permissions: UInt32?) throws(Errno) {
         let aside = try place.folder.place("\(place.name)-\(RandomName.random().hex).new")
         do throws(Errno) {
             let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: permissions == nil ? mode : 0o600)

@@ -425,13 +425,15 @@ extension SQLiteStorage {
         return try readers.use { connection in
             var result: R?
             do {
-                try connection.query(
-                    "SELECT checksum, data FROM caches WHERE name = ?1", doing: "Reading a cache from", bind: { $0.bind(1, name) },
-                    row: { row in
-                    let bytes = row.bytes(1)
-                    if Int64(Bytes.crc32c(bytes)) == row.integer(0) { result = try body(bytes) }
-                    return false
-                })
+                try connection.withLargeValues {
+                    try connection.query(
+                        "SELECT checksum, data FROM caches WHERE name = ?1", doing: "Reading a cache from", bind: { $0.bind(1, name) },
+                        row: { row in
+                        let bytes = row.bytes(1)
+                        if Int64(Bytes.crc32c(bytes)) == row.integer(0) { result = try body(bytes) }
+                        return false
+                    })
+                }
             } catch let error as StoreError where error.code == .damaged { return nil }
             return result
         }
@@ -443,13 +445,15 @@ extension SQLiteStorage {
         if isReadOnly { state.withLock { memoryCaches[name] = .some(data) }; return }
         try changeCaches { writer in
             try data.withUnsafeBytes { bytes in
-                try writer.query(
-                    "INSERT OR REPLACE INTO caches(name, checksum, data) VALUES(?1, ?2, ?3)", doing: "Writing a cache to",
-                    bind: { statement in
-                    statement.bind(1, name)
-                    statement.bind(2, Int64(Bytes.crc32c(bytes)))
-                    statement.bind(3, bytes)
-                })
+                try writer.withLargeValues(bytes.count) {
+                    try writer.query(
+                        "INSERT OR REPLACE INTO caches(name, checksum, data) VALUES(?1, ?2, ?3)", doing: "Writing a cache to",
+                        bind: { statement in
+                        statement.bind(1, name)
+                        statement.bind(2, Int64(Bytes.crc32c(bytes)))
+                        statement.bind(3, bytes)
+                    })
+                }
             }
         }
     }

@@ -8,6 +8,7 @@
 /// "what is new" is "what comes after the last seen". SQLite does not check what it reads, hence the
 /// checksums (CRC-32C) of every row. Not for network file systems: SQLite's locks do not work there.
 public final class SQLiteStorage: Storage, @unchecked Sendable {
+    // Sendable: `writing` guards what is said to be under it, `state` the rest.
     /// How a database is used.
     public struct Options: Sendable {
         /// Makes the database where there is none.
@@ -47,7 +48,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     let readers: SQLiteReaders
 
     /// Held while writing; taken before `state`.
-    let writing = Lock()
+    let writing = Lock(.writing)
     /// Under `writing`: nil when read-only, or closed.
     var writer: SQLiteConnection?
     /// Under `writing`: it took the log for read-only.
@@ -62,7 +63,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     var scratch: [UInt8] = []
 
     /// Guards what follows, for moments.
-    let state = Lock()
+    let state = Lock(.storage)
     var closed = false
     /// Everything up to here was reported, or appended here.
     var lastSeen: Int64 = 0
@@ -133,7 +134,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 
     public var damages: [StorageDamage] { state.withLock { damageList } }
 
-    public var statistics: StorageStatistics {
+    public func statistics(_ control: PacedControl) throws -> StorageStatistics {
         var all = state.withLock { counters }
         for suffix in ["", "-wal"] { all.bytes &+= (try? System.status(path + suffix))?.size ?? 0 }
         return all
@@ -348,10 +349,11 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 
 /// A few connections for reading, so that readers wait neither for the writer nor, mostly, for each other.
 final class SQLiteReaders: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
     private let path: String
     private let mode: SQLiteConnection.Mode
     private let patience: SQLiteConnection.Patience
-    private let lock = Lock()
+    private let lock = Lock(.descriptors)
     private let returned = Condition()
     private var idle: [SQLiteConnection] = []
     private var count = 0

@@ -217,7 +217,7 @@ enum Calls {
 
     private static let statistics: Call = { arguments, store in
         let statistics = arguments.structure(llvs_statistics())
-        _ = call { llvs_store_statistics(store, statistics, $0) }
+        _ = call { llvs_store_statistics(store, nil, statistics, $0) }
         let report = arguments.structure(llvs_compaction_report())
         _ = call { llvs_store_compact(store, arguments.control(), report, $0) }
     }

@@ -24,6 +24,8 @@ Names for types, to annotate functions of one's own with:
     AnyRule      a rule in a model: `Counter()`, the name of a kind, or a rule as the store has it
     Upgrade      a function that brings a model's JSON object from one form to the next
     MergeRules   how to merge inside values: the name of a kind, a rule, patterns with rules, a schema, or JSON text
+    MISSING      the part of a key in an index that a value has not got
+    KeyPart      a part of a key in an index: None, a bool, a number, a str, or `MISSING`
     FileContent  what a `Transport` may give for a file: bytes, or a binary file or an iterable of bytes for a large one
 """
 
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
         CancelledError as CancelledError,
         ClosedError as ClosedError,
         DuplicateIDError as DuplicateIDError,
+        EncryptionError as EncryptionError,
         Error as Error,
         ErrorCode as ErrorCode,
         ExchangeDataError as ExchangeDataError,
@@ -89,6 +92,16 @@ if TYPE_CHECKING:
         MergeResult as MergeResult,
         Problem as Problem,
         SyncResult as SyncResult,
+    )
+    from .indexes import (
+        Explanation as Explanation,
+        Found as Found,
+        Index as Index,
+        IndexEntry as IndexEntry,
+        IndexPage as IndexPage,
+        KeyPart as KeyPart,
+        MISSING as MISSING,
+        Missing as Missing,
     )
     from .log import LogLevel as LogLevel, log_to as log_to, observe_log as observe_log
     from .merge import (
@@ -126,9 +139,11 @@ if TYPE_CHECKING:
         MergeRule as MergeRule,
         ModelsAt as ModelsAt,
         Named as Named,
+        PastObject as PastObject,
         Pick as Pick,
         Register as Register,
         SchemaWarning as SchemaWarning,
+        Selection as Selection,
         Text as Text,
         Tuple as Tuple,
         Upgrade as Upgrade,
@@ -136,7 +151,19 @@ if TYPE_CHECKING:
         model as model,
         schema_of as schema_of,
     )
+    from .live import (
+        Link as Link,
+        Listener as Listener,
+        Peer as Peer,
+        PeerPhase as PeerPhase,
+        PeerState as PeerState,
+        connect as connect,
+        device_key as device_key,
+        listen as listen,
+        make_pairing as make_pairing,
+    )
     from .observer import Observer as Observer
+    from .projection import Projection as Projection, ProjectionProblem as ProjectionProblem
     from .reader import ValueReader as ValueReader
     from .remote import AskForCredentials as AskForCredentials, Credentials as Credentials, Remote as Remote
     from .reports import (
@@ -149,7 +176,9 @@ if TYPE_CHECKING:
         VerifyReport as VerifyReport,
     )
     from .replay import Step as Step
+    from .sides import MergeSide as MergeSide, MergeSides as MergeSides
     from .snapshot import Snapshot as Snapshot
+    from .sqlite_extension import sqlite_extension_path as sqlite_extension_path
     from .state import State as State
     from .storage import DictStorage as DictStorage, Storage as Storage
     from .store import Store as Store
@@ -194,7 +223,7 @@ _MODULES = {
     "documents": "Conflict ConflictKind Conflicts MergedValue MergeRules Schema check_schema merge_values",
     "errors": (
         """
-        BusyError CallbackError CancelledError ClosedError DuplicateIDError Error ErrorCode ExchangeDataError ForkedError
+        BusyError CallbackError CancelledError ClosedError DuplicateIDError EncryptionError Error ErrorCode ExchangeDataError ForkedError
         InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
         MovedError NoCommonAncestorError NotDirectoryError NotFoundError OutOfMemoryError PermissionDeniedError SnapshotError StorageError
         TooLargeError TooManyFilesError TransportError UnknownPredecessorError UnknownVersionError UnresolvedConflictError UnsupportedError
@@ -202,6 +231,8 @@ _MODULES = {
     """
     ),
     "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
+    "indexes": "Explanation Found Index IndexEntry IndexPage KeyPart MISSING Missing",
+    "live": "Link Listener Peer PeerPhase PeerState connect device_key listen make_pairing",
     "log": "LogLevel log_to observe_log",
     "merge": (
         "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction"
@@ -210,15 +241,19 @@ _MODULES = {
     "models": (
         """
         Absent AnyRule Collection Contradiction Convert Counter DecodeError Definition DeleteWins Identity Key MergeRule ModelsAt
-        Named Pick Register SchemaWarning Text Tuple Upgrade definition_of model schema_of
+        Named PastObject Pick Register SchemaWarning Selection Text Tuple Upgrade definition_of model schema_of
     """
     ),
+    "oauth": "",
     "observer": "Observer",
+    "projection": "Projection ProjectionProblem",
     "reader": "ValueReader",
     "remote": "AskForCredentials Credentials Remote",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
     "replay": "Step",
+    "sides": "MergeSide MergeSides",
     "snapshot": "Snapshot",
+    "sqlite_extension": "sqlite_extension_path",
     "state": "State",
     "storage": "DictStorage Storage",
     "store": "Store",

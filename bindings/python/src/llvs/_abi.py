@@ -30,6 +30,7 @@ _QUICK_RELEASES = frozenset(
         "conflict_list",
         "error",
         "exchange_result",
+        "index_page",
         "merged_value",
         "revert_result",
         "salvage_report",

@@ -32,6 +32,9 @@ class CoordinatorRules(CoordinatorStore):
         While nothing was ever saved, the rules are remembered, and written right before the first save, or when the first content that
         arrives is merged. Devices that start apart with the same rules then make one and the same first version.
 
+        So they are while the rules of the store are of a number that is not known here: those stand, and are the `problem` of the result.
+        Each merge raises UnsupportedError then, when all else is done.
+
         Raises InvalidArgumentError, UnsupportedError, StorageError; nothing is stored then.
         """
         from .documents import rules_text, take_schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import ItemsView, KeysView
 from datetime import datetime
-from typing import Any, Iterable, Iterator, Optional, TypeVar, Union, cast, overload
+from typing import Any, Iterable, Iterator, Mapping, Optional, TypeVar, Union, cast, overload
 
 import llvs
 
@@ -107,6 +107,17 @@ class CoordinatorValues(CoordinatorStore):
         reverse: from the last id to the first.
         """
         return self.at().range(start, stop, reverse=reverse)
+
+    def index(
+        self, name: Optional[str] = None, *, definition: Union[Mapping[str, Any], str, bytes, None] = None, warm: bool = False
+    ) -> llvs.Index:
+        """An index, as `Store.index`. Where a question names no version, it is about the current one.
+
+        warm: whether it is prepared at each new current version, on a thread of the library, for as long as it is held.
+        """
+        from .indexes import Index
+
+        return Index(self.store, cast(llvs.Coordinator, self), name, definition, self._what(), warm)
 
     def collection(self, model: type[_Model]) -> llvs.Collection[_Model]:
         """The objects of a model, as a mutable mapping from ids to objects; a class becomes a model by `llvs.model`.

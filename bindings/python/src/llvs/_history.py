@@ -133,7 +133,9 @@ class HistoryReading(Handle):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Iterator[Version]:
-        """All versions, or those given and their ancestors, in topological order, newest first: each comes before its predecessors.
+        """All versions, or those given and their ancestors, in topological order: each comes before its predecessors.
+
+        What has the longest line of versions down to a root comes first, and among equal ones the newest.
 
         hiding: versions that are left out with their ancestors: what is new to somebody who has them (`store.history(b, hiding=[a])` is
         a..b of git). branch: versions that carry this branch name. prefix: versions that recorded a change of a value whose id begins so.

@@ -13,6 +13,9 @@ from . import _constants as c
 #: The name under which a wheel carries the library, beside this file.
 PACKAGED_NAME = f"libllvs.so.{c.VERSION_MAJOR}.{c.VERSION_MINOR}"
 
+#: The SQLite extension, beside the library: docs/sqlite.md.
+EXTENSION_NAME = "libllvs_sqlite.so"
+
 
 def library_path() -> str:
     """The path of the library to load.

@@ -47,11 +47,11 @@ class Maintenance(Handle):
             lib.llvs_store_reload(pointer, byref(added))
         return added.value
 
-    def statistics(self) -> Statistics:
-        """Counts."""
+    def statistics(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Statistics:
+        """Counts. Raises CancelledError, StorageError. Cost: a look at each file of a file store."""
         found = _structs.llvs_statistics(struct_size=ctypes.sizeof(_structs.llvs_statistics))
-        with self._call as pointer:
-            lib.llvs_store_statistics(pointer, byref(found))
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_store_statistics(pointer, control, byref(found))
         return Statistics(*(getattr(found, name) for name in Statistics._fields))
 
     def verify(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> VerifyReport:

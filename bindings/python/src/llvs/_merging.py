@@ -213,6 +213,18 @@ class Merging(Handle):
             function(pointer, *map(version_bytes, versions), options.reference, byref(found))
         return take_conflicts(found.value)
 
+    def sides(self, id: str, a: AnyVersion, b: AnyVersion) -> llvs.MergeSides:
+        """Which of two versions is the newer side of a merge for a value, and who set the value on each side.
+
+            newer, older = store.sides(conflict.id, *store[conflict.version].predecessors)
+            print(older.by.device, "wrote", conflict.older)
+
+        Raises UnknownVersionError, InvalidIDError, StorageError. Cost: the merges that the value went through on each side.
+        """
+        from .sides import sides_of
+
+        return sides_of(cast("llvs.Store", self), id, a, b)
+
     def choices(self, conflict: llvs.Conflict, choice: str, *, at: AnyVersion) -> list[Change]:
         """The changes that close an open conflict, to be saved on `at`. `choose` saves them."""
         from .documents import GivenConflict, choice_number

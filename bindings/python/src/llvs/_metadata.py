@@ -44,16 +44,25 @@ def _key(key: str) -> bytes:
         raise TypeError(f"a metadata key is a str, not {type(key).__name__}") from None
 
 
-def decode(data: bytes) -> Any:
-    """One value; the bytes themselves when they are not JSON, or hold what JSON cannot: `1e999`, a lone surrogate."""
+@functools.lru_cache(maxsize=None)
+def _decoder() -> "json.JSONDecoder":
     import json
 
+    return json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+
+
+def decode(data: bytes) -> Any:
+    """One value; the bytes themselves when they are not JSON, or hold what JSON cannot: `1e999`, a lone surrogate."""
     try:
         text = data.decode("utf-8")
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        inner = text[1:-1]
+        if len(text) > 1 and text[0] == text[-1] == '"' and inner.isprintable() and '"' not in inner and "\\" not in inner:
+            # A text without anything to be read in it, as nearly all are: histories are long.
+            return inner
+        value = _decoder().decode(text)
         if "\\u" in text:
             # A lone surrogate, which could be neither printed nor saved again.
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
+            _encoder().encode(value).encode("utf-8")
         return value
     except (ValueError, RecursionError):
         return data

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import io
 import os
+import unicodedata
 from typing import Any, IO, Iterable, Optional, Union, overload
 
-from . import _abi, _callbacks, _sources, transport
+from . import _abi, _callbacks, _constants as c, _sources, _structs, errors, transport
 from ._handle import Handle
-from ._memory import BytesArray, BytesLike, PathLike, version_bytes
+from ._memory import BytesArray, BytesLike, Column, PathLike, encode, version_bytes
 from ._signals import holding
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import ExchangeResult, take_result
@@ -30,24 +31,49 @@ class Pack(bytes):
         return made
 
 
+class PackOptions:
+    """An `llvs_pack_options`, and all that it points to; `address` is None when nothing is encrypted."""
+
+    def __init__(self, *, recipients: Iterable[str] = (), identities: Iterable[str] = (), passphrase: Optional[str] = None) -> None:
+        keys = [BytesArray(map(encode, _several(texts, name))) for name, texts in (("recipients", recipients), ("identities", identities))]
+        column = Column([b"" if passphrase is None else encode(unicodedata.normalize("NFC", passphrase))])
+        if passphrase == "":
+            raise errors.make(c.ERROR_INVALID_ARGUMENT, "the passphrase is empty; leave it out for a pack that is not encrypted")
+        struct = _structs.llvs_pack_options(struct_size=ctypes.sizeof(_structs.llvs_pack_options))
+        struct.recipients, struct.recipient_count = keys[0].address, keys[0].count
+        struct.identities, struct.identity_count = keys[1].address, keys[1].count
+        struct.passphrase.data, struct.passphrase.size = column.addresses[0] if column.sizes[0] else None, column.sizes[0]
+        self._kept = (struct, keys, column)
+        self.address = ctypes.byref(struct) if keys[0].count or keys[1].count or column.sizes[0] else None
+
+
+def _several(texts: Iterable[str], name: str) -> Iterable[str]:
+    """One text would be taken for its characters."""
+    if isinstance(texts, str):
+        raise TypeError(f"{name} is an iterable of texts, not one: [{name[:-1]}]")
+    return texts
+
+
 class Packing(Handle):
     """What one store lacks of another, in one piece."""
 
     @overload
     def pack(
-        self, have: Iterable[AnyVersion] = ..., *, to: None = ..., progress: Optional[ProgressCallback] = ...,
-        cancel: Optional[CancelToken] = ...,
+        self, have: Iterable[AnyVersion] = ..., *, to: None = ..., recipients: Iterable[str] = ..., passphrase: Optional[str] = ...,
+        progress: Optional[ProgressCallback] = ..., cancel: Optional[CancelToken] = ...,
     ) -> Pack: ...
     @overload
     def pack(
-        self, have: Iterable[AnyVersion] = ..., *, to: Union[PathLike, transport.Writable], progress: Optional[ProgressCallback] = ...,
-        cancel: Optional[CancelToken] = ...,
+        self, have: Iterable[AnyVersion] = ..., *, to: Union[PathLike, transport.Writable], recipients: Iterable[str] = ...,
+        passphrase: Optional[str] = ..., progress: Optional[ProgressCallback] = ..., cancel: Optional[CancelToken] = ...,
     ) -> ExchangeResult: ...
     def pack(
         self,
         have: Iterable[AnyVersion] = (),
         *,
         to: Union[None, PathLike, transport.Writable] = None,
+        recipients: Iterable[str] = (),
+        passphrase: Optional[str] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Union[Pack, ExchangeResult]:
@@ -60,24 +86,28 @@ class Packing(Handle):
         to: a path, under which there is a file when all of it is written and none before; or an object with `write(bytes)`. Then the
         result is an `ExchangeResult`, and memory holds one pack of at most 16 MiB. Without it the result is `bytes`, with the attribute
         `result`.
+        recipients, passphrase: for whom it is encrypted: public keys of age (`age1...`, as `age-keygen` prints them), or a passphrase. Then
+        it is a file of age, which the tool of that name opens, too. Without them it is not encrypted.
 
         Versions that cannot be read (damaged), or are too large, are in `problems` of the result, with those that build on them.
-        Raises CancelledError, InvalidIDError, StorageError, and what `to` raises.
+        Raises CancelledError, InvalidIDError, InvalidArgumentError (for recipients that are none), UnsupportedError (there is no libcrypto
+        to encrypt with), StorageError, and what `to` raises.
         """
         known = BytesArray(map(version_bytes, have))
+        keys = PackOptions(recipients=recipients, passphrase=passphrase)
         if to is None:
             memory = io.BytesIO()
-            result = self._pack(known, memory, progress, cancel)
+            result = self._pack(known, keys, memory, progress, cancel)
             return Pack(memory.getvalue(), result)
         if not isinstance(to, (str, bytes, os.PathLike)):
-            return self._pack(known, to, progress, cancel)
+            return self._pack(known, keys, to, progress, cancel)
         import tempfile  # takes long to import, and few need it
 
         path = os.fsdecode(to)
         handle, aside = tempfile.mkstemp(prefix=".llvs-", suffix=".new", dir=os.path.dirname(os.path.abspath(path)))
         try:
             with os.fdopen(handle, "wb") as file:
-                result = self._pack(known, file, progress, cancel)
+                result = self._pack(known, keys, file, progress, cancel)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(aside, path)
@@ -87,13 +117,14 @@ class Packing(Handle):
         return result
 
     def _pack(
-        self, have: BytesArray, file: transport.Writable, progress: Optional[ProgressCallback], cancel: Optional[CancelToken]
+        self, have: BytesArray, keys: PackOptions, file: transport.Writable, progress: Optional[ProgressCallback],
+        cancel: Optional[CancelToken],
     ) -> ExchangeResult:
         payload = _callbacks.register(file)
         try:
             with self._call as store, Control(progress, cancel) as control, holding:
                 return take_result(
-                    lib.llvs_store_write_pack, store, have.address, have.count, transport.write_address, payload, control
+                    lib.llvs_store_write_pack, store, have.address, have.count, keys.address, transport.write_address, payload, control
                 )
         finally:
             _callbacks.registry.pop(payload, None)
@@ -102,6 +133,8 @@ class Packing(Handle):
         self,
         source: Union[BytesLike, PathLike, IO[bytes], Iterable[BytesLike]],
         *,
+        identities: Iterable[str] = (),
+        passphrase: Optional[str] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> ExchangeResult:
@@ -110,15 +143,21 @@ class Packing(Handle):
 
         source: the bytes; the path of a file (`str` or `os.PathLike`); an object with `read(size)`, of which nothing behind the end of the
         pack is read; or an iterable of bytes.
+        identities, passphrase: what opens it when it is encrypted: secret keys of age (`AGE-SECRET-KEY-1...`) of which one is enough, or
+        its passphrase. Then it must be encrypted, and `source` is read to its end.
 
         When it raises, what was added before stays, and the same pack can be given again. Raises ExchangeDataError and StorageError (`code`
-        says why: no pack, cut short, damaged, made by a newer library), CancelledError, and what `source` raises.
+        says why: no pack, cut short, damaged, made by a newer library), EncryptionError (another identity or passphrase), CancelledError,
+        and what `source` raises.
         """
+        keys = PackOptions(identities=identities, passphrase=passphrase)
         if isinstance(source, (str, os.PathLike)):
             with open(source, "rb", buffering=0) as file:
-                return self._unpack(file, progress, cancel)
-        return self._unpack(source if _sources.gives_pieces(source) else (source,), progress, cancel)
+                return self._unpack(file, keys, progress, cancel)
+        return self._unpack(source if _sources.gives_pieces(source) else (source,), keys, progress, cancel)
 
-    def _unpack(self, source: Any, progress: Optional[ProgressCallback], cancel: Optional[CancelToken]) -> ExchangeResult:
+    def _unpack(
+        self, source: Any, keys: PackOptions, progress: Optional[ProgressCallback], cancel: Optional[CancelToken]
+    ) -> ExchangeResult:
         with _sources.Source(source) as (read, payload), self._call as store, Control(progress, cancel) as control:
-            return take_result(lib.llvs_store_read_pack, store, read, payload, control)
+            return take_result(lib.llvs_store_read_pack, store, keys.address, read, payload, control)

@@ -273,6 +273,7 @@ class llvs_heads_options(ctypes.Structure):
         ("reserved", c_uint32),
         ("branch", llvs_bytes),
         ("limit", c_uint64),
+        ("control", c_void_p),
     ]
 
 
@@ -470,6 +471,7 @@ class llvs_exchange_options(ctypes.Structure):
         ("credentials", c_void_p),
         ("credentials_payload", c_void_p),
         ("credentials_free", c_void_p),
+        ("token_file", llvs_bytes),
     ]
 
 
@@ -508,6 +510,18 @@ class llvs_exchange_result(ctypes.Structure):
         ("to", llvs_bytes),
         ("exchanges", c_void_p),
         ("exchange_count", c_size_t),
+    ]
+
+
+class llvs_pack_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("recipients", c_void_p),
+        ("recipient_count", c_size_t),
+        ("identities", c_void_p),
+        ("identity_count", c_size_t),
+        ("passphrase", llvs_bytes),
     ]
 
 
@@ -571,6 +585,60 @@ class llvs_sync_result(ctypes.Structure):
     ]
 
 
+class llvs_index_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("warm", c_uint32),
+        ("name", llvs_bytes),
+        ("definition", llvs_bytes),
+        ("coordinator", c_void_p),
+    ]
+
+
+class llvs_index_question(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("want", c_uint32),
+        ("equal", llvs_bytes),
+        ("begin", llvs_bytes),
+        ("low", llvs_bytes),
+        ("high", llvs_bytes),
+        ("after", llvs_bytes),
+        ("limit", c_uint64),
+        ("byte_limit", c_uint64),
+        ("has_begin", c_uint32),
+        ("low_open", c_uint32),
+        ("high_open", c_uint32),
+        ("reverse", c_uint32),
+        ("unique", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class llvs_index_page(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("total", c_uint64),
+        ("count", c_size_t),
+        ("ids", llvs_bytes),
+        ("id_sizes", c_void_p),
+        ("keys", llvs_bytes),
+        ("key_sizes", c_void_p),
+        ("values", c_void_p),
+        ("cursor", llvs_bytes),
+    ]
+
+
+class llvs_projection_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("file_mode", c_uint32),
+        ("coordinator", c_void_p),
+        ("busy_timeout", c_double),
+    ]
+
+
 class llvs_sync_place(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -614,6 +682,31 @@ class llvs_syncer_options(ctypes.Structure):
         ("longest_poll", c_uint32),
         ("longest_pause", c_uint32),
         ("selection", c_uint32),
+    ]
+
+
+class llvs_peer_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("initiator", c_uint32),
+        ("pairing", llvs_bytes),
+        ("identity", llvs_bytes),
+        ("device", llvs_bytes),
+        ("accepted", c_void_p),
+        ("accepted_count", c_size_t),
+    ]
+
+
+class llvs_peer_state(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("phase", c_uint32),
+        ("device", llvs_bytes),
+        ("key", llvs_bytes),
+        ("sent", c_uint64),
+        ("received", c_uint64),
+        ("problems", c_void_p),
+        ("problem_count", c_size_t),
     ]
 
 

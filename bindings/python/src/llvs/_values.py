@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Iterable, Optional
+from typing import Any, Iterable, Mapping, Optional, Union, cast
+
+import llvs
 
 from . import _abi, _blocks, _structs, errors, reader
 from ._fetch import Fetching, fetcher
@@ -102,3 +104,16 @@ class ValueReading(Fetching):
                 f"cannot read at version {decode(id)!r}: it is not in {self._what()}", version_id=decode(id)
             )
         return State(self, id, Range())
+
+    def index(self, name: Optional[str] = None, *, definition: Union[Mapping[str, Any], str, bytes, None] = None) -> llvs.Index:
+        """An index: one that the store's rules declare under "indexes", or one that is defined here.
+
+            store.index("contacts-by-name").find("Smith", at=version)
+            store.index(definition={"prefix": "contact/", "on": ["/lastName", "/firstName"], "text": "fold"})
+
+        definition: an object, or JSON text. Where a question names no version, it is about the newest head.
+        Raises InvalidArgumentError for a definition that is none. Nothing is made before it is asked.
+        """
+        from .indexes import Index
+
+        return Index(cast("llvs.Store", self), None, name, definition, self._what())

@@ -84,7 +84,8 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         exchange: a first exchange: the path of a folder, a URL, a `Remote`, or a `Transport` (under its `name`), as for `Exchange`; further
         ones by `attach`.
         arbiter: decides conflicts; None: `Rules()`. metadata: of every save; what a save gives itself goes before.
-        schema: rules for merging that the app brings along, which are registered as by `register_schema`.
+        schema: rules for merging that the app brings along, which are registered as by `register_schema`. Where those of the store are of a
+            number that is not known here, the coordinator opens all the same, and `schema().problem` says so.
         device: names the device, or the person at it, whose saves `undo` takes back: the same each time, and another on each device. Saves
         then carry it in their metadata, under "__llvs_device".
         name: under which the current version is kept, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.

@@ -69,6 +69,9 @@ class ErrorCode(enum.IntEnum):
     CUT_SHORT = c.ERROR_CUT_SHORT
     UNPORTABLE_ID = c.ERROR_UNPORTABLE_ID
     CONTENT_MISMATCH = c.ERROR_CONTENT_MISMATCH
+    WRONG_KEY = c.ERROR_WRONG_KEY
+    KEY_MISSING = c.ERROR_KEY_MISSING
+    KEYS_FORKED = c.ERROR_KEYS_FORKED
 
 
 #: Which class stands for which code: the last that names it.
@@ -275,6 +278,10 @@ class ExchangeDataError(
     ],
 ):
     """What the other side holds cannot be used. Appears as a problem of an exchange's result."""
+
+
+class EncryptionError(Error, ValueError, codes=[c.ERROR_WRONG_KEY, c.ERROR_KEY_MISSING, c.ERROR_KEYS_FORKED]):
+    """A passphrase or identity is another one than it is encrypted for (`WRONG_KEY`), or keys are missing or compete."""
 
 
 class SnapshotError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, NamedTuple, Optional
+import os
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _abi, _callbacks, _structs, errors
 from ._memory import address, as_bytes, encode
@@ -47,6 +48,7 @@ class Remote:
         user: str = "",
         password: str = "",
         token: str = "",
+        token_file: Union[str, "os.PathLike[str]"] = "",
         credentials: Optional[AskForCredentials] = None,
         ca_file: str = "",
         proxy: str = "",
@@ -54,8 +56,11 @@ class Remote:
     ) -> None:
         """Describes a place; nothing is asked of the server yet.
 
-        url: "https+webdav://host[:port]/path/"; "http+webdav:" on this machine only. No user and no password in it.
+        url: "https+webdav://host[:port]/path/"; "http+webdav:" on this machine only. No user and no password in it. "?layout=packed" or
+        "?layout=interchange" at its end says how versions lie there; else what is there counts, and an empty place gets packs.
         user, password: sent to that host alone. token: sent as "Authorization: Bearer", in their place.
+        token_file: for a cloud drive ("gdrive:///path"), the path of a file with OAuth tokens, which are renewed there when they are
+        refused: docs/cloud-drives.md.
         credentials: in the place of these, a function that is asked before the first request, and once more when what it gave was refused:
         so credentials can stay in a key store. It gets the address and whether it was refused, and gives `Credentials` or None.
         ca_file: the path of a file with certificates (PEM) of the authorities that are trusted, in the place of the system's.
@@ -72,6 +77,7 @@ class Remote:
             "user": encode(user),
             "password": encode(password),
             "token": encode(token),
+            "token_file": encode(os.fspath(token_file)),
             "ca_file": encode(ca_file),
             "proxy": encode(proxy),
         }

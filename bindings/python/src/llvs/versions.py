@@ -156,6 +156,20 @@ class Version:
         return dict(self._raw_metadata)
 
     @property
+    def device(self) -> Optional[str]:
+        """The device that saved it, as its coordinator was told (`Coordinator(device=...)`); None where it does not say."""
+        return self._text("__llvs_device")
+
+    @property
+    def description(self) -> Optional[str]:
+        """What it did, as the save was described (`save(description=...)`); None where it was not."""
+        return self._text("__llvs_description")
+
+    def _text(self, key: str) -> Optional[str]:
+        found = self.metadata.get(key)
+        return found if isinstance(found, str) else None
+
+    @property
     def date(self) -> datetime:
         """`timestamp` as a date in UTC. Raises OverflowError for one beyond what `datetime` can hold."""
         # datetime.fromtimestamp would raise ValueError or OSError for some, and other systems' time_t may hold less.

@@ -15,14 +15,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ..tools.versions import VersionNameError
-from . import changing, comparing, merges, searching, values
+from . import changing, comparing, merges, searching, shared, values
 from .exchanges import attached, verified
+from .guard import LARGEST_BODY, Guard
 from .inspected import Inspected, NotFound, metadata_of, told
-from .security import LARGEST_BODY, Guard
+from .security import Guarded
 
 PAGE = Path(__file__).parent / "page"
-LOOK = Path(__file__).parent / "look.css"
-TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 #: What a request may come to, beside an answer.
 EXPECTED = (llvs.Error, changing.Refused, NotFound, VersionNameError, UnicodeEncodeError)
 
@@ -69,13 +68,18 @@ def problem(raised: Exception) -> Response:
     return answer({"error": str(raised)}, status)
 
 
+def clock(version: llvs.Version, times: Mapping[str, float]) -> float:
+    """Seconds by which a version says that it was made before its own predecessor: its maker's clock was wrong."""
+    return max((times[id] - version.timestamp for id in version.predecessors if times.get(id, 0) > version.timestamp), default=0)
+
+
 Asking = Callable[[Asked], Any]
 
 
 def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
     """The inspector of a store as an application, behind its guard."""
     store = inspected.store
-    files = {path.name: path for path in (LOOK, *PAGE.iterdir()) if path.suffix in TYPES}
+    files = {path.name: path for path in (*shared.FILES.values(), *PAGE.iterdir()) if path.suffix in shared.TYPES}
 
     def id_of(asked: Asked, name: str) -> str:
         return inspected.find(asked.text(name)).id
@@ -86,11 +90,13 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
         index.read_on()
         heads = {head.id for head in store.heads} if rows else set()
         current = inspected.current_version()
+        before = {id for row in rows for id in row["version"].predecessors}
+        times = {version.id: version.timestamp for version in store.versions(before)}
         return {
             "generation": index.generation, "total": max(index.total, len(rows)), "lanes": index.width, "known": index.known,
             "rows": [
                 {**told(row["version"]), "row": row["row"], **row["place"]._asdict(), "head": row["version"].id in heads,
-                 "current": row["version"].id == current}
+                 "current": row["version"].id == current, "clock": clock(row["version"], times)}
                 for row in rows
             ],
         }
@@ -101,14 +107,13 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
 
     def version(asked: Asked) -> Any:
         found = inspected.find(asked.text("version"))
-        clocks, followed = store.versions(found.predecessors), store.successors(found)
+        before, followed = store.versions(found.predecessors), store.successors(found)
         return {
             **told(found), "metadata": metadata_of(found),
             "head": not followed, "current": found.id == inspected.current_version(),
             "successors": [told(one) for one in followed[:50]],
-            "before": [told(one) for one in clocks],
-            # A received version keeps the time of its maker, whose clock may be wrong.
-            "clock": max((one.timestamp - found.timestamp for one in clocks if one.timestamp > found.timestamp), default=0),
+            "before": [told(one) for one in before],
+            "clock": clock(found, {one.id: one.timestamp for one in before}),
             "values": len(store.at(found)),
             **comparing.made_in(store, found.id, asked.text("after", ""), asked.number("count", 100, 1, 1000)),
         }
@@ -209,7 +214,7 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
         path = files.get(request.path_params.get("name", "index.html"))
         if path is None:
             return answer({"error": "There is no such page."}, 404)
-        return Response(path.read_bytes(), media_type=TYPES[path.suffix])
+        return Response(path.read_bytes(), media_type=shared.TYPES[path.suffix])
 
     reading = {
         "summary": lambda asked: inspected.summary(), "history": history, "row": row, "version": version, "state": state, "value": value,
@@ -222,4 +227,4 @@ def make_app(inspected: Inspected, *, token: str, port: int) -> ASGIApp:
         Route("/api/data", data), Route("/api/news", news), Route("/api/change/{what}", change, methods=["POST"]),
         Route("/favicon.ico", nothing), Route("/", page), Route("/{name}", page),
     ]
-    return Guard(Starlette(routes=routes), token=token, port=port)
+    return Guarded(Starlette(routes=routes), Guard(token=token, port=port))

@@ -39,8 +39,11 @@ def attached(inspected: Inspected) -> dict[str, Any]:
     statistics = inspected.store.statistics()
     problems: list[dict[str, Any]] = []
     places: dict[str, dict[str, Any]] = {}
+    strange: set[str] = set()
     try:
-        places = Remotes(Path(inspected.path), inspected.storage).places
+        known = Remotes(Path(inspected.path), inspected.storage)
+        places = known.places
+        strange = {name for name in places if not known.is_trusted(name)}
     except (Failure, OSError) as problem:
         problems.append({"name": "Remotes that cannot be read", "count": 1, "what": str(problem)})
     if statistics.pending:
@@ -58,7 +61,7 @@ def attached(inspected: Inspected) -> dict[str, Any]:
     return {
         "remotes": [
             {
-                "name": name, "url": place["url"], "canExchange": inspected.write and is_folder(place["url"]),
+                "name": name, "url": place["url"], "canExchange": inspected.write and is_folder(place["url"]) and name not in strange,
                 **inspected.exchanged.get(name, {}),
             }
             for name, place in sorted(places.items())
@@ -81,13 +84,18 @@ def exchange(inspected: Inspected, name: str) -> str:
     Raises NotFound, llvs.Error.
     """
     try:
-        places = Remotes(Path(inspected.path), inspected.storage).places
+        known = Remotes(Path(inspected.path), inspected.storage)
+        places = known.places
     except (Failure, OSError) as problem:
         raise NotFound(str(problem)) from None
     if name not in places:
         raise NotFound("There is no such remote.")
     if not is_folder(places[name]["url"]):
         raise NotFound("This remote is reached over a network, and may ask for a password: use `llvs exchange` for it.")
+    try:
+        known.checked(name)
+    except Failure as problem:
+        raise NotFound(str(problem)) from None
     told: dict[str, Any] = {"last": time.time(), "retrieved": 0, "sent": 0, "problems": [], "error": None}
     try:
         with llvs.Exchange(inspected.store, places[name]["url"]) as there:

@@ -78,7 +78,7 @@ def same_place(a: llvs.Conflict, b: llvs.Conflict) -> bool:
 def _told(
     store: llvs.Store, record: llvs.Conflict, first: llvs.Version, second: llvs.Version, merge: Optional[llvs.Version]
 ) -> dict[str, Any]:
-    newer_is_first = _newer_is_first(store, record, first, second)
+    newer_is_first = store.sides(record.id, first, second).newer.at == first.id
     newer, older = _text(record.newer), _text(record.older)
     base, result = _text(record.base), _text(record.result)
     if not record.path and record.kind is not ConflictKind.OVERLAP:
@@ -106,15 +106,6 @@ def _told(
         "newerIs": "first" if newer_is_first else "second",
         "stands": stands,
     }
-
-
-def _newer_is_first(store: llvs.Store, record: llvs.Conflict, first: llvs.Version, second: llvs.Version) -> bool:
-    """Which side is the newer for a value: that whose bytes were stored later; one where it is absent is the older."""
-    sides = [store.reference(record.id, at=version) for version in (first, second)]
-    if sides[0] is None or sides[1] is None:
-        return sides[0] is not None
-    a, b = (store[side.stored_version] for side in sides if side is not None)
-    return (a.timestamp, a.id) >= (b.timestamp, b.id)
 
 
 def _text(data: Optional[bytes]) -> Optional[dict[str, Any]]:

@@ -18,10 +18,11 @@ Dataclasses need nothing else; models of pydantic are taken where pydantic is in
 from __future__ import annotations
 
 from .at import ModelsAt
-from .collection import Collection
+from .collection import Collection, PastObject
 from .definition import AnyRule, Definition, Upgrade, definition_of, model
 from .errors import DecodeError, SchemaWarning
 from .rules import Absent, Convert, Counter, DeleteWins, Identity, Key, MergeRule, Named, Pick, Register, Text, Tuple
+from .selection import Selection
 from .schema import Contradiction, schema_of
 
 __all__ = [
@@ -39,9 +40,11 @@ __all__ = [
     "MergeRule",
     "ModelsAt",
     "Named",
+    "PastObject",
     "Pick",
     "Register",
     "SchemaWarning",
+    "Selection",
     "Text",
     "Tuple",
     "Upgrade",

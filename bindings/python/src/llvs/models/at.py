@@ -61,13 +61,18 @@ class ModelsAt(Mapping[str, _Model], Generic[_Model]):
 
     def problems(self) -> dict[str, DecodeError]:
         """The values that cannot be read as objects of the model, by id, with why. Reads them all."""
-        found = {}
+        return self.read_all()[1]
+
+    def read_all(self) -> tuple[dict[str, _Model], dict[str, DecodeError]]:
+        """All objects that can be read, by id, and why the others cannot: for lists that one bad value must not empty."""
+        found: dict[str, _Model] = {}
+        problems: dict[str, DecodeError] = {}
         for id, data in self._state.items():
             try:
-                self._definition.read(data, id, None)
+                found[id[len(self._definition.prefix) :]] = self._definition.read(data, id, None)
             except DecodeError as problem:
-                found[id[len(self._definition.prefix) :]] = problem
-        return found
+                problems[id[len(self._definition.prefix) :]] = problem
+        return found, problems
 
     def _walk(self) -> Iterator[tuple[str, _Model]]:
         size = len(self._definition.prefix)

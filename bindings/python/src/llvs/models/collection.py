@@ -5,21 +5,37 @@ from __future__ import annotations
 import warnings
 from collections.abc import ItemsView, ValuesView
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Generic, Iterable, Iterator, Mapping, MutableMapping, Optional, TypeVar, Union, overload
 
 import llvs
 
 from .. import _metadata, errors
 from ..documents import Schema
-from ..versions import AnyVersion, SavedVersion
+from ..versions import AnyVersion, ChangeKind, SavedVersion, Version
 from ._json import write
 from .at import ModelsAt
 from .definition import Reading, definition_of
 from .errors import DecodeError, SchemaWarning
+from .selection import Selection
 from .schema import SCHEMA_ID, Contradiction, contradictions_of, schema_of
 
 _Model = TypeVar("_Model")
 _Default = TypeVar("_Default")
+
+
+@dataclass(frozen=True)
+class PastObject(Generic[_Model]):
+    """An object as it was once."""
+
+    #: The version that changed it.
+    version: Version
+    #: What that version did to it; "preserve" and "preserve_removal" are what a merge took over.
+    kind: ChangeKind
+    #: The object as the version has it; None where it was removed, or cannot be read.
+    object: Optional[_Model]
+    #: Why it cannot be read; None when it can, or was removed.
+    problem: Optional[DecodeError]
 
 
 class Collection(MutableMapping[str, _Model], Generic[_Model]):
@@ -69,6 +85,21 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         """The objects at the current version (as it is now), or at another, as a read-only mapping. Raises UnknownVersionError."""
         return ModelsAt(self._coordinator.at(version), self._definition)
 
+    def where(self, **members: Any) -> Selection[_Model]:
+        """The objects whose members are these, found by an index that the store declares; `order_by` puts them in order.
+
+            people.where(last="Smith").order_by("first").values()
+            people.where(tags="friend").count()                     # of a list or set: one element
+
+        Of the version that is current now. Raises TypeError for a member that the model has not got, and, when it is used, NotFoundError
+        where no index serves: nothing is found by reading all values.
+        """
+        return Selection(self._coordinator, self._definition, self._coordinator.current_version, members)
+
+    def order_by(self, *names: str, reverse: bool = False) -> Selection[_Model]:
+        """All objects that an index on these members holds, in its order or the reverse of it. As `where`."""
+        return self.where().order_by(*names, reverse=reverse)
+
     def __getitem__(self, id: str) -> _Model:
         return self.at()[id]
 
@@ -105,6 +136,25 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
     def problems(self) -> dict[str, DecodeError]:
         """The values that cannot be read as objects of the model, by id, with why. Reads them all."""
         return self.at().problems()
+
+    def read_all(self) -> tuple[dict[str, _Model], dict[str, DecodeError]]:
+        """All objects that can be read, by id, and why the others cannot: for lists that one bad value must not empty."""
+        return self.at().read_all()
+
+    def history(self, id: str) -> Iterator[PastObject[_Model]]:
+        """What became of one object: every version in which it changed, newest first, with the object as it was then.
+
+        Of all versions of the store, also of branches and of what is not merged yet. Errors and cost as for `Store.value_history`.
+        """
+        value_id, store = self.prefix + id, self._coordinator.store
+        for version, kind in store.value_history(value_id):
+            found = store.value(value_id, at=version)
+            object, problem = None, None
+            try:
+                object = None if found is None else self._definition.read(found.data, value_id, found.stored_version)
+            except DecodeError as raised:
+                problem = raised
+            yield PastObject(version, kind, object, problem)
 
     def open_conflicts(self) -> dict[str, tuple[llvs.Conflict, ...]]:
         """The conflicts of its values that nobody has decided yet, by id. `Coordinator.choose` closes them. As `Store.open_conflicts`."""
@@ -151,6 +201,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         id: str,
         default: Optional[_Model] = None,
         *,
+        at: Optional[AnyVersion] = None,
         metadata: Optional[_metadata.Metadata] = None,
         group: Optional[str] = None,
         description: Optional[str] = None,
@@ -161,10 +212,11 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
                 ann.visits += 1
 
         What others changed meanwhile is kept, and merged by the rules. default: the object to begin with where there is none.
-        metadata, group, description: as for `Coordinator.save`.
-        Raises KeyError when there is none and no default, and at the end what `save` raises.
+        at: the version at which the object is read, the current one unless given: that which a form was filled in from, so that what came
+        since is kept. metadata, group, description: as for `Coordinator.save`.
+        Raises KeyError when there is none and no default, UnknownVersionError, and at the end what `save` raises.
         """
-        found = self._coordinator.value(self.prefix + id)
+        found = self._coordinator.value(self.prefix + id, at=at)
         if found is not None:
             object, reading = self._definition.reading(found.data, found.id, found.stored_version)
         elif default is not None:

@@ -74,7 +74,7 @@ class Key(MergeRule):
         phones: Annotated[list[Phone], llvs.Key("id")] = field(default_factory=list)
 
     Without it, elements that have an `id` are told apart by that, others by all that they hold. `Key()` is the element itself: a list
-    whose elements are there once each. A name that begins with "/" is a JSON pointer.
+    whose elements are there once each. A name that begins with "/" is a JSON pointer. At most 16 members.
     """
 
     def __init__(self, *names: str) -> None:
@@ -184,7 +184,7 @@ class Identity(MergeRule):
     """
 
     def __init__(self, *names: str) -> None:
-        """names: members, or JSON pointers that begin with "/"."""
+        """names: members, 16 at most, or JSON pointers that begin with "/"."""
         if not names:
             raise TypeError("Identity takes the names of one member or more")
         self.names = names

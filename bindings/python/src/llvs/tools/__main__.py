@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 
 def main() -> None:
     """Runs the command, and says what to install where its libraries are missing."""
+    # While nothing is done yet, and when all is done, Ctrl-C ends this as it ends programs that do not look at it.
+    is_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_heeded:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         import click  # noqa: F401
     except ImportError:
@@ -15,7 +20,16 @@ def main() -> None:
         sys.exit(2)
     from .command import run
 
-    code = run(sys.argv[1:])
+    try:
+        if is_heeded:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        # Once more, while the first one was told of.
+        code = 130
+    finally:
+        if is_heeded:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         sys.stdout.flush()
     except OSError:

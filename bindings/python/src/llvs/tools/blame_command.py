@@ -9,7 +9,7 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, inner_differences, output, values
+from . import completion, describe, differing, escape, output, values
 from .failures import NOT_SO, Failure
 from .session import session
 from .value_commands import at_option
@@ -81,7 +81,7 @@ def _pieces(data: bytes, kind: str) -> list[tuple[str, str]]:
 def _members(value: Any, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and value:
         for key, member in value.items():
-            yield from _members(member, f"{path}/{inner_differences.pointer_step(key)}")
+            yield from _members(member, f"{path}/{differing.pointer_step(key)}")
     else:
         # Lists are one part: their elements move.
         yield path, json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -80,8 +80,8 @@ class Commands(click.Group):
 
             near = difflib.get_close_matches(args[0], COMMANDS, 3)
             shown = escape.line(args[0])
-            told = "did you mean " + " or ".join(f'"llvs {name}"' for name in near) if near else '"llvs --help" lists them'
-            raise click.UsageError(f'there is no command "{shown}": {told}', problem.ctx) from None
+            told = "did you mean " + " or ".join(f'"llvs {name}"' for name in near) + "?" if near else '"llvs --help" lists them'
+            raise click.UsageError(f'there is no command "{shown}": {told}') from None
 
 
 def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:

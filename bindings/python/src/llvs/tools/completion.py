@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Iterator
+from typing import Iterator, Optional
 
 import click
 
@@ -11,15 +11,15 @@ import llvs
 
 from . import escape, output
 from .session import Session
-from .versions import SHOWN
+from .versions import EMPTY_ROOT, SHOWN, VersionNameError, VersionNames
 
 #: So many are offered at most.
 _MOST = 200
 
 
 @contextlib.contextmanager
-def _store(context: click.Context) -> Iterator[llvs.Store | None]:
-    """The store that a line which is not finished is about; None where there is none."""
+def _store(context: click.Context) -> Iterator[llvs.Coordinator | None]:
+    """The store that a line which is not finished is about, for reading; None where there is none."""
     # The options before the command; while a line is being completed, the group was not run.
     options = context.find_root().params
     session = context.find_object(Session) or Session(options.get("store"), options.get("coordinator") or "", None, False)
@@ -27,7 +27,7 @@ def _store(context: click.Context) -> Iterator[llvs.Store | None]:
     try:
         path, storage = session.place()
         coordinator = llvs.Coordinator(path, storage=storage, create=False, read_only=True, name=session.coordinator_name)
-        yield coordinator.store
+        yield coordinator
     except Exception:
         # Whatever is wrong, the command says once it is run.
         yield None
@@ -39,8 +39,9 @@ def _store(context: click.Context) -> Iterator[llvs.Store | None]:
 def versions(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Branches, and the beginnings of the ids of the newest versions."""
     found: list[str] = []
-    with _store(context) as store:
-        if store is not None:
+    with _store(context) as coordinator:
+        if coordinator is not None:
+            store = coordinator.store
             found = [name for name in store.branches if name.startswith(incomplete) and escape.line(name) == name]
             if "@".startswith(incomplete):
                 found.append("@")
@@ -53,12 +54,12 @@ def versions(context: click.Context, _: click.Parameter, incomplete: str) -> lis
 
 
 def ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """The ids of values at the current version: up to the next "/", as files are completed."""
+    """The ids of values at the version that the line names (`--at`, or B of `diff`), else at `@`: up to the next "/", as for files."""
     found: dict[str, None] = {}
-    with _store(context) as store:
-        head = store.most_recent_head if store is not None else None
-        if store is not None and head is not None:
-            for id in store.at(head).prefix(incomplete):
+    with _store(context) as coordinator:
+        version = _version(context, coordinator) if coordinator is not None else None
+        if coordinator is not None and version is not None:
+            for id in coordinator.store.at(version).prefix(incomplete):
                 if escape.line(id) == id:
                     step = id.find("/", len(incomplete))
                     found[id if step < 0 else id[: step + 1]] = None
@@ -67,6 +68,17 @@ def ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str
             if len(found) == 1 and next(iter(found)).endswith("/"):
                 return ids(context, _, next(iter(found)))
     return list(found)
+
+
+def _version(context: click.Context, coordinator: llvs.Coordinator) -> Optional[llvs.Version]:
+    """The version whose ids are meant; `@` where the line names none, or none that there is."""
+    store, id = coordinator.store, coordinator.current_version
+    current = store.most_recent_head if id == EMPTY_ROOT else store.version(id)
+    named = context.params.get("at") or context.params.get("b") or "@"
+    try:
+        return VersionNames(store, current).find(str(named))
+    except (VersionNameError, llvs.Error):
+        return current
 
 
 @click.command("completion")

@@ -52,13 +52,14 @@ def _each(given: Optional[str], is_json: bool, steps: Callable[[llvs.Exchange], 
     code = DONE
     with llvs.Store(path, storage=storage, create=False) as store:
         for name, place in wanted.items():
-            with llvs.Exchange(store, remotes.place_of(place)) as exchange:
-                code = max(code, _one(name, is_json, steps(exchange)))
+            with remotes.reaching([place]), llvs.Exchange(store, remotes.place_of(place)) as exchange:
+                code = max(code, _one(store, name, is_json, steps(exchange)))
     return code
 
 
-def _one(name: str, is_json: bool, steps: list[_Step]) -> int:
+def _one(store: llvs.Store, name: str, is_json: bool, steps: list[_Step]) -> int:
     done: list[llvs.ExchangeResult] = []
+    before = store.statistics().versions
     try:
         for step in steps:
             with progress.shown() as hear:
@@ -67,7 +68,12 @@ def _one(name: str, is_json: bool, steps: list[_Step]) -> int:
         partial = getattr(problem, "result", None)
         if isinstance(partial, llvs.ExchangeResult):
             done.append(partial)
-        _tell(name, done, is_json)
+        came = store.statistics().versions - before
+        if any(result.retrieved or result.sent or result.repaired or result.problems for result in done):
+            _tell(name, done, is_json)
+        elif came and not is_json:
+            # A step that was interrupted does not list what it did.
+            output.show([f"{escape.line(name)}: {output.counted(came, 'version')} received before that"])
         raise
     return _tell(name, done, is_json)
 
@@ -101,13 +107,18 @@ def sync_command(place: Optional[str], is_json: bool) -> int:
 
     Without a place: with all remotes.
     """
-    return _sync(_attached(place), is_json)
+    wanted = _wanted(place)
+    with remotes.reaching(wanted):
+        return _sync(_attached(wanted), is_json)
 
 
-def _attached(given: Optional[str]) -> llvs.Coordinator:
-    wanted = remotes.Remotes(*session().place()).wanted(given)
+def _wanted(given: Optional[str]) -> list[dict[str, Any]]:
+    return list(remotes.Remotes(*session().place()).wanted(given).values())
+
+
+def _attached(wanted: list[dict[str, Any]]) -> llvs.Coordinator:
     coordinator = session().writing()
-    for place in wanted.values():
+    for place in wanted:
         coordinator.attach(remotes.place_of(place))
     return coordinator
 
@@ -151,7 +162,7 @@ def _tell_sync(coordinator: llvs.Coordinator, found: llvs.SyncResult, is_json: b
 @_json_option
 def watch_command(place: Optional[str], every: float, is_json: bool) -> int:
     """Sync at once, and again whenever something is new here or there, until Ctrl-C."""
-    coordinator = _attached(place)
+    coordinator = _attached(_wanted(place))
     due = threading.Event()
     with coordinator.observe_exchanges(due.set), coordinator.store.observe(due.set):
         output.say("watching; Ctrl-C ends it")

@@ -41,7 +41,7 @@ def log_command(
     stat: bool,
     is_json: bool,
 ) -> None:
-    """Show the history, newest first: all of it, or VERSIONs and their ancestors, or what B has and A has not (A..B).
+    """Show the history from the heads back: all of it, or VERSIONs and their ancestors, or what B has and A has not (A..B).
 
     A version comes before its predecessors, whatever the clocks said.
     """
@@ -61,6 +61,8 @@ def log_command(
         output.show_json_lines(_json(store, walk, stat))
         return
     output.show(_Log(store, session().current(), graph, oneline, stat).rows(walk))
+    if store.most_recent_head is None:
+        output.say('no version yet: save something with "llvs set ID=VALUE"')
 
 
 _Walk = Iterator[tuple[llvs.Version, Optional[llvs.ChangeKind]]]

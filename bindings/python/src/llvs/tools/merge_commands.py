@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Iterable, Iterator, Optional
 
 import click
@@ -37,10 +38,10 @@ def merge_command(a: str, b: str, arbiter: str, dry_run: bool, pairs: tuple[str,
     The current version moves to the merge when it is one of the two. Exits with 1 with --dry-run when something would have to be decided.
     """
     if dry_run:
-        store = session().reading()
-        found = store.conflicts(session().find(b), session().find(a), rules=None)
-        _show(found.records, is_json, "nothing to decide")
-        return NOT_SO if found.records else DONE
+        store, ours, theirs = session().reading(), session().find(b), session().find(a)
+        records = store.conflicts(ours, theirs).records if arbiter == "rules" else _foreseen(store, ours, theirs, arbiter)
+        _show(records, is_json, "nothing to decide")
+        return NOT_SO if records else DONE
     theirs, ours = session().find(a), session().find(b)
     coordinator = session().writing()
     store, current = coordinator.store, coordinator.current_version
@@ -57,6 +58,38 @@ def merge_command(a: str, b: str, arbiter: str, dry_run: bool, pairs: tuple[str,
         rows.append(f'{output.counted(len(records), "conflict")} decided: "llvs explain {merged.id[:SHOWN]}" tells how')
     output.show(rows)
     return DONE
+
+
+def _foreseen(store: llvs.Store, ours: llvs.Version, theirs: llvs.Version, arbiter: str) -> tuple[llvs.Conflict, ...]:
+    """What a merge by an arbiter that takes one side or the other would decide. Such arbiters look at values as wholes."""
+    found = []
+    for record in store.conflicts(ours, theirs, rules={"merge": 1, "ids": {"": "bytes"}}).records:
+        newer, older = store.sides(record.id, ours, theirs)
+        values = {side.at: _told(store, record.id, side.at, data) for side, data in ((newer, record.newer), (older, record.older))}
+        bases = store.merge_bases(ours, theirs)
+        base = _told(store, record.id, bases[0].id, record.base) if len(bases) == 1 else record.base
+        result = values[_taken(store, arbiter, ours, theirs, (newer, older))]
+        found.append(record._replace(base=base, newer=values[newer.at], older=values[older.at], result=result))
+    return tuple(found)
+
+
+def _taken(store: llvs.Store, arbiter: str, ours: llvs.Version, theirs: llvs.Version, sides: tuple[llvs.MergeSide, ...]) -> str:
+    """The id of the version whose side an arbiter takes."""
+    if arbiter in ("ours", "theirs"):
+        return (ours if arbiter == "ours" else theirs).id
+    if arbiter == "most-recent-branch":
+        return max(ours, theirs, key=lambda version: (version.timestamp, version.id)).id
+    stored = [(store[side.reference.stored_version], side.at) for side in sides if side.reference is not None]
+    return max(stored, key=lambda one: (one[0].timestamp, one[0].id))[1]
+
+
+def _told(store: llvs.Store, id: str, at: str, record: Optional[bytes]) -> Optional[bytes]:
+    """A value as JSON text, as conflicts tell it: what is no JSON by its hash and size."""
+    value = store.value(id, at=at)
+    try:
+        return record if value is None else output.as_json(json.loads(value.data)).encode()
+    except (ValueError, RecursionError):
+        return record
 
 
 @click.command("explain")
@@ -152,8 +185,6 @@ def rows(records: Iterable[llvs.Conflict]) -> Iterator[str]:
 
 def shape(record: llvs.Conflict) -> dict[str, Any]:
     """A conflict as JSON. docs/command.md states the shape."""
-    import json
-
     made: dict[str, Any] = {"id": record.id, "path": list(record.path), "kind": record.kind.value}
     made["rule"] = list(record.rule) if record.rule else None
     made["version"] = record.version or None

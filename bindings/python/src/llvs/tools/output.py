@@ -166,8 +166,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def table(rows: list[list[str]], right: frozenset[int] = frozenset()) -> Iterator[str]:
-    """Rows of harmless, unstyled cells under one another; the columns in `right` end at one place. The last column is cut to the width."""
+def table(rows: list[list[str]], right: frozenset[int] = frozenset(), *, is_cut: bool = True) -> Iterator[str]:
+    """Rows of harmless, unstyled cells under one another; the columns in `right` end at one place.
+
+    is_cut: the last column is cut to the width of the terminal.
+    """
     from rich.cells import cell_len
 
     if not rows:
@@ -179,4 +182,5 @@ def table(rows: list[list[str]], right: frozenset[int] = frozenset()) -> Iterato
             space = " " * (widths[at] - cell_len(cell))
             cells.append(space + cell if at in right else cell + space)
         line = "  ".join(cells[:-1])
-        yield (f"{line}  {fitted(row[-1], max(width() - cell_len(line) - 2, 8))}" if line else row[-1]).rstrip()
+        last = fitted(row[-1], max(width() - cell_len(line) - 2, 8)) if is_cut else row[-1]
+        yield (f"{line}  {last}" if line else row[-1]).rstrip()

@@ -31,16 +31,22 @@ def shown() -> Iterator[Optional[llvs.ProgressCallback]]:
     rate = TextColumn("{task.fields[rate]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[int, TaskID] = {}
+        tasks: list[TaskID] = []
+        last: Optional[llvs.Progress] = None
 
         def hear(progress: llvs.Progress) -> None:
-            if progress.stage not in tasks:
-                for task in tasks.values():
-                    bars.remove_task(task)
-                tasks.clear()
+            nonlocal last
+            if not progress.completed and not progress.total:
+                return  # nothing is to be counted yet
+            # One stage may count one thing after another (bytes, then versions): each is a bar, or the rate would be of neither.
+            is_another = last is None or (last.stage, last.total) != (progress.stage, progress.total) or last.completed > progress.completed
+            last = progress
+            if is_another:
+                while tasks:
+                    bars.remove_task(tasks.pop())
                 name = _STAGES.get(llvs.Stage(progress.stage), "working") if progress.stage in set(llvs.Stage) else "working"
-                tasks[progress.stage] = bars.add_task(name, rate="")
-            task = tasks[progress.stage]
+                tasks.append(bars.add_task(name, rate=""))
+            task = tasks[0]
             bars.update(task, completed=progress.completed, total=progress.total or None)
             speed = bars.tasks[-1].speed
             bars.update(task, rate=f"{speed:,.0f}/s" if speed else "")

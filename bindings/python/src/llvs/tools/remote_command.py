@@ -47,6 +47,7 @@ def add_command(name: str, url: str, keep_password: bool, **options: Any) -> Non
         remotes.keep_password(place["url"], options["user"] or "", password)
     known.places[name] = place
     known.write()
+    known.trust(name)
     output.show([f"{name} is {escape.line(place['url'])}"])
 
 
@@ -61,6 +62,16 @@ def list_command(is_json: bool) -> None:
         output.show(output.table([[escape.line(name), escape.line(place["url"])] for name, place in sorted(places.items())]))
     else:
         output.say('no remotes: "llvs remote add NAME URL" adds one')
+
+
+@remote_command.command("trust")
+@click.argument("name")
+def trust_command(name: str) -> None:
+    """Exchange with a remote that came with the store, or whose store was moved. Look at it first: it gets the store and your password."""
+    known = _remotes()
+    place = known.find(name)
+    known.trust(name)
+    output.show([f"{escape.line(name)} is trusted: " + ", ".join(f"{key} {escape.line(str(place[key]))}" for key in sorted(place))])
 
 
 @remote_command.command("remove")
@@ -83,10 +94,10 @@ def check_command(name: Optional[str]) -> int:
     worst = DONE
     for called, place in known.wanted(name).items():
         try:
-            with llvs.Exchange(store, remotes.place_of(place), create=False) as exchange:
+            with remotes.reaching([place]), llvs.Exchange(store, remotes.place_of(place), create=False) as exchange:
                 found = exchange.snapshot()
             told = "answers" if found is None else f"answers, with a snapshot of {output.counted(found.version_count, 'version')}"
-        except llvs.Error as problem:
+        except (llvs.Error, Failure) as problem:
             told, code = explain(problem)
             worst = max(worst, code)
         output.show([f"{escape.line(called)}: {told}"])

@@ -1,16 +1,21 @@
 """Places to exchange with, kept by name beside the store: addresses and options, never a password.
 
+A store may come from somebody else, with a list of remotes in it. So what was added here is remembered outside of all stores, by digests
+(`Trusted`), and nothing is exchanged with a remote that is not.
+
 Passwords and tokens come from the environment (LLVS_USER, LLVS_PASSWORD, LLVS_TOKEN), from the system's key store, or from a prompt.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Iterable, Iterator, Optional, Union
 from urllib.parse import urlsplit
 
 import click
@@ -18,7 +23,7 @@ import click
 import llvs
 
 from . import escape
-from .failures import MISUSED, STORE, Failure
+from .failures import MISUSED, NETWORK, STORE, Failure
 
 _SERVICE = "llvs"
 _scheme = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -60,6 +65,31 @@ class Remotes:
             partial.unlink(missing_ok=True)
             raise
 
+    def is_trusted(self, name: str) -> bool:
+        """Whether a remote is as somebody added it here."""
+        return _Trusted().has(self._digest(name))
+
+    def trust(self, name: str) -> None:
+        """Lets a remote be exchanged with."""
+        _Trusted().add(self._digest(name))
+
+    def _digest(self, name: str) -> str:
+        """Of what is done with whom, for this store in this place."""
+        text = json.dumps([os.path.realpath(self._file), name, self.places[name]], sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def checked(self, name: str) -> dict[str, Any]:
+        """The place of a name, to be exchanged with. Raises Failure for one that was not added here."""
+        place = self.find(name)
+        if not self.is_trusted(name):
+            told = ", ".join(f"{key} {escape.line(str(value))}" for key, value in sorted(place.items()))
+            raise Failure(
+                f'the remote "{escape.line(name)}" ({told}) was not added here, but came with the store, or the store was moved: '
+                f'if you know it, run "llvs remote trust {escape.line(name)}"; else "llvs remote remove {escape.line(name)}"',
+                MISUSED,
+            )
+        return place
+
     def find(self, name: str) -> dict[str, Any]:
         """The place of a name. Raises Failure."""
         if name not in self.places:
@@ -74,12 +104,34 @@ class Remotes:
                 raise Failure(
                     'there is nobody to exchange with: give a URL or a folder, or add one with "llvs remote add NAME URL"', MISUSED
                 )
-            return dict(self.places)
+            return {name: self.checked(name) for name in self.places}
         if given in self.places:
-            return {given: self.places[given]}
+            return {given: self.checked(given)}
         if not _scheme.match(given) and os.sep not in given and not Path(given).is_dir():
             return {given: self.find(given)}
         return {given: {"url": address_of(given)}}
+
+
+class _Trusted:
+    """The digests of remotes that were added by this user of this machine, in a file of the user's own."""
+
+    def __init__(self) -> None:
+        state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+        self._file = Path(state) / "llvs" / "remotes"
+
+    def has(self, digest: str) -> bool:
+        try:
+            return digest in self._file.read_text("ascii").split()
+        except (OSError, UnicodeError):
+            return False
+
+    def add(self, digest: str) -> None:
+        if self.has(digest):
+            return
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with open(descriptor, "w", encoding="ascii") as file:
+            file.write(digest + "\n")
 
 
 def check_name(name: str) -> None:
@@ -104,10 +156,28 @@ def address_of(given: str) -> str:
     return given
 
 
+def _is_folder(url: str) -> bool:
+    return not _scheme.match(url) or url.startswith(("file:", "memory:"))
+
+
+@contextlib.contextmanager
+def reaching(places: Iterable[dict[str, Any]]) -> Iterator[None]:
+    """Within this block, what a server refuses ends the command as the network does, and not as a store that may not be read, or is full.
+
+    What fails here names its file, or has the system's number; what a server says has neither.
+    """
+    try:
+        yield
+    except (llvs.StorageError, llvs.TooLargeError) as problem:
+        if problem.path or problem.system_code or all(_is_folder(place["url"]) for place in places):
+            raise
+        raise Failure(str(problem), NETWORK) from problem
+
+
 def place_of(place: dict[str, Any]) -> Union[str, llvs.Remote]:
     """What the package exchanges with."""
     url = place["url"]
-    if not _scheme.match(url) or url.startswith(("file:", "memory:")):
+    if _is_folder(url):
         return str(url)
     options = {name: place[name] for name in OPTIONS if name != "user" and place.get(name) is not None}
     return llvs.Remote(url, credentials=_Asking(url, place.get("user") or ""), **options)

@@ -11,7 +11,7 @@ import click
 import llvs
 
 from . import completion, describe, escape, output
-from .failures import MISUSED, NOT_SO, STORE, Failure
+from .failures import MISUSED, NOT_SO, Failure
 from .session import session
 
 _Content = Union[bytes, BinaryIO]
@@ -96,7 +96,7 @@ def _save(message: Optional[str], branch: Optional[str], pairs: tuple[str, ...],
             raise Failure(f'there is no value "{escape.line(id)}" to remove: nothing was changed', NOT_SO)
     saved = coordinator.save(metadata=metadata or None, branch=branch, description=message, **changes)
     if saved is None:
-        raise Failure("nothing changed, so nothing was saved", STORE)
+        raise Failure("nothing changed, so nothing was saved", NOT_SO)
     tell(saved, is_json)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any, Optional
 
@@ -12,7 +13,8 @@ import llvs
 
 from .failures import MISUSED, STORE, Failure
 from .versions import EMPTY_ROOT, VersionNames
-from . import escape
+from . import escape, output
+
 
 def storage_of(path: Path, *, is_named: bool = False) -> Optional[str]:
     """"file" or "sqlite" for what is a store by its looks; None for what is not.
@@ -90,6 +92,10 @@ class Session:
         """The store, open for reading until the command ends; also beside the program that writes it."""
         if self._reading is None:
             self._reading = self._open(read_only=True)
+            damaged = self._reading.store.statistics().damaged if sys.stderr.isatty() else 0
+            if damaged:
+                places = output.counted(damaged, "place")
+                output.say(f'llvs: the store is damaged ({places}), and not all is shown: "llvs verify" tells where')
         return self._reading.store
 
     def writing(self) -> llvs.Coordinator:

@@ -43,7 +43,7 @@ def _version_rows(
     facts.append(["made", describe.moment(version.timestamp)])
     for key, value in version.metadata.items():
         facts.append([escape.line(key), escape.line(value) if isinstance(value, str) else output.as_json(describe.jsonable(value))])
-    yield from output.table(facts)
+    yield from output.table(facts, is_cut=False)
     yield ""
     is_empty = True
     for row in diff_command.rows(store, first, changes):

@@ -61,7 +61,7 @@ def status_command(is_json: bool) -> None:
     rows.append(["values", f"{values:,}"])
     rows += _heads(heads)
     rows += _troubles(len(conflicts), counts)
-    output.show(output.table(rows))
+    output.show(output.table(rows, is_cut=False))
 
 
 def _heads(heads: tuple[llvs.Version, ...]) -> list[list[str]]:

@@ -11,7 +11,7 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, output, values
+from . import completion, describe, escape, output, terminal_pictures, values
 from .failures import NOT_SO, Failure
 from .session import session
 from .versions import SHOWN
@@ -39,6 +39,8 @@ def ls_command(prefix: str, at: str, is_long: bool, is_json: bool) -> None:
         output.show(_long(store, version, state))
     else:
         output.show(escape.line(id) for id in state)
+    if not is_json and not len(state):
+        output.say(f'no value at {version.id[:SHOWN]}' + (f' has an id that begins with "{escape.line(prefix)}"' if prefix else ""))
 
 
 def _version(name: str) -> Optional[llvs.Version]:
@@ -50,15 +52,22 @@ def _shape(store: llvs.Store, version: llvs.Version, reference: llvs.Reference) 
     return {"id": reference.id, "size": store.value_size(reference.id, at=version), "stored_version": reference.stored_version}
 
 
+#: Terminals of fewer columns show sizes and ids only: an id that is cut tells nothing.
+_NARROW = 72
+
+
 def _long(store: llvs.Store, version: llvs.Version, state: llvs.State) -> Iterator[str]:
     rows = []
     for reference in state.references():
         with store.open_value(reference.id, at=version) as reader:
             head, size = reader.read(4096), store.value_size(reference.id, at=version) or 0
+        if output.width() < _NARROW:
+            rows.append([output.size_text(size), escape.line(reference.id)])
+            continue
         stored = store[reference.stored_version]
         kind = values.kind_of(head).words if size <= len(head) else _kind_of_head(head)
         rows.append([output.size_text(size), kind, stored.id[:SHOWN], describe.minute(stored.timestamp), escape.line(reference.id)])
-    return output.table(rows, frozenset({0}))
+    return output.table(rows, frozenset({0}), is_cut=False)
 
 
 def _kind_of_head(head: bytes) -> str:
@@ -93,7 +102,12 @@ def get_command(id: str, at: str, file: Optional[Path], is_hex: bool, is_json: b
         elif is_json:
             output.show_json({"id": id, "stored_version": reader.stored_version, **values.shape(reader.read())})
         elif is_hex or output.is_terminal():
-            output.show(values.rows(reader.read(), is_hex=is_hex))
+            data = reader.read()
+            if not is_hex and output.is_terminal() and values.kind_of(data).name == "image":
+                # Not by the page: a pager would show the protocol.
+                sys.stdout.write(terminal_pictures.drawn(data) or "")
+                sys.stdout.flush()
+            output.show(values.rows(data, is_hex=is_hex))
         else:
             _copy(reader, sys.stdout.buffer)
 

@@ -2,13 +2,15 @@
 
     <id>            a whole id
     <beginning>     of an id, 4 characters or more, when only one version begins so; capitals need not be typed
-    <branch>        the newest head on a branch
+    <branch>        the newest head on a branch; branch:<branch> where something else has that name as well
     @               the current version of the coordinator, if there is one, else the most recent head
     X~3  X~         three first predecessors back; one
     X^2  X^         the second predecessor; the first
     X@{yesterday}   the newest at a time among X and its ancestors; without X, of @
 
-A branch goes before a beginning of an id; a whole id before both. Both may end in `~`, `^` and `@{}`.
+Branches and ids come from others, too, so no name of theirs takes another's meaning: what ends in `~`, `^` or `@{}` is steps from what
+stands before where there is that, and a name of hexadecimal digits that is a branch, or an id, and the beginning of other ids is
+ambiguous. Other names of branches go before beginnings of ids.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ EMPTY_ROOT = "00000000-0000-8000-8000-000000000000"
 
 _suffix = re.compile(r"(?:~(?P<back>\d*)|\^(?P<parent>\d*)|@\{(?P<time>[^{}]*)\})\Z")
 _beginning = re.compile(r"[A-Za-z0-9_-]+")
+#: What a beginning of an id looks like that is made by the library, and a whole one of those.
+_hexadecimal, _uuid = re.compile(r"[A-Fa-f0-9-]{4,}"), re.compile(r"[A-F0-9]{8}(?:-[A-F0-9]{4}){3}-[A-F0-9]{12}")
 
 
 class VersionNameError(ValueError):
@@ -40,6 +44,10 @@ class VersionNameError(ValueError):
     def __init__(self, message: str, candidates: Sequence[llvs.Version] = ()) -> None:
         super().__init__(message)
         self.candidates = tuple(candidates)
+
+
+class _UnknownName(VersionNameError):
+    """Nothing has the name."""
 
 
 def current_version(path: "str | os.PathLike[str]", store: llvs.Store, *, storage: str = "file", name: str = "") -> Optional[llvs.Version]:
@@ -74,21 +82,25 @@ class VersionNames:
         """The version of a name. Raises VersionNameError."""
         if name == "":
             raise VersionNameError('the name of a version is empty: write "@" for the current one')
-        try:
-            found = self._plain(name)
-        except llvs.InvalidArgumentError:
-            found = None
-        if found is not None:
-            return found
         steps = _suffix.search(name)
         if steps is None:
-            raise self._unknown(name)
+            found = self._named(name)
+            if found is None:
+                raise self._unknown(name)
+            return found
         start = name[: steps.start()]
+        try:
+            if start == "" and steps["time"] is None:
+                raise VersionNameError(f'"{escape.line(name)}" says how far to go back, and not from where: write "@{escape.line(name)}"')
+            version = self.find(start or "@")
+        except _UnknownName:
+            # So this may be the name of a branch that looks like steps.
+            found = self._named(name)
+            if found is None:
+                raise
+            return found
         if steps["time"] is not None:
-            return self._at_time(self.find(start or "@"), steps["time"], name)
-        if start == "":
-            raise VersionNameError(f'"{escape.line(name)}" says how far to go back, and not from where: write "@{escape.line(name)}"')
-        version = self.find(start)
+            return self._at_time(version, steps["time"], name)
         if steps["back"] is not None:
             for _ in range(_count(steps["back"], name)):
                 version = self._predecessor(version, 1, name)
@@ -96,14 +108,34 @@ class VersionNames:
         number = _count(steps["parent"], name)
         return version if number == 0 else self._predecessor(version, number, name)
 
-    def _plain(self, name: str) -> Optional[llvs.Version]:
+    def _named(self, name: str) -> Optional[llvs.Version]:
         """A version by a name without steps; None when there is none."""
+        try:
+            return self._plain(name)
+        except llvs.InvalidArgumentError:
+            return None
+
+    def _plain(self, name: str) -> Optional[llvs.Version]:
         if name == "@":
             return self._at()
+        if name.startswith("branch:"):
+            on_branch = self._store.heads_on_branch(name[len("branch:") :])
+            if on_branch:
+                return on_branch[0]
         whole = self._whole(name)
-        if whole is not None:
+        if whole is not None and _uuid.fullmatch(name):
             return whole
         on_branch = self._store.heads_on_branch(name)
+        if _hexadecimal.fullmatch(name) and (whole is not None or on_branch):
+            meant = {version.id: version for version in (*([whole] if whole else []), *on_branch[:1], *self.beginning(name))}
+            if len(meant) > 1:
+                raise VersionNameError(
+                    f'"{name}" names {len(meant)} versions, as an id, a branch or the beginning of an id: write more of the id, as in '
+                    f"{self._told(list(meant.values()))}" + (f', or "branch:{name}"' if on_branch else ""),
+                    list(meant.values()),
+                )
+        if whole is not None:
+            return whole
         if on_branch:
             return on_branch[0]
         found = self.beginning(name)
@@ -149,7 +181,7 @@ class VersionNames:
             raise VersionNameError(f'"{escape.line(name)}" goes too far back: the version {version.id[:SHOWN]} has {has}', [version])
         return self._store[version.predecessors[number - 1]]
 
-    def _unknown(self, name: str) -> VersionNameError:
+    def _unknown(self, name: str) -> _UnknownName:
         """What to say of a name that nothing has."""
         import difflib
 
@@ -161,12 +193,12 @@ class VersionNames:
         else:
             told = _listed([repr(escape.line(version.branch or "")) for version in near])
         if near:
-            return VersionNameError(f'there is no version "{shown}"; did you mean {told}?', near)
+            return _UnknownName(f'there is no version "{shown}"; did you mean {told}?', near)
         if _beginning.fullmatch(name) and len(name) < LEAST:
-            return VersionNameError(
+            return _UnknownName(
                 f'there is no branch "{shown}", and a beginning of an id has {LEAST} characters or more: "llvs log" shows ids'
             )
-        return VersionNameError(f'there is no version "{shown}": "llvs log" shows ids, and "llvs branch" the branches')
+        return _UnknownName(f'there is no version "{shown}": "llvs log" shows ids, and "llvs branch" the branches')
 
     @staticmethod
     def _told(versions: Sequence[llvs.Version]) -> str:

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { el, named, spoken } from "./dom.js";
 import { Graph, width } from "./graph.js";
-import { bytes, counted, exactly, number, when } from "./time.js";
+import { bytes, clockNote, counted, exactly, number, when } from "./time.js";
 
 const HIGH = 40;
 const PAGE = 100;
@@ -25,7 +25,7 @@ export class History {
     this.graph.again = () => this.soon();
     this.onChoose = onChoose;
     this.pages = new Map();
-    this.loading = new Set();
+    this.loading = new Map();
     this.pool = [];
     this.total = 0;
     this.lanes = 1;
@@ -91,26 +91,37 @@ export class History {
     this.scroller.style.setProperty("--graph", width(this.lanes) + "px");
   }
 
-  async load(page) {
-    if (this.loading.has(page) || this.pages.has(page)) return;
-    this.loading.add(page);
-    try {
-      const answer = await get("history", { first: page * PAGE, count: PAGE });
-      if (answer.rows.length < Math.min(PAGE, answer.total - page * PAGE)) {
-        // The server is still reading the history: how far it is, and again.
-        document.getElementById("count").textContent = `Reading: ${number(answer.known)} of ${number(answer.total)} versions`;
-        setTimeout(() => { this.loading.delete(page); this.soon(); }, 50);
-        return;
-      }
-      document.getElementById("count").textContent = counted(answer.total, "version");
-      this.pages.set(page, answer.rows);
-      this.taken(answer);
-      this.forget(page);
-    } catch (problem) {
-      document.getElementById("count").textContent = problem.message;
+  /** Done when the page is there, whoever asked for it first, or when it cannot be had. */
+  load(page) {
+    if (this.pages.has(page)) return undefined;
+    if (!this.loading.has(page)) {
+      this.loading.set(page, this.read(page).finally(() => {
+        this.loading.delete(page);
+        this.soon();
+      }));
     }
-    this.loading.delete(page);
-    this.soon();
+    return this.loading.get(page);
+  }
+
+  async read(page) {
+    const count = document.getElementById("count");
+    try {
+      for (;;) {
+        const answer = await get("history", { first: page * PAGE, count: PAGE });
+        if (answer.rows.length >= Math.min(PAGE, answer.total - page * PAGE)) {
+          count.textContent = counted(answer.total, "version");
+          this.pages.set(page, answer.rows);
+          this.taken(answer);
+          this.forget(page);
+          return;
+        }
+        // The server is still reading the history: how far it is, and again.
+        count.textContent = `Reading: ${number(answer.known)} of ${number(answer.total)} versions`;
+        await new Promise((later) => setTimeout(later, 50));
+      }
+    } catch (problem) {
+      count.textContent = problem.message;
+    }
   }
 
   /** Pages far from where one looks are let go, so that memory stays bounded. */
@@ -181,8 +192,9 @@ export class History {
     parts.what.textContent = said.title;
     parts.who.textContent = said.who;
     parts.bytes.textContent = said.bytes;
-    parts.when.textContent = row.isEmptyRoot ? "" : when(row.time);
-    parts.when.title = said.exactly;
+    parts.when.textContent = row.isEmptyRoot ? "" : (said.note ? "\u2248 " : "") + when(row.time);
+    parts.when.title = said.exactly + (said.note ? "\n" + said.note : "");
+    parts.when.classList.toggle("doubtful", Boolean(said.note));
     parts.short.textContent = row.id.slice(0, 8);
   }
 
@@ -202,8 +214,9 @@ export class History {
 
   /** The row so many places further down than the chosen one. */
   async beside(by) {
-    const row = this.row;
-    const place = row ? Math.min(this.total - 1, Math.max(0, row.row + by)) : Math.floor(this.scroller.scrollTop / HIGH);
+    // Where the chosen row is not loaded, one goes on from what is seen; to the very ends from anywhere.
+    const from = this.row?.row ?? (Math.abs(by) < this.total ? Math.floor(this.scroller.scrollTop / HIGH) - by : 0);
+    const place = Math.min(this.total - 1, Math.max(0, from + by));
     if (!this.rowAt(place)) await this.load(Math.floor(place / PAGE));
     return this.rowAt(place);
   }
@@ -214,10 +227,10 @@ function prepared(row) {
   const title = spoken(titleOf(row).slice(0, 300));
   const who = spoken(row.who.slice(0, 100));
   const date = exactly(row.time);
-  const chips = chipsOf(row);
+  const chips = chipsOf(row), note = row.isEmptyRoot ? "" : clockNote(row);
   if (row.beyond > 0 && row.lane >= 20) chips.push(el("span", { class: "muted small" }, `+${row.beyond}`));
-  return { title, who, exactly: date, chips, bytes: row.bytes ? bytes(row.bytes) : "",
-    label: `${title}, ${who}, ${date}${row.head ? ", head" : ""}` };
+  return { title, who, exactly: date, note, chips, bytes: row.bytes ? bytes(row.bytes) : "",
+    label: `${title}, ${who}, ${date}${row.head ? ", head" : ""}${note ? ". " + note : ""}` };
 }
 
 /** What a version is: where one is, a head, on a branch. */

@@ -1,6 +1,6 @@
 // The keys of the page.
 
-import { el, fill } from "./dom.js";
+import { el, fill, say } from "./dom.js";
 import { at, go } from "./routes.js";
 import { sliderShown } from "./values.js";
 
@@ -30,7 +30,10 @@ export function listen(app) {
       const from = marked && marked !== to ? marked : app.predecessor();
       if (to && from) go(at("compare", [from, to]));
     },
-    m: () => app.chosen() && go(at("merge", [app.chosen()])),
+    m: () => {
+      if (app.isMerge() === false) say("This version is no merge: it was made from one version, or from none.");
+      else if (app.chosen()) go(at("merge", [app.chosen()]));
+    },
     "[": () => sliderShown()?.step(-1), "]": () => sliderShown()?.step(1), p: () => sliderShown()?.play(),
     "/": () => document.getElementById("search").focus(), "?": () => help.showModal(),
   };

@@ -8,7 +8,7 @@ import { listen } from "./keys.js";
 import { showConflicts, showMerge } from "./merge.js";
 import { showExchanges, showHeads, showSearch } from "./others.js";
 import { at, go, here } from "./routes.js";
-import { counted } from "./time.js";
+import { counted, number } from "./time.js";
 import { showValues } from "./values.js";
 import { showVersion } from "./version.js";
 
@@ -30,6 +30,8 @@ const app = {
   head: () => summary?.current,
   chosen: () => history.chosen,
   predecessor: () => history.row?.predecessors[0],
+  /** Whether the chosen version is a merge; undefined while it is not loaded. */
+  isMerge: () => history.row && history.row.predecessors.length > 1,
   canForesee: (found) => found.a.id !== found.b.id,
   walk: async (by) => {
     const row = await history.beside(by);
@@ -92,6 +94,9 @@ function frame(now) {
   name.title = spoken(now.path);
   live.classList.remove("lost");
   live.textContent = now.write ? "Live, may be changed" : "Live, read only";
+  const troubles = [now.damaged && counted(now.damaged, "damaged place"), now.pending && `${number(now.pending)} waiting`].filter(Boolean);
+  fill(document.querySelector("nav [data-part='exchanges']"), "Exchanges",
+    troubles.length ? el("span", { class: "chip alarm" }, troubles.join(", ")) : null);
   const undoing = document.getElementById("undoing");
   fill(undoing, now.write ? [["undo", "Undo", now.canUndo], ["redo", "Redo", now.canRedo]].map(([what, text, can]) => (
     el("button", { class: "plain", disabled: !can, onclick: () => takeBack(what) }, text))) : null);

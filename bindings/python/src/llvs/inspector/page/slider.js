@@ -41,8 +41,10 @@ export class Slider {
 
   move(place) {
     if (place === this.place || !this.steps[place]) return;
-    const isLast = place === this.steps.length - 1;
-    this.onMove(isLast ? this.version.id : this.steps[place].id);
+    const version = place === this.steps.length - 1 ? this.version.id : this.steps[place].id;
+    // At once, since the address is told of later: a key that is pressed before goes on from here.
+    this.show(version);
+    this.onMove(version);
   }
 
   /** Shows the value as it was at a version; the last, when none is named. */

@@ -46,6 +46,16 @@ export function bytes(count) {
   return "";
 }
 
+/** What is wrong with the clock that a version's time is from, as a sentence; nothing where it agrees with its ancestors and with ours. */
+export function clockNote(version) {
+  if (version.clock > 0) {
+    return `This device's clock was wrong: the version says it was made ${span(version.clock)} before its own predecessor.`;
+  }
+  const ahead = version.time - Date.now() / 1000;
+  if (ahead > 300) return `This device's clock is ahead, or this one's is behind: the version says it will be made in ${span(ahead)}.`;
+  return "";
+}
+
 /** How long, roughly: "2 h", "5 min". */
 export function span(seconds) {
   if (seconds < 90) return `${Math.round(seconds)} s`;

@@ -4,7 +4,7 @@ import { change, get } from "./api.js";
 import { el, empty, fill, named, say, shortId, spoken } from "./dom.js";
 import { chipsOf, titleOf } from "./history.js";
 import { at, go } from "./routes.js";
-import { bytes, counted, exactly, span, when } from "./time.js";
+import { bytes, clockNote, counted, exactly, when } from "./time.js";
 
 export const KINDS = { insert: "inserted", update: "updated", remove: "removed", preserve: "taken over", preserve_removal: "removed" };
 
@@ -32,12 +32,6 @@ export function linkTo(version, more = null) {
     el("code", { class: "muted" }, version.id.slice(0, 8)));
 }
 
-function clockNote(version) {
-  if (!version.clock) return null;
-  return el("p", { class: "problem" },
-    `This device's clock was wrong: the version says it was made ${span(version.clock)} before its own predecessor.`);
-}
-
 export async function showVersion(view, route, app) {
   const version = await get("version", { version: route.parts[0] || "@" });
   if (!app.isAt(route)) return;
@@ -54,10 +48,14 @@ export async function showVersion(view, route, app) {
     el("a", { href: at("version", [one.id]) }, ...named(titleOf(one)), " ", el("code", {}, one.id.slice(0, 8))), el("br")]),
   version.successors.length > 8 ? el("span", { class: "muted" }, `and ${version.successors.length - 8} more`) : null);
   for (const [key, value] of Object.entries(version.metadata)) {
+    if (key === "__llvs_conflicts" && version.predecessors.length > 1) {
+      fact("Decided", el("a", { href: at("merge", [version.id]), title: spoken(value) }, "What this merge had to decide, and how"));
+      continue;
+    }
     facts.append(el("dt", { class: "clip", title: spoken(key) }, ...named(key)), el("dd", {}, el("pre", {}, spokenLines(value))));
   }
-  const list = el("ul", { class: "list" });
-  fill(view, ...headOf(version, "version"), clockNote(version), el("div", { class: "card" }, facts),
+  const list = el("ul", { class: "list" }), note = clockNote(version);
+  fill(view, ...headOf(version, "version"), note ? el("p", { class: "problem" }, note) : null, el("div", { class: "card" }, facts),
     el("div", { class: "card" }, el("div", { class: "row-of" }, el("h3", {},
       version.predecessors.length > 1 ? "What the merge brought over" : "What it changed"),
       app.write && version.predecessors.length

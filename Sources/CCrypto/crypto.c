@@ -1,0 +1,152 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "CCrypto.h"
+#include "CLLVSShims.h"
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <string.h>
+
+/* One more is one more line. All are in libcrypto 3.0. */
+#define LLVS_CRYPTO_FUNCTIONS(X) \
+    X(ERR_pop_to_mark) X(ERR_set_mark) X(EVP_CIPHER_CTX_ctrl) X(EVP_CIPHER_CTX_free) X(EVP_CIPHER_CTX_new) \
+    X(EVP_DecryptFinal_ex) X(EVP_DecryptInit_ex) X(EVP_DecryptUpdate) X(EVP_EncryptFinal_ex) X(EVP_EncryptInit_ex) \
+    X(EVP_EncryptUpdate) X(EVP_PBE_scrypt) X(EVP_PKEY_CTX_free) X(EVP_PKEY_CTX_new) X(EVP_PKEY_derive) \
+    X(EVP_PKEY_derive_init) X(EVP_PKEY_derive_set_peer) X(EVP_PKEY_free) X(EVP_PKEY_get_raw_public_key) \
+    X(EVP_PKEY_new_raw_private_key) X(EVP_PKEY_new_raw_public_key) X(EVP_chacha20_poly1305) X(EVP_sha256) X(HMAC)
+
+struct llvs_crypto_functions {
+#define LLVS_CRYPTO_MEMBER(name) __typeof__(name) *name##_;
+    LLVS_CRYPTO_FUNCTIONS(LLVS_CRYPTO_MEMBER)
+#undef LLVS_CRYPTO_MEMBER
+};
+
+enum { key_size = 32, tag_size = 16 };
+
+#define LLVS_CRYPTO_FUNCTION(name) {#name, offsetof(struct llvs_crypto_functions, name##_)},
+static const llvs_shim_function names[] = {LLVS_CRYPTO_FUNCTIONS(LLVS_CRYPTO_FUNCTION)};
+
+const llvs_crypto *llvs_crypto_open(const char *name, char *problem, size_t size) {
+    static struct llvs_crypto_functions functions;
+    static const llvs_crypto crypto = {&functions};
+    static llvs_shim_library library = {names, sizeof names / sizeof names[0], &functions, NULL, 0};
+    return llvs_shim_open_library(&library, name, problem, size) ? &crypto : NULL;
+}
+
+void llvs_crypto_wipe(void *memory, size_t size) {
+    if (!memory || size == 0) return;
+    memset(memory, 0, size);
+    /* What follows may look at it, as far as the compiler knows. */
+    __asm__ __volatile__("" : : "r"(memory) : "memory");
+}
+
+int llvs_crypto_equal(const void *a, const void *b, size_t size) {
+    const volatile uint8_t *x = a, *y = b;
+    uint8_t differences = 0;
+    for (size_t i = 0; i < size; i++) differences |= x[i] ^ y[i];
+    return differences == 0;
+}
+
+/* The library keeps errors per thread, and the host may use it as well: its own stay, those of a call here go. */
+static int done(const llvs_crypto *c, int right) {
+    c->functions->ERR_pop_to_mark_();
+    return right;
+}
+
+int llvs_crypto_x25519_public(const llvs_crypto *c, const uint8_t *secret, uint8_t *out) {
+    c->functions->ERR_set_mark_();
+    EVP_PKEY *key = c->functions->EVP_PKEY_new_raw_private_key_(EVP_PKEY_X25519, NULL, secret, key_size);
+    size_t size = key_size;
+    int right = key && c->functions->EVP_PKEY_get_raw_public_key_(key, out, &size) == 1 && size == key_size;
+    c->functions->EVP_PKEY_free_(key);
+    return done(c, right);
+}
+
+int llvs_crypto_x25519(const llvs_crypto *c, const uint8_t *secret, const uint8_t *peer, uint8_t *out) {
+    c->functions->ERR_set_mark_();
+    EVP_PKEY *mine = c->functions->EVP_PKEY_new_raw_private_key_(EVP_PKEY_X25519, NULL, secret, key_size);
+    EVP_PKEY *theirs = c->functions->EVP_PKEY_new_raw_public_key_(EVP_PKEY_X25519, NULL, peer, key_size);
+    EVP_PKEY_CTX *context = mine ? c->functions->EVP_PKEY_CTX_new_(mine, NULL) : NULL;
+    size_t size = key_size;
+    int right = theirs && context && c->functions->EVP_PKEY_derive_init_(context) == 1 &&
+                c->functions->EVP_PKEY_derive_set_peer_(context, theirs) == 1 &&
+                c->functions->EVP_PKEY_derive_(context, out, &size) == 1 && size == key_size;
+    static const uint8_t zeros[key_size];
+    if (right && llvs_crypto_equal(out, zeros, key_size)) right = 0;
+    if (!right) llvs_crypto_wipe(out, key_size);
+    c->functions->EVP_PKEY_CTX_free_(context);
+    c->functions->EVP_PKEY_free_(theirs);
+    c->functions->EVP_PKEY_free_(mine);
+    return done(c, right);
+}
+
+int llvs_crypto_hmac(const llvs_crypto *c, const void *key, size_t key_bytes, const void *data, size_t size, uint8_t *out) {
+    unsigned made = 0;
+    if (key_bytes > INT_MAX) return 0;
+    c->functions->ERR_set_mark_();
+    const EVP_MD *digest = c->functions->EVP_sha256_();
+    int right = c->functions->HMAC_(digest, key ? key : "", (int)key_bytes, data ? data : "", size, out, &made) != NULL && made == key_size;
+    return done(c, right);
+}
+
+int llvs_crypto_hkdf(const llvs_crypto *c, const void *secret, size_t secret_size, const void *salt, size_t salt_size, const void *info,
+                     size_t info_size, uint8_t *out) {
+    uint8_t extracted[key_size], expanded[256];
+    if (info_size >= sizeof expanded) return 0;
+    if (info_size > 0) memcpy(expanded, info, info_size);
+    expanded[info_size] = 1;
+    int right = llvs_crypto_hmac(c, salt, salt_size, secret, secret_size, extracted) &&
+                llvs_crypto_hmac(c, extracted, sizeof extracted, expanded, info_size + 1, out);
+    llvs_crypto_wipe(extracted, sizeof extracted);
+    return right;
+}
+
+int llvs_crypto_scrypt(const llvs_crypto *c, const void *passphrase, size_t passphrase_size, const void *salt, size_t salt_size,
+                       unsigned work, uint8_t *out) {
+    if (work < 1 || work > 20) return 0;
+    c->functions->ERR_set_mark_();
+    uint64_t n = (uint64_t)1 << work, most = n * 1024 + (1 << 20);
+    const char *text = passphrase ? passphrase : "";
+    int right = c->functions->EVP_PBE_scrypt_(text, passphrase_size, salt, salt_size, n, 8, 1, most, out, key_size) == 1;
+    return done(c, right);
+}
+
+int llvs_crypto_seal(const llvs_crypto *c, const uint8_t *key, const uint8_t *nonce, const void *also, size_t also_size, const void *data,
+                     size_t size, void *out) {
+    if (size > INT_MAX - tag_size || also_size > INT_MAX) return 0;
+    c->functions->ERR_set_mark_();
+    EVP_CIPHER_CTX *context = c->functions->EVP_CIPHER_CTX_new_();
+    uint8_t *to = out;
+    int made = 0, more = 0;
+    int right = context && c->functions->EVP_EncryptInit_ex_(context, c->functions->EVP_chacha20_poly1305_(), NULL, key, nonce) == 1 &&
+                (also_size == 0 || c->functions->EVP_EncryptUpdate_(context, NULL, &made, also, (int)also_size) == 1) &&
+                (made = 0, 1) &&
+                (size == 0 || c->functions->EVP_EncryptUpdate_(context, to, &made, data, (int)size) == 1) &&
+                c->functions->EVP_EncryptFinal_ex_(context, to + made, &more) == 1 && (size_t)made + (size_t)more == size &&
+                c->functions->EVP_CIPHER_CTX_ctrl_(context, EVP_CTRL_AEAD_GET_TAG, tag_size, to + size) == 1;
+    c->functions->EVP_CIPHER_CTX_free_(context);
+    return done(c, right);
+}
+
+int llvs_crypto_unseal(const llvs_crypto *c, const uint8_t *key, const uint8_t *nonce, const void *also, size_t also_size, const void *data,
+                       size_t size, void *out) {
+    if (size < tag_size || size > INT_MAX || also_size > INT_MAX) return 0;
+    size -= tag_size;
+    c->functions->ERR_set_mark_();
+    EVP_CIPHER_CTX *context = c->functions->EVP_CIPHER_CTX_new_();
+    const uint8_t *from = data;
+    uint8_t *to = out, tag[tag_size];
+    memcpy(tag, from + size, tag_size);
+    int made = 0, more = 0;
+    int right = context && c->functions->EVP_DecryptInit_ex_(context, c->functions->EVP_chacha20_poly1305_(), NULL, key, nonce) == 1 &&
+                c->functions->EVP_CIPHER_CTX_ctrl_(context, EVP_CTRL_AEAD_SET_TAG, tag_size, tag) == 1 &&
+                (also_size == 0 || c->functions->EVP_DecryptUpdate_(context, NULL, &made, also, (int)also_size) == 1) &&
+                (made = 0, 1) &&
+                (size == 0 || c->functions->EVP_DecryptUpdate_(context, to, &made, from, (int)size) == 1) &&
+                c->functions->EVP_DecryptFinal_ex_(context, to + made, &more) == 1 && (size_t)made + (size_t)more == size;
+    c->functions->EVP_CIPHER_CTX_free_(context);
+    if (!right) llvs_crypto_wipe(out, size);
+    return done(c, right);
+}

@@ -1,0 +1,88 @@
+/// The files of a directory, by name.
+struct CloudDirectory {
+    private var oldest: [String: CloudEntry] = [:]
+    /// Others of the same names, oldest first.
+    private var others: [String: [CloudEntry]] = [:]
+    /// Of all of them.
+    private var all: Set<String> = []
+    /// From where on the feed tells what changed; nil where a listing is one request.
+    var token: String?
+    /// Ids of the folders that were listed.
+    let folders: [String]
+    /// By `Clock.steady`.
+    let since = Clock.steady()
+
+    init(_ entries: [CloudEntry], in folders: [String], token: String?) {
+        self.token = token
+        self.folders = folders
+        for entry in entries { put(entry) }
+    }
+
+    private mutating func put(_ entry: CloudEntry) {
+        all.insert(entry.id)
+        guard let first = oldest[entry.name] else { oldest[entry.name] = entry; return }
+        guard first.id != entry.id else { oldest[entry.name] = entry; return }
+        var rest = (others[entry.name] ?? []).filter { $0.id != entry.id }
+        rest += [first, entry]
+        rest.sort(by: CloudEntry.isOlder)
+        oldest[entry.name] = rest.removeFirst()
+        others[entry.name] = rest
+    }
+
+    /// What a feed tells of a file: it may have had another name.
+    mutating func add(_ entry: CloudEntry) throws {
+        if oldest[entry.name]?.id != entry.id { remove(entry.id) }
+        try Memory.expect(256, "A listing")
+        put(entry)
+    }
+    mutating func remove(_ id: String) {
+        guard all.remove(id) != nil else { return }
+        for (name, entries) in others where entries.contains(where: { $0.id == id }) {
+            others[name] = entries.filter { $0.id != id }
+            return
+        }
+        guard let name = oldest.first(where: { $0.value.id == id })?.key else { return }
+        removeOldest(name)
+    }
+    private mutating func removeOldest(_ name: String) {
+        var rest = others[name] ?? []
+        oldest[name] = rest.isEmpty ? nil : rest.removeFirst()
+        others[name] = rest.isEmpty ? nil : rest
+    }
+    mutating func forget(_ name: String) { oldest[name] = nil; others[name] = nil }
+
+    func ids(_ name: String) -> [String]? { oldest[name].map { [$0.id] + (others[name] ?? []).map(\.id) } }
+    var entries: [RemoteEntry] {
+        oldest.values.map { RemoteEntry(name: $0.name, isDirectory: $0.isFolder, size: $0.isFolder ? nil : $0.size, age: nil) }
+    }
+}
+
+/// The files that one opened exchange knows of.
+final class CloudNames: Sendable {
+    private let directories = Guarded<[String: CloudDirectory]>([:])
+    /// For how long a feed stands for listings, in seconds.
+    private static let oldest = 86_400.0
+
+    func directory(_ directory: String) -> CloudDirectory? {
+        directories.withLock { $0[directory].flatMap { $0.since + CloudNames.oldest > Clock.steady() ? $0 : nil } }
+    }
+    func set(_ directory: String, _ files: CloudDirectory) { directories.withLock { $0[directory] = files } }
+    func forget(_ directory: String) { directories.withLock { $0[directory] = nil } }
+    func forgetAll() { directories.withLock { $0 = [:] } }
+
+    /// All ids of a name, oldest first; nil when nothing is known of it.
+    func file(_ path: String) -> [String]? {
+        let (directory, name) = RemoteName.split(path)
+        return directories.withLock { $0[directory]?.ids(name) }
+    }
+    func addFile(_ path: String, _ entry: CloudEntry) {
+        let (directory, name) = RemoteName.split(path)
+        var entry = entry
+        entry.name = name
+        directories.withLock { all in try? all[directory, default: CloudDirectory([], in: [], token: nil)].add(entry) }
+    }
+    func forgetFile(_ path: String) {
+        let (directory, name) = RemoteName.split(path)
+        directories.withLock { $0[directory]?.forget(name) }
+    }
+}

@@ -1,0 +1,103 @@
+/// A folder of an account at a cloud service: `gdrive:///path/to/folder?endpoint=https://host/&rate=20` (docs/cloud-drives.md).
+package struct CloudPlace: Sendable {
+    /// What services differ in before anything is asked of them.
+    struct Service: Sendable {
+        /// For messages: "Google Drive".
+        var name: String
+        /// The scheme of the URL, "gdrive".
+        var scheme: String
+        /// Where requests go, with a slash at its end.
+        var endpoint: String
+        /// Where tokens are renewed; below `endpoint` where another is given.
+        var tokens: String
+        var tokenPath: String
+        /// Requests a second.
+        var rate: Double
+        /// What `space=` may say.
+        var spaces: [String] = []
+    }
+
+    let service: Service
+    /// The folders down to the place, none for the top of the account. Decoded.
+    let path: [String]
+    let endpoint: HTTPAddress
+    let tokenAddress: HTTPAddress
+    let space: String?
+    let rate: Double
+
+    /// For messages, and as the name of what is known of the place.
+    var description: String {
+        let shown = PercentCoding.encode(path.joined(separator: "/"), keeping: "/ ")
+        let whose = isElsewhere ? " at \(endpoint.shown)" : ""
+        return "the folder /\(shown) of \(service.name)\(space.map { " (\($0))" } ?? "")\(whose)"
+    }
+    private let isElsewhere: Bool
+
+    /// - Parameter rest: of the URL, behind the scheme and its colon.
+    init(_ rest: String, _ service: Service) throws(HTTPAddress.Refusal) {
+        let bytes = Array(rest.utf8)
+        guard bytes.count <= 8_192 else { throw HTTPAddress.Refusal(why: "it has more than 8192 bytes") }
+        guard !bytes.contains(UInt8(ascii: "#")) else { throw HTTPAddress.Refusal(why: "a # in it has to be written as %23") }
+        let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
+        var named = bytes[..<end]
+        if named.starts(with: "//".utf8) {
+            named = named.dropFirst(2)
+            guard named.first == UInt8(ascii: "/") || named.isEmpty else {
+                throw HTTPAddress.Refusal(why: "no host stands in it; write \(service.scheme):///path")
+            }
+        }
+        var path: [String] = []
+        for part in named.split(separator: UInt8(ascii: "/")) {
+            guard let decoded = PercentCoding.decode(part), let name = String(validating: decoded, as: UTF8.self),
+                  !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F || $0 == UInt8(ascii: "/") }), name != ".", name != ".."
+            else { throw HTTPAddress.Refusal(why: "its path is not percent-encoded text, or has a name in it that no folder has") }
+            path.append(name)
+        }
+        guard path.count <= 64 else { throw HTTPAddress.Refusal(why: "it leads through more than 64 folders") }
+
+        var options: [String: String] = [:]
+        for part in bytes[end...].dropFirst().split(separator: UInt8(ascii: "&")) {
+            let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            let key = pair.first.map { String(decoding: $0, as: UTF8.self) } ?? ""
+            guard pair.count == 2, ["endpoint", "rate"].contains(key) || (key == "space" && !service.spaces.isEmpty),
+                  let value = PercentCoding.decode(pair[1])
+            else {
+                let known = ["endpoint=", "rate="] + (service.spaces.isEmpty ? [] : ["space="])
+                throw HTTPAddress.Refusal(
+                    why: "after its question mark only \(known.joined(separator: ", ")) and layout= may stand; tokens are options")
+            }
+            options[key] = String(decoding: value, as: UTF8.self)
+        }
+        var endpoint = try HTTPAddress(options["endpoint"] ?? service.endpoint)
+        guard endpoint.keepsSecrets else { throw HTTPAddress.Refusal(why: "its endpoint is not encrypted (https)") }
+        guard endpoint.query.isEmpty else { throw HTTPAddress.Refusal(why: "its endpoint has a query") }
+        if endpoint.path.utf8.last != UInt8(ascii: "/") { endpoint.path += "/" }
+        if let space = options["space"] {
+            guard service.spaces.contains(space) else {
+                throw HTTPAddress.Refusal(why: "its space is none of \(service.spaces.joined(separator: ", "))")
+            }
+        }
+        var rate = service.rate
+        if let given = options["rate"] {
+            guard let number = Int(given), (1...100_000).contains(number) else {
+                throw HTTPAddress.Refusal(why: "its rate is not a number of requests a second from 1 to 100000")
+            }
+            rate = Double(number)
+        }
+        self.service = service
+        self.path = path
+        self.endpoint = endpoint
+        self.rate = rate
+        space = options["space"]
+        isElsewhere = options["endpoint"] != nil
+        tokenAddress = isElsewhere ? endpoint.appending(service.tokenPath) : try HTTPAddress(service.tokens)
+    }
+
+    /// Below the endpoint.
+    func address(_ path: String, _ query: [(String, String)] = []) -> HTTPAddress {
+        var address = endpoint
+        address.path += path
+        if !query.isEmpty { address.query = "?" + query.map { "\($0)=\(PercentCoding.encode($1))" }.joined(separator: "&") }
+        return address
+    }
+}

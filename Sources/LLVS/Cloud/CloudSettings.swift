@@ -1,0 +1,46 @@
+// What the cloud drives have in common on the way to their services.
+
+extension HTTPSettings {
+    /// Settings for a place of a cloud drive, and the account's name where there is one.
+    /// - Parameters:
+    ///   - tokens: the file of tokens, if there is one.
+    ///   - judge: what answers mean.
+    func forCloud(
+        _ place: CloudPlace, _ tokens: CloudTokens?, judge: @escaping @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict
+    ) -> HTTPSettings {
+        var settings = self
+        if let tokens { settings.renew = { refused, check in try tokens.credentials(refused: refused, check) } }
+        settings.judge = judge
+        let shared = tokens.map { RequestPace.shared("\(place.endpoint.shown) \($0.account)", perSecond: place.rate) }
+        settings.pace = shared ?? RequestPace(perSecond: place.rate)
+        return settings
+    }
+}
+
+extension HTTPClient {
+    /// The JSON object of an answer.
+    /// - Throws: `.transport` for what is none.
+    func json(_ response: HTTPResponse, _ what: String, _ service: String) throws -> CloudAnswer {
+        guard let answer = try CloudAnswer(response) else {
+            throw StoreError(
+                .transport,
+                "\(what) failed: what answers is not \(service). Check the network, which may want somebody to sign in, and the endpoint."
+            )
+        }
+        return answer
+    }
+}
+
+/// A file or folder of a service that gives ids.
+struct CloudEntry {
+    var id: String
+    var name: String
+    var parents: [String]
+    var size: Int?
+    var isFolder: Bool
+    /// When it was made, as the service writes it: texts in the order of times.
+    var made: String
+
+    /// The oldest of several of one name is the one that all devices take.
+    static func isOlder(_ a: CloudEntry, _ b: CloudEntry) -> Bool { (a.made, a.id) < (b.made, b.id) }
+}

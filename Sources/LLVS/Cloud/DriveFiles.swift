@@ -1,0 +1,424 @@
+/// Files below a folder of Google Drive (version 3 of its interface).
+///
+/// Names are not unique there. Folders of one name are read as one and written to the oldest, of files of one name the oldest counts. What
+/// is made gets an id first, so that it can be asked for again when an answer is lost, and is made once.
+package final class DriveFiles: RemoteFiles, @unchecked Sendable {
+    // Sendable: `lock` guards what changes; `known` and the client have locks of their own.
+    static let service = CloudPlace.Service(
+        name: "Google Drive", scheme: "gdrive", endpoint: "https://www.googleapis.com/", tokens: "https://oauth2.googleapis.com/token",
+        tokenPath: "token", rate: 20, spaces: ["appdata"])
+    private static let folderType = "application/vnd.google-apps.folder"
+    /// Up to so many bytes a file goes with its name in one request.
+    static let wholeSize = 5_000_000
+    private static let pageSize = 1_000, mostPages = 2_000, namesAtOnce = 40
+
+    let place: CloudPlace
+    let client: HTTPClient
+    let known: DriveKnowledge
+    let names = CloudNames()
+    private let tokens: CloudTokens?
+    private let mustExist: Bool
+    private let lock = Lock(.leaf)
+    private var hasRanges: Bool?
+
+    package var description: String { place.description }
+    package var capabilities: RemoteCapabilities {
+        lock.withLock { RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: hasRanges, hasFeed: true) }
+    }
+    package var counts: RemoteCounts {
+        let counts = client.counts
+        return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
+    }
+
+    /// - Parameters:
+    ///   - tokens: the path of a file of tokens, in the place of the credentials among the settings.
+    ///   - mustExist: whether the place is not to be made.
+    package init(_ place: CloudPlace, tokens: String?, settings: HTTPSettings, mustExist: Bool) {
+        self.place = place
+        self.mustExist = mustExist
+        let tokens = tokens.map { CloudTokens($0, place, settings: settings) }
+        self.tokens = tokens
+        known = .shared(of: place, account: tokens?.account)
+        client = HTTPClient(settings.forCloud(place, tokens, judge: DriveFiles.judge), place: place.description)
+    }
+    package func close() {
+        names.forgetAll()
+        client.close()
+        tokens?.close()
+    }
+
+    // MARK: Requests
+
+    var top: String { place.space == nil ? "root" : "appDataFolder" }
+    /// What `spaces` is called in queries.
+    private var spaces: [(String, String)] { place.space == nil ? [] : [("spaces", "appDataFolder")] }
+    static let fields = "id,name,parents,size,mimeType,createdTime"
+
+    func request(_ method: HTTPRequest.Method, _ path: String, _ query: [(String, String)], _ doing: String) -> HTTPRequest {
+        var request = HTTPRequest(method: method, address: place.address(path, query), doing: "\(doing) in \(place.description) by")
+        request.sink = .kept(limit: CloudAnswer.largest)
+        return request
+    }
+
+    /// The JSON of a success; nil for a 404.
+    func ask(_ request: HTTPRequest, _ check: Check) throws -> CloudAnswer? {
+        let response = try client.perform(request, check)
+        if response.status == 404 { return nil }
+        guard response.isSuccess else { throw DriveFiles.error(response, request.what) }
+        return try client.json(response, request.what, DriveFiles.service.name)
+    }
+
+    private static func literal(_ text: String) -> String {
+        var quoted = Array("'".utf8)
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: "'") || byte == UInt8(ascii: "\\") { quoted.append(UInt8(ascii: "\\")) }
+            quoted.append(byte)
+        }
+        return String(decoding: quoted + "'".utf8, as: UTF8.self)
+    }
+    private static func any(_ terms: [String]) -> String { "(" + terms.joined(separator: " or ") + ")" }
+
+    static func entry(_ file: CloudAnswer) -> CloudEntry? {
+        guard let id = file["id"]?.string, let name = file["name"]?.string, DriveFiles.isID(id) else { return nil }
+        return CloudEntry(
+            id: id, name: name, parents: file["parents"]?.elements.compactMap(\.string) ?? [], size: file["size"]?.count,
+            isFolder: file["mimeType"]?.string == folderType, made: file["createdTime"]?.string ?? "")
+    }
+    /// Ids become parts of addresses.
+    private static func isID(_ id: String) -> Bool { RemoteName.isComponent(id) }
+
+    /// All that a query finds, page by page; nil where a folder that it names is gone.
+    /// - Parameter onMore: called once when the first page is not the last; true: it is asked for again.
+    private func search(_ query: String, _ doing: String, _ check: Check, onMore: () throws -> Bool = { false }) throws -> [CloudEntry]? {
+        var found: [CloudEntry] = [], token: String?, pages = 0, hasTold = false
+        while true {
+            var parameters = [("q", query), ("pageSize", "\(DriveFiles.pageSize)"),
+                              ("fields", "nextPageToken,incompleteSearch,files(\(DriveFiles.fields))")] + spaces
+            if let token { parameters.append(("pageToken", token)) }
+            let request = request(.get, "drive/v3/files", parameters, doing)
+            guard let page = try ask(request, check) else { return nil }
+            func unusable(_ why: String) -> StoreError {
+                StoreError(.transport, "\(request.what) failed: the list \(why). Try again later, and check the endpoint.")
+            }
+            guard page["incompleteSearch"]?.bool != true else { throw unusable("is not complete, as the service says itself") }
+            guard let files = page["files"] else { throw unusable("is none") }
+            let next = page["nextPageToken"]?.string
+            if next != nil, !hasTold {
+                hasTold = true
+                if try onMore() { continue }
+            }
+            for file in files.elements {
+                guard let entry = DriveFiles.entry(file) else { continue }
+                try Memory.grow(&found, "A listing")
+                found.append(entry)
+            }
+            guard let next else { return found }
+            pages += 1
+            guard pages < DriveFiles.mostPages, next != token else { throw unusable("does not end") }
+            token = next
+        }
+    }
+
+    // MARK: Folders
+
+    private func components(_ directory: String) -> [String] { place.path + directory.split(separator: "/").map(String.init) }
+
+    /// The clause by which a query finds all folders on the way to a directory.
+    private func folders(_ components: [String]) -> String {
+        let isFolder = "mimeType = \(DriveFiles.literal(DriveFiles.folderType))"
+        guard let first = components.first else { return "" }
+        let rest = components.dropFirst().map { "name = \(DriveFiles.literal($0))" }
+        let atTop = "(\(DriveFiles.literal(top)) in parents and name = \(DriveFiles.literal(first)))"
+        return "(\(isFolder) and \(DriveFiles.any([atTop] + rest)))"
+    }
+
+    /// For each step of a path the folders that it leads to, oldest first; what was just made is among them, whether or not lists show it.
+    private func resolve(_ components: [String], _ check: Check) throws -> [[String]] {
+        guard let first = components.first else { return [] }
+        let isFolder = "mimeType = \(DriveFiles.literal(DriveFiles.folderType))"
+        if known.root == nil, components.dropFirst().contains(first) {
+            // Else it could not be told which of that name are at the top.
+            let query = "\(DriveFiles.literal(top)) in parents and name = \(DriveFiles.literal(first)) and \(isFolder) and trashed = false"
+            if let root = try search(query, "Looking for a folder", check)?.first?.parents.first { known.root = root }
+        }
+        let found = try search("\(folders(components)) and trashed = false", "Looking for a folder", check) ?? []
+        if known.root == nil, !components.dropFirst().contains(first) { known.root = found.first { $0.name == first }?.parents.first }
+        return try chain(components, found, check)
+    }
+
+    /// As `DriveKnowledge.chain`, with what was just made and lists do not show yet. That is looked at by its id.
+    private func chain(_ components: [String], _ found: [CloudEntry], _ check: Check) throws -> [[String]] {
+        var found = found
+        for made in known.unseen(components, found) {
+            let query = [("fields", "\(DriveFiles.fields),trashed")]
+            let there = try ask(request(.get, "drive/v3/files/\(made.id)", query, "Looking at a folder"), check)
+            guard let there, there["trashed"]?.bool != true, let entry = DriveFiles.entry(there) else {
+                known.forgetMade(made.id)
+                continue
+            }
+            found.append(entry)
+        }
+        return known.chain(components, found)
+    }
+
+    func folder(_ directory: String, _ check: Check) throws -> [String] {
+        if place.path.isEmpty, directory.isEmpty { return [top] }
+        if let ids = known.folder(directory), !ids.isEmpty { return ids }
+        let ids = try resolve(components(directory), check).last ?? []
+        known.setFolder(directory, ids)
+        return ids
+    }
+
+    /// Makes what is missing of the way to a directory.
+    func make(_ directory: String, _ check: Check) throws -> [String] {
+        let components = components(directory)
+        var parent = top
+        for (depth, (name, there)) in zip(components, try resolve(components, check)).enumerated() {
+            if let first = there.first { parent = first; continue }
+            guard depth >= place.path.count || !mustExist else { throw missing() }
+            guard let id = try newIDs(1, check).first else { break }
+            var request = request(.post, "drive/v3/files", [("fields", DriveFiles.fields)], "Making a folder")
+            request.body = .bytes(
+                CloudJSON.object([
+                    ("id", .text(id)), ("name", .text(name)), ("mimeType", .text(DriveFiles.folderType)), ("parents", .list([parent])),
+                ]).bytes)
+            request.headers = [("Content-Type", "application/json")]
+            request.repeats = true
+            let response = try client.perform(request, check)
+            guard response.isSuccess || response.status == 409 else { throw DriveFiles.error(response, request.what) }
+            let answer = try CloudAnswer(response).flatMap(DriveFiles.entry)
+            if depth == 0, let root = answer?.parents.first { known.root = root }
+            known.made(CloudEntry(
+                id: id, name: name, parents: answer?.parents ?? [parent], size: nil, isFolder: true, made: answer?.made ?? "~"))
+            parent = id
+        }
+        known.setFolder(directory, [parent])
+        return [parent]
+    }
+
+    /// All that may be out of date.
+    func forget() {
+        known.forgetFolders()
+        names.forgetAll()
+    }
+
+    private func missing() -> StoreError {
+        StoreError(.notFound, "There is no such place: \(place.description). Check the address, and which account the token is of.")
+    }
+
+    /// Ids that the service gives in advance.
+    func newIDs(_ count: Int, _ check: Check) throws -> [String] {
+        while true {
+            if let ids = known.takeIDs(count) { return ids }
+            let wanted = min(1_000, max(count, DriveKnowledge.idsAtOnce))
+            let space = [("space", place.space == nil ? "drive" : "appDataFolder")]
+            let request = request(.get, "drive/v3/files/generateIds", [("count", "\(wanted)")] + space, "Asking for ids")
+            let ids = try ask(request, check)?["ids"]?.elements.compactMap(\.string).filter(DriveFiles.isID) ?? []
+            guard ids.count >= min(count, wanted), !ids.isEmpty else {
+                throw StoreError(.transport, "\(request.what) failed: the answer holds too few of them. Check the endpoint.")
+            }
+            known.addIDs(ids)
+        }
+    }
+
+    // MARK: Listing
+
+    package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
+        if let entries = try listByFeed(directory, check) { return entries }
+        let components = components(directory), isTop = components.isEmpty
+        for _ in 0..<3 {
+            let ids = try folder(directory, check)
+            guard !ids.isEmpty else {
+                if mustExist, try folder("", check).isEmpty { throw missing() }
+                names.forget(directory)
+                return nil
+            }
+            let inside = DriveFiles.any(ids.map { "\(DriveFiles.literal($0)) in parents" })
+            let query = (isTop ? inside : "(\(inside) or \(folders(components)))") + " and trashed = false"
+            var start: String?
+            let found = try search(query, "Listing \(directory)/", check) {
+                start = try startToken(check)
+                return true
+            }
+            guard let found else { forget(); continue }
+            // The way there is looked at along with what is there: a folder that was moved, renamed or thrown away is another's now.
+            let now = isTop ? ids : try chain(components, found, check).last ?? []
+            guard Set(now) == Set(ids) else {
+                known.setFolder(directory, now)
+                continue
+            }
+            let parents = Set(ids)
+            let inner = isTop ? found : found.filter { !parents.isDisjoint(with: $0.parents) }
+            let files = CloudDirectory(inner, in: ids, token: start)
+            names.set(directory, files)
+            return files.entries
+        }
+        throw StoreError(
+            .transport, "Listing \(directory)/ in \(place.description) failed: its folders change all the time. Exchange again.")
+    }
+
+    private func startToken(_ check: Check) throws -> String {
+        let request = request(.get, "drive/v3/changes/startPageToken", [], "Asking for changes")
+        guard let token = try ask(request, check)?["startPageToken"]?.string, !token.isEmpty else {
+            throw StoreError(.transport, "\(request.what) failed: the answer holds no token. Check the endpoint.")
+        }
+        return token
+    }
+
+    /// A long listing of a short time ago, and what has changed since; nil where it has to be listed.
+    private func listByFeed(_ directory: String, _ check: Check) throws -> [RemoteEntry]? {
+        guard var files = names.directory(directory), var token = files.token else { return nil }
+        guard let ids = known.folder(directory), ids == files.folders else { return nil }
+        let way = Set(components(directory)), parents = Set(ids)
+        for _ in 0..<100 {
+            let fields = "nextPageToken,newStartPageToken,changes(fileId,removed,file(\(DriveFiles.fields),trashed))"
+            let begin = [("pageToken", token), ("pageSize", "\(DriveFiles.pageSize)")]
+            let query = begin + [("includeRemoved", "true"), ("fields", fields)] + spaces
+            let response = try client.perform(request(.get, "drive/v3/changes", query, "Asking for changes"), check)
+            // A token that the service has forgotten, or anything else that it does not like: all is listed.
+            if [400, 404, 410].contains(response.status) { break }
+            guard response.isSuccess else { throw DriveFiles.error(response, "Asking for changes in \(place.description)") }
+            let page = try client.json(response, "Asking for changes in \(place.description)", DriveFiles.service.name)
+            guard page["changes"] != nil else { break }
+            for change in page["changes"]?.elements ?? [] {
+                guard let id = change["fileId"]?.string else { continue }
+                let entry = change["removed"]?.bool == true ? nil : change["file"].flatMap(DriveFiles.entry)
+                // A folder on the way there, or one that might be: nothing is known for sure any more.
+                if known.isOnTheWay(id) || (entry?.isFolder ?? false && way.contains(entry?.name ?? "")) {
+                    names.forget(directory)
+                    return nil
+                }
+                let isThere = entry.map { !parents.isDisjoint(with: $0.parents) } ?? false && change["file"]?["trashed"]?.bool != true
+                if isThere, let entry { try files.add(entry) } else { files.remove(id) }
+            }
+            if let last = page["newStartPageToken"]?.string {
+                files.token = last
+                names.set(directory, files)
+                return files.entries
+            }
+            guard let next = page["nextPageToken"]?.string, next != token else { break }
+            token = next
+        }
+        names.forget(directory)
+        return nil
+    }
+
+    // MARK: Ids of files
+
+    /// For each name all ids, oldest first; none where there is no such file.
+    /// - Parameter isAnew: what is known is not trusted.
+    func ids(_ names: [String], isAnew: Bool = false, _ check: Check) throws -> [[String]] {
+        var found: [String: [String]] = [:], unknown: [String: [String]] = [:]
+        for name in names {
+            if !isAnew, let ids = self.names.file(name) { found[name] = ids; continue }
+            unknown[RemoteName.split(name).directory, default: []].append(name)
+        }
+        for (directory, names) in unknown {
+            var folders = try folder(directory, check)
+            var at = 0
+            while at < names.count, !folders.isEmpty {
+                let some = Array(names[at...].prefix(DriveFiles.namesAtOnce))
+                let inside = DriveFiles.any(folders.map { "\(DriveFiles.literal($0)) in parents" })
+                let called = DriveFiles.any(some.map { "name = \(DriveFiles.literal(RemoteName.split($0).name))" })
+                let query = "\(inside) and \(called) and trashed = false"
+                guard let entries = try search(query, "Looking for files in \(directory)/", check) else {
+                    forget()
+                    folders = try folder(directory, check)
+                    continue
+                }
+                for entry in entries.sorted(by: CloudEntry.isOlder) where !entry.isFolder {
+                    found[directory.isEmpty ? entry.name : "\(directory)/\(entry.name)", default: []].append(entry.id)
+                }
+                at += some.count
+            }
+        }
+        return names.map { found[$0] ?? [] }
+    }
+
+    // MARK: Reading
+
+    package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
+        var contents: [RemoteContents] = files.map { _ in .missing }
+        var left = Array(files.indices)
+        for isAnew in [false, true] where !left.isEmpty {
+            let isGuess = left.map { !isAnew && names.file(files[$0].name) != nil }
+            var asked: [(index: Int, request: HTTPRequest)] = []
+            for (i, ids) in zip(left, try ids(left.map { files[$0].name }, isAnew: isAnew, check)) {
+                guard let id = ids.first else { continue }
+                var request = request(.get, "drive/v3/files/\(id)", [("alt", "media")], "Reading \(files[i].name)")
+                request.sink = .kept(limit: files[i].limit)
+                request.range = files[i].range
+                asked.append((i, request))
+            }
+            for ((i, request), outcome) in zip(asked, try client.perform(asked.map(\.request), check)) {
+                contents[i] = try RemoteContents(request, outcome, error: DriveFiles.error) { isObeyed in
+                    self.lock.withLock { self.hasRanges = isObeyed }
+                }
+            }
+            // What was thrown away may have been made again by another device, under another id.
+            left = zip(left, isGuess).filter { i, isGuess in if case .missing = contents[i] { isGuess } else { false } }.map(\.0)
+            for i in left { names.forgetFile(files[i].name) }
+        }
+        return contents
+    }
+
+    // MARK: Deleting
+
+    package func delete(_ names: [String], _ check: Check) throws {
+        for (name, ids) in zip(names, try ids(names, check)) {
+            try remove(ids, name, check)
+            self.names.forgetFile(name)
+        }
+    }
+
+    func remove(_ ids: [String], _ name: String, _ check: Check) throws {
+        let requests = ids.map { request(.delete, "drive/v3/files/\($0)", [], "Deleting \(name)") }
+        for (request, outcome) in zip(requests, try client.perform(requests, check)) {
+            let response = try outcome.get()
+            guard response.isSuccess || response.status == 404 else { throw DriveFiles.error(response, request.what) }
+        }
+    }
+
+    // MARK: Answers
+
+    static func reason(_ response: HTTPResponse) -> String? {
+        guard let error = try? CloudAnswer(response)?["error"] else { return nil }
+        return error["errors"]?.elements.first?["reason"]?.string ?? error["status"]?.string
+    }
+
+    private static let judge: @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict = { response, request in
+        switch response.status {
+        case 403:
+            switch reason(response) {
+            case "userRateLimitExceeded", "rateLimitExceeded", "sharingRateLimitExceeded": .tooMany
+            default: .plain
+            }
+        case 500 where request.repeats == true: .passing
+        default: .plain
+        }
+    }
+
+    static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
+        let known: StoreError?
+        switch (response.status, reason(response)) {
+        case (_, "storageQuotaExceeded"?), (_, "teamDriveFileLimitExceeded"?), (_, "activeItemCreationLimitExceeded"?):
+            known = StoreError(.noSpace, "\(what) failed: the account is full. Make room in it, and exchange again.")
+        case (403, "userRateLimitExceeded"?), (403, "rateLimitExceeded"?), (403, "dailyLimitExceeded"?), (403, "quotaExceeded"?):
+            known = StoreError(.busy, "\(what) failed: the service has had too many requests of this account or app. Exchange again later.")
+        case (401, _):
+            known = StoreError(
+                .permission,
+                "\(what) failed: the service refuses the token, or wants one. Sign in (options token_file, token or credentials).")
+        case (403, "accessNotConfigured"?):
+            known = StoreError(
+                .permission, "\(what) failed: the app's project has no access to the service. Let whoever made the app give it that.")
+        case (403, "insufficientPermissions"?), (403, "ACCESS_TOKEN_SCOPE_INSUFFICIENT"?):
+            known = StoreError(
+                .permission, "\(what) failed: the token is not for files. Sign in with the scope drive.file, drive.appdata or drive.")
+        default: known = nil
+        }
+        guard var error = known else { return HTTPFailure.error(response, what) }
+        error.retryAfter = response.header("retry-after").flatMap(HTTPClient.seconds)
+        return error
+    }
+}

@@ -1,0 +1,392 @@
+/// Files below a folder of OneDrive, by Microsoft Graph 1.0. Files are reached by their paths. No two names in a folder differ in case
+/// only.
+package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
+    // Sendable: `lock` guards what changes; `names` and the client have locks of their own.
+    static let service = CloudPlace.Service(
+        name: "OneDrive", scheme: "onedrive", endpoint: "https://graph.microsoft.com/",
+        tokens: "https://login.microsoftonline.com/common/oauth2/v2.0/token", tokenPath: "common/oauth2/v2.0/token", rate: 20,
+        spaces: ["approot"])
+    /// Up to so many bytes a file goes in one request.
+    private static let wholeSize = 4_000_000
+    /// Of a session: a multiple of 320 KiB.
+    private static let partSize = 32 * 320 << 10
+    private static let mostPages = 20_000
+
+    private let place: CloudPlace
+    private let client: HTTPClient
+    private let tokens: CloudTokens?
+    private let mustExist: Bool
+    private let names = CloudNames()
+    private let lock = Lock(.leaf)
+    private var hasRanges: Bool?
+    /// Of a directory whose changes are told by the feed of the whole drive: ids of the top and of all folders on the way, itself the last.
+    private var feeds: [String: [String]] = [:]
+
+    package var description: String { place.description }
+    package var capabilities: RemoteCapabilities {
+        lock.withLock { RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: hasRanges, hasFeed: true) }
+    }
+    package var counts: RemoteCounts {
+        let counts = client.counts
+        return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
+    }
+
+    /// - Parameters:
+    ///   - tokens: the path of a file of tokens, in the place of the credentials among the settings.
+    ///   - mustExist: whether the place is not to be made.
+    package init(_ place: CloudPlace, tokens: String?, settings: HTTPSettings, mustExist: Bool) {
+        self.place = place
+        self.mustExist = mustExist
+        let tokens = tokens.map { CloudTokens($0, place, settings: settings) }
+        self.tokens = tokens
+        client = HTTPClient(settings.forCloud(place, tokens, judge: OneDriveFiles.judge), place: place.description)
+    }
+    package func close() {
+        names.forgetAll()
+        client.close()
+        tokens?.close()
+    }
+
+    // MARK: Requests
+
+    private var top: String { "v1.0/me/drive/" + (place.space == nil ? "root" : "special/approot") }
+
+    /// Of what lies at a path below the top, or of what is done with it.
+    private func address(_ path: [String], _ action: String = "", _ query: [(String, String)] = []) -> HTTPAddress {
+        let way = path.map { PercentCoding.encode($0) }.joined(separator: "/")
+        return place.address(top + (path.isEmpty ? "" : ":/\(way):") + (action.isEmpty ? "" : "/\(action)"), query)
+    }
+    private func path(_ name: String) -> [String] { place.path + name.split(separator: "/").map(String.init) }
+
+    private func request(_ method: HTTPRequest.Method, _ address: HTTPAddress, _ doing: String) -> HTTPRequest {
+        var request = HTTPRequest(method: method, address: address, doing: "\(doing) in \(place.description) by")
+        request.sink = .kept(limit: CloudAnswer.largest)
+        return request
+    }
+
+    /// The JSON of a success; nil for a 404.
+    private func ask(_ request: HTTPRequest, _ check: Check) throws -> CloudAnswer? {
+        let response = try client.perform(request, check)
+        if response.status == 404 { return nil }
+        guard response.isSuccess else { throw OneDriveFiles.error(response, request.what) }
+        return try client.json(response, request.what, OneDriveFiles.service.name)
+    }
+
+    private static func entry(_ item: CloudAnswer) -> CloudEntry? {
+        guard let id = item["id"]?.string, let name = item["name"]?.string else { return nil }
+        return CloudEntry(
+            id: id, name: name, parents: [item["parentReference"]?["id"]?.string].compactMap { $0 }, size: item["size"]?.count,
+            isFolder: item["folder"] != nil, made: "")
+    }
+
+    /// The address of a further page, or of a feed, which the service gives as a whole.
+    private func link(_ text: String, _ what: String) throws -> HTTPAddress {
+        guard let address = try? HTTPAddress(text), address.origin == place.endpoint.origin else {
+            throw StoreError(.transport, "\(what) failed: the list goes on at another server. Check the endpoint.")
+        }
+        return address
+    }
+
+    // MARK: Listing
+
+    private static let fields = "id,name,size,folder,parentReference"
+
+    package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
+        if let entries = try listByFeed(directory, check) { return entries }
+        let way = path(directory)
+        var found: [CloudEntry] = [], start: String?
+        var next = request(.get, address(way, "children", [("$top", "1000"), ("$select", OneDriveFiles.fields)]), "Listing \(directory)/")
+        var pages = 0
+        while true {
+            guard let page = try ask(next, check) else {
+                names.forget(directory)
+                if mustExist { try requirePlace(check) }
+                return nil
+            }
+            guard let items = page["value"] else {
+                throw StoreError(.transport, "\(next.what) failed: the answer holds no list. Check the endpoint.")
+            }
+            let more = try page["@odata.nextLink"]?.string.map { try link($0, next.what) }
+            if more != nil, start == nil {
+                // Changes are told from before the list on, which begins anew.
+                start = try beginFeed(directory, check)
+                if start != nil { continue }
+            }
+            for item in items.elements {
+                guard let entry = OneDriveFiles.entry(item) else { continue }
+                try Memory.grow(&found, "A listing")
+                found.append(entry)
+            }
+            pages += 1
+            guard let more else { break }
+            guard pages < OneDriveFiles.mostPages, more != next.address else {
+                throw StoreError(.transport, "\(next.what) failed: the list does not end. Check the endpoint.")
+            }
+            next.address = more
+        }
+        let files = CloudDirectory(found, in: [], token: start)
+        names.set(directory, files)
+        return files.entries
+    }
+
+    private func requirePlace(_ check: Check) throws {
+        guard try ask(request(.get, address(place.path), "Looking"), check) == nil else { return }
+        throw StoreError(.notFound, "There is no such place: \(place.description). Check the address, and which account the token is of.")
+    }
+
+    /// Where the feed goes on from now; nil when it cannot be told what lies on the way.
+    private func beginFeed(_ directory: String, _ check: Check) throws -> String? {
+        let feed = request(.get, place.address(top + "/delta", [("token", "latest")]), "Asking for changes")
+        guard let link = try ask(feed, check)?["@odata.deltaLink"]?.string else { return nil }
+        var way: [String] = []
+        let components = path(directory)
+        for depth in 0...components.count {
+            let look = request(.get, address(Array(components[..<depth]), "", [("$select", "id")]), "Looking at a folder")
+            guard let id = try ask(look, check)?["id"]?.string else { return nil }
+            way.append(id)
+        }
+        lock.withLock { feeds[directory] = way }
+        return link
+    }
+
+    /// A long listing of a short time ago, and what has changed since; nil where it has to be listed.
+    private func listByFeed(_ directory: String, _ check: Check) throws -> [RemoteEntry]? {
+        guard var files = names.directory(directory), var token = files.token else { return nil }
+        guard let way = lock.withLock({ feeds[directory] }) else { return nil }
+        let called = Set(path(directory).map { $0.lowercased() })
+        for _ in 0..<100 {
+            let what = "Asking for changes in \(place.description)"
+            let response = try client.perform(request(.get, link(token, what), "Asking for changes"), check)
+            // The service has forgotten: all is listed.
+            if [400, 404, 410].contains(response.status) { break }
+            guard response.isSuccess else { throw OneDriveFiles.error(response, what) }
+            let page = try client.json(response, what, OneDriveFiles.service.name)
+            var isInDoubt = false
+            // What comes twice counts as it is told last.
+            for item in page["value"]?.elements ?? [] {
+                guard let id = item["id"]?.string, id != way.first else { continue }
+                let entry = item["deleted"] == nil ? OneDriveFiles.entry(item) : nil
+                let mayBeOnTheWay = entry?.isFolder ?? false && called.contains(entry?.name.lowercased() ?? "")
+                if let at = way.firstIndex(of: id) {
+                    // These come whenever something below them changed. Are they what and where they were?
+                    if !mayBeOnTheWay || entry?.parents != [way[at - 1]] { isInDoubt = true }
+                } else if mayBeOnTheWay {
+                    isInDoubt = true
+                } else if let entry, entry.parents.first == way.last {
+                    try files.add(entry)
+                } else {
+                    files.remove(id)
+                }
+            }
+            if isInDoubt { break }
+            if let last = page["@odata.deltaLink"]?.string {
+                files.token = last
+                names.set(directory, files)
+                return files.entries
+            }
+            guard let next = page["@odata.nextLink"]?.string, next != token else { break }
+            token = next
+        }
+        names.forget(directory)
+        return nil
+    }
+
+    // MARK: Reading
+
+    package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
+        let requests = files.map { file in
+            var request = request(.get, address(path(file.name), "content"), "Reading \(file.name)")
+            request.sink = .kept(limit: file.limit)
+            request.range = file.range
+            return request
+        }
+        return try zip(requests, client.perform(requests, check)).map { request, outcome in
+            try RemoteContents(request, outcome, error: OneDriveFiles.error) { isObeyed in
+                self.lock.withLock { self.hasRanges = isObeyed }
+            }
+        }
+    }
+
+    // MARK: Publishing
+
+    package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
+        let uploads = try files.map { try CloudUpload(id: "", name: $0.name, isNew: !$0.replaces, parent: "", $0.data, check) }
+        var published: [RemotePublished?] = files.map { _ in nil }
+        for isAnew in [false, true] {
+            let left = uploads.indices.filter { published[$0] == nil }
+            if isAnew { for directory in Set(left.map { RemoteName.split(files[$0].name).directory }) { try make(directory, check) } }
+            let small = left.filter { uploads[$0].size <= OneDriveFiles.wholeSize }
+            let requests = try small.map { i in
+                let conflict = ("@microsoft.graph.conflictBehavior", uploads[i].isNew ? "fail" : "replace")
+                var request = request(.put, address(path(uploads[i].name), "content", [conflict]), "Writing \(uploads[i].name)")
+                request.body = .bytes(try files[i].data.bytes())
+                request.headers = [("Content-Type", "application/octet-stream")]
+                return request
+            }
+            for (i, (request, outcome)) in zip(small, zip(requests, try client.perform(requests, check))) {
+                published[i] = try settle(uploads[i], outcome.get(), request.what, check)
+            }
+            for i in left where uploads[i].size > OneDriveFiles.wholeSize { published[i] = try putLarge(uploads[i], check) }
+        }
+        return try published.map { outcome in
+            guard let outcome else {
+                throw StoreError(.notFound, "Writing to \(place.description) failed: its folders go away all the time. Exchange again.")
+            }
+            return outcome
+        }
+    }
+
+    /// What came of an upload. Nil: a folder is missing.
+    private func settle(_ upload: CloudUpload, _ response: HTTPResponse, _ what: String, _ check: Check) throws -> RemotePublished? {
+        switch response.status {
+        case 200, 201:
+            let answer = try client.json(response, what, OneDriveFiles.service.name)
+            guard let entry = OneDriveFiles.entry(answer), entry.size == upload.size else {
+                throw StoreError(.transport, "\(what) failed: the service keeps other bytes than were sent. Try again.")
+            }
+            return entry.name == RemoteName.split(upload.name).name ? .published : .refused(taken(upload, entry.name))
+        case 404: return nil
+        case 409:
+            // What is there may have a name that differs in case: another file, which is neither read nor written over.
+            let look = request(.get, address(path(upload.name), "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
+            guard let entry = try ask(look, check).flatMap(OneDriveFiles.entry) else { return nil }
+            if entry.name != RemoteName.split(upload.name).name { return .refused(taken(upload, entry.name)) }
+            return entry.isFolder ? .refused(StoreError(.foreignFile, "a folder is in its place"))
+                : try isSame(upload, entry, check) ? .published : .exists
+        default: throw OneDriveFiles.error(response, what)
+        }
+    }
+    /// Whether what is there is what was sent, by a request whose answer was lost.
+    private func isSame(_ upload: CloudUpload, _ entry: CloudEntry, _ check: Check) throws -> Bool {
+        guard let sent = upload.digest, entry.size == upload.size else { return false }
+        let file = RemoteRead(name: upload.name, limit: upload.size + 1)
+        guard case .bytes(let bytes, _)? = try read([file], check).first else { return false }
+        return AWSSignature.hex(bytes.withUnsafeBytes { SHA256.digest($0) }) == sent
+    }
+    private func taken(_ upload: CloudUpload, _ name: String) -> StoreError {
+        StoreError(.foreignFile, "there is \(name), and names that differ in case only are one there", path: upload.name)
+    }
+
+    /// Makes a directory, and what is missing of the way there.
+    private func make(_ directory: String, _ check: Check) throws {
+        if mustExist { try requirePlace(check) }
+        let components = path(directory)
+        for depth in components.indices {
+            var make = request(.post, address(Array(components[..<depth]), "children"), "Making a folder")
+            make.body = .bytes(
+                Array("{\"folder\":{},\"@microsoft.graph.conflictBehavior\":\"fail\",\"name\":".utf8) + JSONString.encode(components[depth])
+                    + Array("}".utf8))
+            make.headers = [("Content-Type", "application/json")]
+            make.repeats = true
+            let response = try client.perform(make, check)
+            guard response.isSuccess || response.status == 409 else { throw OneDriveFiles.error(response, make.what) }
+        }
+    }
+
+    // MARK: Large files
+
+    /// In a session, part by part; it goes on where it was cut.
+    private func putLarge(_ upload: CloudUpload, _ check: Check) throws -> RemotePublished? {
+        var begin = request(.post, address(path(upload.name), "createUploadSession"), "Writing \(upload.name)")
+        let conflict = CloudJSON.object([("@microsoft.graph.conflictBehavior", .text(upload.isNew ? "fail" : "replace"))])
+        begin.body = .bytes(CloudJSON.object([("item", conflict)]).bytes)
+        begin.headers = [("Content-Type", "application/json")]
+        begin.repeats = true
+        for _ in 0..<3 {
+            let response = try client.perform(begin, check)
+            guard response.isSuccess else { return try settle(upload, response, begin.what, check) }
+            let answer = try client.json(response, begin.what, OneDriveFiles.service.name)
+            guard let address = answer["uploadUrl"]?.string.flatMap({ try? HTTPAddress($0) }), address.keepsSecrets else {
+                throw StoreError(.transport, "\(begin.what) failed: the service does not say where the bytes go. Check the endpoint.")
+            }
+            if let last = try send(upload, to: address, check) { return try settle(upload, last, begin.what, check) }
+        }
+        throw StoreError(.transport, "\(begin.what) failed: the service loses the upload again and again. Exchange again later.")
+    }
+
+    /// The last answer; nil when the service has forgotten the session. Its address is a secret by itself, and takes no other.
+    private func send(_ upload: CloudUpload, to address: HTTPAddress, _ check: Check) throws -> HTTPResponse? {
+        var start = 0, stuck = 0
+        func request(_ method: HTTPRequest.Method) -> HTTPRequest {
+            var request = self.request(method, address, "Writing \(upload.name)")
+            request.isAnonymous = true
+            return request
+        }
+        while true {
+            let end = min(upload.size, start + OneDriveFiles.partSize)
+            var put = request(.put)
+            put.repeats = false
+            put.body = upload.body(from: start, size: end - start)
+            put.headers = [("Content-Range", "bytes \(start)-\(end - 1)/\(upload.size)")]
+            let outcome = try client.perform([put], check).first ?? .failure(StoreError(.internal, "A request was not made."))
+            switch outcome {
+            case .success(let answer) where answer.status == 202 && end < upload.size: (start, stuck) = (end, 0); continue
+            case .success(let answer) where answer.status == 404: return try lost(upload, check)
+            case .success(let answer) where answer.status < 500 && answer.status != 416: return answer
+            case .success(let answer): if stuck >= HTTPFailure.mostTries { throw OneDriveFiles.error(answer, put.what) }
+            case .failure(let error): if stuck >= HTTPFailure.mostTries || error.code != .transport { throw error }
+            }
+            // How far did it come?
+            let answer = try client.perform(request(.get), check)
+            if [404, 410].contains(answer.status) { return try lost(upload, check) }
+            guard answer.isSuccess else { throw OneDriveFiles.error(answer, put.what) }
+            let due = try client.json(answer, put.what, OneDriveFiles.service.name)["nextExpectedRanges"]?.elements.first?.string
+            guard let there = due?.split(separator: "-").first.flatMap({ Int($0) }), there < upload.size else { return nil }
+            stuck = there > start ? 0 : stuck + 1
+            start = there
+            if stuck > 0 { try client.pause(stuck, check) }
+        }
+    }
+
+    /// A session is gone once its file is whole: the last answer may have been lost.
+    private func lost(_ upload: CloudUpload, _ check: Check) throws -> HTTPResponse? {
+        // Of one that is replaced nobody can tell the old from the new.
+        guard upload.isNew else { return nil }
+        let look = request(.get, address(path(upload.name), "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
+        let response = try client.perform(look, check)
+        guard response.isSuccess, let entry = try CloudAnswer(response).flatMap(OneDriveFiles.entry) else { return nil }
+        return entry.size == upload.size ? response : nil
+    }
+
+    // MARK: Deleting
+
+    package func delete(_ names: [String], _ check: Check) throws {
+        let requests = names.map { request(.delete, address(path($0)), "Deleting \($0)") }
+        for (request, outcome) in zip(requests, try client.perform(requests, check)) {
+            let response = try outcome.get()
+            guard response.isSuccess || response.status == 404 else { throw OneDriveFiles.error(response, request.what) }
+        }
+    }
+
+    // MARK: Answers
+
+    private static let judge: @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict = { response, request in
+        switch response.status {
+        case 429, 509: .tooMany
+        case 500: request.repeats ?? request.method.isRepeatable ? .passing : .plain
+        default: .plain
+        }
+    }
+
+    private static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
+        var error: StoreError
+        switch (response.status, try? CloudAnswer(response)?["error"]?["code"]?.string) {
+        case (507, _), (_, "quotaLimitReached"?):
+            error = StoreError(.noSpace, "\(what) failed: the account is full. Make room in it, and exchange again.")
+        case (401, _):
+            error = StoreError(
+                .permission,
+                "\(what) failed: the service refuses the token, or wants one. Sign in (options token_file, token or credentials).")
+        case (403, _):
+            error = StoreError(
+                .permission,
+                "\(what) failed: the token may not do this. Sign in with the scope Files.ReadWrite, or with Files.ReadWrite.AppFolder "
+                    + "for space=approot.")
+        case (429, _), (509, _):
+            error = StoreError(.busy, "\(what) failed: the service has had too many requests of this account or app. Exchange again later.")
+        default: return HTTPFailure.error(response, what)
+        }
+        error.retryAfter = response.header("retry-after").flatMap(HTTPClient.seconds)
+        return error
+    }
+}

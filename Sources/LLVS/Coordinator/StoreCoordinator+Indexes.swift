@@ -1,0 +1,47 @@
+/// Indexes of what a coordinator is at.
+extension ValueIndex {
+    /// An index as bindings open it: by its name or by its definition.
+    /// - Parameters:
+    ///   - name: nil: the definition is given.
+    ///   - definition: as JSON; empty: the name is given.
+    ///   - coordinator: whose current version counts; nil: the newest head does.
+    ///   - isWarm: whether it is prepared at each new current version of the coordinator, on a thread of the library.
+    /// - Throws: `.invalidArgument`, `.closed`.
+    package convenience init(
+        _ store: Store, named name: String?, definition: UnsafeRawBufferPointer, of coordinator: StoreCoordinator?, isWarm: Bool = false
+    ) throws {
+        guard (name == nil) != definition.isEmpty else {
+            throw StoreError(.invalidArgument, "An index is opened by its name or by its definition. Give one of them.")
+        }
+        guard coordinator.map({ $0.store === store }) ?? true else {
+            throw StoreError(.invalidArgument, "An index is opened with a coordinator of another store. Give the store of the coordinator.")
+        }
+        guard coordinator != nil || !isWarm else {
+            throw StoreError(
+                .invalidArgument,
+                "An index is kept warm for the current version of a coordinator. Open it with one, or do not keep it warm.")
+        }
+        let current = coordinator.map { coordinator in { @Sendable () throws -> VersionID in coordinator.currentVersion } }
+        if let name {
+            try self.init(store, named: name, current: current)
+        } else {
+            try self.init(store, IndexDefinition(checking: definition), current: current)
+        }
+        guard isWarm, let coordinator else { return }
+        let follower = try CurrentVersionFollower(coordinator, ifNot: "An index was not prepared") { [weak self] control in
+            try self?.prepare(control)
+            return self != nil
+        }
+        warming.withLock { $0 = follower }
+    }
+}
+
+extension StoreCoordinator {
+    /// An index that the rules of the store declare; asked without a version it answers for the one that is current then.
+    /// - Parameters:
+    ///   - name: that of the declaration.
+    ///   - isWarm: whether it is prepared at each new current version, on a thread of the library, for as long as it is held.
+    public func index(named name: String, isWarm: Bool = false) throws -> ValueIndex {
+        try ValueIndex(store, named: name, definition: UnsafeRawBufferPointer(start: nil, count: 0), of: self, isWarm: isWarm)
+    }
+}

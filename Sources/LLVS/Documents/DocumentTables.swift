@@ -1,0 +1,70 @@
+/// Where the children of a value's containers are, by what records know them by: so that many places are found in one value without
+/// going through its members or elements for each. A table is made when it is first needed.
+final class DocumentTables {
+    /// Nil where there is no value.
+    let text: JSONText?
+    let states: RuleStates
+    private let values: DocumentValues
+    private var lists: [UInt32: [UInt32]] = [:]
+    private var names: [UInt32: [[UInt8]: Int]] = [:]
+    private var keys: [UInt32: [[UInt8]: [Int]]] = [:]
+    private var digests: [UInt32: [UInt64: [Int]]] = [:]
+
+    init(_ text: JSONText?, _ rules: ValueRules, work: DocumentControl = DocumentControl()) {
+        self.text = text
+        states = RuleStates(rules)
+        values = DocumentValues(text.map { [$0] } ?? [], work: work)
+    }
+
+    private func ref(_ node: UInt32) -> ValueRef { ValueRef(tree: 0, node: node) }
+
+    /// The elements of an array, or the values of an object's members, in the order of the text.
+    func children(of node: UInt32) -> [UInt32] {
+        if let known = lists[node] { return known }
+        let children = values.tree(ref(node)).children(of: node)
+        lists[node] = children
+        return children
+    }
+
+    /// Which of the children is the member of that name.
+    func child(named name: UnsafeRawBufferPointer, of node: UInt32) throws -> Int? {
+        if names[node] == nil {
+            let tree = values.tree(ref(node))
+            var table: [[UInt8]: Int] = [:]
+            for (i, child) in children(of: node).enumerated() {
+                try values.work.done(1)
+                table[Array(tree.text(child - 1))] = i
+            }
+            names[node] = table
+        }
+        return names[node]?[Array(name)]
+    }
+
+    /// Which of the children is the `occurrence`th that is known by a key, as canonical JSON.
+    func child(keyed key: [UInt8], occurrence: Int, of node: UInt32, _ declared: [[[UInt8]]]?) throws -> Int? {
+        if keys[node] == nil {
+            let known = ElementKeys(values, declared: declared, usesID: declared == nil, atMost: 0)
+            var table: [[UInt8]: [Int]] = [:]
+            for (i, child) in children(of: node).enumerated() {
+                let source = known.source(of: ref(child))
+                guard source != .value else { continue }
+                let bytes = try known.bytes(of: ref(child), source), several = known.parts(of: ref(child), source).count > 1
+                table[several ? [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")] : bytes, default: []].append(i)
+            }
+            keys[node] = table
+        }
+        guard let found = keys[node]?[key], found.indices.contains(occurrence) else { return nil }
+        return found[occurrence]
+    }
+
+    /// The first of the children that `isSame` takes for one, among those of a digest.
+    func child(of digest: UInt64, _ node: UInt32, where isSame: (UInt32) throws -> Bool) throws -> Int? {
+        let children = children(of: node)
+        if digests[node] == nil {
+            var table: [UInt64: [Int]] = [:]
+            for (i, child) in children.enumerated() { table[try values.digest(ref(child)), default: []].append(i) }
+            digests[node] = table
+        }
+        return try digests[node]?[digest]?.first { try isSame(children[$0]) }
+    }
+}

@@ -1,0 +1,125 @@
+/// What is asked of an index: docs/index-keys.md, *Questions*. Tuples are JSON arrays, in which `{}` is a part that is missing.
+public struct IndexQuestion: Sendable {
+    /// The first parts of the tuples that are meant; empty: none is given.
+    public var equal: [UInt8] = []
+    /// What the string behind them begins with, in UTF-8; nil: none is given. Not together with bounds.
+    public var beginning: [UInt8]?
+    /// What follows behind `equal` is not below `low`, and not above `high`; empty: no bound.
+    public var low: [UInt8] = [], high: [UInt8] = []
+    /// Whether the bound itself is not meant.
+    public var lowIsOpen = false, highIsOpen = false
+    /// From the last entry to the first.
+    public var isBackwards = false
+    /// Of a value that has several keys among those meant, only the first that is met.
+    public var isUnique = false
+    /// How many entries a page holds at most; 0: 1,000.
+    public var limit = 0
+    /// With how many bytes of values a page ends; 0: 16 MiB.
+    public var byteLimit = 0
+    /// The cursor of the page before; empty: from the first.
+    public var after: [UInt8] = []
+    /// Whether keys are told, whether values are, and how many entries there are in all, pages aside.
+    public var wantsKeys = false, wantsValues = false, wantsCount = false
+
+    /// All entries, in order.
+    public init() {}
+
+    /// A tuple that was handed in.
+    struct Tuple {
+        private let text: JSONText?
+        private let nodes: [UInt32]
+        var count: Int { nodes.count }
+
+        /// - Parameters:
+        ///   - json: a JSON array; nothing is as good as an empty one.
+        ///   - name: what it is called in messages.
+        /// - Throws: `.invalidArgument`.
+        init(_ json: UnsafeRawBufferPointer, named name: String) throws {
+            guard json.count > 0 else {
+                (text, nodes) = (nil, [])
+                return
+            }
+            func wrong(_ why: String) -> StoreError {
+                StoreError(.invalidArgument, "\"\(name)\" of a question to an index is not usable: \(why).")
+            }
+            guard let text = try JSONTreeParser.parse(json, copying: true, work: DocumentControl()), text.tree.kind(0) == .array else {
+                throw wrong("a JSON array is expected, like [\"Smith\",\"Ann\"]")
+            }
+            let tree = text.tree, nodes = tree.children(of: 0)
+            for node in nodes {
+                switch tree.kind(node) {
+                case .array: throw wrong("it holds an array, which is no part of a key")
+                case .object where !tree.children(of: node).isEmpty:
+                    throw wrong("it holds an object, which is no part of a key; {} stands for what is missing")
+                case .number where !IndexNumber.isWithinLimits(tree.text(node)):
+                    throw wrong("it holds a number of more than 400 digits, or with an exponent beyond 9999")
+                default: break
+                }
+            }
+            (self.text, self.nodes) = (text, nodes)
+        }
+
+        /// Calls with the parts, which are good during the call.
+        func withParts<R>(_ body: ([IndexPart]) throws -> R) rethrows -> R {
+            guard let text else { return try body([]) }
+            let tree = text.tree
+            return try withExtendedLifetime(text) {
+                try body(nodes.map { node in
+                    switch tree.kind(node) {
+                    case .null: .null
+                    case .bool: .bool(tree.bool(node))
+                    case .number: .number(tree.text(node))
+                    case .string: .string(tree.text(node))
+                    default: .missing
+                    }
+                })
+            }
+        }
+
+        func bytes(folds: Bool) -> [UInt8] {
+            withParts { parts in
+                var out: [UInt8] = []
+                IndexKey.append(parts, folds: folds, to: &out)
+                return out
+            }
+        }
+    }
+
+    /// The first bytes that are meant, and the first behind them that are not; nil: all that follow.
+    /// - Throws: `.invalidArgument`, `.invalidUTF8`.
+    func bounds(in definition: IndexDefinition) throws -> (low: [UInt8], high: [UInt8]?) {
+        let folds = definition.folds
+        let equal = try equal.withUnsafeBytes { try Tuple($0, named: "equal") }
+        let low = try low.withUnsafeBytes { try Tuple($0, named: "low") }
+        let high = try high.withUnsafeBytes { try Tuple($0, named: "high") }
+        let wanted = equal.count + max(low.count, high.count, beginning == nil ? 0 : 1)
+        guard wanted <= definition.parts else {
+            throw StoreError(
+                .invalidArgument,
+                "A question to an index names \(wanted) parts of its keys, which have \(definition.parts). Leave out those too many.")
+        }
+        let here = equal.bytes(folds: folds)
+        if let beginning {
+            guard low.count == 0, high.count == 0 else {
+                throw StoreError(
+                    .invalidArgument, "A question to an index has a beginning and bounds as well. Give one of them.")
+            }
+            guard beginning.withUnsafeBytes({ Bytes.isValidUTF8($0) }) else {
+                throw StoreError(.invalidUTF8, "The beginning in a question to an index is not valid UTF-8. Give it in that encoding.")
+            }
+            var first = here
+            beginning.withUnsafeBytes { IndexKey.append(beginning: $0, folds: folds, to: &first) }
+            return (first, IndexKey.behind(first))
+        }
+        var bounds = (low: here, high: IndexKey.behind(here))
+        if low.count > 0 {
+            bounds.low = here + low.bytes(folds: folds)
+            if lowIsOpen { bounds.low = IndexKey.behind(bounds.low) ?? [] }
+        }
+        if high.count > 0 {
+            let end = here + high.bytes(folds: folds)
+            bounds.high = highIsOpen ? end : IndexKey.behind(end)
+        }
+        return bounds
+    }
+}

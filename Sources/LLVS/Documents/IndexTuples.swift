@@ -1,0 +1,145 @@
+/// The tuples that a value has in an index: docs/index-keys.md, *The keys of a value*.
+struct IndexTuples {
+    /// Why a value is not in an index; the words are those of the page.
+    enum Absence: String, Sendable {
+        case prefix, reserved
+        case notJSON = "not-json"
+        case condition = "where"
+        case tooManyKeys = "too-many-keys"
+        case noFirstPart = "no-first-part"
+    }
+
+    private let definition: IndexDefinition
+    private let tree: JSONTree
+    /// Nodes that were chosen for each star, those of one container one behind the other; `none` where there is none.
+    private var choices: [[UInt32]] = []
+    /// Which of them belong to each choice for the star above.
+    private var ranges: [[Range<Int>]] = []
+    private static let none = UInt32.max
+
+    /// Why values of that id are in no index of that definition, whatever they are; nil when they may be.
+    static func absence(of id: UnsafeRawBufferPointer, in definition: IndexDefinition) -> Absence? {
+        guard id.starts(with: definition.prefix) else { return .prefix }
+        return id.starts(with: IndexDefinition.reserved) && !definition.prefix.starts(with: IndexDefinition.reserved) ? .reserved : nil
+    }
+
+    /// Calls with each tuple of a value, some perhaps twice, in no particular order; what is borrowed is good during the call.
+    /// - Parameters:
+    ///   - data: the bytes of a value under whose id it may be in the index.
+    ///   - work: told of the bytes that were read.
+    /// - Returns: why there is none; nil when there are some.
+    /// - Throws: what `work` and `body` throw, and `.outOfMemory`.
+    static func forEach(
+        _ data: UnsafeRawBufferPointer, _ definition: IndexDefinition, _ work: DocumentControl, _ body: ([IndexPart]) throws -> Void
+    ) throws -> Absence? {
+        guard let text = try JSONTreeParser.parse(data, work: work) else { return .notJSON }
+        return try withExtendedLifetime(text) {
+            for node in 0..<UInt32(truncatingIfNeeded: text.tree.count)
+            where text.tree.kind(node) == .number && !IndexNumber.isWithinLimits(text.tree.text(node)) { return .notJSON }
+            for condition in definition.conditions where !holds(condition, text.tree) { return .condition }
+            var tuples = IndexTuples(definition, text.tree)
+            guard tuples.choose() else { return .tooManyKeys }
+            return try tuples.forEach(body) ? nil : .noFirstPart
+        }
+    }
+
+    /// Calls with all tuples of a value at once; what is borrowed is good during the call.
+    static func withAll(_ data: UnsafeRawBufferPointer, _ definition: IndexDefinition, _ body: ([[IndexPart]]) throws -> Void) throws {
+        guard let text = try JSONTreeParser.parse(data, work: DocumentControl()) else { return try body([]) }
+        try withExtendedLifetime(text) {
+            var tuples = IndexTuples(definition, text.tree), found: [[IndexPart]] = []
+            if tuples.choose() { _ = try tuples.forEach { found.append($0) } }
+            try body(found)
+        }
+    }
+
+    private init(_ definition: IndexDefinition, _ tree: JSONTree) {
+        self.definition = definition
+        self.tree = tree
+    }
+
+    private static func holds(_ condition: IndexDefinition.Condition, _ tree: JSONTree) -> Bool {
+        let node = tree.find(condition.path, from: 0)
+        if case .present(let wanted) = condition.wanted { return (node != nil) == wanted }
+        guard let node else { return false }
+        return switch (condition.wanted, tree.kind(node)) {
+        case (.null, .null): true
+        case (.bool(let wanted), .bool): tree.bool(node) == wanted
+        case (.number(let wanted), .number): tree.decimal(node) == wanted
+        case (.string(let wanted), .string): wanted.withUnsafeBytes { Bytes.equal(tree.text(node), $0) }
+        default: false
+        }
+    }
+
+    // MARK: Choosing
+
+    /// Finds what can be chosen for each star; false when that makes too many tuples. Each container is looked at once.
+    private mutating func choose() -> Bool {
+        let stars = definition.stars.stars
+        for star in stars {
+            var found: [UInt32] = [], parts: [Range<Int>] = []
+            for from in star.parent.map({ choices[$0] }) ?? [0] {
+                let start = found.count
+                if from != Self.none, let container = tree.find(star.path, from: from), tree.kind(container) >= .array {
+                    tree.appendChildren(of: container, to: &found, most: IndexDefinition.mostKeys + 1)
+                }
+                if found.count == start { found.append(Self.none) }
+                parts.append(start..<found.count)
+                // Each choice makes at least one tuple.
+                guard found.count <= IndexDefinition.mostKeys else { return false }
+            }
+            choices.append(found)
+            ranges.append(parts)
+        }
+        // How many tuples each choice makes, from those that nothing hangs on up.
+        var weights = choices.map { [Int](repeating: 1, count: $0.count) }, whole = 1
+        for (i, star) in stars.enumerated().reversed() {
+            for (k, range) in ranges[i].enumerated() {
+                let sum = weights[i][range].reduce(0) { min($0 + $1, IndexDefinition.mostKeys + 1) }
+                if let parent = star.parent {
+                    weights[parent][k] = min(weights[parent][k] * sum, IndexDefinition.mostKeys + 1)
+                } else {
+                    whole = min(whole * sum, IndexDefinition.mostKeys + 1)
+                }
+            }
+        }
+        return whole <= IndexDefinition.mostKeys
+    }
+
+    /// Whether there was a tuple.
+    private func forEach(_ body: ([IndexPart]) throws -> Void) throws -> Bool {
+        let stars = definition.stars.stars
+        // For each part what it is with each choice for its star.
+        let found = definition.stars.parts.map { part in
+            (part.star.map { choices[$0] } ?? [0]).map { $0 == Self.none ? .missing : self.part(tree.find(part.path, from: $0)) }
+        }
+        var chosen = [Int](repeating: 0, count: stars.count), tuple = [IndexPart](repeating: .missing, count: found.count)
+        func range(_ i: Int) -> Range<Int> { ranges[i][stars[i].parent.map { chosen[$0] } ?? 0] }
+        func reset(from i: Int) { for k in i..<stars.count { chosen[k] = range(k).lowerBound } }
+        reset(from: 0)
+        var hasAny = false
+        while true {
+            for (i, part) in definition.stars.parts.enumerated() { tuple[i] = found[i][part.star.map { chosen[$0] } ?? 0] }
+            if !tuple[0].isMissing {
+                hasAny = true
+                try body(tuple)
+            }
+            var last = stars.count - 1
+            while last >= 0, chosen[last] + 1 >= range(last).upperBound { last -= 1 }
+            guard last >= 0 else { return hasAny }
+            chosen[last] += 1
+            reset(from: last + 1)
+        }
+    }
+
+    private func part(_ node: UInt32?) -> IndexPart {
+        guard let node else { return .missing }
+        return switch tree.kind(node) {
+        case .null: .null
+        case .bool: .bool(tree.bool(node))
+        case .number: .number(tree.text(node))
+        case .string: .string(tree.text(node))
+        default: .missing
+        }
+    }
+}

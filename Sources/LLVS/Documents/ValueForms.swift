@@ -1,0 +1,168 @@
+/// How the forms of the values under one prefix follow each other: which member tells the form, and which members have another name from
+/// a form on (`"schema": {"at": "/v", "renames": [{"to": 2, "from": "/name", "path": "/fullName"}]}`).
+final class ValueForms: Sendable {
+    /// A member that has another place from a form on.
+    struct Rename: Sendable {
+        var to: JSONDecimal
+        var from: [[UInt8]]
+        var path: [[UInt8]]
+    }
+
+    /// Pointers have at most so many segments; writing goes down by them.
+    static let mostSegments = 16
+    static let mostRenames = 64
+
+    /// Where the number of the form stands.
+    let at: [[UInt8]]
+    /// In the order of the forms; nil: none are given, and nothing is lifted.
+    let renames: [Rename]?
+
+    init(at: [[UInt8]], renames: [Rename]?) {
+        self.at = at
+        self.renames = renames.map { all in
+            all.enumerated().sorted { a, b in
+                let order = JSONDecimal.compare(a.element.to, b.element.to)
+                return order != 0 ? order < 0 : a.offset < b.offset
+            }.map(\.element)
+        }
+    }
+
+    /// Whether one of two pointers leads to what the other leads to, or to a part of it.
+    static func overlap(_ a: [[UInt8]], _ b: [[UInt8]]) -> Bool { a.starts(with: b) || b.starts(with: a) }
+
+    /// The number of a value's form; nil where it tells none.
+    private func form(of text: JSONText?) -> JSONDecimal? {
+        guard let tree = text?.tree else { return nil }
+        var node: UInt32 = 0
+        for name in at {
+            guard let value = name.withUnsafeBytes({ tree.member($0, of: node) }) else { return nil }
+            node = value
+        }
+        return tree.kind(node) == .number ? tree.decimal(node) : nil
+    }
+
+    /// Whether the first is of an earlier form than the second; who tells none is of the earliest.
+    private static func isEarlier(_ a: JSONDecimal?, _ b: JSONDecimal?) -> Bool {
+        guard let b else { return false }
+        return a.map { JSONDecimal.compare($0, b) < 0 } ?? true
+    }
+
+    /// The values in the latest of their forms: those of earlier ones with their members renamed.
+    /// - Returns: the same values where nothing is to be done; and whether the second and the third are to change places, since the third
+    ///   is of a later form and there is nothing to lift the second by.
+    func lifted(_ texts: [JSONText?], work: DocumentControl) throws -> (texts: [JSONText?], olderIsLater: Bool) {
+        let forms = texts.map(form)
+        guard let latest = forms.reduce(nil, { Self.isEarlier($0, $1) ? $1 : $0 }) else { return (texts, false) }
+        guard let renames else {
+            return (texts, texts.count == 3 && texts[1] != nil && texts[2] != nil && Self.isEarlier(forms[1], forms[2]))
+        }
+        let lifted = try zip(texts, forms).map { text, form -> JSONText? in
+            guard let text, text.tree.kind(0) == .object, Self.isEarlier(form, latest) else { return text }
+            let due = renames.filter { Self.isEarlier(form, $0.to) && JSONDecimal.compare($0.to, latest) <= 0 }
+            return try lift(text, due, latest, work) ?? text
+        }
+        return (lifted, false)
+    }
+
+    /// The value with its members renamed; nil when that is no JSON that can be merged: too deep, or too large.
+    private func lift(_ text: JSONText, _ renames: [Rename], _ latest: JSONDecimal, _ work: DocumentControl) throws -> JSONText? {
+        try Memory.expect(text.tree.bytes.count, "Merging a value")
+        let edited = RenamedObject(0), tree = text.tree
+        for rename in renames {
+            try work.done(tree.count)
+            edited.move(rename.from, to: rename.path, in: tree)
+        }
+        if let parent = edited.object(at: at.dropLast(), making: true, in: tree), let name = at.last {
+            parent.changed[name] = .text(latest.spelling)
+        }
+        var writer = CanonicalWriter(DocumentValues([text], work: work))
+        try edited.write(to: &writer, in: tree)
+        return try writer.bytes.withUnsafeBytes { try JSONTreeParser.parse($0, copying: true, work: work) }
+    }
+}
+
+/// An object of a tree, and what is other in it than there.
+private final class RenamedObject {
+    enum Item {
+        case gone
+        case node(UInt32)
+        case object(RenamedObject)
+        case text([UInt8])
+    }
+
+    /// Nil: it is in no tree.
+    private let node: UInt32?
+    var changed: [[UInt8]: Item] = [:]
+
+    init(_ node: UInt32?) { self.node = node }
+
+    private func item(_ name: [UInt8], in tree: JSONTree) -> Item? {
+        if let item = changed[name] {
+            if case .gone = item { return nil }
+            return item
+        }
+        return node.flatMap { node in name.withUnsafeBytes { tree.member($0, of: node) } }.map { .node($0) }
+    }
+
+    /// The object that names lead to; nil where something on the way is none.
+    func object(at names: ArraySlice<[UInt8]>, making: Bool, in tree: JSONTree) -> RenamedObject? {
+        var object = self
+        for name in names {
+            switch object.item(name, in: tree) {
+            case .object(let next): object = next
+            case .node(let node) where tree.kind(node) == .object:
+                let next = RenamedObject(node)
+                object.changed[name] = .object(next)
+                object = next
+            case nil where making:
+                let next = RenamedObject(nil)
+                object.changed[name] = .object(next)
+                object = next
+            default: return nil
+            }
+        }
+        return object
+    }
+
+    /// Moves a member to where nothing is yet.
+    func move(_ from: [[UInt8]], to path: [[UInt8]], in tree: JSONTree) {
+        guard let name = from.last, let new = path.last, let source = object(at: from.dropLast(), making: false, in: tree),
+              let item = source.item(name, in: tree), let target = object(at: path.dropLast(), making: true, in: tree),
+              target.item(new, in: tree) == nil else { return }
+        source.changed[name] = .gone
+        target.changed[new] = item
+    }
+
+    /// As merges write objects. Goes down no further than pointers do.
+    func write(to writer: inout CanonicalWriter, in tree: JSONTree) throws {
+        let others = changed.sorted { a, b in a.key.withUnsafeBytes { a in b.key.withUnsafeBytes { Bytes.compare(a, $0) < 0 } } }
+        let known = try node.map { try writer.sortedMembers(of: $0) } ?? []
+        var i = 0, j = 0, isFirst = true
+        func begin(_ name: UnsafeRawBufferPointer) {
+            writer.append([UInt8(ascii: isFirst ? "{" : ",")])
+            writer.appendName(name)
+            isFirst = false
+        }
+        while i < others.count || j < known.count {
+            // Below 0: a member as it was; 0: instead of one.
+            let order = i == others.count ? -1 : j == known.count ? 1
+                : others[i].key.withUnsafeBytes { Bytes.compare(tree.text(known[j] - 1), $0) }
+            if order < 0 {
+                begin(tree.text(known[j] - 1))
+                try writer.write(ValueRef(tree: 0, node: known[j]))
+            } else {
+                let (name, item) = others[i]
+                i += 1
+                if case .gone = item {} else { name.withUnsafeBytes { begin($0) } }
+                switch item {
+                case .gone: break
+                case .node(let node): try writer.write(ValueRef(tree: 0, node: node))
+                case .object(let object): try object.write(to: &writer, in: tree)
+                case .text(let text): writer.append(text)
+                }
+            }
+            if order <= 0 { j += 1 }
+        }
+        writer.append(Array((isFirst ? "{}" : "}").utf8))
+    }
+}

@@ -1,0 +1,79 @@
+/// The name of a file with keys, below `pack1/keys/` (docs/encryption.md, section 4). Every file has one name.
+enum KeyFileName: Hashable, Sendable, CustomStringConvertible {
+    /// The keys of all epochs up to a number, for the members.
+    case ring(epoch: UInt32, id: PackID)
+    /// The identity of the member "passphrase".
+    case passphrase(id: PackID)
+
+    private static let ringPrefix = "ring-", passPrefix = "pass-"
+
+    /// Nil when the text is no such name.
+    init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        if bytes.starts(with: KeyFileName.ringPrefix.utf8) {
+            let fields = bytes.dropFirst(5).split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+            guard fields.count == 2, let number = Base32.decode(fields[0], size: 4), let id = Base32.decode(fields[1], size: PackID.size),
+                let id = PackID(id)
+            else { return nil }
+            let epoch = number.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            guard epoch > 0 else { return nil }
+            self = .ring(epoch: epoch, id: id)
+        } else if bytes.starts(with: KeyFileName.passPrefix.utf8) {
+            guard let id = Base32.decode(bytes.dropFirst(5), size: PackID.size), let id = PackID(id) else { return nil }
+            self = .passphrase(id: id)
+        } else {
+            return nil
+        }
+    }
+
+    /// The beginning of SHA-256 over the bytes of the file.
+    var id: PackID {
+        switch self {
+        case .ring(_, let id), .passphrase(let id): id
+        }
+    }
+    var description: String {
+        switch self {
+        case .ring(let epoch, let id):
+            KeyFileName.ringPrefix + Base32.encode((0..<4).map { UInt8(truncatingIfNeeded: epoch >> (24 - 8 * UInt32($0))) }) + "-\(id)"
+        case .passphrase(let id): KeyFileName.passPrefix + id.description
+        }
+    }
+    static func id(of bytes: [UInt8]) -> PackID { bytes.withUnsafeBytes { PackID(SHA256.digest($0)) } ?? .zero }
+}
+
+/// Where files with keys lie: what a layout gives. Names are those of `KeyFileName`; calls come from one thread at a time.
+protocol KeyPlace: AnyObject {
+    /// For messages: "the WebDAV folder https://host/path/".
+    var description: String { get }
+    /// The names in the directory of keys, also those that are none of ours.
+    func keyFiles() throws -> [String]
+    /// Whether anything is there beside keys: roots, packs, parts of values.
+    func holdsData() throws -> Bool
+    /// The bytes of a file; nil when it is not there, or not any more. Of one with more than `limit` bytes as many and one.
+    func read(_ name: String, limit: Int) throws -> [UInt8]?
+    /// Makes a file, whole or not at all. A file of that name can only have the same bytes.
+    func create(_ name: String, _ bytes: [UInt8]) throws
+    /// Removes a file; no error when it is not there.
+    func delete(_ name: String) throws
+}
+
+/// What making keys needs beside them: tests put their own here.
+struct KeyClock {
+    /// Seconds since 1970.
+    var now: () -> Int64 = { System.now / 1_000_000_000 }
+    /// Waits so many seconds, or throws when it is cancelled.
+    var wait: (Double) throws -> Void
+
+    /// "2026-11-22T20:00:00Z"
+    func text() -> String {
+        var seconds = time_t(now()), parts = tm()
+        gmtime_r(&seconds, &parts)
+        func digits(_ value: Int32, _ count: Int) -> String {
+            let text = String(value)
+            return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
+        }
+        return "\(digits(parts.tm_year &+ 1900, 4))-\(digits(parts.tm_mon &+ 1, 2))-\(digits(parts.tm_mday, 2))T"
+            + "\(digits(parts.tm_hour, 2)):\(digits(parts.tm_min, 2)):\(digits(parts.tm_sec, 2))Z"
+    }
+}

@@ -1,0 +1,167 @@
+/// Packs as they lie at an encrypted remote: the file of docs/pack-format.md is the plaintext of a file of age, for the identity of an
+/// epoch alone. Name, pack id and size are those of the file of age.
+struct PackCipher: Sendable {
+    private let crypto: Crypto
+    /// The epoch that is written in.
+    private let current: KeyEpoch
+    private let epochs: [KeyEpoch]
+
+    init(_ keys: StoreKeys, _ crypto: Crypto) {
+        self.crypto = crypto
+        current = keys.current
+        epochs = keys.epochs
+    }
+
+    /// Where in the trailer the digest and the tag lie.
+    private static let digest = 72..<104, tag = 104..<136
+
+    // MARK: Writing
+
+    /// What to upload of a file that was made: with its tag, encrypted, under the name that its bytes have now.
+    func seal(_ made: MadePack) throws -> MadePack {
+        guard var trailer = made.pieces.last, trailer.count == PackFormat.trailerSize else {
+            throw StoreError(.internal, "A pack that is to be encrypted has no trailer.")
+        }
+        trailer.replaceSubrange(PackCipher.tag, with: try crypto.hmac(current.macKey, Array(trailer[PackCipher.digest])))
+        // The digest covers all but the salt, which sets attempts apart, and stands in the trailer as well.
+        var writer = try AgeWriter(for: .recipients([current.recipient]), crypto, mixing: trailer)
+        var hash = SHA256(), pieces: [[UInt8]] = [], size = 0
+        func take(_ bytes: UnsafeRawBufferPointer) throws {
+            hash.update(bytes)
+            size += bytes.count
+            pieces.append(try Memory.copy(bytes, "Encrypting a pack"))
+        }
+        for piece in made.pieces.dropLast() + [trailer] { try piece.withUnsafeBytes { try writer.append($0, take) } }
+        try writer.finish(take)
+        var name = made.name
+        guard let id = PackID(hash.finish()) else { throw StoreError(.internal, "A digest has too few bytes.") }
+        name.id = id
+        return MadePack(name: name, pieces: pieces, size: size)
+    }
+
+    /// The digest in the names of the parts of a blob: nobody else can tell from it which value it is.
+    /// - Parameter sha256: that of the value.
+    func blobDigest(_ sha256: [UInt8], in epoch: KeyEpoch? = nil) throws -> PackID {
+        PackID(try crypto.hmac((epoch ?? current).nameKey, sha256)) ?? .zero
+    }
+
+    // MARK: Reading
+
+    /// Bytes at the remote at most.
+    static func fileLimit(_ kind: PackKind) -> Int {
+        AgePayload.sealedSize(PackFormat.fileLimit(kind)) + AgeHeader.sizeLimit + AgePayload.nonceSize
+    }
+
+    /// What is in a file, checked from its pack id to the tag.
+    /// - Returns: the plaintext with zeros in the place of the tag, its name there, and the epoch that it was written in.
+    /// - Throws: `PackFault`; `StoreError.keyMissing` when it is of an epoch that is not known here.
+    func open(_ name: PackName, _ bytes: [UInt8]) throws -> (name: PackName, bytes: [UInt8], epoch: KeyEpoch) {
+        guard bytes.count <= PackCipher.fileLimit(name.kind) else {
+            throw PackFault.tooLarge("it has \(bytes.count) bytes; at most \(PackCipher.fileLimit(name.kind)) are read")
+        }
+        guard bytes.withUnsafeBytes({ PackID(SHA256.digest($0)) }) == name.id else {
+            throw PackFault.notThere("its bytes are not those that its name says")
+        }
+        let file = try EncryptedPack(name, size: bytes.count, head: bytes, self)
+        var plain = try file.open(0..<file.plainSize, Array(bytes[file.sealedRange(of: 0..<file.plainSize)]))
+        try file.check(&plain)
+        var inner = name
+        inner.id = plain.withUnsafeBytes { PackID(SHA256.digest($0)) } ?? .zero
+        return (inner, plain, file.epoch)
+    }
+
+    fileprivate func payload(_ head: UnsafeRawBufferPointer, _ name: PackName) throws -> (AgePayload, KeyEpoch, Int) {
+        do {
+            guard let header = try AgeHeader.parse(head, isWhole: true) else { throw AgeFault.cutShort }
+            let (key, identity) = try header.fileKey(epochs.reversed().map(\.identity), crypto)
+            let end = header.size + AgePayload.nonceSize
+            guard head.count >= end, let epoch = epochs.first(where: { $0.recipient == identity.recipient }) else {
+                throw AgeFault.cutShort
+            }
+            return (try AgePayload(key, nonce: Array(head[header.size..<end]), crypto), epoch, end)
+        } catch let fault as AgeFault {
+            guard fault.kind != .wrongKey else {
+                throw StoreError(
+                    .keyMissing, "The pack \(name) is held back: it is encrypted with keys that are not here. They may come with the next "
+                        + "exchange, or this device was removed.")
+            }
+            throw PackCipher.fault(fault)
+        }
+    }
+
+    fileprivate func isRight(_ tag: [UInt8], of digest: [UInt8], _ epoch: KeyEpoch) throws -> Bool {
+        Crypto.equal(try crypto.hmac(epoch.macKey, digest), tag)
+    }
+    fileprivate static func fault(_ fault: AgeFault) -> PackFault {
+        switch fault.kind {
+        case .cutShort: .notThere(fault.why)
+        case .newer: .newer(fault.why)
+        case .tooLarge: .tooLarge(fault.why)
+        case .foreign: .damaged("it is not encrypted, as all in its place is to be")
+        case .wrongKey, .damaged: .damaged(fault.why)
+        }
+    }
+
+    /// Checks the tag in a trailer, and puts zeros in its place: what an index is read from.
+    fileprivate func takeTag(_ tail: inout [UInt8], _ epoch: KeyEpoch) throws {
+        let start = tail.count - PackFormat.trailerSize
+        guard start >= 0, tail.suffix(8).elementsEqual(PackFormat.end) else { throw PackFault.notThere("it has no end") }
+        func part(_ range: Range<Int>) -> Range<Int> { start + range.lowerBound..<start + range.upperBound }
+        guard try isRight(Array(tail[part(PackCipher.tag)]), of: Array(tail[part(PackCipher.digest)]), epoch) else {
+            throw PackFault.damaged("nobody who knows the keys made it")
+        }
+        tail.replaceSubrange(part(PackCipher.tag), with: repeatElement(0, count: PackCipher.tag.count))
+    }
+}
+
+/// One file at an encrypted remote of which parts are read.
+struct EncryptedPack {
+    /// The epoch that it was written in.
+    let epoch: KeyEpoch
+    /// Bytes of what is in it.
+    let plainSize: Int
+    private let name: PackName
+    private let payload: AgePayload
+    private let cipher: PackCipher
+    /// Where the segments begin, and how many bytes they have.
+    private let start: Int
+    private let sealedSize: Int
+
+    /// How many bytes from the beginning of a file are enough, of those that writers make: one recipient and the nonce.
+    static let headSize = 184
+
+    /// - Parameters:
+    ///   - size: bytes of the file, as a listing has it.
+    ///   - head: its first ones, with all of the header.
+    /// - Throws: as `PackCipher.open`.
+    init(_ name: PackName, size: Int, head: [UInt8], _ cipher: PackCipher) throws {
+        (payload, epoch, start) = try head.withUnsafeBytes { try cipher.payload($0, name) }
+        guard size >= start, let plain = AgePayload.plainSize(size - start) else { throw PackFault.notThere("it is cut short") }
+        guard plain <= PackFormat.fileLimit(name.kind) else {
+            throw PackFault.tooLarge("it has \(plain) bytes; at most \(PackFormat.fileLimit(name.kind)) are read")
+        }
+        self.name = name
+        self.cipher = cipher
+        plainSize = plain
+        sealedSize = size - start
+    }
+
+    /// Which bytes of the file at the remote hold a range of what is in it: whole segments.
+    func sealedRange(of range: Range<Int>) throws -> Range<Int> {
+        do {
+            let place = try AgePayload.sealedRange(of: range, size: sealedSize)
+            return start + place.lowerBound..<start + place.upperBound
+        } catch let fault as AgeFault { throw PackCipher.fault(fault) }
+    }
+
+    /// Opens a range of what is in it.
+    /// - Parameter bytes: those that `sealedRange` names.
+    func open(_ range: Range<Int>, _ bytes: [UInt8]) throws -> [UInt8] {
+        do {
+            return try bytes.withUnsafeBytes { try payload.open(range, $0, size: sealedSize) }
+        } catch let fault as AgeFault { throw PackCipher.fault(fault) }
+    }
+
+    /// Checks the tag in the last bytes of what is in it, and puts zeros in its place, as `PackIndex.read` wants them.
+    func check(_ tail: inout [UInt8]) throws { try cipher.takeTag(&tail, epoch) }
+}

@@ -1,0 +1,123 @@
+/// Files with the identity of the member "passphrase": docs/encryption.md, section 4.
+enum PassphraseFile {
+    static let sizeLimit = 4 << 10
+    /// How many are tried: each costs a fifth of a second and more.
+    static let triedLimit = 8
+    /// Bytes of a passphrase.
+    static let passphraseLimit = 1_024
+
+    /// - Throws: `.invalidArgument` for one that is empty or too long.
+    static func check(_ passphrase: Secret) throws {
+        guard (1...passphraseLimit).contains(passphrase.count) else {
+            throw StoreError(.invalidArgument, "A passphrase has 1 to \(passphraseLimit) bytes. Choose six random words or more.")
+        }
+    }
+
+    /// Writes one, and opens it again.
+    static func make(_ identity: AgeIdentity, store: PackID, _ passphrase: Secret, in place: KeyPlace, _ clock: KeyClock, _ crypto: Crypto)
+        throws -> KeyFileName
+    {
+        let plain = try Secret(capacity: sizeLimit)
+        try plain.append("{\"format\":1,\"store\":\"\(store)\",\"identity\":\"")
+        try identity.text().withBytes { try plain.append($0) }
+        try plain.append("\",\"made\":\"\(clock.text())\"}\n")
+        let bytes = try AgeWriter.encrypt(plain, for: .passphrase(passphrase), crypto)
+        let name = KeyFileName.passphrase(id: KeyFileName.id(of: bytes))
+        try KeyFiles.create(name, bytes, in: place)
+        return name
+    }
+
+    /// - Throws: `AgeFault`, `KeyFiles.Gone`.
+    static func open(_ name: KeyFileName, _ passphrase: Secret, in place: KeyPlace, _ crypto: Crypto) throws -> (AgeIdentity, PackID) {
+        let bytes = try KeyFiles.read(name, in: place, limit: sizeLimit)
+        let plain = try AgeReader.decrypt(bytes, .passphrase(passphrase), crypto, limit: sizeLimit).plain
+        var identity: AgeIdentity?, store: PackID?
+        try plain.withBytes { bytes in
+            var json = KeyJSON(bytes)
+            do {
+                try json.members { name, json in
+                    switch name {
+                    case "format": try json.checkFormat()
+                    case "store": store = try json.storeID()
+                    case "identity": identity = try json.identity(crypto)
+                    default: try json.skip()
+                    }
+                }
+                try json.end()
+            } catch is JSONReader.Failure { throw AgeFault.damaged("it is no JSON of its form") }
+        }
+        guard let identity, let store else { throw AgeFault.damaged("it has no identity") }
+        return (identity, store)
+    }
+
+    /// What a passphrase opens, of the files that are there.
+    /// - Throws: `.wrongKey` when it opens none, `.keyMissing` when there is none, `.damaged` and others when none can be read.
+    static func openAll(_ names: [KeyFileName], _ passphrase: Secret, in place: KeyPlace, _ crypto: Crypto) throws -> [(
+        name: KeyFileName, identity: AgeIdentity, store: PackID
+    )] {
+        try check(passphrase)
+        var opened: [(name: KeyFileName, identity: AgeIdentity, store: PackID)] = [], isWrong = false, fault: AgeFault?
+        for name in names.prefix(triedLimit) {
+            do {
+                let (identity, store) = try open(name, passphrase, in: place, crypto)
+                opened.append((name, identity, store))
+            } catch let found as AgeFault {
+                if found.kind == .wrongKey { isWrong = true } else { fault = fault ?? found }
+            } catch is KeyFiles.Gone {}
+        }
+        if !opened.isEmpty { return opened }
+        if isWrong {
+            let further = fault.map { " (One further file for a passphrase cannot be read: \($0.why).)" } ?? ""
+            throw StoreError(
+                .wrongKey,
+                "The passphrase is not the one of \(place.description). Nothing was changed: try again, or use the recovery key.\(further)")
+        }
+        if let fault { throw fault.error("The file of the passphrase in \(place.description)") }
+        throw KeyFiles.missing(
+            "There is no file for a passphrase in \(place.description). Use the recovery key, or the identity of a device; or bring "
+                + "back the files in keys/ from a copy.")
+    }
+}
+
+/// What all files with keys have in common.
+enum KeyFiles {
+    /// A file that was listed is not there.
+    struct Gone: Error {}
+
+    static func missing(_ message: String) -> StoreError { StoreError(.keyMissing, message) }
+
+    /// What is there of them, in order: rings by epoch, and passphrases.
+    static func list(_ place: KeyPlace) throws -> (rings: [KeyFileName], passphrases: [KeyFileName]) {
+        var rings: [(UInt32, KeyFileName)] = [], passphrases: [KeyFileName] = []
+        for text in try place.keyFiles() {
+            switch KeyFileName(text) {
+            case .ring(let epoch, let id)?: rings.append((epoch, .ring(epoch: epoch, id: id)))
+            case .passphrase(let id)?: passphrases.append(.passphrase(id: id))
+            case nil: break
+            }
+        }
+        rings.sort { ($0.0, $0.1.id) < ($1.0, $1.1.id) }
+        return (rings.map(\.1), passphrases.sorted { $0.id < $1.id })
+    }
+
+    /// The bytes of a file, if they are those of its name.
+    /// - Throws: `AgeFault`, `Gone`, what the place throws.
+    static func read(_ name: KeyFileName, in place: KeyPlace, limit: Int) throws -> [UInt8] {
+        guard let bytes = try place.read(name.description, limit: limit) else { throw Gone() }
+        guard bytes.count <= limit else { throw AgeFault.tooLarge("it has more than \(limit) bytes") }
+        guard id(of: bytes) == name.id else { throw AgeFault.damaged("its bytes are not those that its name says") }
+        return bytes
+    }
+    private static func id(of bytes: [UInt8]) -> PackID { KeyFileName.id(of: bytes) }
+
+    /// Writes a file, and reads it back: what it replaces is deleted after.
+    static func create(_ name: KeyFileName, _ bytes: [UInt8], in place: KeyPlace) throws {
+        try place.create(name.description, bytes)
+        guard try place.read(name.description, limit: bytes.count) == bytes else {
+            try? place.delete(name.description)
+            throw StoreError(
+                .transport, "Keys that were written to \(place.description) are not there as they were written. What was there before is "
+                    + "unchanged; try again.")
+        }
+    }
+}

@@ -1,0 +1,159 @@
+/// Making keys, and changing who has them.
+extension StoreKeys {
+    /// Seconds between the two looks that must find a place empty before keys are made: two devices that begin at once see each other, and
+    /// a listing that is behind has time to show what is there.
+    static let secondLook = 10.0
+
+    /// Makes the keys of a place that is empty, with one epoch.
+    ///
+    /// When that was interrupted, and nothing but the file of the same passphrase is there, it is finished.
+    /// - Parameters:
+    ///   - store: the store id of the root.
+    ///   - passphrase: for the member "passphrase"; none is made without.
+    ///   - members: others that shall have the keys: this device.
+    ///   - hasRecovery: whether to make a recovery key.
+    /// - Returns: the keys, and the recovery key, which is not kept anywhere.
+    /// - Throws: `.storeNotEmpty` when something is there, `.wrongKey` when it is a file of another passphrase. Nothing was created then.
+    static func create(
+        in place: KeyPlace, store: PackID, passphrase: Secret?, members given: [KeyMember] = [], hasRecovery: Bool, _ clock: KeyClock,
+        _ crypto: Crypto
+    ) throws -> (keys: StoreKeys, recovery: AgeIdentity?) {
+        if let passphrase { try PassphraseFile.check(passphrase) }
+        _ = try unused(place, passphrase)
+        try clock.wait(secondLook)
+        let begun = try unused(place, passphrase)
+        var members = given, recovery: AgeIdentity?
+        let made = clock.text()
+        var opened: [(name: KeyFileName, identity: AgeIdentity, store: PackID)] = []
+        if let passphrase, !begun.isEmpty { opened = try PassphraseFile.openAll(begun, passphrase, in: place, crypto) }
+        var identity = opened.first?.identity
+        if let passphrase, identity == nil {
+            let new = try AgeIdentity(crypto)
+            _ = try PassphraseFile.make(new, store: store, passphrase, in: place, clock, crypto)
+            identity = new
+        }
+        if let identity {
+            members.append(KeyMember(name: "passphrase", kind: .passphrase, recipient: identity.recipient, added: made))
+        }
+        if hasRecovery {
+            let key = try AgeIdentity(crypto)
+            members.append(KeyMember(name: "recovery key", kind: .recovery, recipient: key.recipient, added: made))
+            recovery = key
+        }
+        let epoch = try KeyEpoch(number: 1, identity: AgeIdentity(crypto), made: made, why: "created", crypto)
+        let ring = try KeyRing(store: store, epochs: [epoch], members: members, removed: [])
+        return (try write(ring, to: place, crypto, problems: []), recovery)
+    }
+
+    /// Throws unless nothing is in the place but files of a passphrase, which are returned.
+    private static func unused(_ place: KeyPlace, _ passphrase: Secret?) throws -> [KeyFileName] {
+        let (rings, passphrases) = try KeyFiles.list(place)
+        guard try rings.isEmpty && !place.holdsData() && (passphrases.isEmpty || passphrase != nil) else {
+            throw StoreError(
+                .storeNotEmpty,
+                "No keys were made in \(place.description), since it is not empty. Open it with its passphrase or recovery key, or give an "
+                    + "empty place.")
+        }
+        return passphrases
+    }
+
+    /// Gives the keys to one more member, who reads what was written and what will be.
+    func adding(_ member: KeyMember, in place: KeyPlace, _ crypto: Crypto) throws -> StoreKeys {
+        guard !removed.contains(member.recipient) else {
+            throw StoreError(
+                .invalidArgument, "\(member.recipient) was removed from \(place.description). Let the device make a new identity.")
+        }
+        guard !members.contains(where: { $0.recipient == member.recipient }) else { return self }
+        let ring = try KeyRing(store: store, epochs: own, members: members + [member], removed: removed)
+        return try StoreKeys.write(ring, to: place, crypto, from: self)
+    }
+
+    /// Begins a new epoch, which some members do not get: what was written before they can read for ever.
+    /// - Parameters:
+    ///   - why: for people.
+    ///   - replacing: members that take the place of others.
+    func rotating(
+        _ why: String, removing gone: [AgeRecipient] = [], replacing new: [KeyMember] = [], in place: KeyPlace, _ clock: KeyClock,
+        _ crypto: Crypto
+    ) throws -> StoreKeys {
+        for recipient in gone where !members.contains(where: { $0.recipient == recipient }) {
+            throw StoreError(.invalidArgument, "\(recipient) is no member of \(place.description).")
+        }
+        let rest = (members + new).filter { !gone.contains($0.recipient) }
+        let ring = try KeyRing(
+            store: store, epochs: own + [next(after: own, why, clock, crypto)], members: rest, removed: removed + gone)
+        return try StoreKeys.write(ring, to: place, crypto, from: self)
+    }
+
+    /// Joins competing keys: a new epoch, with all of both before it. Who was removed on one side stays so.
+    ///
+    /// Look at `forked` and the members first: this believes all of them.
+    func joining(in place: KeyPlace, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
+        guard !forked.isEmpty else { return self }
+        var epochs: [AgeRecipient: KeyEpoch] = [:], members: [AgeRecipient: KeyMember] = [:], removed = Set(removed)
+        for epoch in self.epochs + forked { epochs[epoch.recipient] = epoch }
+        for member in self.members + others.flatMap(\.members) { members[member.recipient] = members[member.recipient] ?? member }
+        for ring in others { removed.formUnion(ring.removed) }
+        let all = Array(epochs.values)
+        let ring = try KeyRing(
+            store: min(store, others.map(\.store).min() ?? store), epochs: all + [next(after: all, "joined", clock, crypto)],
+            members: members.values.filter { !removed.contains($0.recipient) }, removed: Array(removed))
+        return try StoreKeys.write(ring, to: place, crypto, problems: problems)
+    }
+
+    /// Sets another passphrase for the same identity, and removes the files that the old one opens. A copy of these that somebody kept
+    /// still opens: after a passphrase leaked, use `replacingPassphrase`.
+    /// - Throws: as `PassphraseFile.openAll`: nothing was created then.
+    static func changePassphrase(
+        from old: Secret, to new: Secret, in place: KeyPlace, _ clock: KeyClock, _ crypto: Crypto
+    ) throws {
+        try PassphraseFile.check(new)
+        let opened = try PassphraseFile.openAll(try KeyFiles.list(place).passphrases, old, in: place, crypto)
+        var done: Set<AgeRecipient> = []
+        for (_, identity, store) in opened where done.insert(identity.recipient).inserted {
+            let name = try PassphraseFile.make(identity, store: store, new, in: place, clock, crypto)
+            guard try PassphraseFile.open(name, new, in: place, crypto).0.recipient == identity.recipient else {
+                throw StoreError(.internal, "A passphrase that was just set does not open its file.")
+            }
+        }
+        for file in opened { try place.delete(file.name.description) }
+    }
+
+    /// Gives the member "passphrase" a new identity under a new passphrase, and begins a new epoch: for one that leaked.
+    func replacingPassphrase(by new: Secret, in place: KeyPlace, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
+        try PassphraseFile.check(new)
+        let old = try KeyFiles.list(place).passphrases, identity = try AgeIdentity(crypto)
+        let name = try PassphraseFile.make(identity, store: store, new, in: place, clock, crypto)
+        let member = KeyMember(name: "passphrase", kind: .passphrase, recipient: identity.recipient, added: clock.text())
+        let keys = try rotating(
+            "the passphrase leaked", removing: members.filter { $0.kind == .passphrase }.map(\.recipient), replacing: [member], in: place,
+            clock, crypto)
+        for file in old where file != name { try place.delete(file.description) }
+        return keys
+    }
+
+    /// The epochs that lead to the current one, without those that compete.
+    private var own: [KeyEpoch] { epochs.filter { epoch in !forked.contains { $0.recipient == epoch.recipient } } }
+
+    private func next(after epochs: [KeyEpoch], _ why: String, _ clock: KeyClock, _ crypto: Crypto) throws -> KeyEpoch {
+        let (number, overflow) = (epochs.map(\.number).max() ?? 0).addingReportingOverflow(1)
+        guard !overflow else { throw StoreError(.tooLarge, "There are no further epochs. Begin a new remote.") }
+        return try KeyEpoch(number: number, identity: AgeIdentity(crypto), made: clock.text(), why: why, crypto)
+    }
+
+    /// Writes a ring, and gives what it says.
+    private static func write(
+        _ ring: KeyRing, to place: KeyPlace, _ crypto: Crypto, problems: [ExchangeProblem] = [], from before: StoreKeys? = nil
+    ) throws -> StoreKeys {
+        guard let newest = ring.newest else { throw StoreError(.internal, "A ring of keys has no epoch.") }
+        let bytes = try AgeWriter.encrypt(ring.encoded(crypto), for: .recipients(ring.members.map(\.recipient)), crypto)
+        try KeyFiles.create(.ring(epoch: newest.number, id: KeyFileName.id(of: bytes)), bytes, in: place)
+        let forked = before?.forked ?? []
+        return StoreKeys(
+            store: ring.store, current: newest,
+            epochs: (ring.epochs + (before?.epochs ?? []).filter { !ring.holds($0) })
+                .sorted { ($0.number, $0.recipient) < ($1.number, $1.recipient) },
+            members: ring.members, removed: ring.removed, forked: forked, leftOut: [], problems: before?.problems ?? problems,
+            others: before?.others ?? [])
+    }
+}

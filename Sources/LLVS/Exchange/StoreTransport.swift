@@ -1,0 +1,7 @@
+/// A transport that exchanges with a store by itself, where the other side holds no files of single versions.
+package protocol StoreTransport: ExchangeTransport {
+    /// As `Exchange.retrieve`; nil: the other side has files of versions after all, and the exchange goes about it.
+    func retrieve(into store: Store, verifyKnown: Bool, _ control: OperationControl) throws -> ExchangeResult?
+    /// As `Exchange.send`; nil: likewise.
+    func send(from store: Store, _ control: OperationControl) throws -> ExchangeResult?
+}

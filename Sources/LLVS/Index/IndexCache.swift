@@ -1,0 +1,132 @@
+/// The trees of indexes that are in memory, within a budget. What was asked for least lately goes first, but never what came last.
+///
+/// Guarded by the lock of its `IndexProvider`.
+final class IndexCache {
+    /// An index at a version: entries, which are a key and the id of a value that has it, in order. Immutable but for what the cache notes.
+    final class Tree: @unchecked Sendable {
+        // Sendable: what changes is the cache's, whose lock guards it.
+        let digest: [UInt8]
+        /// The version, in this process's history.
+        let ordinal: UInt32
+        /// Nil when it is empty.
+        let root: MapNode?
+        /// Values at the version whose ids begin with the prefix of the index.
+        let values: Int
+        /// Differences of versions that were gone through since a file of it was read or written.
+        let changes: Int
+        /// The tree that it was made from, which it shares nodes with, as long as that is kept.
+        fileprivate var basis: Tree?
+        fileprivate var dependents: [Tree] = []
+        /// Bytes that it does not share with its basis.
+        fileprivate var cost = 0
+        fileprivate var lastUse: UInt64 = 0
+
+        init(_ digest: [UInt8], _ ordinal: UInt32, _ root: MapNode?, values: Int, changes: Int = 0) {
+            self.changes = changes
+            self.digest = digest
+            self.ordinal = ordinal
+            self.root = root
+            self.values = values
+        }
+
+        /// The same, of which there is a file now.
+        var asSaved: Tree { Tree(digest, ordinal, root, values: values) }
+    }
+
+    /// The least that a tree costs.
+    private static let leastCost = 1 << 10
+
+    private let account: MemoryAccount
+    private var trees: [[UInt8]: [UInt32: Tree]] = [:]
+    private(set) var cost = 0
+    private var uses: UInt64 = 0
+    private var count = 0
+
+    init(_ account: MemoryAccount) { self.account = account }
+    // Trees hold what they were made from, and that holds them.
+    deinit { _ = removeAll() }
+
+    func find(_ digest: [UInt8], _ ordinal: UInt32) -> Tree? {
+        guard let tree = trees[digest]?[ordinal] else { return nil }
+        use(tree)
+        return tree
+    }
+
+    /// The tree of the same index at the version that came nearest in time to this one. O(trees of the index).
+    func nearest(_ digest: [UInt8], _ ordinal: UInt32) -> Tree? {
+        func distance(_ other: UInt32) -> UInt32 { other < ordinal ? ordinal - other : other - ordinal }
+        return trees[digest]?.values.min { a, b in
+            let (x, y) = (distance(a.ordinal), distance(b.ordinal))
+            return x != y ? x < y : a.ordinal < b.ordinal
+        }
+    }
+
+    /// Keeps a tree; answers what is let go of for it, to be released without the lock.
+    func store(_ tree: Tree, on basis: Tree?) -> [Tree] {
+        guard trees[tree.digest]?[tree.ordinal] == nil else { return [] }
+        trees[tree.digest, default: [:]][tree.ordinal] = tree
+        count += 1
+        let isKept = basis.map { trees[$0.digest]?[$0.ordinal] === $0 } ?? false
+        weigh(tree, on: isKept ? basis : nil)
+        use(tree)
+        defer { account.note(indexes: cost) }
+        return trim(but: tree)
+    }
+
+    private func use(_ tree: Tree) {
+        uses += 1
+        tree.lastUse = uses
+    }
+
+    private func weigh(_ tree: Tree, on basis: Tree?) {
+        tree.basis = basis
+        basis?.dependents.append(tree)
+        tree.cost = IndexCache.leastCost + (tree.root?.memory(beside: basis?.root) ?? 0)
+        cost += tree.cost
+    }
+
+    /// Some at a time, so that looking for them pays.
+    private func trim(but newest: Tree) -> [Tree] {
+        let budget = account.indexes
+        guard cost > budget else { return [] }
+        var gone: [Tree] = []
+        for tree in trees.values.flatMap(\.values).sorted(by: { $0.lastUse < $1.lastUse }) where tree !== newest {
+            guard cost > budget - budget / 8 else { break }
+            forget(tree)
+            gone.append(tree)
+        }
+        return gone
+    }
+
+    /// What it shared with those made from it is theirs alone from now on.
+    private func forget(_ tree: Tree) {
+        trees[tree.digest]?[tree.ordinal] = nil
+        if trees[tree.digest]?.isEmpty ?? false { trees[tree.digest] = nil }
+        count -= 1
+        cost -= tree.cost
+        let basis = tree.basis
+        tree.basis = nil
+        basis?.dependents.removeAll { $0 === tree }
+        for dependent in tree.dependents {
+            cost -= dependent.cost
+            weigh(dependent, on: basis)
+        }
+        tree.dependents = []
+    }
+
+    /// Forgets all; answers it, to be released without the lock.
+    func removeAll() -> [Tree] {
+        let gone = trees.values.flatMap(\.values)
+        for tree in gone {
+            tree.basis = nil
+            tree.dependents = []
+        }
+        trees = [:]
+        (cost, count) = (0, 0)
+        account.note(indexes: 0)
+        return gone
+    }
+
+    /// Trees that are kept, for tests.
+    var treeCount: Int { count }
+}

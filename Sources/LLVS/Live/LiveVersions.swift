@@ -1,0 +1,283 @@
+/// What versions are on a link: docs/live-protocol.md, "DATA". Values above 1 MiB are asked for one by one.
+struct VersionSource {
+    private let store: Store
+    /// Where large values are that versions named which were sent, by SHA-256.
+    private var large: [[UInt8]: (version: VersionID, index: Int)] = [:]
+    private var open: (sha256: [UInt8], reader: ValueReader)?
+
+    static let payloadLimit = 32 << 20
+
+    init(_ store: Store) { self.store = store }
+
+    /// The bytes of a version with their size.
+    /// - Throws: the failures of one version, and those of the store.
+    mutating func payload(of id: VersionID) throws -> [UInt8] {
+        var record = try PackRecord(id, of: store), size = record.fixedSize
+        var blobs: Set<Int> = [], others: [(index: Int, saved: Int, size: Int)] = []
+        try record.forEachChange { index, entry in
+            let isValue = entry.kind == .insert || entry.kind == .update
+            guard isValue, entry.size > PackFormat.smallestBlob else { size += PackRecord.size(entry, isBlob: false); return }
+            let inside = PackRecord.size(entry, isBlob: false), asBlob = PackRecord.size(entry, isBlob: true)
+            if entry.size > PackFormat.inlineValue {
+                blobs.insert(index)
+                size += asBlob
+            } else {
+                size += inside
+                others.append((index, inside - asBlob, entry.size))
+            }
+        }
+        others.sort { ($0.size, $1.index) > ($1.size, $0.index) }
+        for other in others where size > VersionSource.payloadLimit {
+            blobs.insert(other.index)
+            size -= other.saved
+        }
+        guard size <= VersionSource.payloadLimit, blobs.count <= PackFormat.blobsLimit else {
+            throw StoreError(
+                .tooLarge, "The version \(id) cannot be sent: its changes take more than 32 MiB beside its large values. "
+                    + "Save so much in several versions; an exchange takes this one.", versionID: id.description)
+        }
+        if !blobs.isEmpty {
+            var references: [Int: BlobReference] = [:], digests: [(Int, [UInt8])] = []
+            try record.forEachChange { index, entry in
+                guard blobs.contains(index) else { return }
+                let digest = try record.digest(entry)
+                let parts = (entry.size + PackFormat.partSize - 1) / PackFormat.partSize
+                references[index] = BlobReference(size: entry.size, sha256: digest, parts: [PackID](repeating: .zero, count: parts))
+                digests.append((index, digest))
+            }
+            record.blobs = references
+            for (index, digest) in digests { large[digest] = (id, index) }
+        }
+        let payload = try record.payload().payload
+        var out = ByteWriter()
+        out.varint(UInt64(payload.count))
+        out.raw(payload)
+        return out.bytes
+    }
+
+    /// A piece of a large value that was named; empty when it is none, or cannot be read.
+    mutating func piece(_ sha256: [UInt8], _ offset: UInt64, _ count: Int) throws -> [UInt8] {
+        guard let place = large[sha256], let offset = Int(exactly: offset) else { return [] }
+        if open?.sha256 != sha256 {
+            let record = try PackRecord(place.version, of: store)
+            try record.forEachChange { index, entry in
+                if index == place.index { open = (sha256, try record.reader(entry, of: store)) }
+            }
+        }
+        guard let reader = open?.reader else { return [] }
+        var piece = [UInt8](repeating: 0, count: count)
+        let got = try piece.withUnsafeMutableBytes { try reader.read(at: offset, into: $0) }
+        piece.removeLast(count - got)
+        return piece
+    }
+
+    /// The other side has stored all that was sent.
+    mutating func forget() { (large, open) = ([:], nil) }
+}
+
+/// Takes versions out of the bytes of DATA frames, and adds them to the store.
+struct VersionSink {
+    private let store: Store
+    /// What is not a whole version yet.
+    private var row: [UInt8] = []
+    private var at = 0
+    private let blobs: SpooledBlobs
+    private var batch: [Store.ReceivedVersion] = []
+    private var waiting: Waiting?
+    /// Added here, to be told and not to be sent back.
+    private(set) var added: [VersionID] = []
+    private(set) var stored: UInt64 = 0
+    private(set) var problems: [ExchangeProblem] = []
+    private(set) var refused = 0
+    private static let refusedLimit = 10_000, problemsLimit = 1_000
+
+    /// A version whose large values have not all come.
+    private struct Waiting {
+        let id: VersionID
+        let payload: [UInt8]
+        var references: [BlobReference]
+        var offset: UInt64 = 0
+        var asked: UInt64 = 0
+    }
+
+    init(_ store: Store) {
+        self.store = store
+        blobs = SpooledBlobs(store.storage)
+    }
+
+    /// A value that is waited for: what to ask for next, where nothing is on its way.
+    var isWaiting: Bool { waiting != nil }
+    mutating func want() -> LiveFrame? {
+        guard let asked = waiting, let reference = asked.references.first, asked.asked == asked.offset else { return nil }
+        let length = min(4 << 20, reference.size - asked.offset)
+        waiting?.asked = asked.offset + length
+        return .want(sha256: reference.sha256, offset: asked.offset, length: UInt32(truncatingIfNeeded: length))
+    }
+
+    mutating func append(_ bytes: [UInt8]) throws {
+        try Memory.grow(&row, by: bytes.count, "Receiving versions")
+        row += bytes
+    }
+
+    /// Takes as many whole versions as there are, up to the first that lacks a large value.
+    mutating func run() throws {
+        while waiting == nil, let payload = try nextPayload() { try take(payload) }
+        guard waiting == nil else { return }
+        try flush()
+    }
+
+    private mutating func nextPayload() throws -> [UInt8]? {
+        let next: (start: Int, size: Int)? = try row.withUnsafeBytes { bytes in
+            var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[at...]))
+            guard let size = reader.varint() else {
+                if reader.remaining >= 10 { throw LiveFault(.frame, "the size of a version is none") }
+                return nil
+            }
+            guard size <= UInt64(VersionSource.payloadLimit) else { throw LiveFault(.bound, "a version has \(size) bytes") }
+            return reader.remaining >= Int(size) ? (at + reader.position, Int(size)) : nil
+        }
+        guard let next else { return nil }
+        let payload = Array(row[next.start..<next.start + next.size])
+        at = next.start + next.size
+        if at == row.count || at > 1 << 20 {
+            row.removeFirst(at)
+            at = 0
+        }
+        return payload
+    }
+
+    private static func reading(_ payload: [UInt8]) -> (UInt64, UnsafeMutableRawBufferPointer) throws -> Void {
+        { offset, buffer in
+            guard offset <= UInt64(payload.count), buffer.count <= payload.count - Int(offset) else {
+                throw PackFault.damaged("it is cut short")
+            }
+            payload.withUnsafeBytes {
+                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[Int(offset)..<Int(offset) + buffer.count]))
+            }
+        }
+    }
+
+    private static func id(_ payload: [UInt8]) throws -> VersionID {
+        try payload.withUnsafeBytes { bytes in
+            var reader = ByteReader(bytes)
+            guard reader.integer(UInt8.self) == 0, reader.varint() != nil, reader.take(RecordHeader.preludeSize) != nil,
+                let id = reader.versionID()
+            else { throw LiveFault(.version, "a version has no id") }
+            return id
+        }
+    }
+
+    private mutating func take(_ payload: [UInt8]) throws {
+        let id = try VersionSink.id(payload)
+        do {
+            let contents = try PackedVersion.contents(id, size: payload.count, VersionSink.reading(payload))
+            guard contents.blobs.isEmpty else {
+                guard try !store.unknown(among: [id]).isEmpty else { return }
+                try flush()
+                waiting = Waiting(id: id, payload: payload, references: contents.blobs.values.sorted { $0.digest < $1.digest })
+                return
+            }
+            try add(payload, contents)
+        } catch let fault as PackFault { throw LiveFault(.version, "\(id): \(fault.why)", version: id) }
+        if batch.count >= ExchangeLimits.batchCount { try flush() }
+    }
+
+    private mutating func add(_ payload: [UInt8], _ contents: PackedVersion.Contents) throws {
+        let id = contents.header.id
+        var (changes, large) = try PackedVersion.changes(contents, VersionSink.reading(payload)) { [blobs] reference in
+            guard let value = try blobs.take(reference) else { throw PackFault.damaged("a large value of it is another than it says") }
+            return value
+        }
+        var written: [Int: WrittenValue] = [:]
+        for (i, value) in large {
+            switch value {
+            case .written(let value): written[i] = value
+            case .bytes(let bytes):
+                let key = changes[i].id
+                changes[i] = changes[i].kind == .insert ? .insert(key, data: bytes) : .update(key, data: bytes)
+            }
+        }
+        large = [:]
+        var received = Store.ReceivedVersion(version: contents.header.version, changes: changes)
+        received.written = written
+        do {
+            _ = try store.sortedChanges(received)
+            try store.look(at: &received)
+        } catch let error as StoreError where error.code != .outOfMemory && error.code != .io {
+            throw LiveFault(.version, "\(id): \(error.message)", version: id)
+        }
+        batch.append(received)
+    }
+
+    /// A piece of a large value.
+    /// - Returns: whether the versions behind it may go on.
+    mutating func take(blob sha256: [UInt8], _ offset: UInt64, _ bytes: [UInt8]) throws -> Bool {
+        guard var asked = waiting, let reference = asked.references.first, reference.sha256 == sha256, offset == asked.offset,
+            UInt64(bytes.count) <= asked.asked - asked.offset
+        else { throw LiveFault(.frame, "a piece of a value came that was not asked for") }
+        if bytes.isEmpty, reference.size > 0 {
+            try refuse(
+                asked.id,
+                StoreError(.damaged, "The version \(asked.id) was not taken: a large value of it cannot be read on the other side. "
+                    + "Repair that store.", versionID: asked.id.description))
+            waiting = nil
+            blobs.removeAll()
+            return true
+        }
+        do {
+            try bytes.withUnsafeBytes { try blobs.append($0, of: reference.digest) }
+            asked.offset += UInt64(bytes.count)
+            if asked.offset == reference.size {
+                try blobs.finishCurrent()
+                asked.references.removeFirst()
+                (asked.offset, asked.asked) = (0, 0)
+            }
+            waiting = asked
+            guard asked.references.isEmpty else { return false }
+            waiting = nil
+            try add(asked.payload, PackedVersion.contents(asked.id, size: asked.payload.count, VersionSink.reading(asked.payload)))
+        } catch let fault as PackFault { throw LiveFault(.version, "\(asked.id): \(fault.why)", version: asked.id) }
+        try flush()
+        blobs.removeAll()
+        return true
+    }
+
+    private mutating func refuse(_ id: VersionID, _ error: StoreError) throws {
+        refused += 1
+        if problems.count < VersionSink.problemsLimit { problems.append(ExchangeProblem(name: id.description, error: error)) }
+        guard refused <= VersionSink.refusedLimit else { throw LiveFault(.pending, "\(refused) versions lack what they build on") }
+    }
+
+    private mutating func flush() throws {
+        guard !batch.isEmpty else { return }
+        let received = batch
+        batch = []
+        let additions: [Store.Addition]
+        do { additions = try store.add(received) } catch let error as StoreError {
+            if error.code == .unknownOutcome { for version in received { blobs.keep(version.written.values) } }
+            throw error
+        }
+        for (version, addition) in zip(received, additions) {
+            let id = version.version.id
+            switch addition {
+            case .added:
+                blobs.keep(version.written.values)
+                added.append(id)
+                if id != EmptyRoot.id { stored += 1 }
+            case .repaired, .alreadyPresent: break
+            case .problem(let error) where error.code == .missingPredecessor || error.code == .versionMismatch: try refuse(id, error)
+            case .problem(let error): throw LiveFault(.version, "\(id): \(error.message)", version: id)
+            }
+        }
+    }
+
+    /// What was added since this was asked for.
+    mutating func takeAdded() -> [VersionID] {
+        defer { added = [] }
+        return added
+    }
+    mutating func takeProblems() -> [ExchangeProblem] {
+        defer { problems = [] }
+        return problems
+    }
+}

@@ -1,0 +1,176 @@
+/// What two sides tell each other to learn what the other lacks, over the history of a store: docs/live-protocol.md, section 4.
+struct Negotiation {
+    private let store: Store
+    /// The key of the hashes: what is different for every link.
+    private let key: Secret
+    private let crypto: Crypto
+    private(set) var mine = LiveFrame.Have()
+    private var myList: LiveFrame.Listed?
+
+    init(_ store: Store, hash: [UInt8]) throws {
+        self.store = store
+        key = try Secret(hash)
+        crypto = try Crypto(for: LiveLink.purpose)
+    }
+
+    private static let perPrefix = 16
+
+    /// What is here, in few words.
+    mutating func have(_ look: () throws -> Void = {}) throws -> LiveFrame.Have {
+        var have = LiveFrame.Have(), coded = ByteWriter()
+        let none = UInt32.max
+        var earliest = [UInt32](repeating: none, count: store.rowCount)
+        try store.forEachLive(look) { ordinal, dag in
+            guard Int(ordinal) < earliest.count else { return }
+            have.versionCount += 1
+            coded.bytes.removeAll(keepingCapacity: true)
+            coded.versionID(dag.id(ordinal))
+            Negotiation.add(coded.bytes.withUnsafeBytes { SHA256.words($0) }, to: &have.fingerprint)
+            for predecessor in dag.predecessors(ordinal) where Int(predecessor) < earliest.count {
+                earliest[Int(predecessor)] = min(earliest[Int(predecessor)], ordinal)
+            }
+        }
+        store.lock.withRead {
+            let rows = store.dag.rows
+            func live(_ i: Int) -> Bool { rows[i].state == .live }
+            var listed: Set<UInt32> = []
+            for i in earliest.indices.reversed() where earliest[i] == none && live(i) {
+                have.headCount += 1
+                guard have.heads.count < LiveFrame.listedHeads else { continue }
+                let ordinal = UInt32(truncatingIfNeeded: i)
+                listed.insert(ordinal)
+                have.heads.append(store.dag.id(ordinal))
+            }
+            // Of each prefix of the order of arrival the heads: those whose successors came behind it.
+            var step = 1
+            while step < earliest.count {
+                let end = earliest.count - step
+                var found = 0
+                for i in (0..<end).reversed() where earliest[i] >= UInt32(truncatingIfNeeded: end) && live(i) {
+                    let ordinal = UInt32(truncatingIfNeeded: i)
+                    if have.samples.count < LiveFrame.samplesLimit, listed.insert(ordinal).inserted {
+                        have.samples.append(store.dag.id(ordinal))
+                    }
+                    found += 1
+                    if found == Negotiation.perPrefix { break }
+                }
+                step *= 2
+            }
+        }
+        mine = have
+        return have
+    }
+
+    private static func add(_ words: (UInt64, UInt64, UInt64, UInt64), to sum: inout [UInt64]) {
+        var carry: UInt64 = 0
+        for (i, word) in [words.0, words.1, words.2, words.3].enumerated() {
+            let (first, over) = sum[i].addingReportingOverflow(UInt64(littleEndian: word))
+            let (second, overAgain) = first.addingReportingOverflow(carry)
+            sum[i] = second
+            carry = over || overAgain ? 1 : 0
+        }
+    }
+
+    private func hash(_ id: VersionID) throws -> UInt64 {
+        var coded = ByteWriter()
+        coded.versionID(id)
+        return try crypto.hmac(key, coded.bytes).first8
+    }
+
+    /// What is here of the other side's ids, and what they do not stand for.
+    mutating func list(_ theirs: LiveFrame.Have, _ look: () throws -> Void = {}) throws -> LiveFrame.Listed {
+        let ids = theirs.ids, unknown = Set(try store.unknown(among: ids, look))
+        var list = LiveFrame.Listed(bits: ids.map { !unknown.contains($0) })
+        list.hasAll = theirs.heads.count == theirs.headCount && !theirs.heads.contains(where: unknown.contains)
+        defer { myList = list }
+        if list.hasAll { return list }
+        let others = try store.missing(from: store.coverage(behind: ids, look), look)
+        if others.count > LiveFrame.hashesLimit {
+            list.hasMore = true
+            return list
+        }
+        for (i, id) in others.enumerated() {
+            if i % 1_024 == 1_023 { try look() }
+            list.hashes.append(try hash(id))
+        }
+        list.hashes.sort()
+        // Two of one hash are told once.
+        var once: [UInt64] = []
+        for hash in list.hashes where hash != once.last { once.append(hash) }
+        list.hashes = once
+        return list
+    }
+
+    /// Whether what the other side lacks can be told without its list.
+    var knowsAll: Bool { myList?.hasAll ?? false }
+
+    /// What the other side lacks, predecessors first.
+    /// - Parameter list: of the other side; nil where `knowsAll`.
+    func missing(_ theirs: LiveFrame.Have, _ list: LiveFrame.Listed?, _ look: () throws -> Void = {}) throws -> [VersionID] {
+        if knowsAll { return try store.missing(from: store.coverage(behind: theirs.heads, look), look) }
+        guard let list, !list.hasAll else { return [] }
+        guard list.bits.count == mine.ids.count else { throw LiveFault(.frame, "a bitmap is not of the ids that were sent") }
+        let known = zip(mine.ids, list.bits).filter(\.1).map(\.0), hashes = Set(list.hashes)
+        return try store.missing(from: store.coverage(behind: known, look), look).filter { try !hashes.contains(hash($0)) }
+    }
+}
+
+extension Store {
+    /// Up to where it is known of each version that came behind the first `rows` whether it is stored.
+    func settledRows(from rows: Int) -> Int {
+        lock.withRead { dag.rows.indices.dropFirst(rows).first { !dag.rows[$0].isSettled } ?? max(rows, dag.rows.count) }
+    }
+
+    /// What came behind the first `rows` of the history, predecessors first.
+    func arrivals(behind rows: Int, but others: Set<VersionID>) -> [VersionID] {
+        var found: [UInt32] = []
+        forEachLive(behind: rows, {}) { ordinal, dag in
+            let id = dag.id(ordinal)
+            guard !others.contains(id), id != EmptyRoot.id || dag.rows[Int(ordinal)].firstEdge != History.none else { return }
+            found.append(ordinal)
+        }
+        return orderKeys(found, {}).sorted(looking: {}).map(\.id)
+    }
+}
+
+/// What a store knows of its links: in which order its versions came, and how far it has all of others. It lasts as long as the handle.
+final class LivePlace: Sendable {
+    private struct Known {
+        var since: LiveFrame.Since
+        /// What was in the history then, by which it is told whether something of it was withdrawn.
+        var rows: Int, live: Int
+    }
+    private struct State {
+        var incarnation = PackID.random()
+        /// By device keys.
+        var known: [[UInt8]: Known] = [:]
+    }
+    private let state = Guarded(State())
+    private static let limit = 1_024
+
+    static func of(_ store: Store) -> LivePlace { store.attachments.object(LivePlace.self) { LivePlace() } }
+
+    var incarnation: PackID { state.withLock { $0.incarnation } }
+    /// The order of arrival does not tell any more what others lack.
+    func renew() { state.withLock { $0.incarnation = .random() } }
+
+    /// All that a device had up to there is here.
+    func note(_ since: LiveFrame.Since, of device: [UInt8], in store: Store) {
+        let rows = store.rowCount, live = LivePlace.live(rows, store)
+        state.withLock {
+            if $0.known.count >= LivePlace.limit { $0.known = [:] }
+            $0.known[device] = Known(since: since, rows: rows, live: live)
+        }
+    }
+    /// How far all that a device had is here; nothing where that is not known.
+    func since(of device: [UInt8], in store: Store) -> LiveFrame.Since {
+        guard let known = state.withLock({ $0.known[device] }), LivePlace.live(known.rows, store) == known.live else {
+            return LiveFrame.Since()
+        }
+        return known.since
+    }
+
+    private static func live(_ rows: Int, _ store: Store) -> Int {
+        store.lock.withRead { store.dag.rows.prefix(rows).reduce(0) { $0 + ($1.state == .live ? 1 : 0) } }
+    }
+}

@@ -1,0 +1,32 @@
+/// Numbers of writers for which a pack was read, as ranges that do not touch: docs/pack-format.md, section 7.
+struct CoveredNumbers {
+    private(set) var ranges: [UInt64: [PackServices.Range]] = [:]
+
+    /// More ranges of one writer, and more writers, are not kept: a pack may say what it likes. Forgetting costs a listing, no version.
+    static let rangesLimit = 4_096, writersLimit = 65_536
+
+    init() {}
+    init(_ all: [PackServices.Range]) { add(all) }
+    /// Sorted.
+    var all: [PackServices.Range] { PackServices.joined(ranges.values.flatMap { $0 }) }
+
+    mutating func add(_ more: [PackServices.Range]) {
+        for (writer, more) in Dictionary(grouping: more, by: \.writer) {
+            guard ranges[writer] != nil || ranges.count < CoveredNumbers.writersLimit else { continue }
+            ranges[writer] = Array(PackServices.joined((ranges[writer] ?? []) + more).prefix(CoveredNumbers.rangesLimit))
+        }
+    }
+    mutating func add(_ name: PackName) {
+        add([PackServices.Range(writer: name.writer, first: name.first, last: name.last)])
+    }
+
+    /// Whether a number before the largest one is neither covered nor among those listed.
+    /// - Parameter listed: numbers of log packs of that writer.
+    func hasGap(_ writer: UInt64, listed: [UInt32]) -> Bool {
+        guard let largest = listed.max() else { return false }
+        let all = PackServices.joined(
+            (ranges[writer] ?? []) + listed.map { PackServices.Range(writer: writer, first: $0, last: $0) })
+        guard let first = all.first else { return false }
+        return first.first != 1 || first.last < largest
+    }
+}

@@ -1,0 +1,75 @@
+/// A pack at a remote, all of it in memory, or its end alone.
+enum PackSource {
+    case whole(PackFile)
+    case part(PartialPack)
+
+    var index: PackIndex {
+        switch self {
+        case .whole(let file): file.index
+        case .part(let part): part.index
+        }
+    }
+}
+
+/// The end of a pack, and blocks of it as they are asked for: docs/pack-format.md, section 7.
+struct PartialPack {
+    let index: PackIndex
+    /// What its service records say.
+    let services: PackServices
+    private let size: Int
+
+    /// - Parameters:
+    ///   - tail: the last bytes of the file.
+    ///   - read: a range of the file.
+    /// - Throws: `PackFault`, and what `read` throws.
+    init(_ name: PackName, size: Int, tail: [UInt8], stores: [PackID], _ read: (Range<Int>) throws -> [UInt8]) throws {
+        var tail = tail
+        var index = try tail.withUnsafeBytes { try PackIndex.read(name, size: size, tail: $0, stores: stores) }
+        if index == nil {
+            let wanted = min(size, PackFormat.indexLimit + PackFormat.trailerSize)
+            tail = try read((size - wanted)..<size)
+            index = try tail.withUnsafeBytes { try PackIndex.read(name, size: size, tail: $0, stores: stores) }
+        }
+        guard let index else { throw PackFault.notThere("its end is cut short") }
+        self.index = index
+        self.size = size
+        let begin = size - tail.count
+        var raw: [Int: [UInt8]] = [:], records: [(UInt8, [UInt8])] = []
+        for service in index.services {
+            let number = Int(service.place.block), block = index.blocks[number]
+            if raw[number] == nil {
+                let bytes = block.offset >= begin
+                    ? Array(tail.dropFirst(block.offset - begin).prefix(block.size)) : try read(block.offset..<block.offset + block.size)
+                raw[number] = try bytes.withUnsafeBytes { try PackFile.inflate(block, $0) }
+            }
+            try raw[number]?.withUnsafeBytes { raw in
+                records.append((service.type, Array(try PackFile.payload(service.place, service.type, in: raw))))
+            }
+        }
+        services = try PackServices(records, seen: index.seen)
+    }
+
+    /// The ranges with the blocks of these versions; neighbours that are close are one.
+    func ranges(of versions: [PackIndex.VersionEntry]) -> [Range<Int>] {
+        var ranges: [Range<Int>] = []
+        for number in Set(versions.map { Int($0.place.block) }).sorted() {
+            let block = index.blocks[number], end = block.offset + block.size
+            if let last = ranges.last, block.offset - last.upperBound < PackedSettings.tail {
+                ranges[ranges.count - 1] = last.lowerBound..<end
+            } else {
+                ranges.append(block.offset..<end)
+            }
+        }
+        return ranges
+    }
+
+    /// A block out of ranges that were read.
+    func block(_ number: Int, in ranges: [(range: Range<Int>, bytes: [UInt8])]) throws -> [UInt8] {
+        let block = index.blocks[number]
+        guard let found = ranges.first(where: { $0.range.contains(block.offset) }), found.bytes.count == found.range.count,
+            block.offset + block.size <= found.range.upperBound
+        else { throw PackFault.notThere("a block of it is cut short") }
+        let start = block.offset - found.range.lowerBound
+        return try found.bytes[start..<start + block.size].withUnsafeBytes { try PackFile.inflate(block, $0) }
+    }
+}

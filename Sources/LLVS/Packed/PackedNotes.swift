@@ -1,0 +1,76 @@
+/// Where a store keeps what it knows of a remote in the packed layout: among its caches, under a name made of the remote and the machine
+/// (a store that is carried to another machine is another device there).
+struct PackedNotes {
+    private let storage: any Storage
+    private let name: String
+    /// Keeps others of this machine from exchanging with the same remote at the same time.
+    private let claim: any StorageNote
+    private let busy: BusyRemote
+
+    private static func name(_ remote: String) -> String {
+        let digest = Array("\(remote)\n\(WriterMachine.current.machine)".utf8).withUnsafeBytes { SHA256.digest($0) }
+        return "packs-" + Base32.encode(Array(digest.prefix(10)))
+    }
+
+    /// Whether the store has exchanged packs with a remote.
+    static func exist(_ store: Store, remote: String) throws -> Bool { try store.cacheGet(name(remote)) != nil }
+
+    /// - Parameter remote: what the remote is called.
+    /// - Throws: `.busy` when another exchange of this store with the remote is running.
+    init(_ store: Store, remote: String) throws {
+        try store.checkOpen()
+        storage = store.storage
+        name = PackedNotes.name(remote)
+        do {
+            busy = try BusyRemote(name, store)
+            claim = try store.storage.openNote(name)
+        } catch let error as StoreError where error.code == .busy {
+            throw StoreError(
+                .busy, "Another exchange of this store with \(remote) is running, here or in another process. Try again when it is done.")
+        }
+    }
+
+    /// What was known last; nil: nothing, or what is there cannot be read.
+    func load() throws -> PackedState? { try storage.cacheGet(name).flatMap(PackedState.init(encoded:)) }
+    /// Writes down what is known: `PackedState.body`.
+    func save(_ body: [UInt8]) throws { try storage.cachePut(name, PackedState.encoded(body)) }
+    func remove() throws { try storage.cacheDelete(name) }
+
+    // MARK: The versions of an attempt
+
+    private func name(_ pack: PackName) -> String { "\(name)-\(pack.id)" }
+
+    func put(_ ids: [VersionID], of pack: PackName) throws {
+        var out = ByteWriter()
+        out.varint(UInt64(ids.count))
+        for id in ids { out.versionID(id) }
+        try storage.cachePut(name(pack), out.bytes)
+    }
+    /// Nil when they are not known any more.
+    func ids(of pack: PackName) throws -> [VersionID]? {
+        try storage.cacheGet(name(pack))?.withUnsafeBytes { bytes in
+            var reader = ByteReader(bytes)
+            guard let count = reader.count(atMost: bytes.count) else { return nil }
+            var ids: [VersionID] = []
+            for _ in 0..<count {
+                guard let id = reader.versionID() else { return nil }
+                ids.append(id)
+            }
+            return ids
+        }
+    }
+    func forget(_ pack: PackName) { try? storage.cacheDelete(name(pack)) }
+}
+
+/// One exchange of a store with a remote at a time, within this process.
+private final class BusyRemote: Sendable {
+    private struct Key: Hashable { let store: ObjectIdentifier, name: String }
+    private static let all = Guarded<Set<Key>>([])
+    private let key: Key
+
+    init(_ name: String, _ store: Store) throws {
+        key = Key(store: ObjectIdentifier(store), name: name)
+        guard BusyRemote.all.withLock({ [key] in $0.insert(key).inserted }) else { throw StoreError(.busy, "It is exchanging already.") }
+    }
+    deinit { BusyRemote.all.withLock { [key] in _ = $0.remove(key) } }
+}

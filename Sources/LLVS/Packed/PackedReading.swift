@@ -1,0 +1,271 @@
+/// Takes in the packs that are listed and not known.
+struct PackedReading {
+    private let run: PackedRun
+    private let verifyKnown: Bool
+    private var taking: PackTaking
+    /// Packs whose versions wait for others of this exchange.
+    private var kept: [PackName: PackFile] = [:]
+    private var keptSize = 0
+    private var waiting: [PackName: Set<VersionID>] = [:]
+
+    init(_ run: PackedRun, verifyKnown: Bool) {
+        self.run = run; self.verifyKnown = verifyKnown
+        let fetch = PackedBlobs(run)
+        taking = PackTaking(
+            run.store, run.control, doing: run.what, from: "a pack in \(run.files.description)", fetch: { try fetch.fetch($0, into: $1) })
+    }
+
+    mutating func read(_ listed: [PackName: Int]) throws {
+        var left = try order(listed)
+        while !left.isEmpty {
+            let before = taking.progress
+            var next = left[...], waiting: [(name: PackName, size: Int)] = []
+            while !next.isEmpty {
+                let batch = self.batch(&next)
+                for (one, source) in try zip(batch, sources(batch)) {
+                    guard let source, verifyKnown || run.state.read[one.name] == nil else { continue }
+                    if try take(one.name, one.size, source) { waiting.append(one) }
+                }
+            }
+            left = waiting
+            if taking.progress == before { break }
+        }
+        for one in left { run.state.waiting[one.name] = waiting[one.name].map { $0.sorted().prefix(64).map { $0 } } ?? [] }
+    }
+
+    /// Packs of a root that is not known, which may be new.
+    func ofOtherStores(_ listed: [PackName: Int]) -> [PackName: Int]? {
+        let names = run.state.bad.filter { $0.value.fault?.kind == .otherStore && $0.value.since == run.now && listed[$0.key] != nil }.keys
+        for name in names { run.state.bad[name]?.again = 0 }
+        return names.isEmpty ? nil : Dictionary(uniqueKeysWithValues: names.map { ($0, listed[$0] ?? 0) })
+    }
+
+    mutating func finish() throws -> ExchangeResult {
+        for (name, ids) in run.state.waiting.sorted(by: { $0.key.id < $1.key.id }) {
+            let text = name.description, missing = ids.first?.description ?? ""
+            taking.problem(
+                ExchangeProblem(
+                    name: text,
+                    error: StoreError(
+                        .missingPredecessor,
+                        "Versions of the pack \(text) in \(run.files.description) wait for the version \(missing), which is neither here "
+                            + "nor there yet. They are taken once it is.",
+                        versionID: missing, path: text)))
+        }
+        for (name, bad) in run.state.bad.sorted(by: { $0.key.id < $1.key.id }) {
+            if let fault = bad.fault, fault.kind != .notThere || run.now - bad.since >= PackedSettings.day {
+                taking.problem(run.problem(name, fault))
+            }
+        }
+        var result = taking.result
+        result.problems = ExchangeProblem.inOrder(result.problems + run.problems)
+        if taking.furtherProblems > 0 {
+            result.problems.append(
+                ExchangeProblem(
+                    name: "",
+                    error: StoreError(
+                        .damaged,
+                        "\(taking.furtherProblems) further versions in \(run.files.description) could not be taken either. "
+                            + "Mend what is told of the others, and retrieve again.")))
+        }
+        return result
+    }
+
+    /// What is to be read: log packs by their numbers, then base packs; by a new device all of them, the largest first.
+    private func order(_ listed: [PackName: Int]) throws -> [(name: PackName, size: Int)] {
+        var all: [(name: PackName, size: Int)] = [], waiting: [(name: PackName, size: Int)] = []
+        for (name, size) in listed {
+            if verifyKnown { all.append((name, size)); continue }
+            if run.state.isKnown(name) { continue }
+            if let bad = run.state.bad[name], bad.again > run.now { continue }
+            if let ids = run.state.waiting[name], !ids.isEmpty, try run.store.unknown(among: ids).count == ids.count {
+                waiting.append((name, size))
+            } else {
+                all.append((name, size))
+            }
+        }
+        // What they wait for may be in the others.
+        if !all.isEmpty { all += waiting }
+        let isNew = try run.store.statistics().versions <= 1
+        return all.sorted { a, b in
+            if isNew, a.size != b.size { return a.size > b.size }
+            return (a.name.kind.rawValue, a.name.last, a.name.id) < (b.name.kind.rawValue, b.name.last, b.name.id)
+        }
+    }
+
+    private func batch(_ left: inout ArraySlice<(name: PackName, size: Int)>) -> [(name: PackName, size: Int)] {
+        var batch: [(name: PackName, size: Int)] = [], bytes = 0
+        while let one = left.first, batch.count < PackedSettings.filesAtOnce {
+            if !batch.isEmpty, bytes + one.size > PackedSettings.bytesAtOnce { break }
+            batch.append(one)
+            bytes += one.size
+            left.removeFirst()
+        }
+        return batch
+    }
+
+    /// Whether the end of a pack is looked at before all of it.
+    private func isLookedAtFirst(_ name: PackName, _ size: Int) throws -> Bool {
+        try name.kind == .base && size > 2 * PackedSettings.tail && !verifyKnown && run.settings.sealing.keepsPlaces
+            && run.files.capabilities.hasRanges != false && run.store.statistics().versions > 1
+    }
+
+    /// Nil for each that cannot be read now.
+    private mutating func sources(_ batch: [(name: PackName, size: Int)]) throws -> [PackSource?] {
+        var reads: [RemoteRead] = []
+        for (name, size) in batch where kept[name] == nil && size <= PackFormat.fileLimit(name.kind) {
+            let isPart = try isLookedAtFirst(name, size)
+            reads.append(
+                RemoteRead(
+                    name: name.description, range: isPart ? (size - PackedSettings.tail)..<size : nil,
+                    limit: isPart && size > 0 ? size : PackFormat.fileLimit(name.kind)))
+        }
+        try run.control.check(.receiving, taking.progress, of: 0, doing: run.what)
+        var answers = try zip(reads, run.files.read(reads, run.check)).makeIterator()
+        var sources: [PackSource?] = []
+        for (name, size) in batch {
+            if let file = kept[name] { sources.append(.whole(file)); continue }
+            do {
+                guard size <= PackFormat.fileLimit(name.kind) else { throw PackFault.tooLarge("it has \(size) bytes") }
+                guard let (read, contents) = answers.next() else { sources.append(nil); continue }
+                sources.append(try source(name, size, read.range != nil, contents))
+            } catch let fault as PackFault {
+                fail(name, fault)
+                sources.append(nil)
+            }
+        }
+        return sources
+    }
+
+    private func source(_ name: PackName, _ size: Int, _ isPart: Bool, _ contents: RemoteContents) throws -> PackSource {
+        let stores = run.state.stores
+        if case .bytes(let bytes, let isWhole) = contents, isPart, !isWhole {
+            do {
+                return .part(try PartialPack(name, size: size, tail: bytes, stores: stores) { try run.bytes(of: name, $0) })
+            } catch let fault as PackFault where fault.kind == .damaged { return .whole(try whole(name, size)) }
+        }
+        let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(name.kind))
+        let sealing = run.settings.sealing
+        return .whole(try PackFile(name, bytes, stores: stores, size: size == 0 ? nil : size, sealing: sealing))
+    }
+
+    /// What is wrong with a file is told when it is sure, and it is looked at again: soon, while it may be on its way.
+    private func fail(_ name: PackName, _ fault: PackFault) {
+        let now = run.now, since = run.state.bad[name]?.since ?? now
+        let wait = fault.kind == .notThere ? 0 : fault.kind == .otherStore ? PackedSettings.pause : PackedSettings.day
+        run.state.bad[name] = PackedState.Bad(since: since, again: now + wait, fault: fault)
+    }
+
+    // MARK: One pack
+
+    /// - Returns: whether versions of it wait for others.
+    private mutating func take(_ name: PackName, _ size: Int, _ source: PackSource) throws -> Bool {
+        do {
+            let versions = source.index.versions
+            let wanted = verifyKnown ? versions.sorted { ($0.place.block, $0.place.offset) < ($1.place.block, $1.place.offset) }
+                : try taking.wanted(of: versions)
+            let outcome: PackTaking.Outcome, services: PackServices
+            switch source {
+            case .whole(let file):
+                services = file.services
+                outcome = try taking.take(wanted, isVerifying: verifyKnown, tellsMissing: false, file.block)
+            case .part(let part):
+                services = part.services
+                guard let done = try takeParts(name, size, part, wanted) else { return try take(name, size, .whole(whole(name, size))) }
+                outcome = done
+            }
+            run.store.cover(versions.map(\.id), in: &run.there)
+            for blob in outcome.references where run.state.blobs.count < PackFormat.blobsLimit { run.state.blobs[blob.digest] = blob }
+            guard outcome.waitingFor.isEmpty, !outcome.lacksBlobs else {
+                waiting[name] = outcome.waitingFor
+                if case .whole(let file) = source, kept[name] == nil, keptSize + size <= PackedSettings.mostKept {
+                    kept[name] = file
+                    keptSize += size
+                }
+                return true
+            }
+            waiting[name] = nil
+            run.state.take(name, size: size, services, at: run.now)
+            run.hear(services, from: name)
+        } catch let fault as PackFault { fail(name, fault) }
+        if kept.removeValue(forKey: name) != nil { keptSize -= size }
+        return false
+    }
+
+    /// Takes versions of a pack of which the end is known; nil when it is better read whole.
+    private mutating func takeParts(_ name: PackName, _ size: Int, _ part: PartialPack, _ wanted: [PackIndex.VersionEntry]) throws
+        -> PackTaking.Outcome?
+    {
+        guard !wanted.isEmpty else { return PackTaking.Outcome() }
+        let ranges = part.ranges(of: wanted)
+        guard ranges.reduce(0, { $0 + $1.count }) * 2 <= size else { return nil }
+        let reads = ranges.map { RemoteRead(name: name.description, range: $0, limit: PackFormat.fileLimit(name.kind)) }
+        var found: [(range: Range<Int>, bytes: [UInt8])] = []
+        for (range, contents) in try zip(ranges, run.files.read(reads, run.check)) { found.append((range, try run.bytes(contents, range))) }
+        return try taking.take(wanted, tellsMissing: false) { try part.block($0, in: found) }
+    }
+
+    private func whole(_ name: PackName, _ size: Int) throws -> PackFile {
+        let limit = PackFormat.fileLimit(name.kind)
+        let contents = try run.files.read([RemoteRead(name: name.description, limit: limit)], run.check).first ?? .missing
+        return try PackFile(name, run.bytes(contents, atMost: limit), stores: run.state.stores, size: size, sealing: run.settings.sealing)
+    }
+}
+
+extension PackedRun {
+    /// A range of a file.
+    func bytes(of name: PackName, _ range: Range<Int>) throws -> [UInt8] {
+        let read = RemoteRead(name: name.description, range: range, limit: PackFormat.fileLimit(name.kind))
+        return try bytes(files.read([read], check).first ?? .missing, range)
+    }
+
+    /// What came of reading a range, also where all of the file came.
+    func bytes(_ contents: RemoteContents, _ range: Range<Int>) throws -> [UInt8] {
+        var bytes = try bytes(contents, atMost: PackFormat.fileLimit(.base))
+        if bytes.count > range.count, bytes.count >= range.upperBound { bytes = Array(bytes[range]) }
+        guard bytes.count == range.count else { throw PackFault.notThere("it is cut short") }
+        return bytes
+    }
+
+    /// All that came.
+    func bytes(_ contents: RemoteContents, atMost limit: Int) throws -> [UInt8] {
+        switch contents {
+        case .missing: throw PackFault.notThere("it is listed, and not there")
+        case .bytes(let bytes, _): return bytes
+        case .large(let reader): return try reader.whole("A pack in \(files.description)", atMost: limit)
+        case .unreadable(let error):
+            if error.code == .tooLarge { throw PackFault.tooLarge(error.message) }
+            throw PackFault.notThere(error.message)
+        }
+    }
+}
+
+/// Reads large values that lie beside the packs.
+struct PackedBlobs {
+    private let run: PackedRun
+    init(_ run: PackedRun) { self.run = run }
+
+    /// False when it is not there, or not what its name says.
+    func fetch(_ blob: BlobReference, into spool: SpooledBlobs) throws -> Bool {
+        if spool.has(blob) { return true }
+        let names = blob.parts.enumerated().map { part, id in
+            PackName(
+                kind: .blob, digest: blob.digest, first: UInt32(truncatingIfNeeded: part), last: UInt32(truncatingIfNeeded: part), id: id)
+        }
+        for start in stride(from: 0, to: names.count, by: 4) {
+            let some = names[start..<min(names.count, start + 4)]
+            let reads = some.map { RemoteRead(name: $0.description, limit: PackFormat.fileLimit(.blob)) }
+            for (name, contents) in try zip(some, run.files.read(reads, run.check)) {
+                do {
+                    let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(.blob))
+                    try spool.append(PackFile(name, bytes, stores: run.state.stores, sealing: run.settings.sealing))
+                } catch is PackFault {
+                    try spool.finishCurrent()
+                    return false
+                }
+            }
+        }
+        try spool.finishCurrent()
+        return spool.has(blob)
+    }
+}

@@ -1,0 +1,140 @@
+/// Folding, verifying and deleting: docs/pack-format.md, sections 8 and 9.
+extension PackedRun {
+    /// Folds own packs, as long as there are enough of one level.
+    func fold() throws {
+        for _ in 0..<8 { guard try foldOnce() else { return } }
+    }
+
+    /// - Returns: whether it is worth looking again.
+    private func foldOnce() throws -> Bool {
+        let own = state.attempts.filter { $0.key.writer == state.writer }
+        let done = own.filter { $0.value.outcome == .done }.sorted { ($0.key.first, $0.key.id) < ($1.key.first, $1.key.id) }
+        let newest = done.filter { $0.key.kind == .log }.map(\.key.last).max() ?? 0
+        var run: [PackName] = [], size = 0
+        for (name, attempt) in done where attempt.level != PackedState.Attempt.tooLarge {
+            if let last = run.last, let before = state.attempts[last] {
+                if UInt64(last.last) + 1 != UInt64(name.first) || before.level != attempt.level { (run, size) = ([], 0) }
+            }
+            if name.kind == .log, name.last == newest { continue }
+            run.append(name)
+            size += attempt.size
+            if run.count == settings.fanIn { break }
+        }
+        guard run.count == settings.fanIn, let first = run.first, let last = run.last else { return false }
+        let level = run.compactMap { state.attempts[$0]?.level }.max() ?? 0
+        if state.refusesDeletes, level >= 1 { return false }
+        guard size + (64 << 10) <= PackFormat.writtenFile else {
+            state.attempts[first]?.level = PackedState.Attempt.tooLarge
+            return true
+        }
+        let inside = own.filter { first.first <= $0.key.first && $0.key.last <= last.last && $0.value.outcome != .folded }
+        return try replace(inside.map(\.key), known: Set(run), first: first.first, last: last.last, level: level + 1)
+    }
+
+    /// Writes one base pack in the place of others that this device made.
+    /// - Parameters:
+    ///   - names: what it replaces.
+    ///   - known: those of them that are there for certain.
+    private func replace(_ names: [PackName], known: Set<PackName>, first: UInt32, last: UInt32, level: UInt8) throws -> Bool {
+        guard let storeID = state.store else { return false }
+        var ids: Set<VersionID> = [], inputs: [PackName] = []
+        for name in names {
+            if let held = try notes.ids(of: name) {
+                ids.formUnion(held)
+                inputs.append(name)
+            } else if known.contains(name) {
+                state.attempts[name]?.level = PackedState.Attempt.tooLarge
+                return true
+            }
+        }
+        guard let ordered = try store.inOrder(ids) else { return false }
+        var attempt = PackedState.Attempt(size: 0, level: level, listed: now)
+        attempt.replaces = inputs
+        for name in inputs {
+            guard let input = state.attempts[name] else { continue }
+            attempt.replaces += input.replaces.filter { state.doomed[$0] != nil }
+            attempt.covers = PackServices.joined(attempt.covers + input.covers)
+            attempt.seen = PackedRun.joined(attempt.seen, input.seen)
+        }
+        guard attempt.replaces.count <= PackFormat.entriesLimit, attempt.covers.count <= PackFormat.entriesLimit,
+            let (made, ids) = try pack(ordered, attempt, storeID, first: first, last: last)
+        else {
+            state.attempts[inputs.min { $0.first < $1.first } ?? names[0]]?.level = PackedState.Attempt.tooLarge
+            return true
+        }
+        attempt.size = made.size
+        guard try self.attempt(made, ids, attempt, isWhole: { try isReadBack(made) }) else { return false }
+        for name in attempt.replaces {
+            state.attempts[name]?.outcome = .folded
+            notes.forget(name)
+            state.doomed[name] = PackedState.Doomed(
+                due: now + (name.kind == .log ? PackedSettings.logGrace : PackedSettings.baseGrace), exchange: state.exchanges)
+        }
+        try save()
+        return true
+    }
+
+    private static func joined(_ a: [PackServices.Seen], _ b: [PackServices.Seen]) -> [PackServices.Seen] {
+        var all: [UInt64: PackServices.Seen] = [:]
+        for one in a + b where all[one.writer].map({ $0.number < one.number }) ?? true { all[one.writer] = one }
+        return Array(all.values.sorted { $0.number > $1.number }.prefix(PackFormat.entriesLimit))
+    }
+
+    /// One base pack of these versions; nil when they are too many for one, or cannot be read here.
+    private func pack(_ ids: [VersionID], _ attempt: PackedState.Attempt, _ storeID: PackID, first: UInt32, last: UInt32) throws
+        -> (MadePack, [VersionID])?
+    {
+        var place = VersionPacker.Place(kind: .base, number: last, first: first, link: state.link(before: first))
+        place.services.replaces = attempt.replaces
+        place.services.covers = attempt.covers
+        place.services.seen = attempt.seen
+        place.blobs = state.blobs
+        place.random = settings.random
+        place.sealing = settings.sealing
+        var result: (MadePack, [VersionID])?
+        func emit(_ made: MadePack, _ ids: [VersionID]) throws {
+            if made.name.kind == .blob { try upload(made) } else { result = (made, ids) }
+        }
+        let paced = control.paced(.sending, of: ids.count, doing: what)
+        try withoutActuallyEscaping(emit) { emit in
+            var packer = VersionPacker(store, storeID: storeID, writer: state.writer, place: place, paced, emit)
+            do {
+                for id in ids { try packer.add(id) }
+                try packer.finish(evenEmpty: true)
+                state.blobs = packer.known
+            } catch is VersionPacker.Full {} catch is VersionPacker.Refusal {}
+        }
+        return result
+    }
+
+    /// Whether what is at the remote is what was made.
+    private func isReadBack(_ made: MadePack) throws -> Bool {
+        let read = RemoteRead(name: made.name.description, limit: PackFormat.fileLimit(made.name.kind))
+        do {
+            let bytes = try bytes(files.read([read], check).first ?? .missing, atMost: PackFormat.fileLimit(made.name.kind))
+            return bytes.count == made.size && bytes.withUnsafeBytes { PackID(SHA256.digest($0)) } == made.name.id
+        } catch is PackFault { return false }
+    }
+
+    // MARK: Deleting
+
+    /// Deletes what packs of this device replace, and what readers had time to do without.
+    /// - Parameter isFull: at once, since there is no room at the remote.
+    func deleteWhatIsDue(isFull: Bool = false) throws {
+        let due = state.doomed.filter { isFull || ($0.value.due <= now && $0.value.exchange < state.exchanges) }.map(\.key)
+        let names = due.sorted { $0.id < $1.id }.prefix(1_000)
+        guard !names.isEmpty else { return }
+        do { try files.delete(names.map(\.description), check) } catch let error as StoreError where error.code == .permission {
+            // Files that nobody may delete stay, and so do these.
+            state.refusesDeletes = true
+            for name in names { state.doomed[name]?.due = now + PackedSettings.day }
+            return
+        }
+        state.refusesDeletes = false
+        for name in names {
+            state.doomed[name] = nil
+            state.read[name] = PackedState.Read(size: state.attempts[name]?.size ?? 0, isReplaced: true)
+            state.attempts[name] = nil
+        }
+    }
+}

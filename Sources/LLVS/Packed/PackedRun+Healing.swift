@@ -1,0 +1,89 @@
+/// What was lost at the remote, and what packs say of others: docs/pack-format.md, sections 7 and 10.
+extension PackedRun {
+    /// What a pack says beside its versions, that nothing goes by.
+    func hear(_ services: PackServices, from name: PackName) {}
+
+    /// Looks, in a full listing, for packs that are gone without another having what they had.
+    func lookForLosses(_ listed: [PackName: Int]) throws {
+        let time = now
+        // Those of this device are among what was read, from now on.
+        for (name, attempt) in state.attempts where attempt.outcome == .done && state.read[name] == nil && listed[name] == nil {
+            state.read[name] = PackedState.Read(size: attempt.size)
+        }
+        var isLost = false
+        for (name, read) in state.read {
+            if listed[name] != nil {
+                if read.missing != 0 { state.read[name]?.missing = 0 }
+            } else if read.missing == 0 {
+                state.read[name]?.missing = time
+            } else if read.isReplaced {
+                if time - read.missing > PackedSettings.day { state.read[name] = nil }
+            } else if time - read.missing >= PackedSettings.pause {
+                state.read[name] = nil
+                lose(name)
+                isLost = true
+            }
+        }
+        // What was taken from a pack with versions that wait counts as well.
+        for name in Array(state.waiting.keys) where listed[name] == nil {
+            state.waiting[name] = nil
+            isLost = true
+        }
+        for name in Array(state.bad.keys) where listed[name] == nil { state.bad[name] = nil }
+        for (name, attempt) in state.attempts where attempt.outcome != .done && time - attempt.listed > PackedSettings.attemptLife {
+            if state.doomed[name] == nil, name.first != state.next { state.attempts[name] = nil }
+        }
+        if isLost, state.healing == 0 {
+            state.healing = max(1, time + Int64(settings.random.word() % PackedSettings.longestWait))
+        }
+        if state.healing != 0, time >= state.healing {
+            try heal(listed)
+            // Not before: what ended in the middle is done again.
+            state.healing = 0
+        }
+    }
+
+    private func lose(_ name: PackName) {
+        guard let attempt = state.attempts[name], attempt.outcome == .done else { return }
+        state.attempts[name]?.outcome = .failed
+        if name.writer == state.writer, name.kind == .log || attempt.isAdoption { state.holes.insert(name.first) }
+        // What it replaced stays, where it is still there, and is anybody's now: this device does not know any more what is in it.
+        for other in attempt.replaces where state.doomed.removeValue(forKey: other) != nil {
+            state.read[other] = PackedState.Read(size: state.attempts[other]?.size ?? 0)
+            state.attempts[other] = nil
+        }
+    }
+
+    /// What is at the remote is what the ends of the listed packs say. The rest is sent by the next send.
+    private func heal(_ listed: [PackName: Int]) throws {
+        var found: Set<VersionID> = [], replaced: Set<PackName> = []
+        for (name, size) in listed.sorted(by: { $0.key.id < $1.key.id }) where state.isKnown(name) {
+            guard size > 0, size <= PackFormat.fileLimit(name.kind) else { continue }
+            do {
+                let (index, services) = try end(name, size)
+                found.formUnion(index.versions.map(\.id))
+                replaced.formUnion(services.replaces)
+                // Also what this device made and took for failed: it counts now, so its loss is one.
+                if state.read[name] == nil { state.read[name] = PackedState.Read(size: size) }
+            } catch is PackFault { continue }
+        }
+        there = try store.coverage(behind: [])
+        store.cover(Array(found), in: &there)
+        // What only packs replaced that were lost may be lost itself one day, and that is to be noticed: a remote that was set back to an
+        // old state has the packs from before they were folded, and whoever folded them may delete them still.
+        for name in Array(state.read.keys) { state.read[name]?.isReplaced = replaced.contains(name) }
+    }
+
+    private func end(_ name: PackName, _ size: Int) throws -> (PackIndex, PackServices) {
+        let limit = PackFormat.fileLimit(name.kind)
+        let isPart = settings.sealing.keepsPlaces && size > PackedSettings.tail && files.capabilities.hasRanges != false
+        let read = RemoteRead(name: name.description, range: isPart ? (size - PackedSettings.tail)..<size : nil, limit: limit)
+        let contents = try files.read([read], check).first ?? .missing
+        if case .bytes(let bytes, let isWhole) = contents, isPart, !isWhole {
+            let part = try PartialPack(name, size: size, tail: bytes, stores: state.stores) { try self.bytes(of: name, $0) }
+            return (part.index, part.services)
+        }
+        let file = try PackFile(name, bytes(contents, atMost: limit), stores: state.stores, size: size, sealing: settings.sealing)
+        return (file.index, file.services)
+    }
+}

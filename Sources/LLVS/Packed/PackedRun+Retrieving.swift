@@ -1,0 +1,67 @@
+/// Reading: docs/pack-format.md, section 7.
+extension PackedRun {
+    func retrieve(verifyKnown: Bool) throws -> ExchangeResult {
+        if state.roots.isEmpty, try !lookForRoots() { return ExchangeResult() }
+        let logs = try list(.log)
+        try lookAtOwn(logs)
+        var isFull = verifyKnown || isFullListingDue(logs)
+        if !isFull, logs.isEmpty, !state.read.isEmpty || !state.attempts.isEmpty { isFull = true }
+        var all = logs
+        if isFull { all.merge(try listFully(logs)) { one, _ in one } } else { all.merge(state.wanted) { one, _ in one } }
+        var reading = PackedReading(self, verifyKnown: verifyKnown)
+        try reading.read(all)
+        if let others = reading.ofOtherStores(all), try !isFull && listRoots() { try reading.read(others) }
+        if isFull { try lookForLosses(all) }
+        return try reading.finish()
+    }
+
+    /// The first look at a remote: false while there is nothing at all.
+    private func lookForRoots() throws -> Bool {
+        if try listRoots() { return true }
+        // Somebody may have removed the root alone.
+        return try !list(.log).isEmpty
+    }
+
+    private func isFullListingDue(_ logs: [PackName: Int]) -> Bool {
+        guard let based = state.based, now >= based else { return true }
+        if now - based > PackedSettings.day || (state.healing != 0 && now >= state.healing) { return true }
+        guard now - based >= PackedSettings.pause else { return false }
+        if state.read.values.contains(where: { $0.missing != 0 && !$0.isReplaced }) { return true }
+        return hasGap(logs)
+    }
+
+    /// Whether another writer has a number before its largest one that is neither listed nor known.
+    private func hasGap(_ logs: [PackName: Int]) -> Bool {
+        Dictionary(grouping: logs.keys, by: \.writer).contains { writer, names in
+            writer != state.writer && state.covered.hasGap(writer, listed: names.map(\.last))
+        }
+    }
+
+    /// Lists `base/` and the roots.
+    /// - Throws: `.notFound` when the remote was emptied.
+    private func listFully(_ logs: [PackName: Int]) throws -> [PackName: Int] {
+        let bases = try list(.base)
+        _ = try listRoots()
+        let roots = rootsListed ?? [:]
+        if !state.roots.isEmpty {
+            // Another account, say, or a folder of the same name.
+            guard state.roots.contains(where: { roots[$0.name] != nil }) || logs.keys.contains(where: state.isKnown)
+                || bases.keys.contains(where: state.isKnown)
+            else { throw isReset }
+            try publishRoots(roots)
+        }
+        try lookAtOwn(bases)
+        state.based = now
+        state.wanted = bases.filter { !state.isKnown($0.key) }
+        return bases
+    }
+
+    /// Nothing that is known of the remote is there any more.
+    var isReset: StoreError {
+        StoreError(
+            .notFound,
+            "\(files.description) was emptied, or is another than before: the root of the packs is gone, and so are they. Nothing was "
+                + "removed here, and nothing is sent. Bring it back; or, to fill it anew from this store, set the restoration state of the "
+                + "exchange to the word \"new\", and exchange again.")
+    }
+}

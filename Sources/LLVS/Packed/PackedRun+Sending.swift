@@ -1,0 +1,190 @@
+/// Publishing: docs/pack-format.md, section 6.
+extension PackedRun {
+    /// - Parameter isFresh: a retrieve has just listed what is there.
+    func send(isFresh: Bool) throws -> ExchangeResult {
+        if !isFresh || state.roots.isEmpty {
+            if state.roots.isEmpty { _ = try listRoots() }
+            let logs = try list(.log)
+            if logs.isEmpty, !state.roots.isEmpty, state.attempts.contains(where: { $0.value.outcome == .done }) {
+                guard try listRoots() else { throw isReset }
+            }
+            try lookAtOwn(logs)
+        }
+        var sending = PackedSending(self)
+        do {
+            try deleteWhatIsDue()
+            try sending.publish()
+            try fold()
+        } catch let error as StoreError where error.code == .noSpace {
+            try deleteWhatIsDue(isFull: true)
+            throw error
+        }
+        return sending.result
+    }
+
+    /// Uploads a file under a name that nothing else has.
+    func upload(_ made: MadePack) throws {
+        // What interrupted uploads left behind is removed a day later.
+        if now < state.prepared || now - state.prepared >= PackedSettings.day {
+            try files.prepareUploads(check)
+            state.prepared = now
+        }
+        let data = OutgoingFile(size: made.size) { sink in for piece in made.pieces { try piece.withUnsafeBytes(sink) } }
+        let upload = RemoteUpload(name: made.name.description, data: data, replaces: false)
+        do {
+            switch try files.publish([upload], check).first {
+            case .published: return
+            case .refused(let error): throw error
+            // An answer that was lost, and a second try.
+            case .exists, nil: guard try isThere(made) else { throw unknown(made) }
+            }
+        } catch let error as StoreError where error.code == .transport {
+            guard try isThere(made) else { throw error }
+        }
+    }
+
+    private func isThere(_ made: MadePack) throws -> Bool { try list(made.name.kind)[made.name] == made.size }
+    private func unknown(_ made: MadePack) -> StoreError {
+        StoreError(
+            .transport, "Writing \(made.name) to \(files.description) failed: something else is there under its name. Exchange again.",
+            path: made.name.description)
+    }
+
+    /// Writes down that a pack is uploaded, uploads it, and writes down that it is there.
+    /// - Parameter isWhole: looks at what is there before it counts; false: it is not there, or not whole.
+    func attempt(
+        _ made: MadePack, _ ids: [VersionID], _ attempt: PackedState.Attempt, isWhole: () throws -> Bool = { true }
+    ) throws -> Bool {
+        try notes.put(ids, of: made.name)
+        state.attempts[made.name] = attempt
+        try save()
+        try upload(made)
+        guard try isWhole() else {
+            state.attempts[made.name]?.outcome = .failed
+            return false
+        }
+        try settle(made.name)
+        try save()
+        return true
+    }
+
+    // MARK: The root
+
+    /// Writes a root where there is none.
+    func ensureRoot() throws {
+        guard state.roots.isEmpty else { return }
+        let id = settings.random.id()
+        let text = "{\"format\":1,\"store\":\"\(id)\",\"layout\":\"packed\",\"encrypted\":false,\"made\":\"\(made)\"}"
+        var writer = PackWriter(
+            PackWriter.Identity(kind: .root, store: id, salt: settings.random.id(), writer: state.writer, first: 0, last: 0))
+        try Array(text.utf8).withUnsafeBytes { try writer.add(bare: $0) }
+        let root = try writer.finish()
+        try upload(root)
+        state.roots.append(PackedState.Root(name: root.name, store: id, bytes: root.bytes))
+        try save()
+    }
+    private var made: String { UTCDate.text(max(0, Int64(settings.random.milliseconds() / 1_000))) }
+
+    /// Writes roots that are known and missing, or cut short, again, byte for byte.
+    /// - Parameter listed: those that are there, with their sizes.
+    func publishRoots(_ listed: [PackName: Int]) throws {
+        for root in state.roots {
+            let size = listed[root.name]
+            if let size, size == 0 || size == root.bytes.count { continue }
+            // A listing may be behind, and a file that is written over may be torn: the only name that is ever written twice.
+            let read = RemoteRead(name: root.name.description, limit: PackFormat.fileLimit(.root))
+            if case .bytes(let bytes, _)? = try files.read([read], check).first, bytes == root.bytes { continue }
+            let upload = RemoteUpload(name: root.name.description, data: OutgoingFile(root.bytes), replaces: size != nil)
+            _ = try files.publish([upload], check)
+        }
+    }
+}
+
+/// Sends what is here and not known to be there.
+struct PackedSending {
+    private let run: PackedRun
+    private(set) var result = ExchangeResult()
+    private var failed: Set<VersionID> = []
+
+    init(_ run: PackedRun) { self.run = run }
+
+    /// - Parameter evenEmpty: whether a pack is written though there is nothing to send.
+    mutating func publish(evenEmpty: Bool = false) throws {
+        let store = run.store, listing = run.control.paced(.listing, doing: run.what)
+        let ids = try store.missing(from: run.there, listing.look)
+        let evenEmpty = evenEmpty || !run.state.holes.isEmpty
+        guard !ids.isEmpty || evenEmpty else { return }
+        try run.ensureRoot()
+        guard let storeID = run.state.store else { return }
+        var place = VersionPacker.Place()
+        place.blobs = run.state.blobs
+        place.random = run.settings.random
+        place.sealing = run.settings.sealing
+        place.next = { [run] in
+            let number = run.state.holes.min() ?? run.state.next
+            return (number, run.state.link(before: number))
+        }
+        place.services.seen = run.movedWriters
+        let seen = place.services.seen, run = self.run
+        var packed: [VersionID] = []
+        func emit(_ made: MadePack, _ ids: [VersionID]) throws {
+            if made.name.kind == .blob { return try run.upload(made) }
+            var attempt = PackedState.Attempt(size: made.size, listed: run.now)
+            attempt.seen = seen
+            _ = try run.attempt(made, ids, attempt)
+            packed += ids
+        }
+        defer { result.versions += packed }
+        let paced = run.control.paced(.sending, of: ids.count, doing: run.what)
+        try withoutActuallyEscaping(emit) { emit in
+            var packer = VersionPacker(store, storeID: storeID, writer: run.state.writer, place: place, paced, emit)
+            for (i, id) in ids.enumerated() {
+                try run.control.check(.sending, i, of: ids.count, doing: run.what)
+                if try isHeldBack(id) { continue }
+                do { try packer.add(id) } catch let refusal as VersionPacker.Refusal {
+                    failed.insert(id)
+                    result.problems.append(ExchangeProblem(name: id.description, error: refusal.error))
+                }
+            }
+            try packer.finish(evenEmpty: evenEmpty)
+            run.state.blobs = packer.known
+        }
+        if !ids.isEmpty { try run.control.check(.sending, ids.count, of: ids.count, doing: run.what) }
+        result.problems = ExchangeProblem.inOrder(result.problems)
+    }
+
+    private mutating func isHeldBack(_ id: VersionID) throws -> Bool {
+        guard !failed.isEmpty, let held = try run.store.version(id)?.predecessors.first(where: failed.contains) else { return false }
+        failed.insert(id)
+        result.problems.append(
+            ExchangeProblem(
+                name: id.description,
+                error: StoreError(
+                    .missingPredecessor,
+                    "The version \(id) was not sent to \(run.files.description), since its predecessor \(held) could not be. "
+                        + "It is sent once that can be.",
+                    versionID: held.description)))
+        return true
+    }
+}
+
+extension PackedRun {
+    /// How far the writers are that moved since the last pack of this one.
+    var movedWriters: [PackServices.Seen] {
+        let moved = state.moved.compactMap { state.seen[$0] }.filter { $0.writer != state.writer }
+        // The most recent, where there are too many.
+        return Array(moved.sorted { (state.active[$0.writer] ?? 0) > (state.active[$1.writer] ?? 0) }.prefix(PackFormat.entriesLimit))
+    }
+}
+
+/// Dates as RFC 3339 has them.
+enum UTCDate {
+    /// - Parameter seconds: since 1970, not negative.
+    static func text(_ seconds: Int64) -> String {
+        var time = time_t(seconds), parts = tm()
+        guard gmtime_r(&time, &parts) != nil else { return "1970-01-01T00:00:00Z" }
+        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let date = "\(Int(parts.tm_year) + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
+        return "\(date)T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
+    }
+}

@@ -1,0 +1,195 @@
+/// One retrieve or send with a remote in the packed layout. What it knows lives in `state`, which is written down before anything is
+/// uploaded by it, and at the end.
+final class PackedRun {
+    let store: Store
+    let files: any RemoteFiles
+    let notes: PackedNotes
+    let settings: PackedSettings
+    let control: OperationControl
+    let what: String
+    var state: PackedState
+    /// Which versions are known to be at the remote.
+    var there: Coverage
+    private var saved: ArraySlice<UInt8> = []
+    private var summarized: Coverage?
+
+    init(
+        _ store: Store, _ files: any RemoteFiles, _ notes: PackedNotes, _ settings: PackedSettings, _ control: OperationControl,
+        doing what: String
+    ) throws {
+        self.store = store; self.files = files; self.notes = notes; self.settings = settings; self.control = control; self.what = what
+        _ = try store.reloadHistory(control)
+        try control.check(.listing, 0, of: 0, doing: what)
+        if let found = try notes.load() {
+            state = found
+            saved = found.body.dropLast(8)
+        } else {
+            state = PackedState(settings.random)
+        }
+        there = try store.coverage(behind: state.heads)
+        store.uncover(Set(state.lacking), in: &there)
+        if try !store.unknown(among: state.heads).isEmpty {
+            // The store fell back to what it was, a power cut took records, or this is the copy of a state. What was read, or sent, may be
+            // lost here.
+            state.becomeNewWriter(settings.random)
+            state.attempts = [:]
+            state.read = state.read.filter { $0.value.isReplaced && $0.value.missing != 0 }
+            state.based = nil
+            state.waiting = [:]
+        } else {
+            summarized = there
+        }
+        state.exchanges &+= 1
+    }
+
+    var now: Int64 { settings.clock() }
+    var check: () throws -> Void { { [control, what] in try control.check(.receiving, 0, of: 0, doing: what) } }
+
+    /// Writes down what is known.
+    func save() throws {
+        if summarized != there {
+            (state.heads, state.lacking) = try store.summary(of: there)
+            summarized = there
+        }
+        let body = state.body
+        // The count of exchanges alone is worth no writing.
+        guard body.dropLast(8) != saved else { return }
+        try notes.save(body)
+        saved = body.dropLast(8)
+    }
+
+    // MARK: Listing
+
+    /// The packs in a directory, with their sizes; 0 where the service does not tell.
+    func list(_ kind: PackKind) throws -> [PackName: Int] {
+        try control.check(.listing, 0, of: 0, doing: what)
+        let directory = String(kind.prefix.dropLast()), paced = control.paced(.listing, doing: what)
+        var found: [PackName: Int] = [:]
+        for entry in try files.list(directory, withTimes: false, check) ?? [] where !entry.isDirectory {
+            try paced.step(0)
+            guard let name = PackName(kind.prefix + entry.name), found.count < 1_000_000 else { continue }
+            found[name] = entry.size ?? 0
+        }
+        return found
+    }
+
+    /// The roots that are there, with their sizes (0: not told), once they were listed in this run.
+    private(set) var rootsListed: [PackName: Int]?
+
+    /// Lists the roots, and reads those that are new; once in a run.
+    /// - Returns: whether any is there.
+    func listRoots() throws -> Bool {
+        if let rootsListed { return !rootsListed.isEmpty }
+        var sizes: [PackName: Int] = [:]
+        for entry in try files.list("pack1", withTimes: false, check) ?? [] where !entry.isDirectory {
+            if let name = PackName("pack1/" + entry.name), name.kind == .root { sizes[name] = entry.size ?? 0 }
+        }
+        let names = sizes.keys.sorted { $0.id < $1.id }.prefix(PackedSettings.rootsLimit)
+        let known = Set(state.roots.map(\.name)), new = names.filter { !known.contains($0) }
+        let reads = new.map { RemoteRead(name: $0.description, limit: PackFormat.fileLimit(.root)) }
+        for (name, contents) in try zip(new, files.read(reads, check)) {
+            guard case .bytes(let bytes, _) = contents else { continue }
+            do { state.roots.append(try PackedRun.root(name, bytes)) } catch let fault as PackFault {
+                if fault.kind != .notThere { problems.append(problem(name, fault)) }
+            }
+        }
+        state.roots = Array(state.roots.sorted { $0.name.id < $1.name.id }.prefix(PackedSettings.rootsLimit))
+        rootsListed = sizes
+        return !names.isEmpty
+    }
+    /// Beside those of versions.
+    var problems: [ExchangeProblem] = []
+
+    func problem(_ name: PackName, _ fault: PackFault) -> ExchangeProblem {
+        let text = name.description
+        var error = fault.error("The file \(text) in \(files.description)")
+        error.path = text
+        return ExchangeProblem(name: text, error: error)
+    }
+
+    /// - Throws: `PackFault`.
+    static func root(_ name: PackName, _ bytes: [UInt8]) throws -> PackedState.Root {
+        let file = try PackFile(name, bytes, stores: [])
+        guard let store = PackID(file.index.header[16..<32]) else { throw PackFault.damaged("it is no root") }
+        var text: [UInt8] = []
+        try file.forEachBlock { text.append(contentsOf: $0) }
+        let said: RootText
+        do { said = try text.withUnsafeBytes(RootText.init) } catch { throw PackFault.damaged("what it says is no JSON") }
+        guard said.format == 1 else { throw PackFault.newer("its format is another than 1") }
+        guard said.store == store.description else { throw PackFault.damaged("it names another store than its header") }
+        guard said.layout == "packed" else { throw PackFault.newer("its layout is \"\(said.layout)\"") }
+        guard !said.isEncrypted else { throw PackFault.newer("it says that the packs are encrypted") }
+        return PackedState.Root(name: name, store: store, bytes: bytes)
+    }
+
+    // MARK: Own names
+
+    /// What a listing says of the packs that this device made.
+    func lookAtOwn(_ listing: [PackName: Int]) throws {
+        for (name, size) in listing.sorted(by: { $0.key.id < $1.key.id }) {
+            if name.writer != state.writer {
+                // Sent as a former writer.
+                if let attempt = state.attempts[name], attempt.outcome == .done, size != 0, size != attempt.size {
+                    try isShort(name)
+                    state.attempts[name] = nil
+                    state.read[name] = nil
+                }
+                continue
+            }
+            guard var attempt = state.attempts[name] else {
+                if state.read[name] == nil { return state.becomeNewWriter(settings.random) }
+                continue
+            }
+            if now - attempt.listed > PackedSettings.day {
+                attempt.listed = now
+                state.attempts[name] = attempt
+            }
+            if size != 0, size != attempt.size {
+                if attempt.outcome == .done {
+                    try isShort(name)
+                    state.attempts[name]?.outcome = .failed
+                    if name.kind == .log || attempt.isAdoption { state.holes.insert(name.first) }
+                } else if attempt.outcome == .trying {
+                    state.attempts[name]?.outcome = .failed
+                }
+            } else if attempt.outcome == .trying, name.kind == .log, name.first == state.next || state.holes.contains(name.first) {
+                try settle(name)
+            }
+        }
+    }
+
+    /// What was acknowledged is not whole, or not there any more: its versions are to be sent again.
+    private func isShort(_ name: PackName) throws {
+        if let ids = try notes.ids(of: name) { store.uncover(Set(ids), in: &there) }
+    }
+
+    /// An attempt is known to be whole at the remote.
+    func settle(_ name: PackName) throws {
+        state.attempts[name]?.outcome = .done
+        if let ids = try notes.ids(of: name) { store.cover(ids, in: &there) }
+        if state.holes.remove(name.first) == nil, name.first == state.next {
+            if state.next == .max { return state.becomeNewWriter(settings.random) }
+            state.next += 1
+        }
+        state.moved = []
+    }
+}
+
+/// What a root says.
+private struct RootText {
+    var format = 0, store = "", layout = "", isEncrypted = false
+
+    init(_ bytes: UnsafeRawBufferPointer) throws {
+        var json = JSONReader(bytes)
+        func text() throws -> String { String(decoding: try json.string(), as: UTF8.self) }
+        try json.beginObject()
+        while let member = try json.nextMember() {
+            if try json.equals(member, "format") { format = Int(clamping: try json.unsigned()) }
+            else if try json.equals(member, "store") { store = try text() }
+            else if try json.equals(member, "layout") { layout = try text() }
+            else if try json.equals(member, "encrypted") { isEncrypted = try json.bool() }
+            else { try json.skip() }
+        }
+        try json.end()
+    }
+}

@@ -1,0 +1,36 @@
+/// How an exchange in the packed layout goes about it; another than the usual for tests.
+package struct PackedSettings: Sendable {
+    /// Seconds since 1970.
+    package var clock: @Sendable () -> Int64 = { Int64(Clock.now() + Clock.secondsFrom1970To2001) }
+    /// What is drawn at random, and the time in the files.
+    var random = PackRandom.system
+    /// How files lie at the remote.
+    var sealing = PackSealing.none
+    /// How many packs of one level are folded into one.
+    package var fanIn = 8
+
+    package init() {}
+    /// For simulations: all that is random comes from `word`, and no file says when it was made.
+    package init(clock: @escaping @Sendable () -> Int64, random word: @escaping @Sendable () -> UInt64) {
+        self.clock = clock
+        random = PackRandom(word: word, milliseconds: { 0 })
+    }
+
+    /// Seconds from one full listing to the next.
+    static let day: Int64 = 86_400
+    /// Seconds from one listing of `base/` to the next while a gap is open, and from one sight of a loss to the second.
+    static let pause: Int64 = 600
+    /// Seconds for which a pack stays that is to be deleted.
+    static let logGrace: Int64 = 900, baseGrace: Int64 = 86_400
+    /// Seconds at most from the discovery of a loss until it is sent anew.
+    static let longestWait: UInt64 = 3_600
+    /// Seconds for which an attempt that failed is kept in mind.
+    static let attemptLife: Int64 = 30 * 86_400
+    /// Bytes at the end of a base pack that are looked at first; ranges that are closer than this are read as one.
+    static let tail = 64 << 10
+    /// Names that one call asks for, and bytes of them at most.
+    static let filesAtOnce = 32, bytesAtOnce = 16 << 20
+    /// Bytes of packs that are kept while their versions wait for others of the same exchange.
+    static let mostKept = 32 << 20
+    static let rootsLimit = 16
+}

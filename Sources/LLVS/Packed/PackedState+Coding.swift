@@ -1,0 +1,232 @@
+/// How the state of a remote is written down: little-endian, lists with their counts in front, and a checksum at the end.
+extension PackedState {
+    private static let magic = Array("LLVSPR1\n".utf8)
+    private static func checksum(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        bytes.withUnsafeBytes { SHA256.digest($0) }.prefix(16)
+    }
+
+    /// As it is written down, from `body`.
+    static func encoded(_ body: [UInt8]) -> [UInt8] { body + checksum(body[...]) }
+
+    /// All but the checksum; at its end the count of exchanges, 8 bytes.
+    var body: [UInt8] {
+        var out = StateWriter()
+        out.bytes.raw(PackedState.magic)
+        out.bytes.integer(writer)
+        out.bytes.integer(next)
+        out.bytes.integer(based ?? -1)
+        out.bytes.integer(healing)
+        out.bytes.integer(prepared)
+        out.bytes.bytes.append(refusesDeletes ? 1 : 0)
+        out.list(roots) { out, root in
+            out.put(root.name)
+            out.bytes.raw(root.store.bytes)
+            out.bytes.varint(UInt64(root.bytes.count))
+            out.bytes.raw(root.bytes)
+        }
+        out.list(attempts.sorted { $0.key.id < $1.key.id }) { out, item in
+            let (name, attempt) = item
+            out.put(name)
+            out.bytes.varint(UInt64(max(0, attempt.size)))
+            out.bytes.raw([attempt.outcome.rawValue, attempt.level, attempt.isAdoption ? 1 : 0])
+            out.bytes.integer(attempt.listed)
+            out.list(attempt.replaces) { $0.put($1) }
+            out.list(attempt.covers) { $0.put($1) }
+            out.list(attempt.seen) { $0.put($1) }
+        }
+        out.list(holes.sorted()) { $0.bytes.integer($1) }
+        out.list(adopting) { $0.put($1) }
+        out.list(Array(read)) { out, item in
+            out.put(item.key)
+            out.bytes.varint(UInt64(max(0, item.value.size)))
+            out.bytes.bytes.append(item.value.isReplaced ? 1 : 0)
+            out.bytes.integer(item.value.missing)
+        }
+        out.list(covered.all) { $0.put($1) }
+        out.list(Array(seen.values)) { out, one in
+            out.put(one)
+            out.bytes.bytes.append(moved.contains(one.writer) ? 1 : 0)
+            out.bytes.integer(active[one.writer] ?? 0)
+        }
+        out.list(Array(wanted)) { out, item in
+            out.put(item.key)
+            out.bytes.varint(UInt64(max(0, item.value)))
+        }
+        out.list(Array(doomed)) { out, item in
+            out.put(item.key)
+            out.bytes.integer(item.value.due)
+            out.bytes.integer(item.value.exchange)
+        }
+        out.list(Array(bad)) { out, item in
+            out.put(item.key)
+            out.bytes.integer(item.value.since)
+            out.bytes.integer(item.value.again)
+            out.bytes.bytes.append(item.value.fault.map { $0.kind.code } ?? 0)
+            let why = Array((item.value.fault?.why ?? "").utf8.prefix(1_024))
+            out.bytes.varint(UInt64(why.count))
+            out.bytes.raw(why)
+        }
+        out.list(Array(waiting)) { out, item in
+            out.put(item.key)
+            out.list(item.value) { $0.bytes.versionID($1) }
+        }
+        out.list(Array(blobs.values)) { $1.write(into: &$0.bytes) }
+        out.list(heads) { $0.bytes.versionID($1) }
+        out.list(lacking) { $0.bytes.versionID($1) }
+        out.bytes.integer(exchanges)
+        return out.bytes.bytes
+    }
+
+    /// Nil for what is none, or damaged: then the device is a new writer.
+    init?(encoded bytes: [UInt8]) {
+        guard bytes.count > 32, bytes.starts(with: PackedState.magic),
+            PackedState.checksum(bytes.dropLast(16)).elementsEqual(bytes.suffix(16))
+        else { return nil }
+        do { self = try bytes.dropLast(16).dropFirst(8).withUnsafeBytes(PackedState.read) } catch { return nil }
+    }
+
+    private static func read(_ bytes: UnsafeRawBufferPointer) throws -> PackedState {
+        var state = PackedState(), from = StateReader(bytes)
+        state.writer = try from.cursor.integer(UInt64.self)
+        state.next = try from.cursor.integer(UInt32.self)
+        let based = try from.cursor.integer(Int64.self)
+        state.based = based < 0 ? nil : based
+        state.healing = try from.cursor.integer(Int64.self)
+        state.prepared = try from.cursor.integer(Int64.self)
+        state.refusesDeletes = try from.flag()
+        state.roots = try from.list { from in
+            let name = try from.name(), store = try from.cursor.id()
+            return Root(name: name, store: store, bytes: try from.bytes())
+        }
+        for (name, attempt) in try from.list({ from in
+            let name = try from.name()
+            var attempt = Attempt(size: try from.size(), listed: 0)
+            attempt.outcome = Outcome(rawValue: try from.cursor.integer(UInt8.self)) ?? .failed
+            attempt.level = try from.cursor.integer(UInt8.self)
+            attempt.isAdoption = try from.flag()
+            attempt.listed = try from.cursor.integer(Int64.self)
+            attempt.replaces = try from.list { try $0.name() }
+            attempt.covers = try from.list { try $0.range() }
+            attempt.seen = try from.list { try $0.seen() }
+            return (name, attempt)
+        }) { state.attempts[name] = attempt }
+        state.holes = Set(try from.list { try $0.cursor.integer(UInt32.self) })
+        state.adopting = try from.list { try $0.name() }
+        for (name, read) in try from.list({ from in
+            (try from.name(), Read(size: try from.size(), isReplaced: try from.flag(), missing: try from.cursor.integer(Int64.self)))
+        }) { state.read[name] = read }
+        state.covered = CoveredNumbers(try from.list { try $0.range() })
+        for (one, hasMoved, active) in try from.list({ (try $0.seen(), try $0.flag(), try $0.cursor.integer(Int64.self)) }) {
+            state.seen[one.writer] = one
+            state.active[one.writer] = active
+            if hasMoved { state.moved.insert(one.writer) }
+        }
+        for (name, size) in try from.list({ (try $0.name(), try $0.size()) }) { state.wanted[name] = size }
+        for (name, doomed) in try from.list({
+            (try $0.name(), Doomed(due: try $0.cursor.integer(Int64.self), exchange: try $0.cursor.integer(UInt64.self)))
+        }) { state.doomed[name] = doomed }
+        for (name, bad) in try from.list({ from in
+            let name = try from.name()
+            var bad = Bad(since: try from.cursor.integer(Int64.self), again: try from.cursor.integer(Int64.self))
+            let kind = PackFault.Kind(code: try from.cursor.integer(UInt8.self))
+            let why = String(decoding: try from.bytes(), as: UTF8.self)
+            bad.fault = kind.map { PackFault(kind: $0, why: why) }
+            return (name, bad)
+        }) { state.bad[name] = bad }
+        for (name, ids) in try from.list({ (try $0.name(), try $0.list { try $0.cursor.versionID() }) }) { state.waiting[name] = ids }
+        for blob in try from.list({ try BlobReference(&$0.cursor, partsLimit: PackFormat.versionParts) }) {
+            state.blobs[blob.digest] = blob
+        }
+        state.heads = try from.list { try $0.cursor.versionID() }
+        state.lacking = try from.list { try $0.cursor.versionID() }
+        state.exchanges = try from.cursor.integer(UInt64.self)
+        try from.cursor.end()
+        guard state.writer != 0, state.next != 0 else { throw PackFault.damaged("it has no writer") }
+        return state
+    }
+}
+
+private struct StateWriter {
+    var bytes = ByteWriter()
+
+    mutating func list<T>(_ items: [T], _ put: (inout StateWriter, T) -> Void) {
+        bytes.varint(UInt64(items.count))
+        for item in items { put(&self, item) }
+    }
+    mutating func put(_ name: PackName) {
+        bytes.bytes.append(name.kind.rawValue)
+        bytes.integer(name.writer)
+        put(name.digest)
+        bytes.integer(name.first)
+        bytes.integer(name.last)
+        put(name.id)
+    }
+    mutating func put(_ id: PackID) {
+        bytes.integer(id.high.byteSwapped)
+        bytes.integer(id.low.byteSwapped)
+    }
+    mutating func put(_ range: PackServices.Range) {
+        bytes.integer(range.writer)
+        bytes.integer(range.first)
+        bytes.integer(range.last)
+    }
+    mutating func put(_ seen: PackServices.Seen) {
+        bytes.integer(seen.writer)
+        bytes.integer(seen.number)
+        put(seen.id)
+    }
+}
+
+private struct StateReader {
+    var cursor: PackCursor
+    init(_ bytes: UnsafeRawBufferPointer) { cursor = PackCursor(bytes) }
+
+    mutating func list<T>(_ read: (inout StateReader) throws -> T) throws -> [T] {
+        let count = try cursor.number(atMost: cursor.remaining) { _ in .damaged("a list of it is too long") }
+        var all: [T] = []
+        for _ in 0..<count { all.append(try read(&self)) }
+        return all
+    }
+    mutating func size() throws -> Int { try cursor.number(atMost: 1 << 40) { _ in .damaged("a size of it is too large") } }
+    mutating func bytes() throws -> [UInt8] {
+        Array(try cursor.take(try cursor.number(atMost: cursor.remaining) { _ in .damaged("it is cut short") }))
+    }
+    mutating func flag() throws -> Bool { try cursor.integer(UInt8.self) != 0 }
+    mutating func name() throws -> PackName {
+        guard let kind = PackKind(rawValue: try cursor.integer(UInt8.self)) else { throw PackFault.damaged("a name of it is none") }
+        return PackName(
+            kind: kind, writer: try cursor.integer(UInt64.self), digest: try cursor.id(), first: try cursor.integer(UInt32.self),
+            last: try cursor.integer(UInt32.self), id: try cursor.id())
+    }
+    mutating func range() throws -> PackServices.Range {
+        let range = PackServices.Range(
+            writer: try cursor.integer(UInt64.self), first: try cursor.integer(UInt32.self), last: try cursor.integer(UInt32.self))
+        guard range.first <= range.last else { throw PackFault.damaged("a range of it is empty") }
+        return range
+    }
+    mutating func seen() throws -> PackServices.Seen {
+        PackServices.Seen(writer: try cursor.integer(UInt64.self), number: try cursor.integer(UInt32.self), id: try cursor.id())
+    }
+}
+
+extension PackFault.Kind {
+    fileprivate var code: UInt8 {
+        switch self {
+        case .notThere: 1
+        case .damaged: 2
+        case .newer: 3
+        case .tooLarge: 4
+        case .otherStore: 5
+        }
+    }
+    fileprivate init?(code: UInt8) {
+        switch code {
+        case 1: self = .notThere
+        case 2: self = .damaged
+        case 3: self = .newer
+        case 4: self = .tooLarge
+        case 5: self = .otherStore
+        default: return nil
+        }
+    }
+}

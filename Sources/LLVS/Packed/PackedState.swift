@@ -1,0 +1,165 @@
+/// What a device remembers of one remote in the packed layout: docs/pack-format.md, section 5.
+///
+/// All of it may be lost, or fall back to what it was: the device then meets names of its own that it does not know, and goes on as a new
+/// writer. What is at the remote is right by itself.
+struct PackedState {
+    /// What the remote is, as its maker wrote it.
+    struct Root {
+        var name: PackName, store: PackID
+        /// The file, so that it can be written again.
+        var bytes: [UInt8]
+    }
+    enum Outcome: UInt8 {
+        /// Begun; nobody knows what came of it.
+        case trying
+        /// There, and whole.
+        case done
+        /// A base pack that was made later has all of it.
+        case folded
+        /// Not there, or not whole.
+        case failed
+    }
+    /// A file that was begun to upload. Which versions it has is kept beside the state (`PackedNotes`).
+    struct Attempt {
+        var size: Int
+        var outcome = Outcome.trying
+        /// 0 for log packs, `tooLarge` for what is not folded any more.
+        var level: UInt8 = 0
+        var replaces: [PackName] = []
+        var covers: [PackServices.Range] = []
+        var seen: [PackServices.Seen] = []
+        /// When a listing last had it, or it was made.
+        var listed: Int64
+        /// Another's versions, taken over by this device (`adopting`).
+        var isAdoption = false
+        static let tooLarge = UInt8.max
+    }
+    /// A pack of which everything is known.
+    struct Read {
+        /// 0: not known.
+        var size = 0
+        /// A pack that was read, or made, has all of it.
+        var isReplaced = false
+        /// When a full listing first lacked it; 0: it is listed.
+        var missing: Int64 = 0
+    }
+    /// A file that cannot be taken.
+    struct Bad {
+        var since: Int64
+        /// When it is looked at again.
+        var again: Int64
+        /// Nil while it may be on its way.
+        var fault: PackFault?
+    }
+    /// What is to be deleted.
+    struct Doomed {
+        /// Not before then, nor in the exchange in which it was decided.
+        var due: Int64, exchange: UInt64
+    }
+
+    /// Never 0.
+    var writer: UInt64
+    var next: UInt32 = 1
+    /// How many calls there were.
+    var exchanges: UInt64 = 0
+    var roots: [Root] = []
+    /// Of this writer, and those of former ones that were done.
+    var attempts: [PackName: Attempt] = [:]
+    /// Numbers of which no whole pack is there, though one was taken for such.
+    var holes: Set<UInt32> = []
+    /// The inputs of an adoption that has the next number.
+    var adopting: [PackName] = []
+    var read: [PackName: Read] = [:]
+    var covered = CoveredNumbers()
+    /// The last pack of each other writer.
+    var seen: [UInt64: PackServices.Seen] = [:]
+    /// Those of `seen` that moved since the last pack of this writer.
+    var moved: Set<UInt64> = []
+    /// When a new number of each other writer was last seen.
+    var active: [UInt64: Int64] = [:]
+    /// When `base/` was last listed; nil: never.
+    var based: Int64?
+    /// What was in `base/` then and is not read yet, with sizes.
+    var wanted: [PackName: Int] = [:]
+    var doomed: [PackName: Doomed] = [:]
+    var bad: [PackName: Bad] = [:]
+    /// Packs with versions that wait for others which are not here.
+    var waiting: [PackName: [VersionID]] = [:]
+    /// When what is known to be there is computed anew, since packs were lost; 0: they were not.
+    var healing: Int64 = 0
+    var refusesDeletes = false
+    /// When what uploads left behind was last looked for.
+    var prepared: Int64 = 0
+    /// Large values that packs name which were read or made.
+    var blobs: [PackID: BlobReference] = [:]
+    /// What is known to be at the remote: these and their ancestors, but for `lacking`.
+    var heads: [VersionID] = [], lacking: [VersionID] = []
+
+    init(_ random: PackRandom = .system) { writer = max(1, random.word()) }
+
+    /// Packs of all roots are read; this one is written under.
+    var store: PackID? { roots.min { $0.name.id < $1.name.id }?.store }
+    var stores: [PackID] { roots.map(\.store) }
+
+    /// A clone of this device goes on under the old name, or its state fell back: what was sent as the old writer is anybody's now.
+    mutating func becomeNewWriter(_ random: PackRandom) {
+        writer = max(1, random.word())
+        next = 1
+        holes = []
+        adopting = []
+        for (name, attempt) in attempts {
+            if attempt.outcome == .done || attempt.outcome == .folded {
+                read[name] = Read(size: attempt.size, isReplaced: attempt.outcome == .folded)
+                covered.add(name)
+                covered.add(attempt.covers)
+            }
+            if attempt.outcome != .done { attempts[name] = nil }
+        }
+        moved = Set(seen.keys)
+    }
+
+    /// A pack is known wholly, and so is all that it replaces.
+    mutating func take(_ name: PackName, size: Int, _ services: PackServices, at now: Int64) {
+        read[name] = Read(size: size, isReplaced: read[name]?.isReplaced ?? false)
+        covered.add(name)
+        covered.add(services.covers)
+        for other in services.replaces {
+            read[other, default: Read()].isReplaced = true
+            covered.add(other)
+            if let attempt = attempts[other], attempt.outcome != .folded, other.writer != writer { attempts[other] = nil }
+        }
+        forget(name)
+        for other in services.replaces { forget(other) }
+        if name.writer != writer { note(name, at: now) }
+    }
+    /// It need not be looked for any more.
+    private mutating func forget(_ name: PackName) {
+        wanted[name] = nil
+        bad[name] = nil
+        waiting[name] = nil
+    }
+
+    /// How far another writer is.
+    private mutating func note(_ name: PackName, at now: Int64) {
+        if let known = seen[name.writer], known.number >= name.last { return }
+        guard seen[name.writer] != nil || seen.count < CoveredNumbers.writersLimit else { return }
+        seen[name.writer] = PackServices.Seen(writer: name.writer, number: name.last, id: name.id)
+        moved.insert(name.writer)
+        active[name.writer] = now
+    }
+
+    /// The writer's pack before a number.
+    func link(before number: UInt32) -> PackID {
+        var found: PackName?
+        for (name, attempt) in attempts
+        where name.writer == writer && name.last == number &- 1 && (attempt.outcome == .done || attempt.outcome == .folded)
+            && (name.kind == .log || attempt.isAdoption)
+        {
+            if found.map({ $0.id < name.id }) ?? true { found = name }
+        }
+        return found?.id ?? .zero
+    }
+
+    /// Whether a name need not be read.
+    func isKnown(_ name: PackName) -> Bool { read[name] != nil || attempts[name] != nil }
+}

@@ -1,0 +1,25 @@
+/// Between a pack and the file that lies at the remote. Here stands what encrypts: a pack's name and pack id are those of the stored file.
+struct PackSealing: Sendable {
+    /// The stored file of a pack, with its own pack id in the name.
+    var seal: @Sendable (MadePack) throws -> MadePack
+    /// The pack that a stored file holds. The bytes are those that the name says.
+    /// - Throws: `PackFault`.
+    var open: @Sendable (PackName, [UInt8]) throws -> [UInt8]
+    /// Whether a range of the stored file is that range of the pack; else files are read whole.
+    var keepsPlaces: Bool
+
+    /// The file is the pack.
+    static let none = PackSealing(seal: { $0 }, open: { $1 }, keepsPlaces: true)
+}
+
+/// What is drawn at random, and the time that is written down for people: given by simulations.
+struct PackRandom: Sendable {
+    var word: @Sendable () -> UInt64
+    /// Since 1970.
+    var milliseconds: @Sendable () -> UInt64
+
+    func id() -> PackID { PackID(high: word(), low: word()) }
+
+    static let system = PackRandom(
+        word: { PackID.random().high }, milliseconds: { UInt64(max(0, (Clock.now() + Clock.secondsFrom1970To2001) * 1000)) })
+}

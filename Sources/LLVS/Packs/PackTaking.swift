@@ -1,0 +1,184 @@
+/// Adds the versions of packs to a store, pack by pack: those that are not here, and those that are damaged here.
+struct PackTaking {
+    private let store: Store
+    private let control: OperationControl
+    private let what: String
+    /// For messages: "the pack".
+    private let pack: String
+    let blobs: SpooledBlobs
+    /// Makes a large value ready in `blobs`; false when it is not there. Nil: what is to be had is there already.
+    private let fetch: ((BlobReference, SpooledBlobs) throws -> Bool)?
+    private(set) var result = ExchangeResult()
+    private(set) var furtherProblems = 0
+    /// What has been taken in already.
+    private(set) var progress = 0
+
+    /// What came of one pack.
+    struct Outcome {
+        /// Versions that are neither here nor could be taken, and on which some of the pack wait.
+        var waitingFor: Set<VersionID> = []
+        /// A large value was not there.
+        var lacksBlobs = false
+        /// Large values that versions of it name.
+        var references: [BlobReference] = []
+    }
+
+    /// - Parameters:
+    ///   - what: what is being done, for the control.
+    ///   - pack: for messages: "the pack".
+    init(
+        _ store: Store, _ control: OperationControl, doing what: String, from pack: String,
+        fetch: ((BlobReference, SpooledBlobs) throws -> Bool)? = nil
+    ) {
+        self.store = store; self.control = control; self.what = what; self.pack = pack; self.fetch = fetch
+        blobs = SpooledBlobs(store.storage)
+    }
+
+    /// Those of the versions that are to be taken, in the order in which they lie.
+    func wanted(of versions: [PackIndex.VersionEntry]) throws -> [PackIndex.VersionEntry] {
+        let ids = versions.map(\.id)
+        let wanted = Set(try store.unknown(among: ids)).union(try store.damagedVersions().intersection(ids))
+        return versions.filter { wanted.contains($0.id) }.sorted { ($0.place.block, $0.place.offset) < ($1.place.block, $1.place.offset) }
+    }
+
+    private struct Batch {
+        var received: [Store.ReceivedVersion] = []
+        var size = 0
+    }
+
+    /// Adds versions of one pack, in the order in which they are given.
+    /// - Parameters:
+    ///   - isVerifying: looks at those that are here as well.
+    ///   - tellsMissing: whether a version that waits for another is a problem.
+    ///   - block: the raw bytes of a block.
+    mutating func take(
+        _ entries: [PackIndex.VersionEntry], isVerifying: Bool = false, tellsMissing: Bool = true, _ block: (Int) throws -> [UInt8]
+    ) throws -> Outcome {
+        var outcome = Outcome(), batch = Batch(), number: UInt32?, raw: [UInt8] = []
+        defer { blobs.removeAll() }
+        for entry in entries {
+            try control.check(.receiving, progress, of: 0, doing: what)
+            if number != entry.place.block { (number, raw) = (entry.place.block, try block(Int(entry.place.block))) }
+            do {
+                let received = try raw.withUnsafeBytes { try self.received(entry, $0, &outcome) }
+                batch.size += received.size
+                batch.received.append(received.version)
+            } catch let fault as PackFault {
+                problem(entry.id, fault.error("The version \(entry.id) of \(pack)", version: entry.id))
+            }
+            if batch.size >= ExchangeLimits.batchSize || batch.received.count >= ExchangeLimits.batchCount {
+                try add(&batch, &outcome, isVerifying, tellsMissing)
+            }
+        }
+        try add(&batch, &outcome, isVerifying, tellsMissing)
+        return outcome
+    }
+
+    mutating func problem(_ id: VersionID, _ error: StoreError) { problem(ExchangeProblem(name: id.description, error: error)) }
+    mutating func problem(_ problem: ExchangeProblem) {
+        if result.problems.count < ExchangeLimits.problemCount { result.problems.append(problem) } else { furtherProblems += 1 }
+    }
+
+    /// One version, out of its block or out of a blob, with what is in memory of it.
+    private func received(_ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer, _ outcome: inout Outcome) throws
+        -> (version: Store.ReceivedVersion, size: Int)
+    {
+        let payload = try PackFile.payload(entry.place, PackRecordType.version, in: raw)
+        let size: Int, read: (UInt64, UnsafeMutableRawBufferPointer) throws -> Void
+        switch try PackedVersion.form(payload) {
+        case .inside:
+            size = payload.count
+            // Only as long as the block.
+            read = { offset, buffer in
+                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: payload[Int(offset)..<Int(offset) + buffer.count]))
+            }
+        case .outside(let blob):
+            outcome.references.append(blob)
+            guard try fetch?(blob, blobs) ?? true, let found = try blobs.read(blob) else {
+                outcome.lacksBlobs = true
+                throw PackTaking.missingBlob
+            }
+            (size, read) = (Int(blob.size), found)
+        }
+        let contents = try PackedVersion.contents(entry.id, size: size, read)
+        if let fetch {
+            for blob in contents.blobs.values.sorted(by: { $0.digest < $1.digest }) {
+                outcome.references.append(blob)
+                if try !fetch(blob, blobs) {
+                    outcome.lacksBlobs = true
+                    throw PackTaking.missingBlob
+                }
+            }
+        }
+        var (changes, large) = try PackedVersion.changes(contents, read) { reference in
+            guard let value = try blobs.take(reference) else { throw PackTaking.missingBlob }
+            return value
+        }
+        var written: [Int: WrittenValue] = [:], memory = 0
+        for (i, value) in large {
+            switch value {
+            case .written(let value): written[i] = value
+            case .bytes(let bytes):
+                let id = changes[i].id
+                changes[i] = changes[i].kind == .insert ? .insert(id, data: bytes) : .update(id, data: bytes)
+            }
+        }
+        large = [:]
+        for change in changes { memory += change.memorySize }
+        var received = Store.ReceivedVersion(version: contents.header.version, changes: changes)
+        received.written = written
+        let identity = try withExtendedLifetime(received) {
+            store.identityDigest(received.version, try store.sortedChanges(received)).first8
+        }
+        guard identity == entry.identity else { throw PackFault.damaged("it is another version than the index of the pack says") }
+        return (received, memory + contents.header.metadata.memorySize)
+    }
+    private static let missingBlob = PackFault.damaged("the bytes of a large value are missing, or are others than it says")
+
+    private mutating func add(_ batch: inout Batch, _ outcome: inout Outcome, _ isVerifying: Bool, _ tellsMissing: Bool) throws {
+        guard !batch.received.isEmpty else { return }
+        let received = batch.received
+        batch = Batch()
+        let additions: [Store.Addition]
+        let adding = control.within(.adding, result.versions.count, of: 0)
+        do { additions = try store.add(received, isVerifying: isVerifying, adding) } catch let error as StoreError {
+            // They may be stored.
+            if error.code == .unknownOutcome { for version in received { blobs.keep(version.written.values) } }
+            throw error
+        }
+        for (version, addition) in zip(received, additions) {
+            let id = version.version.id
+            switch addition {
+            case .added:
+                blobs.keep(version.written.values)
+                progress += 1
+                if id != EmptyRoot.id { result.versions.append(id) }
+            case .repaired: result.repaired.append(id)
+            case .alreadyPresent: break
+            case .problem(let error):
+                guard error.code == .missingPredecessor, let missing = error.versionID else { problem(id, error); continue }
+                if let missing = VersionID(validating: missing) { outcome.waitingFor.insert(missing) }
+                guard tellsMissing else { continue }
+                problem(
+                    id,
+                    StoreError(
+                        .missingPredecessor,
+                        "The version \(id) of \(pack) was not taken: its predecessor \(missing) is neither here nor could it be taken. "
+                            + "Have the pack made with the heads of this store.",
+                        versionID: missing))
+            }
+        }
+        try control.check(.adding, result.versions.count, of: 0, doing: what)
+    }
+}
+
+extension Value.Change {
+    /// About how many bytes it takes in memory.
+    fileprivate var memorySize: Int {
+        switch self {
+        case .insert(let id, let data), .update(let id, let data): 64 + id.bytes.count + data.count
+        case .remove(let id), .preserveRemoval(let id): 64 + id.bytes.count
+        case .preserve(let reference): 80 + reference.id.bytes.count
+        }
+    }
+}

@@ -1,0 +1,276 @@
+import CLLVSShims
+
+/// A database in SQLite that mirrors one version of a store in tables, and is brought up to date by what differs: docs/finding.md.
+///
+/// The program opens the database with any driver and queries it; the library alone writes it. Each update is one transaction, which also
+/// notes the version, so that readers, and whoever comes after a crash, see one version or another and never something between. It is
+/// derived: deleted, it is made again.
+///
+/// Safe from all threads. Updates run one at a time.
+public final class Projection: @unchecked Sendable {
+    // Sendable: who is through `gate` uses `database`; `state` guards the rest.
+    /// How a projection is opened.
+    public struct Options: Sendable {
+        /// Whose current version the database follows by itself, on a thread of the library; nil: it is updated when `update` is called.
+        public var coordinator: StoreCoordinator?
+        /// Seconds for which others that write to the database are waited for.
+        public var busyTimeout: Double = 5
+        /// The permissions of a database that is made, of which the process's mask takes some.
+        public var fileMode: UInt32 = 0o600
+        /// Updated by `update` alone.
+        public init() {}
+    }
+
+    /// A part of a value that did not fit its column, which is NULL there.
+    public struct Problem: Sendable, Equatable {
+        /// Grows with each problem that is found: ask for those behind the last one.
+        public var number: Int64
+        /// The table.
+        public var table: String
+        /// The value.
+        public var id: String
+        /// The column's JSON pointer; empty where the whole value is no JSON.
+        public var pointer: String
+        /// "type", "range" (a number that SQLite has not got), "size" or "not-json".
+        public var reason: String
+    }
+
+    /// The store.
+    public let store: Store
+    /// Where the database is.
+    public let path: String
+    /// What is put into it.
+    public let definition: ProjectionDefinition
+    let options: Options
+    private let gate: Gate
+    /// Used by who is through `gate`.
+    private var database: ProjectionDatabase?
+    private let state = Guarded<(failure: StoreError?, isClosed: Bool)>((nil, false))
+    private let follower = Guarded<CurrentVersionFollower?>(nil)
+
+    /// Opens the database, or makes one where there is nothing. With a coordinator the first update begins at once, on a thread.
+    /// - Parameters:
+    ///   - store: what is mirrored.
+    ///   - path: of the database.
+    ///   - definition: its tables.
+    ///   - options: who is followed, and how long others are waited for.
+    /// - Throws: `.notAStore` where something else is at the path, `.newerFormat`, `.busy`, `.unsupported` without SQLite, `.closed`, and
+    ///   what the system says.
+    public init(_ store: Store, path: String, _ definition: ProjectionDefinition, options: Options = Options()) throws {
+        guard !path.isEmpty, !path.utf8.contains(0) else {
+            throw StoreError(
+                .invalidArgument,
+                "The path of a projection is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a file.",
+                path: path)
+        }
+        guard options.coordinator.map({ $0.store === store }) ?? true else {
+            throw StoreError(
+                .invalidArgument, "A projection is opened with a coordinator of another store. Give the store of the coordinator.")
+        }
+        try store.requireOpen()
+        var path = System.absolute(Paths.withoutTrailingSlashes(path))
+        // SQLite's other files are beside what a link leads to.
+        if (try? Place(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
+        self.store = store
+        self.path = path
+        self.definition = definition
+        self.options = options
+        gate = Gate("projection")
+        database = try explained { try open() }
+        if let coordinator = options.coordinator {
+            let follower = try CurrentVersionFollower(
+                coordinator, ifNot: "A projection was not brought up to date", failed: { [weak self] in self?.note($0) }
+            ) { [weak self] control in
+                try self?.update(control)
+                return self != nil
+            }
+            self.follower.withLock { $0 = follower }
+        }
+    }
+
+    deinit { release() }
+
+    /// Lets go of the database, and waits for a running update, which is cancelled where it is the library's own. What follows is
+    /// `.closed`.
+    public func close() {
+        guard state.withLock({ state in
+            defer { state.isClosed = true }
+            return !state.isClosed
+        }) else { return }
+        let follower = follower.withLock { follower in
+            defer { follower = nil }
+            return follower
+        }
+        follower?.end()
+        // In a child that was forked nothing of SQLite may be touched, and the gate may be held for ever.
+        if SQLiteLibrary.isForked { return release() }
+        gate.runAlone { release() }
+    }
+
+    private func release() {
+        if SQLiteLibrary.isForked { database?.connection.leak() } else { database?.connection.close() }
+        database = nil
+    }
+
+    private func open() throws -> ProjectionDatabase {
+        try ProjectionDatabase(path, mode: options.fileMode, SQLiteConnection.Patience(seconds: options.busyTimeout))
+    }
+
+    /// The database, opened anew where its file was deleted or replaced. Within the gate.
+    private func opened() throws -> ProjectionDatabase {
+        if state.withLock({ $0.isClosed }) {
+            throw StoreError(.closed, "The projection is closed. Open another to go on.")
+        }
+        try SQLiteLibrary.checkProcess("Using the projection", path)
+        if let database, !database.isGone { return database }
+        database?.connection.close()
+        database = nil
+        let opened = try open()
+        database = opened
+        return opened
+    }
+
+    /// What is wrong with the database is told in words that fit: nothing of the store is lost with it.
+    private func explained<R>(_ body: () throws -> R) throws -> R {
+        do { return try body() } catch var error as StoreError where error.path == path && error.code == .damaged {
+            error.message =
+                "The database \(path) of a projection is damaged. Close all programs that use it, and delete it with the files named -wal "
+                    + "and -shm beside it: it is made again from the store."
+            throw error
+        }
+    }
+
+    // MARK: Updating
+
+    /// At which version the database is; nil before the first update, and where its tables are not those of the definition.
+    public var version: VersionID? {
+        get throws {
+            try gate.run("Asking a projection") { try explained { try opened().version(of: definition) } }
+        }
+    }
+
+    /// Why the last update of the library's own failed; nil when it did not.
+    public var failure: StoreError? { state.withLock { $0.failure } }
+    func note(_ failure: StoreError?) { state.withLock { $0.failure = failure } }
+
+    /// The version that counts where none is named.
+    func current() throws -> VersionID {
+        if let coordinator = options.coordinator { return coordinator.currentVersion }
+        return try store.mostRecentHead()?.id ?? EmptyRoot.id
+    }
+
+    /// Brings the database to a version, in one transaction: by what differs from the version at which it is, or, where that is not in the
+    /// store any more or the tables are not those of the definition, by making all tables anew.
+    /// - Parameters:
+    ///   - version: nil: the coordinator's current version, or the newest head.
+    ///   - control: progress (stage `.reading`, in values) and cancellation. What is cancelled leaves the database as it was.
+    /// - Returns: how many rows were put, changed or taken away.
+    /// - Throws: `.unknownVersion`, `.damaged` with the id of a value that cannot be read, `.busy` when others keep the database locked,
+    ///   `.invalidArgument` where it has a table of that name that was not made by the projection, `.unsupported` where SQLite lacks what
+    ///   the definition needs, `.noSpace`, `.cancelled`.
+    /// - Complexity: O(values that differ), or O(values under the prefixes).
+    @discardableResult
+    public func update(to version: VersionID? = nil, _ control: OperationControl = OperationControl()) throws -> UInt64 {
+        try gate.run("Updating a projection") {
+            try explained {
+                let target = try version ?? current(), ordinal = try store.requireOrdinal(target)
+                let paced = control.paced(.reading, doing: "Updating the projection \(path)")
+                try paced.look()
+                let database = try opened()
+                return try database.connection.watched(by: paced) {
+                    if try database.version(of: definition) == target { return 0 }
+                    return try database.connection.transaction(doing: "Updating the projection") {
+                        // Another process may have come first.
+                        let from = try database.version(of: definition)
+                        if from == target { return 0 }
+                        return try write(database, from, target, ordinal, paced)
+                    }
+                }
+            }
+        }
+    }
+
+    private func write(
+        _ database: ProjectionDatabase, _ from: VersionID?, _ target: VersionID, _ ordinal: UInt32, _ control: PacedControl
+    ) throws -> UInt64 {
+        // A version that is gone tells nothing of what differs.
+        let basis = try from.flatMap { try store.readableVersion($0) == nil && $0 != EmptyRoot.id ? nil : $0 }
+        if basis == nil {
+            try checkSearch(database)
+            try database.make(definition)
+        }
+        var changed: UInt64 = 0
+        for table in definition.tables {
+            let rows = try ProjectionRows(database.connection, store, table, isNew: basis == nil, control)
+            if let basis {
+                let differences = try store.differences(from: basis, to: target, in: .prefix(table.prefix), control.forPart)
+                try control.look()
+                for stretch in Projection.stretches(differences) { try rows.put(stretch.map { ($0.id.bytes, $0.entry) }) }
+            } else {
+                try IndexMaking.forEachStretch(of: store.maps.map(ordinal, control), table.prefix) { stretch in
+                    try rows.put(stretch.map { ($0.id, $0.entry) })
+                }
+            }
+            changed += rows.changed
+        }
+        try database.note(target, definition)
+        return changed
+    }
+
+    private func checkSearch(_ database: ProjectionDatabase) throws {
+        guard definition.tables.contains(where: { $0.search != nil }) else { return }
+        let doing = "Updating the projection"
+        guard try database.connection.integer("SELECT sqlite_compileoption_used('ENABLE_FTS5')", doing: doing) == 1 else {
+            throw StoreError(
+                .unsupported,
+                "Updating the projection \(path) failed: the system's SQLite was built without FTS5, which tables for searching need. "
+                    + "Install one that has it, or leave \"search\" out of the definition.", path: path)
+        }
+        let needsTrigrams = definition.tables.contains { $0.search?.tokenizer == .trigram }
+        guard !needsTrigrams || database.connection.sqlite.pointee.libversion_number() >= 3_034_000 else {
+            throw StoreError(
+                .unsupported,
+                "Updating the projection \(path) failed: the tokenizer \"trigram\" needs SQLite 3.34. "
+                    + "Install a newer one, or take another tokenizer.",
+                path: path)
+        }
+    }
+
+    /// So many values, and about so many bytes of them, are read together.
+    private static let mostRead = 1_024, mostReadBytes: UInt64 = 1 << 20
+
+    private static func stretches(_ all: [Store.ChangeSummary]) -> [ArraySlice<Store.ChangeSummary>] {
+        var out: [ArraySlice<Store.ChangeSummary>] = [], start = 0
+        while start < all.count {
+            var end = start, bytes: UInt64 = 0
+            while end < all.count, end - start < mostRead, bytes < mostReadBytes {
+                bytes &+= all[end].size
+                end += 1
+            }
+            out.append(all[start..<end])
+            start = end
+        }
+        return out
+    }
+
+    // MARK: Problems
+
+    /// How many problems a page has.
+    public static let problemsOfPage = 1_000
+
+    /// What did not fit its column, in the order in which it was found, at most 1,000 at once.
+    /// - Parameter after: the number of the last one of the page before; 0: from the first.
+    public func problems(after: Int64 = 0) throws -> [Problem] {
+        try gate.run("Asking a projection") {
+            try explained {
+                let database = try opened()
+                guard try database.version(of: definition) != nil else { return [] }
+                return try database.problems(after: after, limit: Projection.problemsOfPage).map {
+                    func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+                    return Problem(
+                        number: $0.number, table: text($0.table), id: text($0.id), pointer: text($0.pointer), reason: text($0.reason))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+/// How versions are stored: one append after another, one sync for those who wait at once, and what is not finished.
+final class Commits: @unchecked Sendable {
+    // Sendable: the store's lock guards `unpublished`; its parts have locks.
+    let durability: Durability
+    /// Held while the storage appends or scans.
+    let lock: CommitLock
+    /// Those who wait for the disk.
+    let group = GroupCommit()
+    /// Ids that are being given.
+    let inFlight = InFlight()
+    /// Guarded by the store's lock.
+    var unpublished = UnpublishedCommits()
+    let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
+
+    init(_ durability: Durability) {
+        self.durability = durability
+        lock = CommitLock { [inFlight] in inFlight.letGo() }
+    }
+}
+
+/// Held while the storage appends or scans.
+final class CommitLock: HostCallMark, @unchecked Sendable {
+    // Sendable: `lock` guards `isLeft`, which only ever becomes true.
+    private let lock = Lock(.commit)
+    /// A callback of the host's storage never returned from there: what is in memory is half of something.
+    private(set) var isLeft = false
+    private let whenLeft: @Sendable () -> Void
+    init(whenLeft: @escaping @Sendable () -> Void) { self.whenLeft = whenLeft }
+
+    func run<R>(_ body: () throws -> R) rethrows -> R {
+        lock.lock()
+        defer { lock.unlock() }
+        return try HostCalls.run(self, body)
+    }
+    override func hostLeft() {
+        isLeft = true
+        lock.unlock()
+        whenLeft()
+    }
+}
+
+/// Commits whose records may lie in the storage without being in the history: while there are any, the history
+/// cannot be written down as what the storage holds. Guarded by the store's lock.
+struct UnpublishedCommits {
+    typealias Unconfirmed = (timestamp: Double, digest: [UInt8])
+    /// Being stored.
+    var running = 0
+    /// The outcome of some commit is not known.
+    var hasLost = false
+    /// Versions whose append or sync failed without saying whether they are stored: made again, they get the same timestamp and must be the
+    /// same version.
+    private var unconfirmed: [VersionID: Unconfirmed] = [:]
+
+    var isNone: Bool { running == 0 && !hasLost }
+    func unconfirmed(_ id: VersionID) -> Unconfirmed? { unconfirmed.isEmpty ? nil : unconfirmed[id] }
+    mutating func lose(_ id: VersionID, _ what: Unconfirmed) { hasLost = true; unconfirmed[id] = what }
+    mutating func confirm(_ id: VersionID) { if !unconfirmed.isEmpty { unconfirmed[id] = nil } }
+}

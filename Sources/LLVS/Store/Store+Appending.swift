@@ -1,0 +1,233 @@
+/// Storing versions: one way for one and for many.
+///
+///     hidden in the history · record made and appended · synced · map and changes kept · published · told
+extension Store {
+    /// A version that is being stored. It is in the history already, but hidden.
+    struct Storing {
+        let ordinal: UInt32
+        let draft: Draft
+        /// Where its record is, once it is appended.
+        var place = RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0)
+        /// Of the header of its record.
+        var checksum: UInt32 = 0
+        /// What it does to the map; empty when it has too many changes.
+        var mapped: [MapChange] = []
+
+        init(_ ordinal: UInt32, _ draft: Draft) { self.ordinal = ordinal; self.draft = draft }
+    }
+
+    /// What is kept in memory of versions that are stored.
+    enum Keeping {
+        /// What they recorded.
+        case changes
+        /// That, and their maps, or what these are made of; `view` is what prevails at the first predecessor, when that is at hand.
+        case maps(view: DeltaChains.View?)
+
+        /// With more changes than this nothing is kept.
+        var most: Int { if case .maps = self { MapPolicy.manyChanges - 1 } else { ChangeLists.longestList } }
+    }
+
+    /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.
+    /// - Parameter view: what prevails at its first predecessor, when that is at hand.
+    func commit(_ draft: Draft, _ view: DeltaChains.View? = nil) throws {
+        let ordinal = try lock.withWrite { () -> UInt32 in
+            try checkOpenLocked()
+            try dag.preallocate()
+            commits.unpublished.running += 1
+            return appendHidden(draft)
+        }
+        var one = CollectionOfOne(Storing(ordinal, draft))
+        do {
+            if try store(&one, keeping: .maps(view: view)) { tellOfNew([draft.version.id]) } else { observers.tell([draft.version.id]) }
+        } catch {
+            lock.withWrite { dag.drop(ordinal) }
+            maps.drop(ordinal)
+            throw error
+        }
+    }
+
+    /// Stores drafts, already in the history but hidden, in order, as one batch and makes them live.
+    func store(_ drafts: [(ordinal: UInt32, draft: Draft)]) throws {
+        guard !drafts.isEmpty else { return }
+        lock.withWrite { commits.unpublished.running += 1 }
+        var items = drafts.map { Storing($0.ordinal, $0.draft) }
+        _ = try store(&items, keeping: .changes)
+    }
+
+    /// Appends the records of versions as one batch, waits for the disk when the durability asks for it, and makes them live. The caller
+    /// has counted them in as running.
+    /// - Returns: whether versions wait for their ancestry, which these may be.
+    private func store<Items>(_ items: inout Items, keeping: Keeping) throws -> Bool
+    where Items: MutableCollection & RandomAccessCollection, Items.Element == Storing, Items.Index == Int {
+        do {
+            try append(&items, keeping: keeping)
+            try makeDurable(items)
+        } catch {
+            lock.withWrite { commits.unpublished.running -= 1 }
+            throw error
+        }
+        if case .maps(let view) = keeping {
+            for item in items { maps.keep(item.ordinal, on: item.draft.first, count: item.draft.changes.count, item.mapped, view) }
+        }
+        let (replaced, othersWait) = publish(items)
+        // The lists name versions of the batch by their ordinals.
+        if replaced.isEmpty {
+            for item in items { maps.keepChanges(item.ordinal, item.draft.changes, item.mapped) }
+        } else {
+            for item in items where replaced[item.ordinal] != nil { maps.drop(item.ordinal) }
+        }
+        return othersWait
+    }
+
+    /// Makes stored versions live. A scan may have met the same one meanwhile, made by another process: then theirs stands.
+    /// - Returns: the ordinals that stand instead of those of the items, and whether other versions wait for their ancestry.
+    private func publish(_ items: some Collection<Storing>) -> ([UInt32: UInt32], Bool) {
+        var replaced: [UInt32: UInt32] = [:]
+        let othersWait = lock.withWrite { () -> Bool in
+            commits.unpublished.running -= 1
+            for item in items { commits.unpublished.confirm(item.draft.version.id) }
+            for item in items {
+                if let theirs = dag.ordinal(of: item.draft.version.id) {
+                    replaced[item.ordinal] = theirs
+                    dag.drop(item.ordinal)
+                } else {
+                    if !replaced.isEmpty { dag.redirect(item.ordinal, replaced) }
+                    let ordinal = dag.behindPredecessors(item.ordinal)
+                    if ordinal != item.ordinal { replaced[item.ordinal] = ordinal }
+                    dag.publish(ordinal, place: item.place, checksum: item.checksum)
+                }
+            }
+            return pending.count > 0
+        }
+        return (replaced, othersWait)
+    }
+
+    // MARK: Appending
+
+    /// Makes the records and appends them as one batch.
+    private func append<Items>(_ items: inout Items, keeping: Keeping) throws
+    where Items: MutableCollection & RandomAccessCollection, Items.Element == Storing, Items.Index == Int {
+        var own: [VersionID: UInt32] = [:]
+        if items.count > 1, items.contains(where: { $0.draft.traits.contains(.preserves) }) {
+            for item in items { own[item.draft.version.id] = item.ordinal }
+        }
+        // Of many, small records are gathered; each large one stays with an encoder of its own, which makes it piece by piece.
+        var gathered: [UInt8] = [], ends: [Int] = [], large: [Int: RecordEncoder] = [:]
+        var blobs: [BlobID] = []
+        try commits.encoders.with { encoder in
+            do {
+                for i in items.indices {
+                    try encode(&items[i], by: encoder, keeping: keeping, beside: own, &blobs)
+                    guard items.count > 1 else { break }
+                    if encoder.recordSize <= encoder.sizes.piece {
+                        try encoder.pieces(items[i].draft.changes).forEach { piece in
+                            try Memory.grow(&gathered, by: piece.count, "Adding \(items.count) versions")
+                            gathered.append(contentsOf: piece)
+                        }
+                    } else {
+                        large[i] = encoder
+                        encoder = RecordEncoder()
+                    }
+                    ends.append(gathered.count)
+                }
+                let places = try withExtendedLifetime((large, encoder)) {
+                    try gathered.withUnsafeBytes { bytes in
+                        let records = items.indices.map { i in
+                            if items.count == 1 { return encoder.pieces(items[i].draft.changes) }
+                            let small = UnsafeRawBufferPointer(rebasing: bytes[(i > 0 ? ends[i - 1] : 0)..<ends[i]])
+                            return large[i]?.pieces(items[i].draft.changes) ?? RecordPieces(small)
+                        }
+                        return try noting(items) { try withCommitLock { try checkOpen(); return try storage.append(records) } }
+                    }
+                }
+                guard places.count == items.count else {
+                    throw StoreError(.internal, "A storage told \(places.count) places for \(items.count) records.")
+                }
+                for i in items.indices { items[i].place = places[i] }
+            } catch {
+                removeBlobs(blobs, after: error)
+                throw error
+            }
+        }
+    }
+
+    /// Prepares the record of a version, stores its large values, and notes what the version does to the map.
+    private func encode(
+        _ item: inout Storing, by encoder: RecordEncoder, keeping: Keeping, beside own: [VersionID: UInt32], _ blobs: inout [BlobID]
+    ) throws {
+        let draft = item.draft, isKept = draft.changes.count <= keeping.most
+        // What is kept of the changes once they are stored must not fail.
+        if isKept, case .maps = keeping { try Memory.expect(draft.changes.count * 256, "Saving \(draft.changes.count) changes") }
+        try Memory.check()
+        defer { blobs += encoder.blobs }
+        try encoder.encode(
+            draft.version, draft.changes, digests: draft.digests, blobThreshold: storage.blobThreshold,
+            storeBlob: storage.storeBlob(_:digest:))
+        item.checksum = encoder.checksum
+        guard isKept else { return }
+        item.mapped = draft.mapChanges(item.ordinal, in: encoder) { id in own[id] ?? lock.withRead { dag.ordinalIncludingStaged(of: id) } }
+    }
+
+    /// Removes the blobs of records that are not there.
+    func removeBlobs(_ blobs: [BlobID], after error: any Error) {
+        guard !blobs.isEmpty, (error as? StoreError)?.code != .unknownOutcome else { return }
+        for blob in blobs { storage.removeBlob(blob) }
+    }
+
+    /// The caller holds the lock for writing.
+    func appendHidden(_ draft: Draft) -> UInt32 {
+        lock.assertHeld("The history")
+        let ordinal = dag.append(
+            id: draft.version.id, timestamp: draft.version.timestamp, valueDataSize: draft.version.valueDataSize,
+            first: draft.first, second: draft.second, branch: draft.version.metadata.branchName,
+            place: RecordPlace(segment: ProvisionalRecords.segment, offset: 0, length: 0), checksum: 0, changeCount: draft.changes.count,
+            traits: draft.traits)
+        dag.noteKeys(ordinal, count: draft.changes.count) { History.keyHash(draft.changes[$0].id) }
+        return ordinal
+    }
+
+    // MARK: The disk
+
+    /// Waits for the disk, when the durability asks for it.
+    private func makeDurable(_ items: some BidirectionalCollection<Storing>) throws {
+        guard commits.durability == .full else { return }
+        let ticket = commits.group.ticket()
+        do {
+            try Log.holding { try commits.group.wait(for: ticket) { try storage.sync() } }
+        } catch var error as StoreError {
+            guard let version = items.last?.draft.version else { throw error }
+            if error.code != .unknownOutcome { error.message = "\(error.message) Whether version \(version.id) is stored is not known." }
+            error.code = .unknownOutcome
+            throw unconfirmed(items, error)
+        }
+    }
+
+    /// Appends; when nobody knows whether the versions are stored now, each can be made again as the same only.
+    private func noting<R>(_ items: some BidirectionalCollection<Storing>, _ append: () throws -> R) throws -> R {
+        do { return try append() } catch let error as StoreError where error.code == .unknownOutcome { throw unconfirmed(items, error) }
+    }
+
+    /// Keeps in mind that the versions may be stored or not, and names the last of them in the error.
+    private func unconfirmed(_ items: some BidirectionalCollection<Storing>, _ error: StoreError) -> StoreError {
+        let all = items.map {
+            ($0.draft.version.id, (timestamp: $0.draft.version.timestamp, digest: identityDigest($0.draft.version, $0.draft.changes)))
+        }
+        lock.withWrite { for (id, what) in all { commits.unpublished.lose(id, what) } }
+        var error = error
+        error.versionID = items.last?.draft.version.id.description
+        return error
+    }
+
+    /// Lets in the versions that were pending for these, and tells observers of all of them.
+    func tellOfNew(_ ids: [VersionID]) {
+        var all = ids
+        let waiting = lock.withWrite { () -> [PendingVersions.Record] in
+            guard pending.count > 0 else { return [] }
+            for id in ids { pending.forget(id) }
+            return ids.flatMap { pending.take(waitingFor: $0) }
+        }
+        // What is short now is not at the next reload: until then the rest waits.
+        all += (try? admit(waiting)) ?? []
+        observers.tell(all)
+    }
+}

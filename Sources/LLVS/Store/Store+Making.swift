@@ -1,0 +1,336 @@
+/// Making versions.
+extension Store {
+    /// Records one version, atomically: all of it or nothing, also across a crash.
+    ///
+    /// The state at the version is that at `basedOn` (empty when nil: the version is a root) with the changes
+    /// applied. `insert` and `update` both set the value and are recorded with the label that is true there;
+    /// removing what is not there records nothing. Without an `id` the id follows from what the version holds
+    /// (docs/format.md). With one predecessor at most no version records a `preserve`: the bytes are
+    /// recorded, since other implementations relay such a version with the bytes as its own, and a `preserveRemoval` is a
+    /// `remove`. With an `id`, making the same version again returns the one that is there.
+    /// - Throws: `.unknownPredecessor`, `.duplicateID`, `.invalidValueID`, `.invalidUTF8`, `.tooLarge`,
+    ///   `.invalidVersionID` (also for one that differs from a known one by case, that cannot be a file name everywhere, or that has the
+    ///   form of those that follow from content and is none), `.versionMismatch` (the id is
+    ///   taken by another version), `.invalidReference`, `.readOnly`, `.noSpace`, `.io`, and `.unknownOutcome` when
+    ///   a sync failed after the version was written: making it again under its id is safe.
+    /// - Complexity: O(changes × (id length + log values)).
+    @discardableResult
+    public func makeVersion(
+        basedOn predecessor: VersionID?, changes: [Value.Change], metadata: Metadata = Metadata(), id: VersionID? = nil,
+        timestamp: Double? = nil
+    ) throws -> Version {
+        try changes.withBorrowed { try makeVersion(basedOn: predecessor, borrowing: $0, metadata: metadata, id: id, timestamp: timestamp) }
+    }
+
+    /// As above, with bytes that stay the caller's.
+    @discardableResult
+    public func makeVersion(
+        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
+    ) throws -> Version {
+        try make(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp).version
+    }
+
+    /// Not new: the same version was there already.
+    /// - Parameter timestamp: seconds since 2001-01-01 UTC, later than the predecessor's; nil: the time now.
+    func make(
+        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
+    ) throws -> (version: Version, isNew: Bool) {
+        let known = try lock.withRead { () -> (ordinal: UInt32, timestamp: Double)? in
+            try checkOpenLocked()
+            return predecessor.flatMap { dag.ordinal(of: $0) }.map { ($0, dag.rows[Int($0)].timestamp) }
+        }
+        if storage.isReadOnly { try checkWritable("Making a version") }
+        try metadata.checkMade()
+        let sorted = try ChangeOrder(checking: changes)
+        var first = known?.ordinal ?? History.none
+        var isFirstSave = false
+        if let predecessor, known == nil {
+            isFirstSave = try predecessor == EmptyRoot.id && findOrdinal(predecessor) == nil
+            if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
+        }
+        // Of a few changes no map is made, but every so often.
+        let view = try first != History.none && sorted.count <= MapPolicy.longestDelta ? maps.view(toSave: sorted.count, on: first) : nil
+        let (recorded, kept) = try effective(sorted, on: first, view)
+        return try removingUnused(kept) {
+            let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.size) }
+            let behind =
+                known?.timestamp
+                ?? (isFirstSave
+                    ? EmptyRoot.version.timestamp : first == History.none ? nil : lock.withRead { dag.rows[Int(first)].timestamp })
+            let version = Version(
+                id: id ?? EmptyRoot.id, predecessors: predecessor.map { [$0] } ?? [], timestamp: timestamp ?? 0, valueDataSize: size,
+                metadata: metadata)
+            var draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: .changeKindsVerified)
+            if id != nil || timestamp != nil {
+                return try makeOnce(&draft, isNamed: id != nil, timestamp: timestamp, behind: behind) {
+                    try isFirstSave ? commitWithEmptyRoot($0) : commit($0, view)
+                }
+            }
+            draft.version.timestamp = environment.times.next(environment.clock(), behind: behind)
+            draft.version.id = draft.version.contentID(recorded, digests: &draft.digests)
+            if isFirstSave { try commitWithEmptyRoot(draft) } else { try commit(draft, view) }
+            return (draft.version, true)
+        }
+    }
+
+    /// Makes a version whose id or timestamp the caller gave, unless the very same is here.
+    private func makeOnce(
+        _ draft: inout Draft, isNamed: Bool, timestamp: Double?, behind: Double?, _ commit: (Draft) throws -> Void
+    ) throws -> (version: Version, isNew: Bool) {
+        let predecessor = draft.version.predecessors.first
+        if !isNamed, let timestamp {
+            try checkTimestamp(timestamp, behind: behind, predecessor)
+            draft.version.id = draft.version.contentID(draft.changes, digests: &draft.digests)
+        }
+        let id = draft.version.id
+        commits.inFlight.begin(id)
+        defer { commits.inFlight.end(id) }
+        // Another handle may have taken the id. What another stored under one that follows from its content is the same.
+        if isNamed { _ = try findOrdinal(id) }
+        if let existing = try existingVersion(draft.version, draft.changes, comparingTimestamp: timestamp != nil) {
+            return (existing, false)
+        }
+        if isNamed { try name(&draft, timestamp: timestamp, behind: behind) }
+        try checkUnconfirmed(draft.version, draft.changes)
+        try commit(draft)
+        return (draft.version, true)
+    }
+
+    /// Sees to it that a version that is not here can have the id that the caller gave, and gives it its timestamp.
+    private func name(_ draft: inout Draft, timestamp: Double?, behind: Double?) throws {
+        let id = draft.version.id
+        if let twin = lock.withRead({ dag.caseInsensitiveCollision(of: id) }) {
+            throw StoreError(
+                .invalidVersionID, "The version id \(id) differs from the known \(twin) by case only. Choose another.",
+                versionID: id.description)
+        }
+        try id.checkIsFileName()
+        if id == EmptyRoot.id { draft.version.timestamp = EmptyRoot.version.timestamp; return }
+        if let timestamp { try checkTimestamp(timestamp, behind: behind, draft.version.predecessors.first) }
+        // Made before with an outcome that was not known, or waiting: made again, it must be the same version.
+        let known = timestamp ?? lock.withRead { commits.unpublished.unconfirmed(id) }?.timestamp ?? waitingTimestamp(id)
+        draft.version.timestamp = known ?? environment.times.next(environment.clock(), behind: behind)
+        guard id.hasContentForm else { return }
+        guard id.text == nil, draft.version.contentID(draft.changes, digests: &draft.digests) == id else {
+            throw StoreError(
+                .invalidVersionID,
+                "A version cannot be made under the id \(id): ids of this form (UUIDs of version 8) are computed from what versions hold, "
+                    + "and this one holds something else. Give no id, or one of another form. Of a version whose outcome was not known: "
+                    + "it is not stored; make it without an id.",
+                versionID: id.description)
+        }
+    }
+
+    /// One that the caller gives: versions made here are later than those that they are based on.
+    private func checkTimestamp(_ timestamp: Double, behind: Double?, _ predecessor: VersionID?) throws {
+        guard timestamp.isFinite else {
+            throw StoreError(
+                .invalidArgument,
+                "The timestamp of a version cannot be \(timestamp). Give a finite number of seconds, or none for the time now.")
+        }
+        guard let behind, timestamp <= behind else { return }
+        let since1970 = Version.secondsFrom1970To2001
+        throw StoreError(
+            .invalidArgument,
+            "The timestamp \(timestamp + since1970) is not later than \(behind + since1970), which is that of the predecessor. "
+                + "Give a later one, or none for the time now.",
+            versionID: predecessor?.description)
+    }
+
+    /// The changes as they will be recorded on top of a version: labels true, what changes nothing dropped.
+    /// Also returns bytes that the record borrows.
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: DeltaChains.View?) throws -> (RecordChanges, [Pulled]) {
+        if let view { return try effective(sorted, on: first) { view.lookup($0) } }
+        if first != History.none, sorted.count <= MapPolicy.fewLookups {
+            return try effective(sorted, on: first) { try maps.entry($0, at: first) }
+        }
+        return try maps.withKnownIDs(at: first, toSave: sorted.count) { known in
+            if let known { return try effective(sorted, on: first, known) }
+            let root = first == History.none ? nil : try maps.map(first)
+            return try effective(sorted, on: first) { root?.lookup($0) }
+        }
+    }
+
+    /// `present` tells what prevails at the version.
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) throws -> MapEntry?) throws -> (
+        RecordChanges, [Pulled]
+    ) {
+        if first == History.none, sorted.areAll(.insert) { return (sorted.sorted, []) }
+        if sorted.count == 1 {
+            // By far the most common: an update that is one.
+            let change = sorted.first
+            if change.kind == .update, try present(change.id) != nil { return (sorted.sorted, []) }
+        }
+        try Memory.expect(sorted.count * MemoryLayout<RecordChanges.Item>.stride, "Comparing \(sorted.count) changes with what is there")
+        var items: [RecordChanges.Item] = []
+        items.reserveCapacity(sorted.count)
+        var kept: [(position: Int, value: Pulled)] = []
+        let given = sorted.sorted
+        do { try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
+            try Memory.check()
+            for i in run.indices {
+                let change = run[i], index = sorted.index(at: start + i)
+                let present = try present(change.id)
+                switch change.kind {
+                case .insert, .update:
+                    items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
+                case .remove, .preserveRemoval:
+                    if present != nil { items.append(RecordChanges.Item(index, .remove)) }
+                case .preserve:
+                    guard let stored = given.storedVersion(at: start + i) else {
+                            throw StoreError(
+                                .invalidReference,
+                                "A preserve of \"\(ValueID(unchecked: change.id))\" names no version. "
+                                    + "Set the version that stored the bytes.",
+                                valueID: ValueID(unchecked: change.id))
+                    }
+                    let ordinal = try checkReference(change.id, stored)
+                    if let present, present.version == ordinal { continue }
+                    kept.append((items.count, try pull(change.id, stored, ordinal)))
+                    items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
+                }
+            }
+        } } catch {
+            remove(kept.map(\.value))
+            throw error
+        }
+        let changes = sorted.relabelled(items)
+        guard !kept.isEmpty else { return (changes, []) }
+        try Memory.expect(changes.count * MemoryLayout<RecordChange>.stride, "Putting \(changes.count) changes together")
+        var list = Array(changes)
+        for (position, value) in kept { value.set(&list[position]) }
+        return (RecordChanges(list), kept.map(\.value))
+    }
+
+    /// Runs what makes a version of the values. Files of theirs go again when there is no such version, or it was there already.
+    private func removingUnused(_ values: [Pulled], _ make: () throws -> (version: Version, isNew: Bool)) throws -> (
+        version: Version, isNew: Bool
+    ) {
+        do {
+            let made = try withExtendedLifetime(values, make)
+            // The version that was there already has blobs of its own.
+            if !made.isNew { remove(values) }
+            return made
+        } catch {
+            if (error as? StoreError)?.code != .unknownOutcome { remove(values) }
+            throw error
+        }
+    }
+
+    /// The bytes that a version stored, to be stored once more.
+    private func pull(_ id: UnsafeRawBufferPointer, _ stored: VersionID, _ ordinal: UInt32) throws -> Pulled {
+        let place = place(of: ordinal)
+        let entry = try records.located(
+            MapEntry(version: ordinal, size: MapEntry.unknownSize, bodyOffset: 0), place, id: id, stored: stored)
+        guard let threshold = storage.blobThreshold, Int(entry.size) > threshold else {
+            return .bytes(try records.withBody(place, entry, id: id, stored: stored) { try Memory.copy($0, "Taking over a value") })
+        }
+        let reader = try ValueReader(self, Located(entry: entry, stored: stored, place: place), id: id)
+        var position = 0
+        return try pull(ValueSource(id: reader.id, size: reader.size) { buffer in
+            let got = try reader.read(at: position, into: buffer)
+            position += got
+            return got
+        })
+    }
+
+    /// The ordinal of the version that a reference names, which must be here and have stored that id.
+    func checkReference(_ id: UnsafeRawBufferPointer, _ stored: VersionID) throws -> UInt32 {
+        guard let ordinal = try findOrdinal(stored), let found = try records.findChange(place(of: ordinal), id),
+            found.kind == .insert || found.kind == .update
+        else {
+            let id = ValueID(unchecked: id)
+            throw StoreError(
+                .invalidReference,
+                "A change names the bytes of \"\(id)\" stored in version \(stored), which stored none. "
+                    + "Use a reference that a version or a fork gave.",
+                valueID: id, versionID: stored.description)
+        }
+        return ordinal
+    }
+
+    /// When the outcome of making a version of that id was not known, it may be stored all the same: then only
+    /// the very same may be made, or there would be two.
+    func checkUnconfirmed(_ version: Version, _ changes: some Collection<RecordChange>) throws {
+        guard let unconfirmed = lock.withRead({ commits.unpublished.unconfirmed(version.id) }),
+            unconfirmed.digest != identityDigest(version, changes)
+        else { return }
+        throw StoreError(
+            .versionMismatch,
+            "Version \(version.id) was made before with an outcome that is not known, and was a different one. "
+                + "Make the same again, or choose another id.",
+            versionID: version.id.description)
+    }
+
+    /// That of a version which waits for its ancestry or for its large values: made again, it must be the same version.
+    private func waitingTimestamp(_ id: VersionID) -> Double? { lock.withRead { pending.records[id]?.header.timestamp } }
+
+    /// The version of that id, when it is here and the same by meaning.
+    /// - Throws: `.versionMismatch` when it is another.
+    func existingVersion(_ wanted: Version, _ changes: some Collection<RecordChange>, comparingTimestamp: Bool) throws -> Version? {
+        if wanted.id == EmptyRoot.id {
+            var same = EmptyRoot.version
+            if !comparingTimestamp { same.timestamp = wanted.timestamp }
+            guard wanted.predecessors.isEmpty, wanted.metadata.isEmpty, changes.isEmpty,
+                wanted.timestamp.bitPattern == same.timestamp.bitPattern
+            else {
+                throw StoreError(
+                    .versionMismatch,
+                    "Version \(wanted.id) is the empty root, which is the same everywhere: "
+                        + "no predecessors, metadata or changes, and timestamp 0. Choose another id.",
+                    versionID: wanted.id.description)
+            }
+        }
+        guard let ordinal = lock.withRead({ dag.ordinal(of: wanted.id) }) else {
+            // One that waits for its ancestry counts, too; but one that cannot be read must not keep a whole one out.
+            var asked = wanted
+            if !comparingTimestamp, let timestamp = waitingTimestamp(wanted.id) { asked.timestamp = timestamp }
+            if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? records.identityDigest(waiting.place),
+               digest != identityDigest(asked, changes) {
+                throw StoreError(
+                    .versionMismatch,
+                    "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one. Choose another id.",
+                    versionID: wanted.id.description)
+            }
+            return nil
+        }
+        let place = place(of: ordinal)
+        let existing = try records.header(place).version
+        var asked = wanted
+        if !comparingTimestamp { asked.timestamp = existing.timestamp }
+        let same = try asked.predecessors == existing.predecessors && asked.timestamp == existing.timestamp
+            && asked.metadata == existing.metadata
+            && (identityDigest(asked, changes) == records.identityDigest(place)
+                || haveSameOutcome(changes, place, on: lock.withRead { dag.rows[Int(ordinal)].first }))
+        guard same else {
+            throw StoreError(
+                .versionMismatch,
+                "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ. "
+                    + "The one that is here stays; make the other under an id of its own.",
+                versionID: wanted.id.description)
+        }
+        return existing
+    }
+
+    /// Records the empty root, from which stores that start apart share an ancestor, and the first save on it, as one batch.
+    private func commitWithEmptyRoot(_ draft: Draft) throws {
+        commits.inFlight.begin(EmptyRoot.id)
+        defer { commits.inFlight.end(EmptyRoot.id) }
+        var draft = draft
+        if let root = lock.withRead({ dag.ordinal(of: EmptyRoot.id) }) {
+            draft.first = root
+            return try commit(draft)
+        }
+        let root = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
+        let (rootOrdinal, ordinal) = lock.withWrite { () -> (UInt32, UInt32) in
+            let rootOrdinal = appendHidden(root)
+            draft.first = rootOrdinal
+            return (rootOrdinal, appendHidden(draft))
+        }
+        do { try store([(rootOrdinal, root), (ordinal, draft)]) } catch {
+            lock.withWrite { dag.drop(ordinal); dag.drop(rootOrdinal) }
+            throw error
+        }
+        tellOfNew([EmptyRoot.id, draft.version.id])
+    }
+}

@@ -1,0 +1,35 @@
+/// Counts and sizes of the whole store.
+extension Store {
+    /// Counts and sizes at one moment.
+    public struct Statistics: Sendable {
+        /// Versions in the history.
+        public var versions: UInt64
+        /// Versions without successors.
+        public var heads: UInt64
+        /// Versions whose ancestry is not completely here.
+        public var pending: UInt64
+        /// Damaged places met so far.
+        public var damaged: UInt64
+        /// What the storage counts.
+        public var storage: StorageStatistics
+        /// Bytes that the history takes in memory.
+        public var historyMemory: UInt64
+    }
+
+    /// Counts and sizes. O(1), but for the storage's look at its files.
+    /// - Parameter control: looked at with stage `.listing`.
+    /// - Throws: `.cancelled`, what the progress callback throws, and `.closed`.
+    public func statistics(_ control: OperationControl = OperationControl()) throws -> Statistics {
+        try checkOpen()
+        let paced = control.paced(.listing, doing: "Counting what is in \(description)")
+        try paced.look()
+        // The storage looks at its files: nobody waits for the history meanwhile.
+        let counted = try storage.statistics(paced), damaged = storage.damages.count
+        return try lock.withRead {
+            try checkOpenLocked()
+            return Statistics(
+                versions: UInt64(dag.liveCount), heads: UInt64(dag.headOrdinals.count), pending: UInt64(pending.count),
+                damaged: UInt64(findings.damages.count + damaged), storage: counted, historyMemory: UInt64(dag.memorySize))
+        }
+    }
+}

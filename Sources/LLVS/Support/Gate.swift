@@ -1,0 +1,116 @@
+/// Lets one thread at a time through, for long work that calls the host. A thread that comes back from within, by way of a callback, is
+/// told so, where a mutex would leave it waiting for itself. `Lock` is the one for all else.
+///
+/// A gate is no lock in the order of locks: it is entered before any of them is taken. It may be closed for good.
+final class Gate: HostCallMark, @unchecked Sendable {
+    // Sendable: it is a lock; `state` guards the rest.
+    private let raw: UnsafeMutablePointer<pthread_mutex_t>
+    private let state = Guarded((isClosed: false, mustClose: false))
+    /// Whose calls they are, for messages: "coordinator".
+    private let whose: StaticString
+    private let whenClosed: @Sendable () -> Void
+
+    /// - Parameter whenClosed: called once, by the thread that closes it or is the last within.
+    init(_ whose: StaticString, whenClosed: @escaping @Sendable () -> Void = {}) {
+        self.whose = whose
+        self.whenClosed = whenClosed
+        raw = .allocate(capacity: 1)
+        raw.initialize(to: pthread_mutex_t())
+        var attributes = pthread_mutexattr_t()
+        pthread_mutexattr_init(&attributes)
+        // Which thread holds it is known to the mutex.
+        pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_ERRORCHECK))
+        pthread_mutex_init(raw, &attributes)
+        pthread_mutexattr_destroy(&attributes)
+    }
+    deinit { pthread_mutex_destroy(raw); raw.deallocate() }
+
+    // MARK: One at a time
+
+    /// - Parameter what: for the message: "Saving".
+    func run<R>(_ what: @autoclosure () -> String, _ body: () throws -> R) throws -> R {
+        try take(what)
+        defer { leave() }
+        return try HostCalls.run(self, body)
+    }
+
+    /// Nil when another call is running.
+    func runUnlessBusy<R>(_ what: @autoclosure () -> String, _ body: () throws -> R) throws -> R? {
+        guard pthread_mutex_trylock(raw) == 0 else {
+            try checkOpen(what())
+            return nil
+        }
+        defer { leave() }
+        try checkOpen(what())
+        return try HostCalls.run(self, body)
+    }
+
+    /// Nil when this thread is within already.
+    func runUnlessWithin<R>(_ body: () throws -> R) throws -> R? {
+        guard wait() else { return nil }
+        defer { leave() }
+        return try HostCalls.run(self, body)
+    }
+
+    /// Runs `body`, which calls no code of the host, once nobody is within; for who is within on this thread already, at once.
+    func runAlone(_ body: () -> Void) {
+        let isOutside = wait()
+        body()
+        if isOutside { leave() }
+    }
+
+    /// As `run`, without a closure: until `leave` with what this returns. Under the conditions of `HostCalls.enter`.
+    @inline(__always)
+    func enter(_ what: @autoclosure () -> String) throws -> HostCalls.Entered {
+        try take(what)
+        return HostCalls.enter(self)
+    }
+    @inline(__always)
+    func leave(_ entered: HostCalls.Entered) {
+        HostCalls.leave(entered)
+        leave()
+    }
+
+    private func take(_ what: () -> String) throws {
+        guard wait() else {
+            throw StoreError(
+                .busy,
+                "\(what()) is not possible from within a callback of a running call of the same \(whose). Do it after that has returned.")
+        }
+        guard state.withLock({ $0.isClosed }) else { return }
+        leave()
+        try checkOpen(what())
+    }
+
+    /// Waits until nobody is within; false for who is within on this thread already.
+    private func wait() -> Bool { pthread_mutex_lock(raw) == 0 }
+
+    private func leave() {
+        let closes = state.withLock { state in
+            defer { state.mustClose = false }
+            return state.mustClose
+        }
+        pthread_mutex_unlock(raw)
+        if closes { whenClosed() }
+    }
+    override func hostLeft() { leave() }
+
+    // MARK: Closing
+
+    func checkOpen(_ what: @autoclosure () -> String) throws {
+        guard state.withLock({ $0.isClosed }) else { return }
+        throw StoreError(.closed, "\(what()) is not possible: the \(whose) is closed. Open another to go on.")
+    }
+
+    /// Waits for the running call; when that is this thread's, closing is left to its end.
+    func close() {
+        let isFirst = state.withLock { state in
+            defer { state.isClosed = true }
+            return !state.isClosed
+        }
+        guard isFirst else { return }
+        guard wait() else { return state.withLock { $0.mustClose = true } }
+        pthread_mutex_unlock(raw)
+        whenClosed()
+    }
+}

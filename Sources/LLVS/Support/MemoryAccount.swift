@@ -1,0 +1,72 @@
+import CLLVSShims
+
+/// Who may take how much of a store's memory budget. All that is kept between calls, beside the history itself, has a share here, and the
+/// shares add up to the budget: the table "Caches and indexes" in ARCHITECTURE.md says what is in each.
+///
+/// The share of the maps is what the others leave: deltas, known ids and the trees of indexes tell how much they take, and maps make room.
+final class MemoryAccount: Sendable {
+    /// The budget.
+    let total: Int
+    /// For blocks of values.
+    let blocks: Int
+    /// For what versions recorded.
+    let changeLists: Int
+    /// For each of the two collections of tables of changes.
+    let changeTables: Int
+    /// What is made meanwhile, and what the allocator holds back.
+    let reserve: Int
+    /// For all chains of deltas, and for the maps that they keep beside those of the cache.
+    let deltas: Int, mapsOfDeltas: Int
+    /// For knowing which ids there are while much is loaded, and for the trees of all indexes.
+    let knownIDs: Int, indexes: Int
+    /// Of the last four, what is taken.
+    private let taken = AtomicCount(), takenForIDs = AtomicCount(), takenByIndexes = AtomicCount()
+
+    init(total: Int) {
+        self.total = total
+        blocks = total / 2
+        changeLists = min(8 << 20, total / 8)
+        changeTables = min(1 << 20, total / 64)
+        reserve = total / 16
+        deltas = total / 16
+        mapsOfDeltas = total / 16
+        knownIDs = total / 4
+        indexes = total / 8
+        mostMaps = max(1 << 20, total - blocks - changeLists - 2 * changeTables - reserve)
+    }
+
+    /// For maps alone.
+    init(maps: Int) {
+        total = maps
+        (blocks, changeLists, changeTables, reserve, deltas, mapsOfDeltas, indexes) = (0, 0, 0, 0, maps / 16, maps / 16, 0)
+        knownIDs = 0
+        mostMaps = max(1 << 20, maps)
+    }
+
+    /// For maps, while there are no deltas and no indexes.
+    let mostMaps: Int
+    /// For maps, as of now.
+    var maps: Int { max(1 << 20, mostMaps - taken.value - takenForIDs.value - takenByIndexes.value) }
+    /// Chains of deltas take so much now, with their maps.
+    func note(deltas: Int) { taken.value = deltas }
+    /// Trees of indexes take so much now.
+    func note(indexes: Int) { takenByIndexes.value = indexes }
+
+    /// Known ids take so much now.
+    func note(knownIDs: Int) { takenForIDs.value = knownIDs }
+
+    /// A persisted map of more bytes than this is not read into memory, but mapped.
+    var mostOfOneMap: Int { mostMaps / 2 }
+}
+
+/// A number that any thread may read and write.
+final class AtomicCount: @unchecked Sendable {
+    // Sendable: it is read and written atomically.
+    private let word: UnsafeMutablePointer<UInt64>
+    init() { word = .allocate(capacity: 1); word.initialize(to: 0) }
+    deinit { word.deallocate() }
+    var value: Int {
+        get { Int(truncatingIfNeeded: llvs_shim_load_word(word)) }
+        set { llvs_shim_store_word(word, UInt64(truncatingIfNeeded: newValue)) }
+    }
+}

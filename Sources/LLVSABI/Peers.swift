@@ -1,0 +1,127 @@
+import CLLVS
+import LLVS
+
+// MARK: Direct connections
+
+final class PeerHandle: Handle, @unchecked Sendable {
+    private let store: Store
+    let session: PeerSession
+    init(_ store: Store, _ session: PeerSession) { self.store = store; self.session = session }
+    override func checkReentry() throws { try store.checkReentry() }
+}
+
+private func session(_ pointer: OpaquePointer?) throws -> PeerSession { try handle(pointer, PeerHandle.self, "peer").session }
+
+/// Behind `llvs_peer_state`.
+final class PeerStateHandle: StructHandle<llvs_peer_state>, @unchecked Sendable {
+    init(_ state: PeerSession.Status, _ problems: [ExchangeProblem]) throws {
+        let arena = Arena(), items = try Items(problems, in: arena, llvs_problem.init)
+        try super.init(arena, llvs_peer_state(
+            struct_size: UInt32(sizeOf: llvs_peer_state.self), phase: UInt32(bitPattern: state.phase.rawValue),
+            device: try arena.copy(state.device), key: try arena.copy(state.key), sent: UInt64(state.sent),
+            received: UInt64(state.received), problems: items.start, problem_count: items.count))
+    }
+}
+
+@_cdecl("llvs_peer_state_free") @implementation
+public func llvs_peer_state_free(_ state: UnsafeMutablePointer<llvs_peer_state>!) { PeerStateHandle.free(state) }
+
+@_cdecl("llvs_pairing_make") @implementation
+public func llvs_pairing_make(_ pairing: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
+    pairing?.pointee = llvs_buffer(data: nil, size: 0)
+    return entry(error) {
+        let out = try required(pairing, "pairing")
+        out.pointee = try Pairing.random().withUnsafeBytes { try ownedBuffer($0) }
+    }
+}
+
+@_cdecl("llvs_pairing_matches") @implementation
+public func llvs_pairing_matches(
+    _ pairing: llvs_bytes, _ beginning: llvs_bytes, _ matches: UnsafeMutablePointer<llvs_bool>!, _ error: ErrorOut!
+) -> llvs_status {
+    matches?.pointee = 0
+    return entry(error) {
+        let out = try required(matches, "matches"), pairing = try Pairing(rawBytes(pairing, "pairing"))
+        out.pointee = try pairing.matches(beginning: rawBytes(beginning, "beginning")) ? 1 : 0
+    }
+}
+
+@_cdecl("llvs_device_key") @implementation
+public func llvs_device_key(_ identity: llvs_bytes, _ key: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
+    key?.pointee = llvs_buffer(data: nil, size: 0)
+    return entry(error) {
+        let out = try required(key, "key")
+        out.pointee = try PeerSession.publicKey(of: array(identity, "identity")).withUnsafeBytes { try ownedBuffer($0) }
+    }
+}
+
+@_cdecl("llvs_peer_open") @implementation
+public func llvs_peer_open(
+    _ store: OpaquePointer!, _ options: UnsafePointer<llvs_peer_options>!, _ peer: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
+    peer?.pointee = nil
+    return entry(error) {
+        let out = try required(peer, "peer"), store = try LLVSABI.store(store)
+        let input = try requiredStruct(options, "llvs_peer_options")
+        var options = PeerSession.Options(pairing: try Pairing(rawBytes(input.pairing, "llvs_peer_options.pairing")))
+        options.isInitiator = try flag(input.initiator, "llvs_peer_options.initiator")
+        if input.identity.size > 0 { options.identity = try array(input.identity, "llvs_peer_options.identity", limit: 1_024) }
+        options.device = try optionalText(input.device, "llvs_peer_options.device") ?? ""
+        options.accepted = try elements(input.accepted, input.accepted_count, "llvs_peer_options.accepted").map {
+            try array($0, "llvs_peer_options.accepted", limit: 1_024)
+        }
+        out.pointee = PeerHandle(store, try PeerSession(store, options: options)).owned
+    }
+}
+
+@_cdecl("llvs_peer_receive") @implementation
+public func llvs_peer_receive(_ peer: OpaquePointer!, _ data: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { try session(peer).receive(rawBytes(data, "data")) }
+}
+
+@_cdecl("llvs_peer_receive_end") @implementation
+public func llvs_peer_receive_end(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { try session(peer).receiveEnd() }
+}
+
+@_cdecl("llvs_peer_send") @implementation
+public func llvs_peer_send(
+    _ peer: OpaquePointer!, _ buffer: UnsafeMutableRawPointer!, _ capacity: Int, _ size: UnsafeMutablePointer<Int>!, _ error: ErrorOut!
+) -> llvs_status {
+    size?.pointee = 0
+    return entry(error) {
+        let out = try required(size, "size"), session = try LLVSABI.session(peer)
+        guard buffer != nil || capacity == 0 else { throw InputError.nullWithSize("buffer", capacity) }
+        guard capacity >= 0 else { throw InputError.tooLarge("capacity", capacity, Int.max) }
+        out.pointee = try session.send(into: UnsafeMutableRawBufferPointer(start: buffer, count: capacity))
+    }
+}
+
+@_cdecl("llvs_peer_store_changed") @implementation
+public func llvs_peer_store_changed(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { try session(peer).storeChanged() }
+}
+
+@_cdecl("llvs_peer_tick") @implementation
+public func llvs_peer_tick(_ peer: OpaquePointer!, _ seconds: Double, _ error: ErrorOut!) -> llvs_status {
+    entry(error) {
+        let session = try LLVSABI.session(peer)
+        guard seconds.isFinite else { throw StoreError(.invalidArgument, "A time is not finite. Give seconds of a clock.") }
+        try session.tick(seconds)
+    }
+}
+
+@_cdecl("llvs_peer_close") @implementation
+public func llvs_peer_close(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status { entry(error) { try session(peer).close() } }
+
+@_cdecl("llvs_peer_get_state") @implementation
+public func llvs_peer_get_state(_ peer: OpaquePointer!, _ state: StructOut<llvs_peer_state>!, _ error: ErrorOut!) -> llvs_status {
+    state?.pointee = nil
+    return entry(error) {
+        let out = try required(state, "state"), session = try LLVSABI.session(peer)
+        out.pointee = try PeerStateHandle(session.state, session.takeProblems()).handedOut
+    }
+}
+
+@_cdecl("llvs_peer_free") @implementation
+public func llvs_peer_free(_ peer: OpaquePointer!) { free(peer, PeerHandle.self, leadsToStore: true) }

@@ -1,0 +1,245 @@
+/* Finding values: the vectors of keys (Tests/Vectors/index-keys.txt, which docs/index-keys.md explains), pages, and wrong arguments. The
+   folder of all vectors may be given as the argument, or LLVS_VECTORS. */
+#include "support.h"
+
+enum { LINE_SIZE = 1 << 17, WORDS = 64 };
+
+static char vectors[1024];
+static char line[LINE_SIZE];
+static char *word[WORDS];
+static int words;
+
+static int next_line(FILE *file) {
+    char *at = line;
+    if (!fgets(line, sizeof line, file)) return 0;
+    line[strcspn(line, "\n")] = 0;
+    for (words = 0; words < WORDS && *at; words++) {
+        word[words] = at;
+        at += strcspn(at, " ");
+        if (*at) *at++ = 0;
+    }
+    return 1;
+}
+
+/* Hexadecimal into bytes that are overwritten by the next use of the slot; "." is empty, "-" nothing at all. */
+static llvs_bytes unhex(const char *text, int slot) {
+    static char buffers[4][LINE_SIZE / 2];
+    size_t size = 0;
+    unsigned byte;
+    if (strcmp(text, "-") == 0) return LLVS_NONE;
+    for (; text[0] && text[0] != '.' && text[1]; text += 2) {
+        assert_int_equal(sscanf(text, "%2x", &byte), 1);
+        buffers[slot][size++] = (char)byte;
+    }
+    buffers[slot][size] = 0;
+    return llvs_bytes_make(buffers[slot], size);
+}
+
+static llvs_index *defined(llvs_store *store, llvs_bytes definition) {
+    llvs_index_options options = LLVS_INDEX_OPTIONS_INIT;
+    llvs_index *index;
+    options.definition = definition;
+    OK(llvs_index_open(store, &options, &index, &error));
+    return index;
+}
+
+/* The line that was read asks; those that follow are what is found. */
+static void ask(llvs_index *index, FILE *file) {
+    llvs_index_question question = LLVS_INDEX_QUESTION_INIT;
+    llvs_index_page *page;
+    size_t count, i;
+    const uint8_t *at;
+    question.equal = unhex(word[1], 0);
+    question.begin = unhex(word[2], 1);
+    question.has_begin = word[2][0] != '-';
+    question.low = unhex(word[3], 2);
+    question.high = unhex(word[4], 3);
+    question.low_open = word[5][0] == '1';
+    question.high_open = word[6][0] == '1';
+    question.want = LLVS_INDEX_KEYS | LLVS_INDEX_VALUES | LLVS_INDEX_COUNT;
+    count = (size_t)atoi(word[7]);
+    OK(llvs_index_find(index, LLVS_NONE, &question, NULL, &page, &error));
+    assert_int_equal(page->struct_size, sizeof *page);
+    assert_int_equal(page->count, count);
+    assert_int_equal(page->total, count);
+    assert_int_equal(page->values->count, count);
+    assert_int_equal(page->cursor.size, 0);
+    for (at = page->ids.data, i = 0; i < count; i++) {
+        llvs_bytes id;
+        assert_true(next_line(file));
+        assert_string_equal(word[0], "found");
+        id = unhex(word[1], 0);
+        assert_int_equal(page->id_sizes[i], id.size);
+        assert_memory_equal(at, id.data, id.size);
+        at += id.size + 1;
+    }
+    llvs_index_page_free(page);
+}
+
+static void the_vectors_hold(void **state) {
+    FILE *file;
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store *store;
+    llvs_index *index = NULL;
+    llvs_version_id version;
+    llvs_change change = LLVS_CHANGE_INIT;
+    char path[1100];
+    int values = 0, keys = 0, questions = 0, i;
+    (void)state;
+    snprintf(path, sizeof path, "%s/index-keys.txt", vectors);
+    file = fopen(path, "r");
+    if (!file) fail_msg("there is no %s", path);
+    options.storage = LLVS_STORAGE_MEMORY;
+    OK(llvs_store_open(LLVS_NONE, &options, &store, &error));
+    version.size = 0;
+    while (next_line(file)) {
+        if (strcmp(word[0], "value") == 0) {
+            change.kind = LLVS_CHANGE_INSERT;
+            change.id = unhex(word[1], 0);
+            change.data = unhex(word[2], 1);
+            OK(llvs_store_make_version(store, llvs_id(&version), &change, 1, sizeof change, NULL, &version, NULL, &error));
+            values++;
+        } else if (strcmp(word[0], "definition") == 0) {
+            llvs_index_free(index);
+            index = defined(store, unhex(word[1], 0));
+        } else if (strcmp(word[0], "keys") == 0) {
+            llvs_buffer json;
+            char *at, expected[64];
+            OK(llvs_index_explain(index, LLVS_NONE, unhex(word[1], 0), &json, &error));
+            at = strstr((const char *)json.data, "\"bytes\":[");
+            assert_non_null(at);
+            at += strlen("\"bytes\":[");
+            for (i = 3; i < words; i++, keys++) {
+                assert_int_equal(*at, '"');
+                assert_int_equal(strncmp(at + 1, word[i], strlen(word[i])), 0);
+                at += strlen(word[i]) + 2 + (i + 1 < words);
+            }
+            if (word[2][0] == '-') snprintf(expected, sizeof expected, "],\"why\":null,");
+            else snprintf(expected, sizeof expected, "],\"why\":\"%s\",", word[2]);
+            assert_int_equal(strncmp(at, expected, strlen(expected)), 0);
+            llvs_buffer_dispose(&json);
+        } else if (strcmp(word[0], "question") == 0) {
+            ask(index, file);
+            questions++;
+        }
+    }
+    assert_true(values == 12 && keys > 30 && questions > 15);
+    fclose(file);
+    llvs_index_free(index);
+    OK(llvs_store_close(store, &error));
+    llvs_store_free(store);
+}
+
+static llvs_store *filled(llvs_version_id *version) {
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_store *store;
+    llvs_change changes[3];
+    options.storage = LLVS_STORAGE_MEMORY;
+    OK(llvs_store_open(LLVS_NONE, &options, &store, &error));
+    changes[0] = insert("c/1", "{\"name\":\"Smith\",\"n\":1.0}");
+    changes[1] = insert("c/2", "{\"name\":\"smith\"}");
+    changes[2] = insert("__llvs_schema", "{\"merge\":1,\"indexes\":{\"by-name\":{\"prefix\":\"c/\",\"on\":[\"/name\",\"/n\"]}}}");
+    OK(llvs_store_make_version(store, LLVS_NONE, changes, 3, sizeof changes[0], NULL, version, NULL, &error));
+    return store;
+}
+
+static void pages_go_on_behind_each_other(void **state) {
+    llvs_version_id version;
+    llvs_store *store = filled(&version);
+    llvs_index_options options = LLVS_INDEX_OPTIONS_INIT;
+    llvs_index_question question = LLVS_INDEX_QUESTION_INIT;
+    llvs_index *index;
+    llvs_index_page *page, *second;
+    (void)state;
+    options.name = llvs_str("by-name");
+    OK(llvs_index_open(store, &options, &index, &error));
+    llvs_store_free(store); /* The index keeps it. */
+    question.limit = 1;
+    question.want = LLVS_INDEX_KEYS | LLVS_INDEX_COUNT;
+    OK(llvs_index_find(index, llvs_id(&version), &question, NULL, &page, &error));
+    assert_true(page->count == 1 && page->total == 2 && !page->values && page->cursor.size > 9);
+    assert_string_equal((const char *)page->ids.data, "c/1");
+    assert_string_equal((const char *)page->keys.data, "[\"Smith\",1]");
+    question.after = page->cursor;
+    OK(llvs_index_find(index, llvs_id(&version), &question, NULL, &second, &error));
+    assert_true(second->count == 1 && second->cursor.size == 0);
+    assert_string_equal((const char *)second->keys.data, "[\"smith\",{}]");
+    llvs_index_page_free(second);
+    question.after = llvs_str("none");
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "cursor", llvs_index_find(index, LLVS_NONE, &question, NULL, &second, &error));
+    assert_null(second);
+    OK(llvs_index_find(index, LLVS_NONE, NULL, NULL, &second, &error));
+    assert_true(second->count == 2 && !second->key_sizes && !second->values && second->total == 0);
+    llvs_index_page_free(second);
+    llvs_index_page_free(page);
+    llvs_index_page_free(NULL);
+    llvs_index_free(index);
+    llvs_index_free(NULL);
+}
+
+static void wrong_arguments_are_refused(void **state) {
+    llvs_version_id version;
+    llvs_store *store = filled(&version);
+    llvs_index_options options = LLVS_INDEX_OPTIONS_INIT;
+    llvs_index_question question = LLVS_INDEX_QUESTION_INIT;
+    llvs_index *index;
+    llvs_index_page *page;
+    llvs_buffer json;
+    (void)state;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_index_open(store, &options, &index, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_index_open(store, NULL, &index, &error));
+    options.definition = llvs_str("{\"prefix\":\"c/\",\"on\":[\"/a/**\"]}");
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "/on/0", llvs_index_open(store, &options, &index, &error));
+    options.name = llvs_str("by-name");
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_index_open(store, &options, &index, &error));
+    options.definition = LLVS_NONE;
+    options.warm = 1;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_index_open(store, &options, &index, &error));
+    options.warm = 2;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_index_open(store, &options, &index, &error));
+    options.warm = 0;
+    options.struct_size = 8;
+    FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_index_open(store, &options, &index, &error));
+    options.struct_size = sizeof options;
+    options.name = llvs_str("other");
+    OK(llvs_index_open(store, &options, &index, &error));
+    FAILS_NAMING(LLVS_ERROR_NOT_FOUND, "by-name", llvs_index_find(index, LLVS_NONE, NULL, NULL, &page, &error));
+    llvs_index_free(index);
+    options.name = llvs_str("by-name");
+    OK(llvs_index_open(store, &options, &index, &error));
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_index_find(index, llvs_str("nowhere"), NULL, NULL, &page, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_index_find(index, LLVS_NONE, NULL, NULL, NULL, &error));
+    question.want = 8;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_index_find(index, LLVS_NONE, &question, NULL, &page, &error));
+    question.want = 0;
+    question.unique = 2;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_index_find(index, LLVS_NONE, &question, NULL, &page, &error));
+    question.unique = 0;
+    question.equal = llvs_str("{}");
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_index_find(index, LLVS_NONE, &question, NULL, &page, &error));
+    question.equal = llvs_bytes_make(NULL, SIZE_MAX);
+    FAILS(LLVS_ERROR_TOO_LARGE, llvs_index_find(index, LLVS_NONE, &question, NULL, &page, &error));
+    question.equal = LLVS_NONE;
+    question.has_begin = 1;
+    question.begin = llvs_str("\xff");
+    FAILS(LLVS_ERROR_INVALID_UTF8, llvs_index_find(index, LLVS_NONE, &question, NULL, &page, &error));
+    question.begin = llvs_str("a");
+    question.low = llvs_str("[1]");
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_index_find(index, LLVS_NONE, &question, NULL, &page, &error));
+    FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_index_explain(index, LLVS_NONE, LLVS_NONE, &json, &error));
+    OK(llvs_store_close(store, &error));
+    FAILS(LLVS_ERROR_CLOSED, llvs_index_find(index, LLVS_NONE, NULL, NULL, &page, &error));
+    FAILS(LLVS_ERROR_CLOSED, llvs_index_open(store, &options, &index, &error));
+    llvs_store_free(store);
+}
+
+int main(int count, char **arguments) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_vectors_hold), cmocka_unit_test(pages_go_on_behind_each_other),
+        cmocka_unit_test(wrong_arguments_are_refused),
+    };
+    const char *given = count > 1 ? arguments[1] : getenv("LLVS_VECTORS"), *slash = strrchr(__FILE__, '/');
+    if (given) snprintf(vectors, sizeof vectors, "%s", given);
+    else snprintf(vectors, sizeof vectors, "%.*s/../Vectors", (int)(slash ? slash - __FILE__ : 0), __FILE__);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

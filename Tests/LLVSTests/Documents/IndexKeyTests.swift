@@ -1,0 +1,167 @@
+import Foundation
+import Testing
+@testable import LLVS
+
+/// Tests/Vectors/index-keys.txt, which the model in Tests/Python/keys gave: definitions, keys, and what is no key.
+@Suite("Keys of indexes") struct IndexKeyTests {
+    /// The lines of the file, as words.
+    static func lines() throws -> [[Substring]] {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Vectors/index-keys.txt")
+        return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map { $0.split(separator: " ") }
+    }
+
+    static func bytes(_ hex: Substring) -> [UInt8] {
+        if hex == "." || hex == "-" { return [] }
+        let digits = Array(hex)
+        return stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(digits[$0...$0 + 1]), radix: 16) }
+    }
+
+    static func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
+
+    private func key(_ tuple: [UInt8], folds: Bool) throws -> [UInt8] {
+        try tuple.withUnsafeBytes { tuple in
+            let parsed = try IndexQuestion.Tuple(tuple, named: "tuple")
+            var out: [UInt8] = []
+            parsed.withParts { IndexKey.append(key: $0, folds: folds, to: &out) }
+            return out
+        }
+    }
+
+    @Test("tuples give the keys, and keys tell the tuples") func tuples() throws {
+        var folds = false, before: [UInt8]?, count = 0
+        for words in try Self.lines() {
+            switch words[0] {
+            case "order": (folds, before) = (words[1] == "1", nil)
+            case "tuple":
+                let tuple = Self.bytes(words[1]), expected = Self.bytes(words[2]), key = try key(tuple, folds: folds)
+                #expect(key == expected, "\(String(decoding: tuple, as: UTF8.self).prefix(80))")
+                if let before { #expect(Bytes.compare(before, key) <= 0) }
+                before = key
+                let parsed = try tuple.withUnsafeBytes { try IndexQuestion.Tuple($0, named: "tuple") }
+                let read = (key + [0x61]).withUnsafeBytes { IndexKey.read($0, parts: parsed.count, folds: folds) }
+                #expect(read?.size == key.count)
+                let size = (key + [0x61]).withUnsafeBytes { IndexKey.size($0, parts: parsed.count, folds: folds) }
+                #expect(size == key.count)
+                if let told = read?.tuple { #expect(try self.key(told, folds: folds) == key) } else {
+                    #expect(key.count == IndexKey.limit && key.last == IndexKey.cutMark)
+                }
+                count += 1
+            default: break
+            }
+        }
+        #expect(count > 60)
+    }
+
+    @Test("what is no key is refused") func noKeys() throws {
+        var count = 0
+        for words in try Self.lines() where words[0] == "nokey" {
+            let read = Self.bytes(words[3]).withUnsafeBytes { IndexKey.read($0, parts: Int(words[2]) ?? 0, folds: words[1] == "1") }
+            #expect(read == nil, "\(words[3])")
+            count += 1
+        }
+        #expect(count > 12)
+    }
+
+    @Test("definitions give the keys of values") func definitions() throws {
+        var values: [[UInt8]: [UInt8]] = [:], definition: IndexDefinition?, count = 0
+        for words in try Self.lines() {
+            switch words[0] {
+            case "value": values[Self.bytes(words[1])] = Self.bytes(words[2])
+            case "definition":
+                definition = try Self.bytes(words[1]).withUnsafeBytes { try IndexDefinition($0) }
+                #expect(Self.hex(definition?.digest ?? []) == String(words[2]))
+            case "keys":
+                let definition = try #require(definition), id = Self.bytes(words[1]), data = try #require(values[id])
+                var keys: Set<[UInt8]> = []
+                let why = try id.withUnsafeBytes { id in
+                    try data.withUnsafeBytes { data in
+                        try IndexTuples.absence(of: id, in: definition)
+                            ?? IndexTuples.forEach(data, definition, DocumentControl()) {
+                                var key: [UInt8] = []
+                                IndexKey.append(key: $0, folds: definition.folds, to: &key)
+                                keys.insert(key)
+                            }
+                    }
+                }
+                let sorted = keys.sorted { Bytes.compare($0, $1) < 0 }.map(Self.hex)
+                #expect(why?.rawValue ?? "-" == String(words[2]), "\(String(decoding: id, as: UTF8.self))")
+                #expect(sorted == words[3...].map(String.init))
+                count += 1
+            default: break
+            }
+        }
+        #expect(count > 100)
+    }
+
+    @Test("every scalar value folds as the table says") func folding() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Vectors/index-folding.txt")
+        var table: [UInt32: String] = [:]
+        for line in try String(contentsOf: file, encoding: .ascii).split(separator: "\n") where !line.hasPrefix("#") {
+            let words = line.split(separator: " "), bounds = words[0].split(separator: "-").compactMap { UInt32($0, radix: 16) }
+            let result = String(String.UnicodeScalarView(words[1...].compactMap { UInt32($0, radix: 16).flatMap(Unicode.Scalar.init) }))
+            for scalar in bounds[0]...bounds[bounds.count - 1] { table[scalar] = result }
+        }
+        var wrong: [UInt32] = []
+        for number in 0..<UInt32(0x110000) {
+            guard let scalar = Unicode.Scalar(number), number &- 0xAC00 >= 11_172 else { continue }
+            let text = Array(String(scalar).utf8), folded = text.withUnsafeBytes { Folding.folded($0) }
+            if folded != table[number].map({ Array($0.utf8) }) ?? text { wrong.append(number) }
+        }
+        #expect(wrong.isEmpty)
+        #expect(String(decoding: Array("한".utf8).withUnsafeBytes { Folding.folded($0) }, as: UTF8.self).unicodeScalars.count == 3)
+    }
+
+    @Test("what JSON merging takes and keys do not", arguments: [
+        "123e9999", "10e9999", "0.1e-9999", "1" + String(repeating: "0", count: 400),
+    ])
+    func limits(number: String) throws {
+        let definition = try Array(#"{"prefix":"","on":["/a"]}"#.utf8).withUnsafeBytes { try IndexDefinition($0) }
+        for text in ["{\"a\":1,\"b\":\(number)}", "{\"a\":\(number)}"] {
+            let why = try Array(text.utf8).withUnsafeBytes { try IndexTuples.forEach($0, definition, DocumentControl()) { _ in } }
+            #expect(why == .notJSON)
+        }
+    }
+
+    @Test("many choices are counted before they are made, and each container is looked at once") func choices() throws {
+        let definition = try Array(#"{"prefix":"","on":["/a/*","/b/*/c","/b/*/d/*"]}"#.utf8).withUnsafeBytes { try IndexDefinition($0) }
+        func count(_ a: Int, _ b: Int, _ d: Int) throws -> (Int, IndexTuples.Absence?) {
+            let list = { (n: Int) in "[" + (0..<n).map(String.init).joined(separator: ",") + "]" }
+            let b = "[" + (0..<b).map { _ in "{\"c\":1,\"d\":\(list(d))}" }.joined(separator: ",") + "]"
+            var n = 0
+            let why = try Array("{\"a\":\(list(a)),\"b\":\(b)}".utf8).withUnsafeBytes {
+                try IndexTuples.forEach($0, definition, DocumentControl()) { _ in n += 1 }
+            }
+            return (n, why)
+        }
+        #expect(try count(10, 10, 100) == (10_000, nil))
+        #expect(try count(10, 10, 101) == (0, .tooManyKeys))
+        #expect(try count(1, 0, 0) == (1, nil))
+        #expect(try count(0, 3, 2) == (0, .noFirstPart))
+        #expect(try count(1, 200_000, 0) == (0, .tooManyKeys))
+    }
+
+    @Test("definitions that are none say where", arguments: [
+        ("[]", ""), (#"{"on":["/a"]}"#, "/prefix"), (#"{"prefix":1,"on":["/a"]}"#, "/prefix"), (#"{"prefix":""}"#, "/on"),
+        (#"{"prefix":"","on":[]}"#, "/on"), (#"{"prefix":"","on":["a"]}"#, "/on/0"), (#"{"prefix":"","on":["/a","/a"]}"#, "/on/1"),
+        (#"{"prefix":"","on":["/**"]}"#, "/on/0"), (#"{"prefix":"","on":["/~3"]}"#, "/on/0"), (#"{"prefix":"","on":["/~"]}"#, "/on/0"),
+        (#"{"prefix":"","on":["/a"],"text":"Fold"}"#, "/text"), (#"{"prefix":"","on":["/a"],"where":[]}"#, "/where"),
+        (#"{"prefix":"","on":["/a"],"where":{"/*":1}}"#, "/where/~1*"), (#"{"prefix":"","on":["/a"],"where":{"/b":[]}}"#, "/where/~1b"),
+        (#"{"prefix":"","on":["/a"],"where":{"/b":{"present":1}}}"#, "/where/~1b"), (#"{"prefix":"","on":["/a"],"o/n":1}"#, "/o~1n"),
+        (#"{"prefix":"","on":["/a","/b","/c","/d","/e","/f","/g","/h","/i"]}"#, "/on"),
+    ])
+    func invalid(text: String, pointer: String) throws {
+        do {
+            _ = try Array(text.utf8).withUnsafeBytes { try IndexDefinition($0) }
+            Issue.record("taken: \(text)")
+        } catch let problem as InvalidIndex { #expect(problem.pointer == pointer) }
+        let rules = Array("{\"merge\":1,\"indexes\":{\"good\":{\"prefix\":\"\",\"on\":[\"/a\"]},\"x\":\(text)}}".utf8)
+        let declared = try rules.withUnsafeBytes { try IndexDeclarations($0) }
+        #expect(declared.indexes.count == 1)
+        #expect(declared.problems.map(\.pointer) == ["/indexes/x" + pointer])
+        // What is declared wrongly takes no rule for merging with it, but nobody registers it.
+        _ = try rules.withUnsafeBytes { try MergeSchema($0) }
+        #expect(throws: InvalidRules.self) { try rules.withUnsafeBytes { _ = try SchemaRegistration.adding($0, to: nil) } }
+    }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import Testing
+@testable import LLVS
+
+/// Members that come and go, and keys that compete.
+@Suite("Encryption: members and epochs") struct KeyMembersTests {
+    let crypto: Crypto, store = PackID(Array(0..<16))!
+    let clock = KeyClock(now: { 1_795_000_000 }, wait: { _ in })
+    init() throws { crypto = try Crypto(for: "tests") }
+
+    private func code(_ body: () throws -> Void) -> StoreError.Code? {
+        do { try body(); return nil } catch { return (error as? StoreError)?.code }
+    }
+    private func device(_ name: String) throws -> (AgeIdentity, KeyMember) {
+        let identity = try AgeIdentity(crypto)
+        return (identity, KeyMember(name: name, kind: .device, recipient: identity.recipient, added: "2026-11-22T20:00:00Z"))
+    }
+    private func open(_ place: KeyPlace, _ identity: AgeIdentity, pin: StoreKeys.Pin? = nil) throws -> StoreKeys {
+        try StoreKeys.open(place, stores: [store], StoreKeys.Unlocking(identities: [identity]), pin: pin, crypto)
+    }
+    private func created(_ place: KeyPlace, _ members: [KeyMember]) throws -> StoreKeys {
+        try StoreKeys.create(in: place, store: store, passphrase: nil, members: members, hasRecovery: false, clock, crypto).keys
+    }
+
+    @Test func aDeviceIsAddedAndRemoved() throws {
+        let place = MemoryKeyPlace(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
+        let first = try created(place, [memberA])
+        let second = try first.adding(memberB, in: place, crypto)
+        #expect(second.pin == first.pin && place.rings.count == 2)
+        #expect(try open(place, b).pin == first.pin && open(place, b).members.count == 2)
+        #expect(try second.adding(memberB, in: place, crypto).members.count == 2 && place.rings.count == 2)
+
+        let third = try second.rotating("b was lost", removing: [b.recipient], in: place, clock, crypto)
+        #expect(third.current.number == 2 && third.members == [memberA] && third.removed == [b.recipient])
+        let seen = try open(place, a, pin: first.pin)
+        #expect(seen.pin == third.pin && seen.epochs.map(\.number) == [1, 2] && seen.current.why == "b was lost" && seen.fork == nil)
+        // What it had it keeps; the new epoch it has not.
+        #expect(try open(place, b).pin == first.pin)
+        #expect(code { _ = try third.adding(memberB, in: place, crypto) } == .invalidArgument)
+        #expect(code { _ = try third.rotating("", removing: [b.recipient], in: place, clock, crypto) } == .invalidArgument)
+        #expect(code { _ = try third.rotating("", removing: [a.recipient], in: place, clock, crypto) } == .invalidArgument)
+        // Without the rings before it, too.
+        for name in place.rings.dropLast() { place.files[name] = nil }
+        #expect(try open(place, a, pin: first.pin).pin == third.pin && open(place, a).epochs.count == 2)
+        #expect(code { _ = try open(place, b) } == .wrongKey)
+    }
+
+    @Test func twoThatAddAtOnceBothCount() throws {
+        let place = MemoryKeyPlace(), (a, memberA) = try device("a"), (b, memberB) = try device("b"), (c, memberC) = try device("c")
+        let keys = try created(place, [memberA])
+        _ = try keys.adding(memberB, in: place, crypto)
+        _ = try keys.adding(memberC, in: place, crypto)
+        for identity in [a, b, c] { #expect(try open(place, identity).pin == keys.pin) }
+        #expect(Set(try open(place, a).members.map(\.name)) == ["a", "b", "c"])
+        // One that was added while another began an epoch is not forgotten.
+        let place2 = MemoryKeyPlace(), begun = try created(place2, [memberA])
+        _ = try begun.rotating("regular", in: place2, clock, crypto)
+        _ = try begun.adding(memberB, in: place2, crypto)
+        let seen = try open(place2, a)
+        #expect(seen.current.number == 2 && seen.members == [memberA] && seen.leftOut == [memberB])
+    }
+
+    @Test func twoRotationsAtOnceAreJoined() throws {
+        let place = MemoryKeyPlace(), (a, memberA) = try device("a"), (b, memberB) = try device("b"), (c, memberC) = try device("c")
+        let first = try created(place, [memberA, memberB, memberC])
+        let one = try first.rotating("by a", removing: [c.recipient], in: place, clock, crypto)
+        let two = try first.rotating("by b", in: place, clock, crypto)
+        #expect(one.pin != two.pin && one.current.number == 2 && two.current.number == 2)
+        // Each stays with its own, and reads the other's.
+        for (identity, keys, other) in [(a, one, two), (b, two, one)] {
+            let seen = try open(place, identity, pin: keys.pin)
+            #expect(seen.pin == keys.pin && seen.fork?.code == .keysForked && seen.forked.map(\.recipient) == [other.pin.recipient])
+            #expect(seen.epochs.count == 3)
+        }
+        // Who knows neither takes the same as everybody else in its place.
+        #expect(try open(place, a, pin: first.pin).pin == open(place, b, pin: first.pin).pin)
+        let joined = try open(place, a, pin: one.pin).joining(in: place, clock, crypto)
+        #expect(joined.current.number == 3 && joined.epochs.count == 4 && joined.fork == nil)
+        for (identity, pin) in [(a, one.pin), (b, two.pin), (a, first.pin)] {
+            let seen = try open(place, identity, pin: pin)
+            #expect(seen.pin == joined.pin && seen.fork == nil && seen.epochs.count == 4 && Set(seen.members.map(\.name)) == ["a", "b"])
+        }
+        // It was removed on one side, so it stays so.
+        #expect(try open(place, c).pin == two.pin && joined.removed == [c.recipient])
+    }
+
+    @Test func twoFirstDevicesAreJoined() throws {
+        let place = MemoryKeyPlace(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
+        let other = MemoryKeyPlace()
+        let one = try created(place, [memberA, memberB]), two = try created(other, [memberA, memberB])
+        place.files.merge(other.files) { $1 }
+        let seenA = try open(place, a, pin: one.pin), seenB = try open(place, b, pin: two.pin)
+        #expect(seenA.pin == one.pin && seenB.pin == two.pin && seenA.fork?.code == .keysForked)
+        // Nobody whom it knows vouches for the other.
+        #expect(seenA.epochs.map(\.recipient) == [one.pin.recipient])
+        let joined = try seenA.joining(in: place, clock, crypto)
+        #expect(joined.current.number == 2 && joined.epochs.count == 3)
+        for (identity, pin) in [(a, one.pin), (b, two.pin)] {
+            let seen = try open(place, identity, pin: pin)
+            #expect(seen.pin == joined.pin && seen.fork == nil && seen.epochs.count == 3)
+        }
+    }
+
+    /// Somebody who was removed knows the old keys and everybody's recipients, and has the storage.
+    @Test func aFormerMemberLeadsNobodyAway() throws {
+        let place = MemoryKeyPlace(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
+        let first = try created(place, [memberA, memberB])
+        let second = try first.rotating("b left", removing: [b.recipient], in: place, clock, crypto)
+        // As a device that does not know of the second epoch.
+        let forged = try first.rotating("forged", in: place, clock, crypto)
+        let further = try forged.rotating("forged", in: place, clock, crypto)
+        let seen = try open(place, a, pin: second.pin)
+        #expect(seen.pin == second.pin && seen.fork?.code == .keysForked && seen.members == [memberA])
+        #expect(Set(seen.forked.map(\.recipient)) == [forged.pin.recipient, further.pin.recipient])
+        // Keys made anew, as if there had been none.
+        let anew = MemoryKeyPlace()
+        _ = try created(anew, [memberA, memberB])
+        #expect(code { _ = try open(anew, a, pin: second.pin) } == .keysForked)
+        // A tag that is not right.
+        var ring = try KeyRing(store: store, epochs: second.epochs, members: [memberA], removed: [])
+        ring.members.append(memberB)
+        let lines = AgeTools.plain(try ring.encoded(crypto))
+        var bad = lines
+        bad[lines.firstIndex(of: UInt8(ascii: "b"))!] ^= 1
+        #expect(throws: AgeFault.self) { _ = try KeyRing(Secret(bad), crypto) }
+        #expect(try KeyRing(Secret(lines), crypto).members.count == 2)
+    }
+
+    @Test func ringsOfAnyFormAreRefusedOrRead() throws {
+        let (_, member) = try device("a"), place = MemoryKeyPlace()
+        let keys = try created(place, [member])
+        let good = AgeTools.plain(try KeyRing(store: store, epochs: keys.epochs, members: keys.members, removed: []).encoded(crypto))
+        var random = TestRandom(state: 11)
+        for _ in 0..<1_500 {
+            var bad = good
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                let at = Int.random(in: 0..<bad.count, using: &random)
+                switch Int.random(in: 0..<3, using: &random) {
+                case 0: bad[at] = UInt8.random(in: 0...255, using: &random)
+                case 1: bad.remove(at: at)
+                default: bad.insert(UInt8.random(in: 32...126, using: &random), at: at)
+                }
+            }
+            if bad == good { continue }
+            do {
+                let ring = try KeyRing(Secret(bad), crypto)
+                // Only what no tag is over can differ: another spelling of the lines of tags.
+                #expect(bad.split(separator: 0x0A).first == good.split(separator: 0x0A).first && ring.members == keys.members)
+            } catch let fault as AgeFault { #expect(fault.kind != .wrongKey) }
+        }
+    }
+}

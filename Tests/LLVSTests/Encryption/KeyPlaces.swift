@@ -1,0 +1,41 @@
+import Foundation
+@testable import LLVS
+
+/// Files with keys in memory, with what a place may do wrong.
+final class MemoryKeyPlace: KeyPlace {
+    var files: [String: [UInt8]] = [:]
+    var hasData = false
+    var log: [String] = []
+    /// Called before each file that is made.
+    var beforeCreating: (() throws -> Void)?
+    /// What a file that is made loses at its end.
+    var lost = 0
+    var description: String { "the place in memory" }
+
+    func keyFiles() throws -> [String] { log.append("list"); return files.keys.sorted() }
+    func holdsData() throws -> Bool { hasData }
+    func read(_ name: String, limit: Int) throws -> [UInt8]? { files[name].map { Array($0.prefix(limit + 1)) } }
+    func create(_ name: String, _ bytes: [UInt8]) throws {
+        try beforeCreating?()
+        log.append("create \(name)")
+        files[name] = Array(bytes.dropLast(lost))
+    }
+    func delete(_ name: String) throws { log.append("delete \(name)"); files[name] = nil }
+
+    var rings: [String] { files.keys.filter { $0.hasPrefix("ring-") }.sorted() }
+    var passphrases: [String] { files.keys.filter { $0.hasPrefix("pass-") }.sorted() }
+}
+
+/// The same in a folder.
+final class FolderKeyPlace: KeyPlace {
+    let folder: String
+    init(_ folder: String) { self.folder = folder }
+    var description: String { folder }
+    func keyFiles() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder) }
+    func holdsData() throws -> Bool { false }
+    func read(_ name: String, limit: Int) throws -> [UInt8]? {
+        FileManager.default.contents(atPath: folder + "/" + name).map { Array($0.prefix(limit + 1)) }
+    }
+    func create(_ name: String, _ bytes: [UInt8]) throws { try Data(bytes).write(to: URL(fileURLWithPath: folder + "/" + name)) }
+    func delete(_ name: String) throws { try? FileManager.default.removeItem(atPath: folder + "/" + name) }
+}

@@ -1,0 +1,42 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// Ids that others choose do not fall into one place of the table in which versions are found.
+@Suite struct OrdinalTableTests {
+    private static let count = 1 << 13
+
+    /// How many slots are looked at for each id, found or not, once all are in the table.
+    private static func looks(_ make: (UInt64) -> (high: UInt64, low: UInt64)) -> Double {
+        let ids = (0..<UInt64(count)).map { i in
+            let (high, low) = make(i)
+            return VersionID(high: high, low: low)
+        }
+        var table = OrdinalTable()
+        for (i, id) in ids.enumerated() {
+            table.insert(UInt32(i), hash: OrdinalTable.hash(id)) { OrdinalTable.hash(ids[Int($0)]) }
+        }
+        var looks = 0
+        for id in ids {
+            let found = table.find(OrdinalTable.hash(id)) { looks += 1; return ids[Int($0)] == id }
+            #expect(found.map { ids[Int($0)] } == id)
+        }
+        return Double(looks) / Double(count)
+    }
+
+    /// Ids that differ in these bits of one half alone, or of both.
+    @Test("ids that were chosen to collide", arguments: [
+        // A factor that was known made these one place: it is 1, or has only a high bit.
+        0x9E37_79B9_7F4A_7C15, 0x9E37_79B9_7F4A_7C14, 0x9E37_79B9_7F4A_7C15 ^ 1 << 63, 0, 1, .max, 1 << 63,
+    ] as [UInt64])
+    func chosen(fixed: UInt64) {
+        for shift in stride(from: UInt64(0), through: 48, by: 8) {
+            #expect(Self.looks { ($0 << shift, fixed) } < 8, "high, from bit \(shift)")
+            #expect(Self.looks { (fixed, $0 << shift) } < 8, "low, from bit \(shift)")
+            #expect(Self.looks { (fixed ^ $0 << shift, fixed ^ $0 << shift) } < 8, "both, from bit \(shift)")
+        }
+        #expect(Self.looks { ($0.byteSwapped, fixed) } < 8)
+        #expect(Self.looks { (fixed, $0.byteSwapped) } < 8)
+        #expect(Self.looks { ($0 &* 0x9E37_79B9_7F4A_7C15, fixed) } < 8)
+    }
+}

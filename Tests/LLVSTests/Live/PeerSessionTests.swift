@@ -1,0 +1,285 @@
+import Foundation
+import Testing
+@testable import LLVS
+import LLVSTestSupport
+
+/// Two sessions whose bytes are carried in memory: docs/live-protocol.md.
+@Suite("Live: sessions") struct PeerSessionTests {
+    static let pairing = [UInt8](0..<48)
+
+    /// Two ends and what lies between them.
+    struct Wire {
+        var a: PeerSession, b: PeerSession
+        /// Bytes that went either way.
+        var carried = 0
+        var failure: (any Error)?
+
+        init(
+            _ a: Store, _ b: Store, pairing: [UInt8]? = nil, identities: ([UInt8], [UInt8])? = nil,
+            change: (inout PeerSession.Options) -> Void = { _ in }
+        ) throws {
+            func options(_ bytes: [UInt8], _ identity: [UInt8]?, _ isInitiator: Bool) throws -> PeerSession.Options {
+                var options = PeerSession.Options(pairing: try bytes.withUnsafeBytes { try Pairing($0) })
+                options.isInitiator = isInitiator
+                options.identity = identity
+                options.device = isInitiator ? "first" : "second"
+                return options
+            }
+            let ours = PeerSessionTests.pairing
+            self.a = try PeerSession(a, options: options(ours, identities?.0, true))
+            var second = try options(pairing ?? ours, identities?.1, false)
+            change(&second)
+            self.b = try PeerSession(b, options: second)
+        }
+
+        static func pump(_ from: PeerSession, _ to: PeerSession, _ chunk: Int, _ change: (inout [UInt8]) -> Void = { _ in }) throws -> Int {
+            var buffer = [UInt8](repeating: 0, count: chunk)
+            let count = try buffer.withUnsafeMutableBytes { try from.send(into: $0) }
+            guard count > 0 else { return 0 }
+            var bytes = Array(buffer.prefix(count))
+            change(&bytes)
+            try bytes.withUnsafeBytes { try to.receive($0) }
+            return count
+        }
+
+        /// Carries bytes until neither side has any; or so many of them.
+        mutating func run(chunk: Int = 100_000, limit: Int = .max) throws {
+            while carried < limit {
+                let room = min(chunk, limit - carried)
+                let first = try Wire.pump(a, b, room)
+                carried += first
+                guard carried < limit else { return }
+                let second = try Wire.pump(b, a, min(chunk, limit - carried))
+                carried += second
+                if first == 0, second == 0 { return }
+            }
+        }
+    }
+
+    private func store(_ folder: TemporaryDirectory? = nil) throws -> Store {
+        var options = Store.Options()
+        if let folder { return try Store(path: folder.path + "/store", options: options) }
+        options.storage = .memory
+        return try Store(path: "", options: options)
+    }
+
+    private func ids(_ store: Store) throws -> Set<VersionID> { Set(store.ids(store.lock.withRead { store.dag.liveOrdinals })) }
+
+    private func save(_ store: Store, _ random: inout SeededRandom, large: Bool = false) throws {
+        let heads = Array(store.lock.withRead { store.dag.headOrdinals }).sorted().map { ordinal in store.ids([ordinal])[0] }
+        let base = heads.isEmpty || UInt8.random(in: 0..<20, using: &random) == 0 ? nil : heads.randomElement(using: &random)
+        let size = large ? 3 << 20 : Int.random(in: 0..<300, using: &random)
+        let data = (0..<size).map { UInt8(truncatingIfNeeded: $0 / 7) }
+        let id = try ValueID("v\(UInt64.random(in: 0..<40, using: &random))-\(random.next())")
+        _ = try store.makeVersion(basedOn: base, changes: [.insert(id, data: data)])
+    }
+
+    private func expectSame(_ a: Store, _ b: Store, _ hint: String) throws {
+        let first = try ids(a), second = try ids(b)
+        #expect(first == second, "\(hint): \(first.count) and \(second.count) versions")
+    }
+
+    @Test func randomHistories() throws {
+        for seed in 0..<60 as Range<UInt64> {
+            var random = SeededRandom(seed: seed)
+            let a = try store(), b = try store()
+            let chunk = [1, 7, 1_000, 100_000].randomElement(using: &random) ?? 1
+            for _ in 0..<3 {
+                for _ in 0..<Int.random(in: 0..<40, using: &random) { try save(a, &random) }
+                for _ in 0..<Int.random(in: 0..<40, using: &random) { try save(b, &random) }
+                let before = (try ids(a), try ids(b))
+                var wire = try Wire(a, b)
+                try wire.run(chunk: chunk)
+                try expectSame(a, b, "seed \(seed)")
+                #expect(wire.a.state.phase == .inStep && wire.b.state.phase == .inStep, "seed \(seed)")
+                // Exact: what the other side had was not sent.
+                #expect(wire.a.state.sent == before.0.subtracting(before.1).subtracting([EmptyRoot.id]).count, "seed \(seed)")
+                #expect(wire.b.state.sent == before.1.subtracting(before.0).subtracting([EmptyRoot.id]).count, "seed \(seed)")
+                #expect(wire.a.state.device == "second" && wire.b.state.device == "first")
+                try wire.a.close()
+                try wire.run()
+                #expect(wire.a.state.phase == .ended && wire.b.state.phase == .ended && wire.a.state.error == nil, "seed \(seed)")
+            }
+        }
+    }
+
+    @Test func cutsAnywhere() throws {
+        var random = SeededRandom(seed: 1)
+        let a = try store(), b = try store()
+        for _ in 0..<30 { try save(a, &random) }
+        for _ in 0..<30 { try save(b, &random) }
+        var whole = try Wire(a, b)
+        let (copyOfA, copyOfB) = (try store(), try store())
+        // The same histories for each cut.
+        func fill(_ to: Store, _ from: Store) throws {
+            var bytes: [UInt8] = [], at = 0
+            _ = try from.writePack { bytes += $0 }
+            _ = try to.readPack { buffer in
+                let count = min(buffer.count, bytes.count - at)
+                bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[at..<at + count])) }
+                at += count
+                return count
+            }
+        }
+        try fill(copyOfA, a)
+        try fill(copyOfB, b)
+        try whole.run()
+        for limit in stride(from: 0, to: whole.carried, by: max(1, whole.carried / 200)) {
+            let c = try store(), d = try store()
+            try fill(c, copyOfA)
+            try fill(d, copyOfB)
+            var wire = try Wire(c, d)
+            try wire.run(chunk: 97, limit: limit)
+            #expect(throws: StoreError.self) { try wire.a.receiveEnd() }
+            #expect(wire.a.state.error?.code == .cutShort)
+            for store in [c, d] { #expect(try store.verify().isWhole) }
+            var next = try Wire(c, d)
+            try next.run()
+            try expectSame(c, d, "cut at \(limit)")
+            #expect(wire.a.state.received + wire.b.state.received + next.a.state.received + next.b.state.received
+                == (try ids(c).subtracting(ids(copyOfA)).union(ids(d).subtracting(ids(copyOfB)))).count, "nothing came twice")
+        }
+    }
+
+    @Test func whatIsSavedIsPushedAndALaterLinkKnowsIt() throws {
+        var random = SeededRandom(seed: 2)
+        let a = try store(), b = try store()
+        let identities = ([UInt8](repeating: 1, count: 32), [UInt8](repeating: 2, count: 32))
+        for _ in 0..<2_000 { try save(a, &random) }
+        var wire = try Wire(a, b, identities: identities)
+        try wire.run()
+        try expectSame(a, b, "first")
+        for _ in 0..<5 {
+            try save(a, &random)
+            try save(b, &random)
+            try wire.a.storeChanged()
+            try wire.b.storeChanged()
+            try wire.run()
+            try expectSame(a, b, "pushed")
+        }
+        #expect(wire.a.state.sent == 2_005 && wire.b.state.sent == 5)
+        // What came over the link is not sent back.
+        try wire.b.storeChanged()
+        let carried = wire.carried
+        try wire.run()
+        #expect(wire.carried == carried)
+        try save(b, &random)
+        var later = try Wire(a, b, identities: identities)
+        try later.run()
+        try expectSame(a, b, "later")
+        // Of what a side got it is not known at a later link from whom: that comes once more, since it last said how far it was.
+        #expect((1...6).contains(later.b.state.sent) && later.a.state.sent < 6)
+        #expect(later.carried < 2_000, "\(later.carried) bytes for one version")
+        // Without keys of their own they do not know each other again, and find out.
+        var unknown = try Wire(a, b)
+        try unknown.run()
+        #expect(unknown.a.state.sent == 0 && unknown.b.state.sent == 0 && unknown.a.state.phase == .inStep)
+    }
+
+    @Test func largeValues() throws {
+        for isFile in [false, true] {
+            var random = SeededRandom(seed: 3)
+            let folders = (TemporaryDirectory(), TemporaryDirectory())
+            let a = try store(isFile ? folders.0 : nil), b = try store(isFile ? folders.1 : nil)
+            for i in 0..<12 { try save(a, &random, large: i % 4 == 1) }
+            var cut = try Wire(a, b)
+            try cut.run(chunk: 10_000, limit: 200_000)
+            var wire = try Wire(a, b)
+            try wire.run(chunk: 10_000)
+            try expectSame(a, b, "files: \(isFile)")
+            #expect(wire.a.state.phase == .inStep && wire.b.state.phase == .inStep)
+            #expect(try b.verify().isWhole)
+        }
+    }
+
+    @Test func whoIsNotPairedGetsNothing() throws {
+        var random = SeededRandom(seed: 4)
+        let a = try store(), b = try store()
+        try save(a, &random)
+        var other = PeerSessionTests.pairing
+        for index in [0, 47] {
+            other[index] ^= 1
+            var wire = try Wire(a, b, pairing: other)
+            let error = #expect(throws: StoreError.self) { try wire.run() }
+            #expect(error?.code == .wrongKey)
+            var buffer = [UInt8](repeating: 0, count: 100)
+            #expect(try buffer.withUnsafeMutableBytes { try wire.b.send(into: $0) } == 0, "not a byte is answered")
+            #expect(try ids(b).isEmpty)
+            other[index] ^= 1
+        }
+        var wire = try Wire(a, b) { $0.accepted = [[UInt8](repeating: 9, count: 32)] }
+        #expect(throws: StoreError.self) { try wire.run() }
+        #expect(wire.b.state.error?.code == .wrongKey)
+        #expect(try ids(b).isEmpty)
+    }
+
+    @Test func everyChangedByteEndsTheLink() throws {
+        var random = SeededRandom(seed: 5)
+        let a = try store()
+        for _ in 0..<3 { try save(a, &random) }
+        for index in 0..<400 {
+            let b = try store(), wire = try Wire(a, b)
+            var position = 0, isRefused = false
+            do {
+                for _ in 0..<20 {
+                    for (from, to) in [(wire.a, wire.b), (wire.b, wire.a)] {
+                        _ = try Wire.pump(from, to, 100_000) { bytes in
+                            if index >= position, index < position + bytes.count { bytes[index - position] ^= 0x10 }
+                            position += bytes.count
+                        }
+                    }
+                }
+            } catch { isRefused = true }
+            // A size that grew makes the other side wait for the rest.
+            #expect(isRefused || (wire.a.state.phase != .inStep || wire.b.state.phase != .inStep) || index >= position, "byte \(index)")
+        }
+    }
+
+    @Test func silenceEndsIt() throws {
+        var wire = try Wire(store(), store())
+        try wire.a.tick(0)
+        try wire.a.tick(9)
+        #expect(throws: StoreError.self) { try wire.a.tick(11) }
+        wire = try Wire(store(), store())
+        try wire.run()
+        try wire.a.tick(100)
+        try wire.a.tick(131)
+        try wire.run()
+        // The answer counts as a sign.
+        try wire.a.tick(191)
+        try wire.a.tick(222)
+        #expect(throws: StoreError.self) { try wire.a.tick(282) }
+        #expect(wire.a.state.error?.code == .cutShort)
+    }
+
+    /// Frames of any bytes: decoded, or refused, and what is decoded is encoded again as it was.
+    @Test func framesOfAnyBytes() throws {
+        var random = SeededRandom(seed: 6)
+        let ids = [VersionID(high: 1, low: 2), try VersionID("abc")]
+        let frames: [LiveFrame] = [
+            .hello(LiveFrame.Hello(device: "x")),
+            .have(LiveFrame.Have(headCount: 3, versionCount: 9, fingerprint: [1, 2, 3, 4], heads: ids, samples: [ids[1]])),
+            .list(LiveFrame.Listed(bits: [true, false, true], hashes: [1, 5, .max])),
+            .data(ordinal: 7, codec: 1, raw: 10, bytes: [1, 2, 3]), .ack(count: 1, ordinal: 2), .credit(5),
+            .want(sha256: [UInt8](repeating: 1, count: 32), offset: 3, length: 4),
+            .blob(sha256: [UInt8](repeating: 1, count: 32), offset: 3, bytes: [1]), .news(ids), .ping(1), .pong(2), .bye, .error(3, "why"),
+        ]
+        for frame in frames {
+            let bytes = frame.encoded()
+            #expect(try LiveFrame(bytes) == frame)
+            for count in 0..<bytes.count { _ = try? LiveFrame(Array(bytes.prefix(count))) }
+            for _ in 0..<2_000 {
+                var changed = bytes
+                for _ in 0..<Int.random(in: 1...3, using: &random) {
+                    changed[Int.random(in: 0..<changed.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+                }
+                if let decoded = try? LiveFrame(changed), case .hello = decoded {} else if let decoded = try? LiveFrame(changed) {
+                    if case .error = decoded { continue }
+                    if case .unknown = decoded { continue }
+                    if case .list = decoded { continue }
+                    #expect(decoded.encoded() == changed)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+import LLVSTesting
+@testable import LLVS
+
+/// Files in memory that several devices reach: listings that are behind, uploads that are torn, answers that are lost.
+final class MemoryPlace: @unchecked Sendable {
+    var files: [String: [UInt8]] = [:]
+    private var born: [String: Int] = [:]
+    private var gone: [String: (at: Int, size: Int)] = [:]
+    var random: SeededRandom
+    /// One step for each request.
+    var clock = 0
+    var hasFaults = false
+    var isFull = false
+    var refusesDeletes = false
+    /// How likely it is that an upload is torn, and that the answer to one is lost.
+    var tearing = 0.08, losing = 0.06
+    /// What no listing shows.
+    var hides: Set<String> = []
+    /// For how many steps a listing may be behind.
+    static let stale = 60
+    /// Seconds of a step.
+    static let step: Int64 = 720
+
+    init(seed: UInt64 = 0) { random = SeededRandom(seed: seed) }
+    var time: Int64 { 1_000_000 + Int64(clock) * MemoryPlace.step }
+    func chance(_ probability: Double) -> Bool { hasFaults && Double.random(in: 0..<1, using: &random) < probability }
+
+    func isNew(_ name: String) -> Bool { clock - (born[name] ?? -1_000) < MemoryPlace.stale }
+    func put(_ name: String, _ bytes: [UInt8]) {
+        files[name] = bytes
+        born[name] = clock
+    }
+    func remove(_ name: String) {
+        guard let bytes = files.removeValue(forKey: name) else { return }
+        gone[name] = (clock, bytes.count)
+    }
+    func list(_ directory: String) -> [String: Int] {
+        var found: [String: Int] = [:]
+        for (name, bytes) in files.sorted(by: { $0.key < $1.key }) where Paths.parent(of: name) == directory && !hides.contains(name) {
+            if !(isNew(name) && chance(0.3)) { found[name] = bytes.count }
+        }
+        for (name, (at, size)) in gone.sorted(by: { $0.key < $1.key }) where Paths.parent(of: name) == directory {
+            if clock - at < MemoryPlace.stale, chance(0.3) { found[name] = size }
+        }
+        return found
+    }
+
+    /// Whole packs, by what they hold.
+    func versions() -> Set<VersionID> {
+        // A root that was torn when it was written again is one all the same: whoever knows it goes on by it.
+        for (text, bytes) in files {
+            if let name = PackName(text), name.kind == .root, let root = try? PackedRun.root(name, bytes) { stores.insert(root.store) }
+        }
+        var all: Set<VersionID> = []
+        for (text, bytes) in files {
+            // A name says what the bytes are, if they are as many.
+            if let (size, ids) = held[text], size == bytes.count { all.formUnion(ids); continue }
+            guard let name = PackName(text), name.kind == .log || name.kind == .base else { continue }
+            guard let file = try? PackFile(name, bytes, stores: Array(stores)) else { continue }
+            held[text] = (bytes.count, file.index.versions.map(\.id))
+            all.formUnion(file.index.versions.map(\.id))
+        }
+        return all
+    }
+    private var held: [String: (Int, [VersionID])] = [:], stores: Set<PackID> = []
+    func names(_ kind: PackKind) -> [PackName] { files.keys.compactMap { PackName($0) }.filter { $0.kind == kind } }
+}
+
+/// One device's way there.
+final class MemoryFiles: RemoteFiles, @unchecked Sendable {
+    let place: MemoryPlace
+    /// Called before each request; what it throws ends the device.
+    var before: () throws -> Void = {}
+    /// What was asked, since it was last looked at.
+    var asked: [String] = []
+    /// Called with what is to be put.
+    var made: (String, [UInt8]) -> Void = { _, _ in }
+    /// Called with each name that was put.
+    var published: (String) -> Void = { _ in }
+    /// In the place of what is read; nil: what is there.
+    var readsInstead: (String) -> [UInt8]? = { _ in nil }
+
+    init(_ place: MemoryPlace) { self.place = place }
+    var description: String { "the place in memory" }
+    let capabilities = RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: true, hasFeed: false)
+    var counts: RemoteCounts { RemoteCounts(requests: asked.count) }
+    func close() {}
+
+    static let lost = StoreError(.transport, "The answer was lost.")
+    /// A device that died.
+    static let died = StoreError(.user, "The device died.")
+
+    private func request(_ what: String) throws {
+        asked.append(what)
+        try before()
+        place.clock += 1
+        if place.chance(0.02) { throw MemoryFiles.lost }
+    }
+
+    func list(_ directory: String, withTimes: Bool, _ check: () throws -> Void) throws -> [RemoteEntry]? {
+        try request("list \(directory)")
+        let entries = place.list(directory).map { name, size in
+            RemoteEntry(name: String(name.split(separator: "/").last ?? ""), isDirectory: false, size: size)
+        }
+        return entries.sorted { $0.name < $1.name }
+    }
+    func read(_ files: [RemoteRead], _ check: () throws -> Void) throws -> [RemoteContents] {
+        try files.map { file in
+            try request("read \(file.name)")
+            guard var bytes = readsInstead(file.name) ?? place.files[file.name], !(place.isNew(file.name) && place.chance(0.1)) else {
+                return .missing
+            }
+            if place.chance(0.02) { bytes = Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &place.random))) }
+            guard let range = file.range else { return .bytes(bytes, isWhole: true) }
+            return .bytes(Array(bytes[range.clamped(to: 0..<bytes.count)]), isWhole: false)
+        }
+    }
+    func publish(_ files: [RemoteUpload], _ check: () throws -> Void) throws -> [RemotePublished] {
+        try files.map { file in
+            try request("publish \(file.name)")
+            if place.isFull { throw StoreError(.noSpace, "The place is full.") }
+            let bytes = try file.data.bytes()
+            made(file.name, bytes)
+            let isTorn = place.chance(place.tearing)
+            place.put(file.name, isTorn ? Array(bytes.prefix(Int.random(in: 0..<bytes.count, using: &place.random))) : bytes)
+            published(file.name)
+            if place.chance(isTorn ? 0.6 : place.losing) { throw MemoryFiles.lost }
+            return .published
+        }
+    }
+    func delete(_ names: [String], _ check: () throws -> Void) throws {
+        for name in names {
+            try request("delete \(name)")
+            if place.refusesDeletes { throw StoreError(.permission, "Nothing is deleted here.") }
+            place.remove(name)
+            if place.chance(0.05) { throw MemoryFiles.lost }
+        }
+    }
+}
+
+/// A storage in memory whose caches outlive a death as they were.
+final class PackedStorage: Storage, @unchecked Sendable {
+    let description = "the store under test", isReadOnly = false
+    let blobThreshold: Int? = nil
+    let damages: [StorageDamage] = []
+    private let base = MemoryStorage()
+    var caches: [String: [UInt8]] = [:]
+    /// Nothing is written down any more.
+    var isDead = false
+
+    func append(_ records: [RecordPieces]) throws -> [RecordPlace] { try base.append(records) }
+    func sync() throws {}
+    func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {}
+    func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        try base.read(place, at: offset, into: buffer)
+    }
+    func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { try base.storeBlob(data) }
+    func hasBlob(_ id: BlobID) -> Bool { false }
+    func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+        try base.readBlob(id, at: offset, into: buffer)
+    }
+    func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {}
+    func cacheGet(_ name: String) throws -> [UInt8]? { caches[name] }
+    func cachePut(_ name: String, _ data: [UInt8]) throws { if !isDead { caches[name] = data } }
+    func cacheDelete(_ name: String) throws { if !isDead { caches[name] = nil } }
+    func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }
+    func close(discarding: Bool) throws { try base.close(discarding: discarding) }
+}
+
+/// A store, and its exchange with a place in memory.
+final class PackedDevice {
+    let storage = PackedStorage()
+    let store: Store
+    let files: MemoryFiles
+    private(set) var exchange: Exchange
+    private let settings: PackedSettings
+    var isRunning = false
+
+    init(_ place: MemoryPlace, fanIn: Int = 8, random: (@Sendable () -> UInt64)? = nil) throws {
+        var options = Store.Options()
+        options.storage = .custom(storage)
+        store = try Store(path: "", options: options)
+        files = MemoryFiles(place)
+        var settings = PackedSettings(
+            clock: { place.time }, random: random ?? { place.random.next() })
+        settings.fanIn = fanIn
+        self.settings = settings
+        exchange = Exchange(store: store, transport: PackedTransport(files, settings: settings))
+    }
+
+    /// As after a death: what is in memory is gone.
+    func restart() { exchange = Exchange(store: store, transport: PackedTransport(files, settings: settings)) }
+
+    /// The same store, on another machine.
+    func clone(random: @escaping @Sendable () -> UInt64) throws -> PackedDevice {
+        let twin = try PackedDevice(files.place, fanIn: settings.fanIn, random: random)
+        var bytes: [UInt8] = []
+        _ = try store.writePack { bytes.append(contentsOf: $0) }
+        var at = 0
+        _ = try twin.store.readPack { buffer in
+            let count = min(buffer.count, bytes.count - at)
+            bytes[at..<at + count].withUnsafeBytes { buffer.copyMemory(from: $0) }
+            at += count
+            return count
+        }
+        twin.storage.caches = storage.caches
+        return twin
+    }
+
+    var ids: Set<VersionID> { Set((try? store.missing(from: store.coverage(behind: []))) ?? []) }
+
+    @discardableResult
+    func save(_ name: String = "key", _ data: [UInt8] = [1]) throws -> VersionID {
+        let head = try store.heads().last?.id
+        let change: Value.Change = .insert(try ValueID(name), data: data)
+        return try store.makeVersion(basedOn: head, changes: [change]).id
+    }
+
+    /// The requests of one exchange.
+    @discardableResult
+    func exchangeOnce() throws -> [String] {
+        files.asked = []
+        _ = try exchange.retrieve()
+        _ = try exchange.send()
+        return files.asked
+    }
+}

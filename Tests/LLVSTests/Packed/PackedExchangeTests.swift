@@ -1,0 +1,316 @@
+import Testing
+@testable import LLVS
+
+/// The packed layout over remote files, on a place in memory: docs/pack-format.md, sections 5 to 10.
+@Suite("Packed: exchanges") struct PackedExchangeTests {
+    @Test func twoStores() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        for n in 0..<100 { try a.save("a\(n)") }
+        try a.exchangeOnce()
+        #expect(place.names(.root).count == 1 && place.names(.log).count == 1 && place.files.count == 2)
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids && a.ids.count == 100 && place.files.count == 2)
+        try b.save("b")
+        try b.exchangeOnce()
+        try a.exchangeOnce()
+        #expect(a.ids == b.ids && a.ids.count == 101 && place.names(.log).count == 2)
+        #expect(place.versions() == a.ids)
+    }
+
+    /// The figures of section 1.8 of the design.
+    @Test func requests() throws {
+        let place = MemoryPlace(), devices = try (0..<5).map { _ in try PackedDevice(place) }
+        try devices[0].save()
+        for _ in 0..<2 { for device in devices { try device.exchangeOnce() } }
+        #expect(try devices[1].exchangeOnce() == ["list pack1/log"], "nothing new")
+        devices[1].restart()
+        #expect(try devices[1].exchangeOnce() == ["list pack1/log"], "nothing new, in another process")
+        for n in 0..<50 { try devices[0].save("n\(n)") }
+        #expect(try devices[0].exchangeOnce().count == 2, "send")
+        try devices[0].save("again")
+        devices[0].files.asked = []
+        _ = try devices[0].exchange.send()
+        #expect(devices[0].files.asked.count == 2, "send alone")
+        for device in devices[1...3] {
+            try device.save("x")
+            try device.exchangeOnce()
+        }
+        devices[4].files.asked = []
+        _ = try devices[4].exchange.retrieve()
+        #expect(devices[4].files.asked.count <= 1 + 5 + 2, "receive from four writers, one of which sent twice")
+        #expect(devices[4].ids == devices[3].ids)
+    }
+
+    @Test func largeValuesLieBesideThePacks() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2), b = try PackedDevice(place)
+        let data = (0..<(9 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
+        let version = try a.save("large", data)
+        try a.exchangeOnce()
+        #expect(place.names(.blob).count == 2)
+        try b.exchangeOnce()
+        #expect(try b.store.value(ValueID("large"), at: version)?.data == data)
+        // Folding takes them over where they are.
+        for n in 0..<3 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        #expect(place.names(.base).count > 0 && place.names(.blob).count == 2)
+        let c = try PackedDevice(place)
+        try c.exchangeOnce()
+        #expect(c.ids == a.ids)
+        #expect(try c.store.value(ValueID("large"), at: version)?.data == data)
+        // One that is missing holds back what names it, and no more.
+        let part = try #require(place.names(.blob).first).description, bytes = place.files[part]
+        place.files[part] = nil
+        let d = try PackedDevice(place)
+        let found = try d.exchange.retrieve()
+        #expect(!found.problems.isEmpty && d.ids.isEmpty)
+        place.files[part] = bytes
+        #expect(try d.exchange.retrieve().problems.isEmpty)
+        #expect(d.ids == a.ids)
+    }
+
+    @Test func foldsAndDeletes() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        var most = 0
+        for n in 0..<100 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+            if n % 7 == 0 { try b.exchangeOnce() }
+            place.clock += 1
+            #expect(place.versions() == a.ids)
+            most = max(most, place.names(.log).count)
+        }
+        #expect(most <= 2 * 8 + 2, "in log/: \(most)")
+        place.clock += 300
+        for _ in 0..<3 { try a.exchangeOnce() }
+        #expect(place.names(.log).count + place.names(.base).count <= 20)
+        try b.exchangeOnce()
+        let c = try PackedDevice(place)
+        let asked = try c.exchangeOnce()
+        #expect(c.ids == a.ids && b.ids == a.ids)
+        #expect(asked.count <= 3 + 20)
+    }
+
+    @Test func whatIsNotThereYetIsTakenLater() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        try a.save("first")
+        try a.exchangeOnce()
+        let first = try #require(place.names(.log).first).description
+        try a.save("second")
+        try a.exchangeOnce()
+        let bytes = try #require(place.files[first])
+        // Torn, missing, swapped: none of it is taken, and nothing is said.
+        for wrong in [Array(bytes.prefix(bytes.count / 2)), [], bytes.reversed()] {
+            place.files[first] = wrong
+            let found = try b.exchange.retrieve()
+            #expect(b.ids.isEmpty)
+            #expect(found.problems.allSatisfy { $0.error.code == .missingPredecessor })
+        }
+        // After a day it is told.
+        place.clock += 130
+        #expect(try b.exchange.retrieve().problems.contains { $0.name == first })
+        place.files[first] = bytes
+        #expect(try b.exchange.retrieve().problems.isEmpty)
+        #expect(b.ids == a.ids)
+    }
+
+    /// What was acknowledged and is short, or is lost later, is sent again.
+    @Test func whatIsLostIsSentAgain() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        for n in 0..<3 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        try b.exchangeOnce()
+        let name = try #require(place.names(.log).min { $0.last < $1.last }).description
+        place.files[name] = Array(place.files[name]!.prefix(100))
+        try a.exchangeOnce()
+        #expect(place.versions() == a.ids, "short")
+        let lost = try #require(place.names(.log).max { $0.last < $1.last }).description
+        place.files[lost] = nil
+        for _ in 0..<6 {
+            place.clock += 125
+            try b.exchangeOnce()
+        }
+        #expect(place.versions() == a.ids, "lost, and sent by another")
+    }
+
+    /// The remote is set back to before a fold; who folded deletes by it all the same, and is lost then. Others notice.
+    @Test func whatAFoldThatWasLostReplacedIsSentAgain() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2), b = try PackedDevice(place)
+        for n in 0..<2 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        let backup = place.files
+        try a.save("n2")
+        try a.exchangeOnce()
+        let replaced = place.names(.log).filter { $0.last < 3 }.map(\.description)
+        #expect(place.names(.base).count == 1 && replaced.count == 2)
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids && a.ids.count == 3)
+        place.files = backup
+        // The fold and the third log pack are found lost, and what is there again counts.
+        for _ in 0..<4 {
+            place.clock += 125
+            try b.exchangeOnce()
+        }
+        #expect(place.versions() == b.ids)
+        for name in replaced { place.remove(name) }
+        for _ in 0..<4 {
+            place.clock += 125
+            try b.exchangeOnce()
+        }
+        #expect(place.versions() == b.ids)
+    }
+
+    @Test func whatEndsInTheMiddleOfHealingIsDoneAgain() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        for n in 0..<3 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        try b.exchangeOnce()
+        place.remove(try #require(place.names(.log).min { $0.last < $1.last }).description)
+        // b knows all that is listed: what it reads, it reads to heal.
+        var failures = 0
+        b.files.before = {
+            guard failures < 2, b.files.asked.last?.hasPrefix("read") == true else { return }
+            failures += 1
+            throw MemoryFiles.lost
+        }
+        for _ in 0..<8 {
+            place.clock += 125
+            _ = try? b.exchangeOnce()
+        }
+        #expect(failures == 2 && place.versions() == b.ids)
+    }
+
+    /// Nothing tells a listing that is behind from a root that is gone; one that is there is not written over.
+    @Test func aRootThatIsNotListedYetIsLeft() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place)
+        try a.save()
+        try a.exchangeOnce()
+        let root = try #require(place.names(.root).first).description
+        place.hides = [root]
+        place.clock += 130
+        #expect(try !a.exchangeOnce().contains("publish \(root)"))
+        place.files[root] = nil
+        place.clock += 130
+        #expect(try a.exchangeOnce().contains("publish \(root)"))
+    }
+
+    @Test func anEmptiedRemoteIsNotFilled() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place)
+        try a.save()
+        try a.exchangeOnce()
+        let files = place.files
+        place.files = [:]
+        #expect(throws: StoreError.self) { try a.exchange.retrieve() }
+        try a.save("more")
+        #expect(throws: StoreError.self) { try a.exchange.send() }
+        #expect(place.files.isEmpty)
+        // It comes back, but for its root.
+        place.files = files.filter { !$0.key.contains("root-") }
+        place.clock += 130
+        try a.exchangeOnce()
+        #expect(place.names(.root).count == 1 && place.versions() == a.ids)
+        // Or it is filled anew.
+        place.files = [:]
+        a.exchange.restorationState = Array("new".utf8)
+        try a.exchangeOnce()
+        #expect(place.versions() == a.ids)
+    }
+
+    @Test func aRemoteThatIsFullOrDeletesNothing() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
+        place.refusesDeletes = true
+        for n in 0..<20 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+            place.clock += 10
+        }
+        #expect(place.versions() == a.ids)
+        place.refusesDeletes = false
+        place.isFull = true
+        try a.save("full")
+        let before = place.files.count
+        #expect(throws: StoreError.self) { try a.exchangeOnce() }
+        #expect(place.files.count < before, "what is replaced goes at once")
+        place.isFull = false
+        try a.exchangeOnce()
+        #expect(place.versions() == a.ids)
+    }
+
+    @Test func twoFirstDevicesAtOnce() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        try a.save("a")
+        try b.save("b")
+        var isFirst = true
+        a.files.before = {
+            // Between a's look at the remote, which is empty, and its root.
+            guard isFirst, a.files.asked.last?.hasPrefix("publish") == true else { return }
+            isFirst = false
+            try b.exchangeOnce()
+        }
+        try a.exchangeOnce()
+        #expect(place.names(.root).count == 2)
+        place.clock += 130
+        for device in [a, b, a] { try device.exchangeOnce() }
+        #expect(a.ids == b.ids && a.ids.count == 2)
+    }
+
+    @Test func theStateIsReadAgainAsItWas() throws {
+        let place = MemoryPlace(seed: 3), a = try PackedDevice(place, fanIn: 2), b = try PackedDevice(place, fanIn: 2)
+        for n in 0..<9 {
+            try a.save("a\(n)", [UInt8](repeating: 1, count: n == 3 ? 2 << 20 : 1))
+            try b.save("b\(n)")
+            for device in [a, b] { try device.exchangeOnce() }
+        }
+        let (name, bytes) = try #require(a.storage.caches.first { $0.key.hasPrefix("packs-") && $0.key.utf8.count == 22 })
+        let state = try #require(PackedState(encoded: bytes)), again = try #require(PackedState(encoded: PackedState.encoded(state.body)))
+        #expect(again.body.count == bytes.count - 16)
+        #expect(state.read.count == again.read.count && state.attempts.count == again.attempts.count)
+        #expect(!state.doomed.isEmpty && state.heads == again.heads && state.writer == again.writer && !state.blobs.isEmpty)
+        for at in stride(from: 0, to: bytes.count, by: 61) {
+            #expect(PackedState(encoded: Array(bytes[..<at])) == nil)
+            var wrong = bytes
+            wrong[at] ^= 1
+            #expect(PackedState(encoded: wrong) == nil)
+        }
+        // A device whose state is lost or damaged is a new writer, and sends nothing twice.
+        let before = place.files.count
+        a.storage.caches[name] = [1, 2, 3]
+        a.restart()
+        try a.exchangeOnce()
+        #expect(place.files.count == before)
+        try a.save("more")
+        try a.exchangeOnce()
+        try b.exchangeOnce()
+        #expect(a.ids == b.ids && place.versions() == a.ids)
+    }
+
+    @Test func aFolder() throws {
+        let folder = TemporaryFolder()
+        var options = Store.Options()
+        options.storage = .memory
+        let url = "file://\(folder.path)/packs?layout=packed"
+        let a = try Store(path: "", options: options), b = try Store(path: "", options: options)
+        let large = [UInt8](repeating: 7, count: 3 << 20)
+        let version = try a.makeVersion(basedOn: nil, changes: [.insert(ValueID("x"), data: large)])
+        let here = try Exchange(store: a, url: url), there = try Exchange(store: b, url: url)
+        #expect(try here.retrieve().versions.isEmpty)
+        #expect(try here.send().versions == [version.id])
+        #expect(try there.retrieve().versions == [version.id])
+        #expect(try b.value(ValueID("x"), at: version.id)?.data == large)
+        #expect(try there.retrieve(verifyKnown: true).problems.isEmpty)
+        #expect(try there.send().versions.isEmpty)
+        #expect(try folder.names("packs/pack1/log").count == 1)
+        #expect(try folder.names("packs/tmp").isEmpty)
+        for wrong in ["file:///x?layout=none", "file:///x?layout=packed&layout=packed", "memory:x?layout=packed"] {
+            if wrong.hasPrefix("memory") { continue }
+            #expect(throws: StoreError.self) { try Exchange(store: a, url: wrong) }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import Testing
+import LLVSTesting
+@testable import LLVS
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Devices that exchange over a place which is behind, loses answers and tears uploads, that die between any two requests, are cloned and
+/// lost. LLVS_PACKED_SCHEDULES says how many schedules there are, LLVS_PACKED_SEED with which the first begins.
+@Suite("Packed: simulation") struct PackedSimulationTests {
+    private static func number(_ name: String) -> Int? { getenv(name).flatMap { Int(String(cString: $0)) } }
+
+    @Test(arguments: [false, true]) func nothingIsLostAndAllEndEqual(restores: Bool) throws {
+        let first = Self.number("LLVS_PACKED_SEED") ?? 0, count = Self.number("LLVS_PACKED_SCHEDULES") ?? (restores ? 15 : 40)
+        var wrong: [String] = []
+        for seed in first..<first + count {
+            if let found = try PackedWorld.play(UInt64(seed), steps: 40 + seed % 80, restores: restores) {
+                wrong.append("seed \(seed): \(found)")
+            }
+        }
+        #expect(wrong.isEmpty)
+    }
+
+    /// Pitfalls 1 to 4 of the design: each loses versions, and that is noticed.
+    @Test(arguments: PackedWorld.Mutant.allCases) func rulesThatAreBrokenAreNoticed(_ mutant: PackedWorld.Mutant) throws {
+        for seed in 0..<100 as Range<UInt64> {
+            if try PackedWorld.play(seed, steps: 150, mutant: mutant, isRough: mutant == .noSalt) != nil { return }
+        }
+        Issue.record("\(mutant) was not noticed")
+    }
+}

@@ -1,0 +1,158 @@
+import LLVSTesting
+@testable import LLVS
+
+/// Some devices, one place, and what must be true of them.
+final class PackedWorld {
+    /// What breaks a rule, from outside: the code of the library is the same.
+    enum Mutant: CaseIterable {
+        /// Pitfalls 1 and 2: who folds removes what other packs have numbers in the same range.
+        case ranges
+        /// Pitfall 3: names that are the same at each attempt.
+        case noSalt
+        /// Pitfall 4: what is read back is what was meant to be there.
+        case noVerification
+    }
+    let place: MemoryPlace
+    var random: SeededRandom
+    var devices: [PackedDevice] = []
+    let mutant: Mutant?, restores: Bool
+    /// More torn uploads and lost answers, and fewer versions: the same is sent again and again.
+    let isRough: Bool
+    /// What some device got from the place, or was told to be there.
+    var safe: Set<VersionID> = []
+    var backup: [String: [UInt8]]?
+    var depth = 0, commits = 0
+    var wrong: String?
+
+    init(_ seed: UInt64, _ mutant: Mutant?, restores: Bool, isRough: Bool) throws {
+        place = MemoryPlace(seed: seed &* 7 &+ 1)
+        random = SeededRandom(seed: seed)
+        self.mutant = mutant; self.restores = restores; self.isRough = isRough
+        if isRough { (place.tearing, place.losing) = (0.3, 0.4) }
+        for _ in 0..<Int.random(in: 2...4, using: &random) { try add(PackedDevice(place, fanIn: 3, random: salt())) }
+        // All know one root: a device that finds none that it knows refuses to send, and rightly so.
+        try commit(devices[0])
+        for device in devices { try exchange(device) }
+        place.hasFaults = true
+    }
+
+    /// All that a device draws at random.
+    private func salt() -> @Sendable () -> UInt64 {
+        guard mutant == .noSalt else { return { [place] in place.random.next() } }
+        let own = place.random.next()
+        return { own }
+    }
+
+    private func add(_ device: PackedDevice) {
+        devices.append(device)
+        device.files.before = { [unowned self, unowned device] in
+            // Others go on between any two requests.
+            if place.hasFaults, depth < 3, Int.random(in: 0..<4, using: &random) == 0 {
+                depth += 1
+                defer { depth -= 1 }
+                try step()
+            }
+            if place.hasFaults, Int.random(in: 0..<60, using: &random) == 0 {
+                device.storage.isDead = true
+                throw MemoryFiles.died
+            }
+        }
+        var meant: [String: [UInt8]] = [:]
+        if mutant == .noVerification {
+            device.files.made = { meant[$0] = $1 }
+            device.files.readsInstead = { meant[$0] }
+        }
+        if mutant == .ranges {
+            device.files.published = { [unowned self] text in
+                guard let name = PackName(text), name.kind == .base else { return }
+                for other in place.names(.log) + place.names(.base) where other != name && other.writer == name.writer {
+                    if name.first <= other.first, other.last <= name.last { place.remove(other.description) }
+                }
+            }
+        }
+    }
+
+    func step() throws {
+        let idle = devices.filter { !$0.isRunning }
+        guard let device = idle.randomElement(using: &random) else { return }
+        let dice = Int.random(in: 0..<1_000, using: &random)
+        switch dice {
+        case ..<(isRough ? 150 : 450): try commit(device)
+        case ..<460 where mutant != .noSalt && devices.count < 6: try add(device.clone(random: salt()))
+        case ..<465 where devices.count > 2: devices.removeAll { $0 === device }
+        case ..<475 where restores:
+            if let backup, Bool.random(using: &random) { place.files = backup } else { backup = place.files }
+        case ..<485: place.isFull.toggle()
+        default: try exchange(device)
+        }
+    }
+
+    private func commit(_ device: PackedDevice) throws {
+        let head = try device.store.heads().randomElement(using: &random)?.id
+        // A random UUID.
+        let id = VersionID(high: random.next() & ~0xF000 | 0x4000, low: random.next() & ~(3 << 62) | 1 << 63)
+        let data = [UInt8](repeating: 1, count: Int(random.next() % 40))
+        let change: Value.Change = .insert(try ValueID("k\(random.next() % 50)"), data: data)
+        // Packs, and so their names, have the time in them: a seed is to say all.
+        commits += 1
+        _ = try device.store.makeVersion(basedOn: head, changes: [change], id: id, timestamp: Double(commits))
+    }
+
+    func exchange(_ device: PackedDevice) throws {
+        device.isRunning = true
+        let before = device.ids
+        do {
+            _ = try device.exchange.retrieve()
+            // Nobody commits here meanwhile: what is new came from there.
+            safe.formUnion(device.ids.subtracting(before))
+            let sent = try device.exchange.send()
+            safe.formUnion(Set(sent.versions).intersection(place.versions()))
+        } catch let error as StoreError where [.transport, .user, .noSpace, .notFound].contains(error.code) {
+            // Not found: a listing that is behind shows neither roots nor packs.
+            if !place.hasFaults { wrong = "an exchange failed without faults: \(error)" }
+            safe.formUnion(device.ids.subtracting(before))
+        }
+        if device.storage.isDead {
+            device.storage.isDead = false
+            device.restart()
+        }
+        device.isRunning = false
+        check()
+    }
+
+    private func check() {
+        guard !restores, wrong == nil else { return }
+        let lost = safe.subtracting(place.versions())
+        if !lost.isEmpty { wrong = "\(lost.count) versions that were at the remote are gone, at step \(place.clock)" }
+    }
+
+    /// Nil when all is right.
+    static func play(
+        _ seed: UInt64, steps: Int, mutant: Mutant? = nil, restores: Bool = false, isRough: Bool = false
+    ) throws -> String? {
+        let world = try PackedWorld(seed, mutant, restores: restores, isRough: isRough)
+        for _ in 0..<steps {
+            try world.step()
+            if let wrong = world.wrong { return wrong }
+        }
+        return try world.settle()
+    }
+
+    /// No faults any more, and time for all.
+    func settle() throws -> String? {
+        place.hasFaults = false
+        place.isFull = false
+        for _ in 0..<(restores ? 16 : 8) {
+            place.clock += 3 * MemoryPlace.stale
+            for device in devices { try exchange(device) }
+            if let wrong { return wrong }
+        }
+        guard let first = devices.first?.ids else { return nil }
+        for device in devices where device.ids != first {
+            return "devices end with different versions: \(device.ids.count) and \(first.count)"
+        }
+        if !restores, !safe.isSubset(of: first) { return "what was at the remote did not reach everybody" }
+        if !first.isSubset(of: place.versions()) { return "what is on all devices is not at the remote" }
+        return nil
+    }
+}

@@ -1,0 +1,63 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// All that is kept between calls stays within one budget.
+@Suite struct MemoryAccountTests {
+    @Test func theSharesAddUpToTheBudget() {
+        for total in [4 << 20, 16 << 20, 64 << 20, 1 << 30] {
+            let account = MemoryAccount(total: total)
+            #expect(account.blocks + account.changeLists + 2 * account.changeTables + account.reserve + account.mostMaps <= total)
+            account.note(deltas: account.deltas)
+            #expect(account.maps == max(1 << 20, account.mostMaps - account.deltas))
+        }
+    }
+
+    /// Its leaves are all taken apart on the way: some 4 MiB of nodes where 1 MiB may be kept.
+    @Test func mapsFarFromTheNearestOneStayWithinTheirShare() throws {
+        let directory = TemporaryDirectory()
+        var options = Store.Options()
+        options.memoryBudget = 4 << 20
+        options.durability = .normal
+        func id(_ i: Int) -> ValueID { ValueID(unchecked: Array("\(UInt32(truncatingIfNeeded: i &* 0x9E37_79B1)) of many".utf8)) }
+        let count = 30_000
+        let store = try Store(path: directory.path + "/store", options: options)
+        var last = try store.makeVersion(basedOn: nil, changes: (0..<count).map { .insert(id($0), data: [1]) })
+        for step in 0..<40 {
+            last = try store.makeVersion(
+                basedOn: last.id, changes: (0..<600).map { .update(id((step * 600 + $0) % count), data: [UInt8(step)]) })
+        }
+        try store.close()
+        let again = try Store(path: directory.path + "/store", options: options)
+        for caches in [true, false] {
+            if !caches { again.maps.giveWay() }
+            #expect(try again.values(at: last.id, limit: .max).count == count)
+            let ordinal = again.quietHistory.ordinal(of: last.id)
+            let slot = try #require(ordinal.flatMap { again.maps.slot($0) })
+            #expect((slot.root?.memory ?? 0) <= again.maps.account.mostMaps)
+        }
+        try again.close()
+    }
+
+    /// A map that is larger than its share is mapped from a file that has no name, and nothing of that file is left.
+    @Test func aLargePersistedMapTakesNoMemoryOfTheProcess() throws {
+        let directory = TemporaryDirectory(), count = 40_000
+        var options = Store.Options()
+        options.memoryBudget = 1 << 20
+        options.durability = .normal
+        func id(_ i: Int) -> ValueID { ValueID(unchecked: Array("value \(i)".utf8)) }
+        let path = directory.path + "/store", store = try Store(path: path, options: options)
+        let first = try store.makeVersion(basedOn: nil, changes: (0..<count).map { .insert(id($0), data: [7]) })
+        _ = try store.makeVersion(basedOn: first.id, changes: (0..<1_000).map { .update(id($0 * 40), data: [8]) })
+        try store.close()
+        let again = try Store(path: path, options: options)
+        #expect(again.maps.persisted != nil)
+        let head = try #require(again.heads().first)
+        let all = try again.values(at: head.id, limit: .max)
+        #expect(all.count == count && all.filter { $0.data == [8] }.count == 1_000)
+        let flat = try #require(again.lock.withRead { again.maps.persisted?.flat })
+        #expect(flat.size == 0)
+        #expect(try System.names(in: path + "/cache").filter { $0.hasSuffix(".tmp") }.isEmpty)
+        try again.close()
+    }
+}

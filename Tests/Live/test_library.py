@@ -1,0 +1,408 @@
+"""The library against the peer in plain Python, over sockets, between processes, and against peers that mean harm."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from pathlib import Path
+from typing import Callable, Iterator
+
+import live_peer
+import noise
+import pytest
+
+_path = Path(__file__).resolve().parents[1] / "Python" / "conftest.py"
+_spec = importlib.util.spec_from_file_location("python_conftest", _path)
+assert _spec is not None and _spec.loader is not None
+shared = importlib.util.module_from_spec(_spec)
+sys.modules["python_conftest"] = shared
+_spec.loader.exec_module(shared)
+
+import llvs  # noqa: E402
+
+PAIRING = bytes(range(48))
+
+
+@pytest.fixture
+def store() -> Iterator[llvs.Store]:
+    with llvs.Store(storage="memory") as made:
+        yield made
+
+
+def save(store: llvs.Store, number: int, random_: random.Random) -> None:
+    heads = store.heads
+    base = random_.choice(heads) if heads and random_.random() < 0.9 else None
+    store.make_version(base, insert={f"v{number}-{random_.random()}": random_.randbytes(random_.randrange(400))}, root=base is None)
+
+
+def ids(store: llvs.Store) -> set[str]:
+    return {version.id for version in store.history()}
+
+
+def peer_ids(peer: live_peer.Peer) -> set[str]:
+    empty_root = "00000000-0000-8000-8000-000000000000"
+    return {live_peer.text_of(version) for version in peer.payloads} - {empty_root}
+
+
+def without_root(versions: set[str]) -> set[str]:
+    return versions - {"00000000-0000-8000-8000-000000000000"}
+
+
+@pytest.mark.parametrize("initiator", [False, True])
+def test_the_peer_made_from_the_page(store: llvs.Store, initiator: bool) -> None:
+    random_ = random.Random(7)
+    known: dict[bytes, bytes] = {}
+    with llvs.Store(storage="memory") as other:
+        for round_ in range(4):
+            for number in range(30):
+                save(store, number, random_)
+                save(other, number, random_)
+            # What the other store has comes to the Python peer first, and by it to the store.
+            for one in (other, store, other):
+                peer = live_peer.Peer(not initiator, PAIRING)
+                for payload in known.values():
+                    peer.add(payload)
+                before, had = peer_ids(peer), without_root(ids(one))
+                with llvs.Peer(one, PAIRING, initiator=initiator, device="library") as end:
+                    live_peer.carry(peer, end)
+                    state = end.state
+                assert state.phase == llvs.PeerPhase.IN_STEP and state.device == "" and not state.problems
+                assert peer_ids(peer) == without_root(ids(one)) == before | had
+                assert state.sent == len(had - before) and state.received == len(before - had)
+                known = dict(peer.payloads)
+        assert ids(store) == ids(other)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_sockets(store: llvs.Store, tmp_path: Path) -> None:
+    random_ = random.Random(1)
+    with llvs.Store(tmp_path / "other") as other, llvs.Store(storage="memory") as third:
+        for number in range(50):
+            save(store, number, random_)
+            save(other, number, random_)
+        second = llvs.make_pairing()
+        for address in (("127.0.0.1", 0), str(tmp_path / "socket")):
+            with llvs.listen({PAIRING: store, second: third}, address, device="listener") as listener:
+                with llvs.connect(other, listener.address, PAIRING) as link, llvs.connect(other, listener.address, second) as also:
+                    assert link.wait(60) and also.wait(60)
+                    # What one link brought goes on over the other.
+                    wait_until(lambda: ids(store) == ids(other) == ids(third))
+                    assert link.state.device == "listener"
+                    save(other, 1_000, random_)
+                    wait_until(lambda: ids(store) == ids(other) == ids(third))
+                assert link.error is None and also.error is None
+        assert not os.path.exists(tmp_path / "socket")
+
+
+CHILD = """
+import sys, llvs
+with llvs.Store(sys.argv[1]) as store:
+    version = None
+    for number in range(40):
+        version = store.make_version(version, insert={f"child{number}": b"x" * number})
+    with llvs.connect(store, ("127.0.0.1", int(sys.argv[2])), bytes(range(48))) as link:
+        assert link.wait(60)
+    print(len(list(store.history())))
+"""
+
+
+def test_between_processes(store: llvs.Store, tmp_path: Path) -> None:
+    random_ = random.Random(3)
+    for number in range(60):
+        save(store, number, random_)
+    with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
+        children = [
+            subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path / f"{i}"), str(listener.address[1])], stdout=subprocess.PIPE)
+            for i in range(3)
+        ]
+        for child in children:
+            out, _ = child.communicate(timeout=120)
+            assert child.returncode == 0 and int(out) >= 100
+        for child in range(3):
+            with llvs.Store(tmp_path / f"{child}") as theirs:
+                assert ids(theirs) <= ids(store)
+
+
+def test_large_values(store: llvs.Store, tmp_path: Path) -> None:
+    values = {f"v{i}": os.urandom(1_500_000 * i) for i in range(1, 5)}
+    version = store.make_version(insert=values)
+    with llvs.Store(tmp_path / "other") as other:
+        with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
+            with llvs.connect(other, listener.address, PAIRING) as link:
+                assert link.wait(60)
+        assert {id: found.data for id in values if (found := other.value(id, at=version))} == values
+
+
+# Peers that mean harm
+
+
+def versions_of(store: llvs.Store) -> live_peer.Peer:
+    """A peer in Python that has what a store has."""
+    peer = live_peer.Peer(True, PAIRING)
+    with llvs.Peer(store, PAIRING, initiator=False) as end:
+        live_peer.carry(peer, end)
+    return peer
+
+
+def attack(store: llvs.Store, peer: live_peer.Peer, refused: bool = True) -> None:
+    """Lets a peer have its way with a store: it stays as it was, and is told why the connection ended."""
+    before = ids(store)
+    with llvs.Peer(store, PAIRING, initiator=False) as end:
+        if refused:
+            with pytest.raises(llvs.Error) as told:
+                live_peer.carry(peer, end)
+            assert end.state.phase == llvs.PeerPhase.ENDED
+            with pytest.raises(live_peer.Refused):
+                peer.receive(end.send())
+            print(told.value)
+        else:
+            live_peer.carry(peer, end)
+    assert ids(store) == before
+
+
+def lying(change: Callable[[live_peer.Peer], None]) -> type[live_peer.Peer]:
+    class Liar(live_peer.Peer):
+        def handle(self, kind: int, payload: bytes) -> None:
+            if kind == live_peer.HELLO:
+                self.credit = 1 << 30
+                change(self)
+            elif kind == live_peer.ERROR:
+                super().handle(kind, payload)
+
+    return Liar
+
+
+def have_of(heads: int, versions: int, ids: list[bytes]) -> bytes:
+    return struct.pack("<II", heads, versions) + bytes(32) + struct.pack("<H", len(ids)) + b"".join(ids) + b"\0\0"
+
+
+def data_of(row: bytes, ordinal: int = 0, codec: int = 0, size: int = -1) -> bytes:
+    return struct.pack("<QBI", ordinal, codec, len(row) if size < 0 else size) + row
+
+
+FRAMES = {
+    "a billion heads": (live_peer.HAVE, have_of(10**9, 10**9, [])),
+    "more heads than versions": (live_peer.HAVE, have_of(5, 1, [])),
+    "too many ids": (live_peer.HAVE, have_of(300, 300, [b"\0" + os.urandom(16) for _ in range(300)])),
+    "a list that is not due": (live_peer.LIST, struct.pack("<BHI", 0, 0, 0)),
+    "a list that is too long": (live_peer.LIST, struct.pack("<BHI", 0, 0, 2**32 - 1)),
+    "a bitmap that is too long": (live_peer.LIST, struct.pack("<BH", 0, 60_000) + bytes(7_500) + bytes(4)),
+    "a bomb": (live_peer.DATA, data_of(b"x", codec=1, size=1 << 30)),
+    "a bomb within bounds": (live_peer.DATA, data_of(zlib.compress(bytes(1 << 26), wbits=-15), codec=1, size=1 << 26)),
+    "another size": (live_peer.DATA, data_of(zlib.compress(bytes(100), wbits=-15), codec=1, size=99)),
+    "an unknown codec": (live_peer.DATA, data_of(b"x", codec=9)),
+    "a version of 1 GiB": (live_peer.DATA, data_of(live_peer.varint(1 << 30))),
+    "a size that is none": (live_peer.DATA, data_of(b"\xff" * 11)),
+    "a version that is none": (live_peer.DATA, data_of(live_peer.varint(50) + bytes(50))),
+    "a value nobody asked for": (live_peer.BLOB, bytes(40) + b"x"),
+    "1 TiB of credit": (live_peer.CREDIT, struct.pack("<Q", 1 << 40)),
+    "an acknowledgement of nothing": (live_peer.ACK, struct.pack("<QQ", 1, 1 << 40)),
+    "a critical type": (99, b""),
+    "a short frame": (live_peer.HAVE, b"x"),
+    "a second hello": (live_peer.HELLO, struct.pack("<HH", 1, 1) + bytes(2) + bytes(16) + bytes(8) + bytes(24) + bytes(4)
+                       + struct.pack("<Q", 1 << 20)),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames_that_break_a_rule(store: llvs.Store, name: str) -> None:
+    save(store, 1, random.Random(1))
+    attack(store, lying(lambda peer: peer.frame(*FRAMES[name]))(True, PAIRING))
+
+
+def test_a_frame_that_is_too_large(store: llvs.Store) -> None:
+    def change(peer: live_peer.Peer) -> None:
+        assert peer.sends is not None
+        peer._message(peer.sends.seal(struct.pack("<IB", 1 << 24, live_peer.DATA)))
+
+    attack(store, lying(change)(True, PAIRING))
+
+
+def test_more_than_was_allowed(store: llvs.Store) -> None:
+    row = live_peer.varint(30 << 20) + bytes(900_000)
+    attack(store, lying(lambda peer: [peer.frame(live_peer.DATA, data_of(row)) for _ in range(40)])(True, PAIRING), refused=True)
+
+
+def test_versions_whose_predecessors_never_come(store: llvs.Store) -> None:
+    with llvs.Store(storage="memory") as other:
+        version = None
+        for number in range(10_200):
+            version = other.make_version(version, insert={"v": b"%d" % number})
+        peer = versions_of(other)
+    order = list(peer.payloads)
+    liar = lying(lambda one: one.send_versions(order[5:]))(True, PAIRING)
+    liar.payloads = peer.payloads
+    attack(store, liar)
+
+
+def test_lies_about_heads(store: llvs.Store) -> None:
+    """A side that says that it has all gets nothing, and loses nothing; one that says that it has nothing gets all."""
+    random_ = random.Random(5)
+    for number in range(20):
+        save(store, number, random_)
+    known = versions_of(store)
+
+    class Claims(live_peer.Peer):
+        def have(self) -> live_peer.Have:
+            return known.have()
+
+    claims = Claims(True, PAIRING)
+    attack(store, claims, refused=False)
+    assert not claims.payloads
+    invented = [b"\0" + os.urandom(16) for _ in range(200)]
+
+    class Invents(live_peer.Peer):
+        def have(self) -> live_peer.Have:
+            return live_peer.Have(200, 200, 1, invented, [])
+
+    attack(store, Invents(True, PAIRING), refused=False)
+
+
+def test_a_version_that_is_not_what_its_id_says(store: llvs.Store) -> None:
+    with llvs.Store(storage="memory") as other:
+        other.make_version(insert={"v": b"genuine bytes"})
+        peer = versions_of(other)
+    for version, payload in peer.payloads.items():
+        if b"genuine bytes" not in payload:
+            continue
+        at = payload.index(b"genuine bytes")
+        forged = payload[:at] + b"forged! bytes" + payload[at + 13 :]
+        attack(store, lying(lambda one: one.frame(live_peer.DATA, data_of(live_peer.varint(len(forged)) + forged)))(True, PAIRING))
+
+
+def test_questions_without_an_end(store: llvs.Store) -> None:
+    """Who asks, and never takes the answers, costs bounded memory."""
+    peer = live_peer.Peer(True, PAIRING)
+    with llvs.Peer(store, PAIRING, initiator=False) as end:
+        end.receive(peer.take())
+        peer.receive(end.send())
+        end.receive(peer.take())
+        with pytest.raises(llvs.Error):
+            for _ in range(1_000):
+                for _ in range(1_000):
+                    peer.frame(live_peer.PING, bytes(8))
+                end.receive(peer.take())
+
+
+def test_replayed_and_wrong_handshakes(store: llvs.Store) -> None:
+    save(store, 1, random.Random(1))
+    recorded = []
+    genuine = live_peer.Peer(True, PAIRING)
+    with llvs.Peer(store, PAIRING, initiator=False) as end:
+        for _ in range(20):
+            data = genuine.take()
+            recorded.append(data)
+            end.receive(data)
+            genuine.receive(end.send())
+    with llvs.Peer(store, PAIRING, initiator=False) as end:
+        end.receive(recorded[0])
+        # An answer, as to anybody who has the pairing; nothing that was said then opens now.
+        assert len(end.send()) == 98
+        with pytest.raises(llvs.EncryptionError):
+            end.receive(recorded[1])
+        assert end.send() == b""
+    for pairing in (bytes(48), PAIRING[:16] + bytes(32), bytes(16) + PAIRING[16:]):
+        with llvs.Peer(store, PAIRING, initiator=False) as end:
+            with pytest.raises(llvs.EncryptionError):
+                end.receive(live_peer.Peer(True, pairing).take())
+            assert end.send() == b""
+
+
+def test_device_keys_that_are_not_accepted(store: llvs.Store) -> None:
+    mine, other = os.urandom(32), os.urandom(32)
+    assert llvs.device_key(mine) == noise.public(mine)
+    for secret, gets_in in ((mine, True), (other, False)):
+        peer = live_peer.Peer(True, PAIRING, secret)
+        with llvs.Peer(store, PAIRING, initiator=False, accepted=[llvs.device_key(mine)]) as end:
+            if gets_in:
+                live_peer.carry(peer, end)
+                assert end.state.key == noise.public(mine)
+            else:
+                with pytest.raises(llvs.EncryptionError):
+                    live_peer.carry(peer, end)
+
+
+def test_strangers_at_a_listener(store: llvs.Store) -> None:
+    """They get no byte, are few at once, and keep nobody else out who comes from elsewhere; a peer that dribbles gets in."""
+    with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
+        peer = live_peer.Peer(True, PAIRING)
+        with socket.create_connection(listener.address) as connection:
+            for byte in peer.take():
+                connection.send(bytes([byte]))
+            connection.settimeout(30)
+            while not peer.caught_up:
+                peer.receive(connection.recv(1))
+                for byte in peer.take():
+                    connection.send(bytes([byte]))
+        for _ in range(5):
+            with socket.create_connection(listener.address) as stranger:
+                stranger.settimeout(30)
+                stranger.send(bytes(66))
+                assert stranger.recv(1) == b""
+        with socket.create_connection(listener.address) as stranger:
+            stranger.settimeout(30)
+            try:
+                stranger.send(live_peer.Peer(True, PAIRING).take())
+                assert stranger.recv(1) == b"", "one address has five tries in a minute"
+            except ConnectionError:
+                pass
+
+
+def test_a_peer_that_stops_reading(store: llvs.Store) -> None:
+    for _ in range(3):
+        store.make_version(insert={"v": os.urandom(900_000)}, root=True)
+    peer = live_peer.Peer(True, PAIRING, window=524_288)
+    sent = 0
+    with llvs.Peer(store, PAIRING, initiator=False) as end:
+        end.receive(peer.take())
+        peer.receive(end.send())
+        end.receive(peer.take())
+        peer.receive(end.send())
+        end.receive(peer.take())
+        peer.reads = False
+        while data := end.send():
+            sent += len(data)
+        assert sent <= 524_288 + 65_536, "no more than the other side allowed"
+        save(store, 1, random.Random(1))
+        end.store_changed()
+        assert len(end.send()) < 65_536
+
+
+def test_cut_while_it_runs(store: llvs.Store, tmp_path: Path) -> None:
+    """Links that are cut after any number of bytes: what was stored stays, and nothing comes twice."""
+    random_ = random.Random(11)
+    for number in range(400):
+        save(store, number, random_)
+    wanted = ids(store)
+    with llvs.Store(tmp_path / "other") as other:
+        received = cuts = 0
+        while ids(other) != wanted:
+            with llvs.Peer(store, PAIRING, initiator=False) as a, llvs.Peer(other, PAIRING, initiator=True) as b:
+                left = random_.randrange(200, 40_000)
+                while left > 0:
+                    moved = 0
+                    for one, two in ((b, a), (a, b)):
+                        data = one.send(min(left, 5_000)) if left > 0 else b""
+                        if data:
+                            two.receive(data)
+                        left -= len(data)
+                        moved += len(data)
+                    if not moved:
+                        break
+                received += b.state.received
+                cuts += 1
+        assert received == len(without_root(wanted)) and cuts > 2

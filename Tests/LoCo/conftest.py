@@ -1,0 +1,179 @@
+"""What the tests of LoCo share. The package and its library come from the environment, as for Tests/Python."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# The browser is started as for the inspector.
+sys.path.insert(0, str(ROOT / "Tests" / "Inspector"))
+
+import browser  # noqa: E402
+from axe_core_python.selenium import Axe  # noqa: E402
+
+PICTURES = ROOT / "build" / "loco"
+LOCO = ROOT / "examples" / "loco"
+
+
+class Running:
+    """Both devices, in processes of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, str(LOCO), str(folder), "--no-open"]
+        self.folder = folder
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None and self.process.stderr is not None
+        self.addresses: dict[str, str] = {}
+        for _ in range(2):
+            line = self.process.stdout.readline()
+            found = re.match(r"(\w+): (http://127\.0\.0\.1:\d+/\?token=\S{20,})", line)
+            if not found:
+                self.process.terminate()
+            assert found, (line, self.process.stderr.read())
+            self.addresses[found[1]] = found[2]
+
+    def ask(self, device: str, path: str, given: Any = None, **headers: str) -> tuple[int, Any]:
+        """What a device answers to a program that has the token."""
+        address, token = self.addresses[device].split("/?token=")
+        port = address.rsplit(":", 1)[1]
+        sent = {"cookie": f"llvs-{port}={token}", **({"origin": address, "content-type": "application/json"} if given is not None else {})}
+        data = None if given is None else given if isinstance(given, bytes) else json.dumps(given).encode()
+        request = urllib.request.Request(address + path, data, {**sent, **headers})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                body = answer.read()
+                return answer.status, json.loads(body) if answer.headers["content-type"] == "application/json" else body
+        except urllib.error.HTTPError as problem:
+            with problem:
+                return problem.code, problem.read().decode()
+
+    def end(self) -> int:
+        """Ends both, and gives the exit code."""
+        self.process.terminate()
+        code = self.process.wait(60)
+        for pipe in (self.process.stdout, self.process.stderr):
+            assert pipe is not None
+            pipe.close()
+        return code
+
+
+class Device(browser.Page):
+    """A device's page, in a window of its own of the one browser."""
+
+    def __init__(self, driver: Any, address: str, name: str) -> None:
+        self.driver, self.name = driver, name
+        driver.switch_to.new_window("tab")
+        self.window = driver.current_window_handle
+        browser.resize(driver, 1280, 800)
+        driver.get(address)
+        self.shown("start")
+
+    def look_at(self) -> Device:
+        """Brings the window to the front."""
+        self.driver.switch_to.window(self.window)
+        return self
+
+    def shown(self, what: str) -> None:
+        """Waits for a view."""
+        self.wait(lambda: self.script("return document.body.dataset.ready") == what, what)
+
+    def open(self, what: str) -> None:
+        """Goes to a view."""
+        self.look_at().script("location.hash = '#/' + arguments[0]", what)
+        self.shown(what or "start")
+
+    def edit(self, id: str, **fields: str) -> None:
+        """Fills in fields of a contact's form, and saves."""
+        self.open(f"contact/{id}/edit")
+        for name, text in fields.items():
+            field = self.find(f"#field-{name}")
+            field.clear()
+            field.send_keys(text)
+        self.click("Save", "button")
+        self.shown(f"contact/{id}")
+
+    def click(self, text: str, selector: str = "button, a, summary") -> None:
+        """Clicks what carries a text; again when it was drawn anew meanwhile."""
+        def once() -> bool:
+            found = next((one for one in self.all(selector) if text in one.text and one.is_displayed()), None)
+            if found is not None:
+                found.click()
+            return found is not None
+
+        self.wait(once, text)
+
+    def switch(self, is_online: bool) -> None:
+        """The switch of the page."""
+        self.look_at().find(".track").click()
+        self.wait(lambda: self.text("#light").startswith("Offline") != is_online)
+
+    def card(self, id: str) -> dict[str, Any]:
+        """What the device's program says of a contact."""
+        return dict(self.driver.execute_async_script(
+            "const [id, done] = arguments; fetch('/api/contact?id=' + id).then((answer) => answer.json()).then(done)", id))
+
+    def book(self) -> dict[str, Any]:
+        """What the device's program says of all."""
+        return dict(self.driver.execute_async_script(
+            "const done = arguments[0]; fetch('/api/book').then((answer) => answer.json()).then(done)"))
+
+    def look(self, name: str) -> None:
+        """Takes a picture, light and dark, and checks both for what keeps somebody from using the page."""
+        for scheme in ("light", "dark"):
+            features = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+            PICTURES.mkdir(parents=True, exist_ok=True)
+            self.driver.save_screenshot(str(PICTURES / f"{name}-{scheme}.png"))
+            found = Axe().run(self.driver)["violations"]
+            told = [(one["id"], one["help"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]
+            assert found == [], json.dumps(told, indent=1)
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One browser for all tests; they fail where it cannot be started."""
+    driver = browser.start(tmp_path_factory.mktemp("browser"), 1280, 800)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    """Both devices, which end well."""
+    running = Running(tmp_path / "loco")
+    code = None
+    try:
+        yield running
+    finally:
+        code = running.end()
+    assert code == 0
+
+
+@pytest.fixture
+def devices(driver: Any, running: Running) -> Iterator[Callable[[], tuple[Device, Device]]]:
+    """Opens both pages. Nothing may run, fail or be refused meanwhile."""
+    first = driver.current_window_handle
+    opened: list[Device] = []
+
+    def make() -> tuple[Device, Device]:
+        opened.extend(Device(driver, running.addresses[name], name) for name in ("Laptop", "Phone"))
+        return opened[0], opened[1]
+
+    yield make
+    try:
+        for device in opened:
+            assert device.look_at().script("return window.ran") is None
+            assert device.complaints() == []
+    finally:
+        for device in opened:
+            device.look_at()
+            driver.close()
+        driver.switch_to.window(first)

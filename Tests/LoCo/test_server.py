@@ -1,0 +1,117 @@
+"""What a device's program answers, and whom."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import LOCO, Running
+
+PATHS = ["/", "/main.js", "/api/book", "/api/news", "/photo/portrait-ada-ruiz", "/no/such/place"]
+
+
+def status(running: Running, method: str, path: str, **headers: str) -> int:
+    """What comes of a request with these headers alone."""
+    address = running.addresses["Laptop"].split("/?")[0]
+    connection = http.client.HTTPConnection("127.0.0.1", int(address.rsplit(":", 1)[1]), timeout=60)
+    try:
+        connection.putrequest(method, path, skip_host="host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders()
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_who_is_answered(running: Running) -> None:
+    address, token = running.addresses["Laptop"].split("/?token=")
+    port = address.rsplit(":", 1)[1]
+    cookie = f"llvs-{port}={token}"
+    for path in PATHS:
+        assert status(running, "GET", path) == 401
+        assert status(running, "GET", path, cookie=cookie + "x") == 401
+        assert status(running, "GET", path, cookie=cookie, host=f"rebound.example:{port}") == 421
+        assert status(running, "GET", path, cookie=cookie, origin="https://evil.example") == 403
+        assert status(running, "GET", path, cookie=cookie, sec_fetch_site="cross-site") == 403
+        assert status(running, "GET", path, cookie=cookie, sec_fetch_site="same-site") == 403, "the other device's page"
+    assert status(running, "POST", "/api/undo", cookie=cookie) == 403
+    assert status(running, "POST", "/api/undo", cookie=cookie, origin="null") == 403
+    assert status(running, "GET", f"/?token={token}") == 303
+    assert status(running, "GET", "/?token=nope") == 401
+    assert status(running, "GET", "/api/book", cookie=cookie, origin=address) == 200
+    assert status(running, "POST", "/api/save", cookie=cookie, origin=address, content_length="99999999999") == 413
+    assert (running.folder / "token").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_the_page_never_asks(running: Running) -> None:
+    for path, given in (
+        ("/api/save", b"["), ("/api/save", b"\xff"), ("/api/save", []), ("/api/save", {}), ("/api/save", {"card": 5}),
+        ("/api/save", {"card": {"name": "x", "phones": [5]}}), ("/api/delete", {}), ("/api/restore", {"id": "a", "version": "nope"}),
+        ("/api/choose", {"id": "a", "version": "b", "path": 5, "choice": "newer"}), ("/api/member", {"group": "a", "id": "b"}),
+        ("/api/nope", {}), ("/api/save", b"[" * 100_000),
+    ):
+        code, said = running.ask("Laptop", path, given)
+        assert code == 404 and "Traceback" not in str(said), (path, given, said)
+    for given in ({"card": {"name": "  "}}, {"id": "nobody", "card": {"name": "x"}}, {"card": {"name": "x"}, "picture": "!"},
+                  {"card": {"name": "x"}, "picture": "aGFsbG8="}):
+        assert running.ask("Laptop", "/api/save", given)[0] == 409
+    assert running.ask("Laptop", "/api/undo", {})[0] == 409
+    assert running.ask("Laptop", "/api/undo", b"{}", **{"content-type": "text/plain"})[0] == 415
+    for path in ("/../server.py", "/server.py", "/%2e%2e/book.py", "/photo/../x", "/api/contact"):
+        assert running.ask("Laptop", path)[0] == 404
+    assert running.ask("Laptop", "/api/book")[1]["count"] == 0
+
+
+def test_the_order_and_tags(running: Running) -> None:
+    for name, tags in (("Zoe", ["choir"]), ("\u00e9mile", ["choir", "work"]), ("Eva", []), ("frank", ["work"])):
+        assert running.ask("Laptop", "/api/save", {"card": {"name": name, "tags": tags}})[0] == 200
+    book = running.ask("Laptop", "/api/book")[1]
+    assert [one["name"] for one in book["contacts"]] == ["\u00e9mile", "Eva", "frank", "Zoe"], "neither case nor accents count"
+    assert book["tags"] == [{"name": "choir", "count": 2}, {"name": "work", "count": 2}]
+    found = running.ask("Laptop", "/api/book?tag=work")[1]
+    assert [one["name"] for one in found["contacts"]] == ["\u00e9mile", "frank"] and found["count"] == 4
+    assert running.ask("Laptop", "/api/book?tag=wor")[1]["contacts"] == []
+
+
+def test_restarts_and_problems(running: Running, tmp_path: Path) -> None:
+    token = running.addresses["Laptop"].split("token=")[1]
+    running.ask("Laptop", "/api/save", {"card": {"name": "Ann"}})
+    assert running.ask("Laptop", "/api/online", {"isOnline": False})[0] == 200
+    assert running.ask("Laptop", "/api/book")[1]["light"]["isOnline"] is False
+    busy = subprocess.run([sys.executable, str(LOCO), str(running.folder), "--device", "Laptop", "--no-open"],
+                          capture_output=True, text=True, timeout=60)
+    assert busy.returncode == 3 and busy.stderr.startswith("Laptop cannot start: ") and "Traceback" not in busy.stderr
+    other = subprocess.Popen([sys.executable, str(LOCO), str(running.folder), "--device", "Tablet", "--no-open"],
+                             stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None
+    assert other.stdout.readline().startswith("Tablet: http://127.0.0.1:")
+    other.send_signal(signal.SIGINT)
+    assert other.wait(60) == 0
+    other.stdout.close()
+    assert running.end() == 0
+    again = Running(running.folder)
+    running.process = again.process
+    assert again.addresses["Laptop"].endswith(token), "pages that were open go on"
+    assert again.ask("Laptop", "/api/book")[1]["count"] == 1
+
+
+@pytest.mark.parametrize("place", ["/dev/null/x", "ftp://nowhere"])
+def test_a_shared_place_that_cannot_be(tmp_path: Path, place: str) -> None:
+    command = [sys.executable, str(LOCO), str(tmp_path / "loco"), "--shared", place, "--no-open", "--device", "Laptop"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and done.stderr.startswith("Laptop cannot start: "), done.stderr
+
+
+def test_files_of_the_page() -> None:
+    files = list((LOCO / "page").iterdir())
+    assert len(files) > 8
+    for path in files:
+        text = path.read_text()
+        assert len(text.splitlines()) <= 400 and max(map(len, text.splitlines())) <= 140, path
+        assert "http" not in text and "innerHTML" not in text and "eval(" not in text and "document.write" not in text, path
+        assert "style=" not in text or path.suffix != ".html", path

@@ -1,0 +1,205 @@
+"""The packed layout through a server in memory, real WebDAV servers and a bucket: what goes through, and in how many requests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import llvs
+import pytest
+import servers
+from conftest import ids
+from dav_server import DavServer
+from packs import names, reader
+from rados_server import RadosGateway
+from s3_server import KEY, SECRET, S3Server
+
+
+class Place:
+    """A remote, and what is asked of it."""
+
+    def __init__(self, url: str, requests: list[Any], publishing: int, challenges: int = 0, **options: str) -> None:
+        self.url, self.requests, self.publishing, self._options = url, requests, publishing, options
+        #: Requests that are refused first in each exchange, where the server asks for Digest.
+        self.challenges = challenges
+
+    def __call__(self, layout: str = "packed") -> llvs.Remote:
+        mark = "&" if "?" in self.url else "?"
+        return llvs.Remote(f"{self.url}{mark}layout={layout}" if layout else self.url, **self._options)
+
+    def beside(self, name: str) -> Place:
+        """Another one of the same server."""
+        url = self.url.replace("/p", f"/{name}", 1) if "s3:" in self.url else f"{self.url[:-1]}{name}/"
+        return Place(url, self.requests, self.publishing, self.challenges, **self._options)
+
+
+KINDS = ["memory", "bucket", "radosgw", *servers.NAMES]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def service(request: Any) -> Iterator[Callable[[str], Place]]:
+    """Makes places below one server."""
+    if request.param == "memory":
+        with DavServer() as server:
+            yield lambda name: Place(f"{server.url}{name}/", server.requests, 2)
+    elif request.param == "bucket":
+        bucket = S3Server()
+        yield lambda name: Place(bucket.url(name), bucket.requests, 1, user=KEY, password=SECRET)
+        bucket.close()
+    elif request.param == "radosgw":
+        gateway = RadosGateway()
+        yield lambda name: Place(gateway.url(name), gateway.methods, 1, user=KEY, password=SECRET)
+        gateway.close()
+    else:
+        for real in servers.started(request.param):
+            secrets = {"user": servers.USER, "password": servers.PASSWORD}
+            yield lambda name: Place(
+                real.url.replace("/notes/", f"/{name}/"), real.proxy.requests, 2, int("digest" in request.param), **secrets
+            )
+
+
+@pytest.fixture
+def place(service: Callable[[str], Place], request: Any) -> Place:
+    return service(f"p{abs(hash(request.node.name)):x}")
+
+
+def exchange(store: llvs.Store, place: Place) -> int:
+    """How many requests it took."""
+    with llvs.Exchange(store, place()) as way:
+        before = len(place.requests)
+        assert not way.retrieve().problems
+        assert not way.send().problems
+    return len(place.requests) - before - place.challenges
+
+
+def save(store: llvs.Store, name: str, data: bytes = b"1") -> llvs.Version:
+    return store.make_version(store.most_recent_head, insert={name: data})
+
+
+def test_two_stores_and_their_requests(place: Place, store: llvs.Store, new_store: Any) -> None:
+    second, third = new_store(), new_store()
+    exchange(store, place)
+    exchange(second, place)
+    assert ids(second) == ids(store) and len(ids(store)) == 3
+    for each in (store, second, store):
+        exchange(each, place)
+    assert exchange(store, place) == 1, "nothing new"
+    for number in range(200):
+        save(store, f"n{number}")
+    assert exchange(store, place) == 1 + place.publishing, "send"
+    save(second, "theirs", b"x" * 100_000)
+    exchange(second, place)
+    with llvs.Exchange(store, place()) as way:
+        before = len(place.requests)
+        assert len(way.retrieve().retrieved) == 1
+        assert len(place.requests) - before <= 1 + 1 + place.challenges, "receive from one writer"
+    # Each of four connections is asked for Digest.
+    assert exchange(third, place) <= 3 + 1 + 4 + 3 * place.challenges, "a new device: roots, log/ and base/, the root, four packs"
+    exchange(second, place)
+    assert ids(store) == ids(second) == ids(third) and len(ids(store)) == 204
+
+
+def test_large_values(place: Place, new_store: Any) -> None:
+    first, second = new_store(), new_store()
+    data = bytes(range(256)) * 40_000
+    version = first.make_version(insert={"large": data})
+    exchange(first, place)
+    exchange(second, place)
+    assert second.at(version)["large"] == data
+
+
+def test_many_exchanges_are_folded(place: Place, new_store: Any) -> None:
+    first, second = new_store(), new_store()
+    for number in range(20):
+        save(first, f"n{number}")
+        exchange(first, place)
+    exchange(second, place)
+    assert ids(first) == ids(second)
+    with llvs.Exchange(second, place()) as way:
+        assert not way.verify().problems
+
+
+def test_what_receiving_from_three_writers_costs(place: Place, new_store: Any) -> None:
+    """Each of which has folded packs."""
+    writers, reader = [new_store() for _ in range(3)], new_store()
+    for turn in range(10):
+        for number, store in enumerate(writers):
+            save(store, f"t{turn} w{number}")
+            exchange(store, place)
+    for store in (*writers, reader):
+        exchange(store, place)
+    for store in writers:
+        save(store, "last")
+        with llvs.Exchange(store, place()) as way:
+            way.send()
+    with llvs.Exchange(reader, place()) as way:
+        before = len(place.requests)
+        assert len(way.retrieve().retrieved) == 3
+        # Each of four connections is asked for Digest.
+        assert len(place.requests) - before - 4 * place.challenges <= 1 + len(writers) + 2
+    for store in writers:
+        exchange(store, place)
+    newcomer = new_store()
+    exchange(newcomer, place)
+    assert ids(newcomer) == ids(writers[0]) == ids(reader)
+
+
+def test_a_network_remote_keeps_its_layout(place: Place, store: llvs.Store, new_store: Any) -> None:
+    """One that has packs, one that has versions in the interchange layout, and an empty one, which gets packs."""
+    fresh = place.beside("r")
+    with llvs.Exchange(store, fresh("")) as way:
+        assert not way.retrieve().retrieved
+        assert len(way.send().sent) == 3
+    with llvs.Exchange(new_store(), fresh("packed")) as way:
+        assert len(way.retrieve().retrieved) == 3
+    with llvs.Exchange(new_store(), fresh("interchange")) as way:
+        assert not way.retrieve().retrieved
+    with llvs.Exchange(store, place("packed")) as way:
+        way.retrieve()
+        way.send()
+    second = new_store()
+    with llvs.Exchange(second, place("")) as way:
+        assert len(way.retrieve().retrieved) == 3
+    third = new_store()
+    other = place.beside("q")
+    with llvs.Exchange(store, other("interchange")) as way:
+        way.send()
+    with llvs.Exchange(third, other("")) as way:
+        assert len(way.retrieve().retrieved) == 3
+    with llvs.Exchange(new_store(), other("packed")) as way:
+        assert not way.retrieve().retrieved
+
+
+def test_a_coordinator(place: Place, tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "a", exchange=place()) as a, llvs.Coordinator(tmp_path / "b", exchange=place()) as b:
+        a.save(insert={"x": b"1"})
+        a.sync()
+        b.sync()
+        assert b["x"] == b"1"
+        b.save(insert={"y": b"2"})
+        a.save(insert={"z": b"3"})
+        for each in (b, a, b):
+            each.sync()
+        assert a["y"] == b"2" and b["z"] == b"3"
+
+
+def test_what_lies_there_is_what_the_page_says(tmp_path: Path, new_store: Any) -> None:
+    """By a reader in plain Python, made from docs/pack-format.md alone."""
+    store = new_store()
+    folder = tmp_path / "place"
+    for number in range(12):
+        save(store, f"n{number}", b"v" * number)
+        with llvs.Exchange(store, f"file://{folder}?layout=packed") as way:
+            way.retrieve()
+            way.send()
+    roots = list((folder / "pack1").glob("root-*"))
+    assert len(roots) == 1
+    store_id, _ = reader.read_root(f"pack1/{roots[0].name}", roots[0].read_bytes())
+    found: set[str] = set()
+    kinds = set()
+    for kind in ("log", "base"):
+        for file in (folder / "pack1" / kind).iterdir():
+            pack = reader.read_pack(f"pack1/{kind}/{file.name}", file.read_bytes(), [store_id])
+            found |= set(pack.versions)
+            kinds.add(pack.index.name.kind)
+    assert found == ids(store) and kinds == {names.LOG, names.BASE}

@@ -1,0 +1,90 @@
+"""The forms of values: bringing those of earlier forms into the latest by renaming members.
+
+Readings of the specification where it leaves a choice:
+- The form of a value is the number at `at`, down through objects; a value without one is of the earliest form.
+- A value of an earlier form than the latest of the three gets the renames of the forms above its own, up to the latest, in the order of
+  their `to` and then as they are given; then the number of the latest form. A member moves only where its new place is free; objects that
+  are missing on the way are made; where something on the way is no object, nothing is moved.
+- What would come out too deep or too large stays as it is. What is lifted is written as computed values are.
+- Where no renames are given, nothing is lifted, and the side of the later form is `x`, but for a save.
+- What the bytes of the three decide (one side is the base, or both are equal) is decided before.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from . import json_model as j
+from .rules import Forms, Pointer
+
+
+def form(value: Any, forms: Forms) -> Optional[j.Decimal]:
+    """The number of a value's form."""
+    found = get(value, forms.at)
+    return found.value if isinstance(found, j.Number) else None
+
+
+def is_later(a: Any, b: Any, forms: Forms) -> bool:
+    """Whether `a` is of a later form than `b`."""
+    return _above(form(a, forms), form(b, forms))
+
+
+def _above(a: Optional[j.Decimal], b: Optional[j.Decimal]) -> bool:
+    return a is not None and (b is None or a.compare(b) > 0)
+
+
+def get(value: Any, path: Pointer) -> Optional[j.Node]:
+    """The member at a path of names."""
+    for name in path:
+        value = value.get(name) if isinstance(value, j.Object) else None
+    return value
+
+
+def put(value: j.Object, path: Pointer, new: Optional[j.Node]) -> Optional[j.Object]:
+    """With another member there, or without one; None where something on the way is no object."""
+    name, rest = path[0], path[1:]
+    child: Optional[j.Node] = new
+    if rest:
+        inner = value.get(name)
+        inner = j.Object(()) if inner is None else inner
+        child = put(inner, rest, new) if isinstance(inner, j.Object) else None
+        if child is None:
+            return None
+    members = tuple(member for member in value.members if member[0] != name)
+    return j.Object(members if child is None else (*members, (name, child)))
+
+
+def lift_all(values: list[Any], forms: Forms) -> list[Any]:
+    """The three values, those of earlier forms in the latest."""
+    found = [form(value, forms) for value in values]
+    latest: Optional[j.Decimal] = None
+    for number in found:
+        latest = number if _above(number, latest) else latest
+    if latest is None or forms.renames is None:
+        return values
+    return [
+        lift(value, number, latest, forms) if isinstance(value, j.Object) and _above(latest, number) else value
+        for value, number in zip(values, found)
+    ]
+
+
+def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Forms) -> j.Object:
+    """One of them."""
+    made = value
+    ordered: list[Any] = []
+    for rename in forms.renames or ():
+        # Behind those of its form and of earlier ones.
+        place = next((index for index, other in enumerate(ordered) if other.to.compare(rename.to) > 0), len(ordered))
+        ordered.insert(place, rename)
+    for rename in ordered:
+        member = get(made, rename.source)
+        if not _above(rename.to, own) or _above(rename.to, latest) or member is None or get(made, rename.path) is not None:
+            continue
+        without = put(made, rename.source, None)
+        made = (put(without, rename.path, member) if without else None) or made
+    made = put(made, forms.at, j.Number(latest.text(), latest)) or made
+    try:
+        j.parse(j.canonical(made))
+    except j.NotMergeable:
+        return value
+    return made

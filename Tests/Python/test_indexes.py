@@ -1,0 +1,613 @@
+"""Indexes: each held against the model of keys (keys/) and a scan, at random versions, and what they answer to bad input."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import sqlite3
+import threading
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Iterator, Optional
+
+import llvs
+import pytest
+from documents import json_model as j
+from keys import definition as d
+from keys import search
+
+VECTORS = Path(__file__).resolve().parents[1] / "Vectors"
+
+
+def definition(text: str) -> d.Definition:
+    return d.definition(j.parse(text.encode()))
+
+
+def parts(text: Optional[str]) -> tuple[llvs.KeyPart, ...]:
+    """A tuple of the vectors as `Index` takes it. Numbers keep their spelling."""
+
+    def part(node: j.Node) -> Any:
+        if isinstance(node, j.String):
+            return node.text
+        if isinstance(node, j.Number):
+            return Decimal(node.lexeme)
+        return llvs.MISSING if isinstance(node, j.Object) else node.value  # type: ignore[union-attr]
+
+    return tuple(map(part, j.parse(text.encode()).items)) if text is not None else ()  # type: ignore[union-attr]
+
+
+def ask(index: llvs.Index, asked: dict[str, Any], **more: Any) -> llvs.Found:
+    """A question of the vectors."""
+    if "begin" in asked:
+        return index.prefix(*parts(asked.get("equal")), asked["begin"], **more)
+    bounds = {"low": parts(asked.get("low")), "high": parts(asked.get("high"))}
+    opens = {name: asked.get(name, False) for name in ("low_open", "high_open")}
+    return index.range(*parts(asked.get("equal")), **bounds, **opens, **more)
+
+
+def model_question(asked: dict[str, Any]) -> search.Question:
+    tuples = {
+        name: tuple(None if isinstance(item, j.Object) else item for item in j.parse(asked[name].encode()).items)  # type: ignore
+        for name in ("equal", "low", "high") if name in asked
+    }  # fmt: skip
+    opens = {name: asked.get(name, False) for name in ("low_open", "high_open")}
+    return search.Question(begin=asked.get("begin"), **opens, **tuples)
+
+
+@pytest.fixture
+def store() -> Iterator[llvs.Store]:
+    with llvs.Store(storage="memory") as opened:
+        yield opened
+
+
+# MARK: Vectors
+
+
+def test_the_vectors(store: llvs.Store) -> None:
+    vectors = json.loads((VECTORS / "index-keys.json").read_text(encoding="utf-8"))
+    version = store.make_version(insert={row["id"]: row["data"].encode() for row in vectors["values"]})
+    indexes = {row["name"]: store.index(definition=row["definition"]) for row in vectors["definitions"]}
+    for row in vectors["definitions"]:
+        for value in row["values"]:
+            told = indexes[row["name"]].explain(value["id"], at=version)
+            assert [key.hex() for key in told.key_bytes] == value["keys"], (row["name"], value["id"])
+            assert told.why == value.get("why"), (row["name"], value["id"])
+    for asked in vectors["questions"]:
+        index, expected = indexes[asked["definition"]], [row["id"] for row in asked["found"]]
+        for reverse in (False, True):
+            found = ask(index, asked, at=version, reverse=reverse)
+            assert list(found) == (expected[::-1] if reverse else expected), asked
+            assert found.count() == len(expected)
+            for entry in found.entries():
+                assert entry.id in expected
+
+
+# MARK: Against the model, at random versions
+
+DEFINITIONS = [
+    '{"prefix":"v","on":["/a"]}', '{"prefix":"v","on":["/a","/b"],"text":"fold"}', '{"prefix":"v","on":["/t/*"]}',
+    '{"prefix":"","on":["/t/*","/a"]}', '{"prefix":"v","on":["/a"],"where":{"/b":{"present":true}}}', '{"prefix":"v1","on":["/b"]}',
+    '{"prefix":"v","on":["/t/*/k","/t/*/n"]}', '{"prefix":"v","on":[""],"text":"fold"}',
+]  # fmt: skip
+WORDS = ["", "a", "A", "á", "ab", "Ab", "b", "\u0000", "Straße", "strasse", "x" * 1_010, "x" * 1_022, "x" * 1_023 + "y", "X" * 1_023 + "z",
+         "x" * 1_100]  # fmt: skip
+
+
+def scalar(rng: random.Random) -> Any:
+    return rng.choice([None, True, False, 0, 1, -1, 10, 1.5, 1e300, -2.25, 12345678901234567890, *WORDS, *WORDS])
+
+
+def data(rng: random.Random) -> bytes:
+    kind = rng.random()
+    if kind < 0.1:
+        return rng.choice([b"", b"no JSON", b'{"a":1,"a":2}', b"[" * 200 + b"]" * 200, b"\xff", b'{"a":1e99999}', b'{"a":12e9999}'])
+    if kind < 0.2:
+        return json.dumps(scalar(rng)).encode()
+    made: dict[str, Any] = {"a": scalar(rng)}
+    if rng.random() < 0.7:
+        made["b"] = rng.choice([scalar(rng), [], {}])
+    if rng.random() < 0.6:
+        made["t"] = rng.choice([
+            [scalar(rng) for _ in range(rng.randrange(5))], {"p": scalar(rng), "q": scalar(rng)},
+            [{"k": scalar(rng), "n": scalar(rng)} for _ in range(rng.randrange(4))], scalar(rng),
+        ])  # fmt: skip
+    return json.dumps(made, ensure_ascii=rng.random() < 0.5).encode()
+
+
+def history(store: llvs.Store, rng: random.Random, steps: int, values: int) -> list[str]:
+    """Versions in branches that merge."""
+    versions = [store.make_version(insert={f"v{i}": data(rng) for i in range(values)}).id]
+    for _ in range(steps):
+        base = rng.choice(versions[-4:])
+        if rng.random() < 0.2 and len(versions) > 3:
+            merged = store.merge(base, rng.choice(versions[-6:]), arbiter=llvs.MostRecentChange())
+            versions.append(merged.id)
+            continue
+        ids = rng.sample([f"v{i}" for i in range(values + 5)] + ["w1", "__llvs_x"], rng.choice([1, 1, 2, 5]))
+        there = store.at(base)
+        gone = [id for id in ids if id in there and rng.random() < 0.3]
+        changed = {id: data(rng) for id in ids if id not in gone}
+        versions.append(store.make_version(base, update=changed, remove=gone).id)
+    return versions
+
+
+def question(rng: random.Random, count: int) -> dict[str, Any]:
+    def some(most: int) -> str:
+        return json.dumps([rng.choice([scalar(rng), {}]) for _ in range(rng.randint(1, most))])
+
+    asked: dict[str, Any] = {}
+    left = count
+    if rng.random() < 0.6:
+        asked["equal"] = some(count)
+        left -= len(json.loads(asked["equal"]))
+    if left and rng.random() < 0.4:
+        asked["begin"] = rng.choice(WORDS)
+    elif left:
+        for name in ("low", "high"):
+            if rng.random() < 0.5:
+                asked[name] = some(left)
+                asked[name + "_open"] = rng.random() < 0.5
+    return asked
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_index_is_what_a_scan_finds(seed: int) -> None:
+    rng = random.Random(seed)
+    # With next to no memory trees are let go of, and made again from whatever is left.
+    with llvs.Store(storage="memory", memory_budget=rng.choice([0, 1 << 16])) as store:
+        versions = history(store, rng, 40, rng.choice([3, 25, 80]))
+        indexes = [(definition(text), store.index(definition=text)) for text in rng.sample(DEFINITIONS, 3)]
+        for _ in range(20):
+            version, (model, index) = rng.choice(versions), rng.choice(indexes)
+            values = {id.encode(): data for id, data in store.at(version).items()}
+            expected = search.Index(model, values)
+            for _ in range(2):
+                asked = question(rng, len(model.on))
+                asked_of_model, context = model_question(asked), (seed, version, model.text, asked)
+                entries = expected.find(asked_of_model)
+                ids = [entry.id.decode() for entry in entries]
+                assert {id.encode() for id in ids} == search.scan(model, values, asked_of_model)
+                found = ask(index, asked, at=version)
+                assert list(found) == ids, context
+                assert found.count() == len(ids), context
+                assert list(ask(index, asked, at=version, reverse=True)) == ids[::-1], context
+                for reverse in (False, True):
+                    once = list(dict.fromkeys(ids[::-1] if reverse else ids))
+                    unique = ask(index, asked, at=version, reverse=reverse, unique=True)
+                    assert list(unique) == once, context
+                    assert unique.count() == len(once), context
+                    size, pages, cursor = rng.randint(1, 4), [], None
+                    while True:
+                        page = ask(index, asked, at=version, reverse=reverse).page(size, cursor)
+                        pages += [entry.id for entry in page.entries]
+                        cursor = page.cursor
+                        if cursor is None:
+                            break
+                    assert pages == (ids[::-1] if reverse else ids), context
+                assert [(value.id, value.data) for value in found.values()] == [(id, values[id.encode()]) for id in ids]
+            everything = {(entry.id.decode(), entry.key) for entry in expected.entries}
+            told = {(entry.id, key) for entry in index.find(at=version).entries() for key in index.explain(entry.id, at=version).key_bytes}
+            assert told == everything
+
+
+# MARK: Declarations
+
+SCHEMA: dict[str, Any] = {"merge": 1, "indexes": {"by-name": {"prefix": "c/", "on": ["/name"]}}}
+
+
+def test_what_is_declared_is_found_by_its_name(tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "store") as notes:
+        notes.save(insert={"c/1": b'{"name":"Ann","age":5}'})
+        before = notes.current_version
+        with pytest.raises(llvs.NotFoundError, match="No index is"):
+            notes.index("by-name").find("Ann").count()
+        notes.register_schema(SCHEMA)
+        by_name = notes.index("by-name")
+        notes.save(insert={"c/2": b'{"name":"Bob","age":7}'})
+        assert list(by_name.find()) == ["c/1", "c/2"]
+        # Declared later, it answers for what was before as well.
+        assert list(by_name.find(at=before)) == ["c/1"]
+        middle = notes.current_version
+        changed = {**SCHEMA, "indexes": {"by-name": {"prefix": "c/", "on": ["/age"]}}}
+        notes.save(update={"__llvs_schema": json.dumps(changed).encode()})
+        assert list(by_name.find(7)) == ["c/2"]
+        # The definition that is declared at a version counts there.
+        assert list(by_name.find("Bob", at=middle)) == ["c/2"] and not list(by_name.find(7, at=middle))
+        assert by_name.explain("c/2").declared_at == notes.current_version
+        with pytest.raises(llvs.NotFoundError, match='Declared are "by-name"'):
+            notes.index("other").find().count()
+        assert notes.store.index("by-name").find(7).count() == 1
+
+
+@pytest.mark.parametrize("wrong, where", [({"prefix": "c/"}, "/on"), ({"prefix": "c/", "on": ["name"]}, "/on/0"), ([], "")])
+def test_a_declaration_that_is_not_valid_voids_itself_alone(tmp_path: Path, wrong: Any, where: str) -> None:
+    rules = {**SCHEMA, "ids": {"c/": "auto"}, "indexes": {**SCHEMA["indexes"], "b/ad": wrong}}
+    with pytest.raises(llvs.InvalidArgumentError) as refused:
+        llvs.check_schema(rules)
+    assert refused.value.path == "/indexes/b~1ad" + where
+    with llvs.Coordinator(tmp_path / "store") as notes:
+        with pytest.raises(llvs.InvalidArgumentError):
+            notes.register_schema(rules)
+        notes.save(insert={"c/1": b'{"name":"Ann"}', "__llvs_schema": json.dumps(rules).encode()})
+        assert list(notes.index("by-name").find("Ann")) == ["c/1"]
+        with pytest.raises(llvs.NotFoundError, match="not validly"):
+            notes.index("b/ad").find().count()
+        assert notes.store.schema(notes.current_version).problem is None
+
+
+# MARK: Collections
+
+
+INDEXES: dict[str, Any] = {"merge": 1, "indexes": {
+    "folded": {"prefix": "c/", "on": ["/lastName"], "text": "fold"}, "of-others": {"prefix": "d/", "on": ["/age"]},
+    "by-name": {"prefix": "c/", "on": ["/lastName", "/age"]}, "by-tag": {"prefix": "c/", "on": ["/tags/*", "/first"]},
+    "some": {"prefix": "c/", "on": ["/first"], "where": {"/age": 1}},
+}}  # fmt: skip
+
+
+@llvs.model("c/")
+@dataclass
+class Contact:
+    first: str = ""
+    last: Annotated[str, llvs.Named("lastName")] = ""
+    age: int = 0
+    tags: set[str] = field(default_factory=set)
+
+
+def test_collections_find_by_members(tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "store") as notes:
+        people = notes.collection(Contact)
+        with pytest.raises(llvs.NotFoundError, match="/lastName"):
+            list(people.where(last="Smith"))
+        notes.register_schema(INDEXES)
+        people.update({"1": Contact("Ann", "Smith", 40, {"x", "y"}), "2": Contact("Bob", "smith", 30, {"x"})})
+        people["3"] = Contact("Cy", "Smith", 5)
+        smiths = people.where(last="Smith")
+        assert sorted(smiths) == ["1", "3"] and smiths.count() == 2
+        assert list(smiths.order_by("age")) == ["3", "1"] and list(smiths.order_by("age", reverse=True)) == ["1", "3"]
+        assert list(people.where(last="Smith", age=5).items()) == [("3", people["3"])]
+        assert list(people.where(age=40, last="Smith")) == ["1"]
+        assert list(people.order_by("last", "age")) == ["3", "1", "2"]
+        assert [one.first for one in people.where(tags="x").order_by("first").values()] == ["Ann", "Bob"]
+        assert people.where(tags="nobody").first() is None
+        del people["3"]
+        assert list(smiths.order_by("age")) == ["3", "1"] and list(smiths.at(notes.current_version)) == ["1"]
+        for wanted in ({"first": "Ann"}, {"age": 5}):
+            with pytest.raises(llvs.NotFoundError):
+                list(people.where(**wanted))
+        with pytest.raises(TypeError, match="no member"):
+            people.where(nothing=1)
+        with pytest.raises(TypeError):
+            list(people.where(last=5))
+        with pytest.raises(ValueError):
+            people.where(last=None)
+
+
+# MARK: Bad input
+
+
+def test_bad_questions(store: llvs.Store) -> None:
+    version = store.make_version(insert={"a": b'{"a":1,"b":2}', "b": b'{"a":2}'})
+    index, other = (store.index(definition={"prefix": "", "on": on}) for on in (["/a"], ["/a", "/b"]))
+    with pytest.raises(llvs.InvalidArgumentError, match="names 2 parts"):
+        index.find(1, 2).count()
+    with pytest.raises(llvs.InvalidArgumentError, match="names 2 parts"):
+        index.range(1, low=2).count()
+    with pytest.raises(llvs.InvalidArgumentError):
+        index.find("\ud800").count()
+    with pytest.raises(ValueError):
+        index.find(float("nan"))
+    with pytest.raises(TypeError):
+        index.find([1])  # type: ignore[arg-type]
+    with pytest.raises(llvs.InvalidArgumentError, match="400 digits"):
+        index.find(10**400).count()
+    cursor = index.find().page(1).cursor
+    assert cursor is not None and [entry.id for entry in index.find().page(1, cursor).entries] == ["b"]
+    for wrong in (b"x", cursor[:9], cursor[:-1], cursor + b"\xff", b"\x02" + cursor[1:]):
+        with pytest.raises(llvs.InvalidArgumentError, match="cursor"):
+            index.find().page(1, wrong)
+    with pytest.raises(llvs.InvalidArgumentError, match="cursor"):
+        other.find().page(1, cursor)
+    with pytest.raises(llvs.UnknownVersionError):
+        index.find(at="nowhere").count()
+    with pytest.raises(llvs.InvalidArgumentError):
+        store.index()
+    with pytest.raises(llvs.InvalidArgumentError):
+        store.index("a", definition={"prefix": "", "on": ["/a"]})
+    assert index.find(at=version).count() == 2
+    index.close()
+    with pytest.raises(llvs.ClosedError):
+        index.find().count()
+
+
+def test_an_empty_store(store: llvs.Store) -> None:
+    index = store.index(definition={"prefix": "", "on": ["/a"]})
+    assert index.find().count() == 0 and list(index.find()) == [] and index.find().first() is None
+
+
+def test_values_that_are_deep_or_large_or_have_many_keys(store: llvs.Store) -> None:
+    values = {
+        "deep": b'{"a":' * 128 + b"1" + b"}" * 128, "deepest": b'{"a":' * 127 + b'{"a":1}' + b"}" * 127,
+        "large": b'{"a":"' + b"x" * (2 << 20) + b'"}', "over": b'{"a":"' + b"x" * (64 << 20) + b'"}',
+        "many": json.dumps({"t": list(range(10_000))}).encode(), "more": json.dumps({"t": list(range(10_001))}).encode(),
+    }  # fmt: skip
+    store.make_version(insert=values)
+    index, each = (store.index(definition={"prefix": "", "on": [on]}) for on in ("/a", "/t/*"))
+    assert list(index.find()) == ["large"]
+    assert index.explain("deep").why == "no-first-part" and index.explain("over").why == "not-json"
+    assert list(index.prefix("x" * 2_000)) == ["large"] and list(index.find("x" * (2 << 20))) == ["large"]
+    assert not list(index.find("x" * (2 << 20) + "x"))
+    assert each.find().count() == 10_000 and each.explain("more").why == "too-many-keys"
+    assert each.find(unique=True).count() == 1
+
+
+def test_a_damaged_value_fails_the_question(tmp_path: Path) -> None:
+    with llvs.Store(tmp_path / "store") as store:
+        values = {f"v{i}": json.dumps({"a": f"word{i}"}).encode() for i in range(10)}
+        version = store.make_version(insert=values)
+        good = store.make_version(version, update={"v3": b'{"a":1}'})
+    for file in (tmp_path / "store").rglob("*"):
+        if file.is_file() and b'"word3"' in (content := file.read_bytes()):
+            file.write_bytes(content.replace(b'"word3"', b'"word4"'))
+    with llvs.Store(tmp_path / "store") as store:
+        index = store.index(definition={"prefix": "v", "on": ["/a"]})
+        assert index.find(at=good).count() == 10
+        with pytest.raises(llvs.StorageError) as problem:
+            index.find(at=version).count()
+        assert problem.value.value_id == "v3"
+        assert index.find(1, at=good).count() == 1
+
+
+# MARK: Control and threads
+
+
+def test_making_an_index_can_be_cancelled(store: llvs.Store) -> None:
+    store.make_version(insert={f"v{i}": json.dumps({"a": i}).encode() for i in range(5_000)})
+    index = store.index(definition={"prefix": "v", "on": ["/a"]})
+    token = llvs.CancelToken()
+    token.cancel()
+    with pytest.raises(llvs.CancelledError):
+        index.find().count(cancel=token)
+    told: list[int] = []
+
+    def stop(progress: llvs.Progress) -> bool:
+        told.append(progress.completed)
+        return progress.completed < 2_000
+
+    with pytest.raises(llvs.CancelledError):
+        index.find().count(progress=stop)
+    assert max(told) >= 2_000
+    assert index.find().count() == 5_000
+
+
+def test_asking_for_the_index_that_is_being_made(store: llvs.Store) -> None:
+    store.make_version(insert={f"v{i}": json.dumps({"a": i}).encode() for i in range(3_000)})
+    index, other = (store.index(definition={"prefix": "v", "on": [on]}) for on in ("/a", "/b"))
+    seen: list[Any] = []
+
+    def progress(state: llvs.Progress) -> None:
+        if not state.completed:
+            return  # not begun yet
+        try:
+            seen.append((other.find().count(), index.find().count()))
+        except llvs.BusyError as error:
+            seen.append(error)
+
+    assert index.find().count(progress=progress) == 3_000
+    assert any(isinstance(one, llvs.BusyError) for one in seen)
+    assert index.find().count() == 3_000
+
+
+def test_many_threads_ask_at_once(store: llvs.Store) -> None:
+    versions = history(store, random.Random(1), 20, 200)
+    index = store.index(definition={"prefix": "v", "on": ["/a"]})
+    expected = {version: store.index(definition={"prefix": "v", "on": ["/a"]}).find(at=version).count() for version in versions}
+    wrong: list[Any] = []
+
+    def work(seed: int) -> None:
+        rng = random.Random(seed)
+        for _ in range(30):
+            version = rng.choice(versions)
+            found = len(list(index.find(at=version)))
+            if found != expected[version]:
+                wrong.append((version, found))
+
+    threads = [threading.Thread(target=work, args=[seed]) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# MARK: Caches on disk
+
+
+def read(index: llvs.Index, version: Optional[str] = None) -> tuple[int, int]:
+    """How many entries there are, and how many values were read to find out."""
+    seen = [0]
+    return index.find(at=version).count(progress=lambda state: seen.append(state.completed)), max(seen)
+
+
+def caches(path: Path) -> list[Path]:
+    return sorted((path / "cache").glob("index-*.cache"))
+
+
+def test_a_later_handle_reads_what_changed_alone(tmp_path: Path) -> None:
+    path, text = tmp_path / "store", '{"prefix":"v","on":["/a"]}'
+    with llvs.Store(path) as store:
+        versions = [store.make_version(insert={f"v{i}": b'{"a":%d}' % i for i in range(1_000)}).id]
+        assert read(store.index(definition=text)) == (1_000, 1_000)
+        assert len(caches(path)) == 1
+        for i in range(5):
+            versions.append(store.make_version(versions[-1], update={f"v{i}": b'{"b":1}'}).id)
+    with llvs.Store(path) as store:
+        assert read(store.index(definition=text), versions[0]) == (1_000, 0)
+        count, values = read(store.index(definition=text), versions[-1])
+        assert count == 995 and 5 <= values <= 20
+        # The same index under another spelling, and another index.
+        assert read(store.index(definition='{"on":["/a"],"prefix":"v","text":"bytes"}'), versions[0]) == (1_000, 0)
+        assert read(store.index(definition='{"prefix":"v","on":["/b"]}'), versions[-1]) == (5, 1_000)
+    # Nothing is written for a store that is read, nor for few values.
+    shutil.rmtree(path / "cache")
+    with llvs.Store(path, read_only=True) as store:
+        assert read(store.index(definition=text), versions[0]) == (1_000, 1_000)
+    assert not caches(path)
+    with llvs.Store(path) as store:
+        assert read(store.index(definition='{"prefix":"v99","on":["/a"]}'), versions[0]) == (11, 11)
+    assert not caches(path)
+
+
+def test_the_file_is_written_anew_after_many_changes(tmp_path: Path) -> None:
+    path, text = tmp_path / "store", '{"prefix":"v","on":["/a"]}'
+    with llvs.Store(path) as store:
+        head = store.make_version(insert={f"v{i}": b'{"a":%d}' % i for i in range(600)}).id
+        assert read(store.index(definition=text)) == (600, 600)
+        first = caches(path)[0].read_bytes()
+        for step in range(10):
+            head = store.make_version(head, update={f"v{i}": b'{"a":"%d"}' % step for i in range(step * 40, step * 40 + 40)}).id
+            assert read(store.index(definition=text), head)[0] == 600
+        assert caches(path)[0].read_bytes() != first
+    with llvs.Store(path) as store:
+        count, values = read(store.index(definition=text), head)
+        assert count == 600 and values < 600
+
+
+def test_old_files_go(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with llvs.Store(path) as store:
+        store.make_version(insert={f"v{i}": b'{"a":%d}' % i for i in range(300)})
+        for i in range(20):
+            assert read(store.index(definition={"prefix": "v", "on": ["/a", f"/{i}"]}))[0] == 300
+    assert len(caches(path)) == 16
+
+
+@pytest.mark.parametrize("storage", ["file", "sqlite"])
+@pytest.mark.parametrize("seed", range(3))
+def test_caches_that_are_deleted_and_corrupted(tmp_path: Path, storage: str, seed: int) -> None:
+    """Each answer is that of a scan, at random versions, whatever is in the caches."""
+    rng = random.Random(seed)
+    path = tmp_path / "store"
+
+    def names() -> list[str]:
+        with closing(sqlite3.connect(path)) as database:
+            return [name for (name,) in database.execute("SELECT name FROM caches WHERE name LIKE 'index%' ORDER BY name")]
+
+    def spoil(kind: str) -> None:
+        if storage == "file":
+            files = caches(path)
+            if not files:
+                return
+            file = rng.choice(files)
+            data = bytearray(file.read_bytes())
+        else:
+            found = names()
+            if not found:
+                return
+            name = rng.choice(found)
+            with closing(sqlite3.connect(path)) as database:
+                data = bytearray(database.execute("SELECT data FROM caches WHERE name = ?", [name]).fetchone()[0])
+        new: Optional[bytes] = None
+        if kind == "flip":
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+            new = bytes(data)
+        elif kind == "cut":
+            new = bytes(data[: rng.randrange(len(data))])
+        elif kind == "swap" and storage == "file":
+            new = rng.choice(files).read_bytes()
+        elif kind == "swap":
+            new = b""
+        if storage == "file":
+            file.unlink() if new is None else file.write_bytes(new)
+        else:
+            with closing(sqlite3.connect(path)) as database, database:
+                if new is None:
+                    database.execute("DELETE FROM caches WHERE name = ?", [name])
+                else:
+                    database.execute("UPDATE caches SET data = ? WHERE name = ?", [new, name])
+
+    with llvs.Store(path, storage=storage) as store:
+        versions = history(store, rng, 15, 300)
+    texts = rng.sample(DEFINITIONS[:5], 2)
+    loaded = 0
+    for step in range(12):
+        with llvs.Store(path, storage=storage) as store:
+            for text in texts:
+                version, model, index = rng.choice(versions), definition(text), store.index(definition=text)
+                values = {id.encode(): data for id, data in store.at(version).items()}
+                expected = search.Index(model, values)
+                count, values_read = read(index, version)
+                loaded += values_read < 250
+                assert count == len(expected.entries)
+                assert [entry.id for entry in index.find(at=version).entries()] == [entry.id.decode() for entry in expected.entries]
+                asked = question(rng, len(model.on))
+                found = [entry.id.decode() for entry in expected.find(model_question(asked))]
+                assert list(ask(index, asked, at=version)) == found, (seed, step, text, asked)
+        if step % 3:
+            spoil(rng.choice(["flip", "cut", "swap", "delete"]))
+    assert loaded > 3
+
+
+def test_a_cache_of_another_store(tmp_path: Path) -> None:
+    text = '{"prefix":"v","on":["/a"]}'
+    for name in "one", "two":
+        with llvs.Store(tmp_path / name) as store:
+            # The same id for another state.
+            store.make_version(insert={f"v{i}": b'{"a":"%s"}' % name.encode() for i in range(300)}, id="same")
+            assert store.index(definition=text).find(name).count() == 300
+    assert caches(tmp_path / "one")[0].name == caches(tmp_path / "two")[0].name
+    shutil.copy(caches(tmp_path / "one")[0], caches(tmp_path / "two")[0])
+    with llvs.Store(tmp_path / "two") as store:
+        assert store.index(definition=text).find("two").count() == 300
+        assert store.index(definition=text).find("one").count() == 0
+
+
+# MARK: Warming
+
+
+def test_a_warm_index_is_there_before_anybody_asks(tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "store") as notes:
+        # What is not declared yet is none of its business.
+        index = notes.index("by-name", warm=True)
+        notes.save(insert={f"c/{i}": b'{"name":"%d"}' % i for i in range(300)})
+        notes.register_schema(SCHEMA)
+        for step in range(3):
+            notes.save(update={f"c/{i}": b'{"name":"again"}' for i in range(step * 50, step * 50 + 50)})
+            end, seen = time.monotonic() + 60, [1]
+            while seen[-1]:
+                # Without a value read: it was there.
+                assert time.monotonic() < end
+                time.sleep(0.2)
+                seen = [0]
+                token = llvs.CancelToken()
+
+                def stop(state: llvs.Progress) -> None:
+                    if state.completed:
+                        seen.append(state.completed)
+                        token.cancel()
+
+                try:
+                    count = index.find("again").count(progress=stop, cancel=token)
+                except llvs.CancelledError:
+                    continue
+            assert count == step * 50 + 50
+        index.close()
+        notes.save(remove=["c/0"])
+        assert notes.index("by-name").find("again").count() == 149
+    with llvs.Store(tmp_path / "store") as store, pytest.raises(TypeError):
+        store.index("by-name", warm=True)  # type: ignore[call-arg]
+
+
+def test_closing_with_a_warm_index(tmp_path: Path) -> None:
+    for order in range(6):
+        notes = llvs.Coordinator(tmp_path / str(order))
+        notes.register_schema(SCHEMA)
+        notes.save(insert={f"c/{i}": b'{"name":"%d"}' % i for i in range(2_000)})
+        index = notes.index("by-name", warm=True)
+        time.sleep(0.02 * order)
+        for handle in (notes, index) if order % 2 else (index, notes):
+            handle.close()

@@ -1,0 +1,139 @@
+"""Ctrl-C, whenever it comes: one sentence or none, never a traceback, and the store whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+import llvs
+from llvs.tools import exchange_commands
+
+from .conftest import SURROUNDINGS, Run, program
+
+#: Starts the command as its script does, and tells by a byte when the command looks after Ctrl-C: what is before is Python's own.
+START = """
+import os, signal, sys
+from llvs.tools.__main__ import main
+
+look_after = signal.signal
+
+def begun(*given):
+    signal.signal = look_after
+    look_after(*given)
+    os.write({}, b"x")
+
+signal.signal = begun
+sys.argv[0] = "llvs"
+main()
+"""
+STOPPED = b"llvs: stopped; what was done whole is kept"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A store that takes a while to look through."""
+    path = tmp_path_factory.mktemp("interrupted") / "notes.llvs"
+    with llvs.Store(path, durability="normal") as notes:
+        version = notes.make_version(insert={f"note/{number}": b"milk " * 40 for number in range(4000)})
+        side = notes.make_version(version, update={"side": b"1"})
+        for number in range(600):
+            version = notes.make_version(version, update={"n": b"%d" % number})
+        notes.merge(version, side)
+    yield path
+
+
+def interrupted(arguments: list[str], seconds: float, cwd: Path) -> tuple[int, bytes]:
+    """The exit code and what was said, of a command that gets Ctrl-C so long after its beginning."""
+    read, write = os.pipe()
+    running = subprocess.Popen(
+        [sys.executable, "-c", START.format(write), *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        env={**os.environ, **SURROUNDINGS, "XDG_STATE_HOME": str(cwd)}, pass_fds=[write], cwd=cwd,
+    )
+    os.close(write)
+    assert os.read(read, 1) == b"x"
+    os.close(read)
+    time.sleep(seconds)
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=120)[1]
+    return running.returncode, said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["log --graph", "log -n 1", "export -o x.tar --force", "verify", "set a=1", "push ./there", "sync ./there", "status", "--help"],
+)
+def test_at_any_time(store: Path, tmp_path: Path, arguments: str) -> None:
+    codes = set()
+    begun = time.monotonic()
+    whole = program("-s", str(store), *arguments.split(), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    took = time.monotonic() - begun
+    assert whole.returncode == 0
+    for step in range(12):
+        code, said = interrupted(["-s", str(store), *arguments.split()], took * step / 11, tmp_path)
+        codes.add(code)
+        # While nothing is imported and after all is done, the system ends it, as it ends other programs; a shell says 130 of that as well.
+        assert code in (0, 130, -signal.SIGINT), (step, code, said)
+        # A line's end comes before the sentence: on a terminal it stands behind the ^C.
+        assert b"Traceback" not in said and len(said.split(b"\n")) <= 3, (step, code, said)
+        assert code != 130 or said.strip().endswith(STOPPED), (step, code, said)
+    assert codes & {130, -signal.SIGINT}, "none of them came while it ran"
+    assert not [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")]
+    with llvs.Store(store, read_only=True) as looked:
+        assert looked.verify().damages == ()
+
+
+def test_what_came_before_is_told(llvs_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while versions are added, batch by batch: how many came is said, and is so."""
+    with llvs.Store("large.llvs", durability="normal") as store:
+        version = store.make_version(insert={"a": b""})
+        for number in range(100):
+            version = store.make_version(version, update={"a": bytes([number]) * 300_000})
+    llvs_run("-s", "large.llvs", "push", "./there")
+    heard, last = 0, 0
+
+    @contextlib.contextmanager
+    def shown() -> Iterator[Any]:
+        def hear(_: llvs.Progress) -> None:
+            nonlocal heard
+            heard += 1
+            if heard == last:
+                raise KeyboardInterrupt
+
+        yield hear
+
+    monkeypatch.setattr(exchange_commands.progress, "shown", shown)
+    llvs_run("init", "all.llvs")
+    assert "there: 101 versions received, 0 sent" in llvs_run("-s", "all.llvs", "pull", "./there").out
+    counts, whole = set(), heard
+    for part in range(1, 10):
+        heard, last = 0, max(1, whole * part // 10)
+        llvs_run("init", f"{part}.llvs")
+        done = llvs_run("-s", f"{part}.llvs", "pull", "./there", code=130)
+        with llvs.Store(f"{part}.llvs", read_only=True) as looked:
+            count = looked.statistics().versions
+        assert "stopped" in done.err and done.out.strip() == (f"./there: {count} versions received before that" if count else "")
+        counts.add(count)
+    assert [count for count in counts if 0 < count < 101], counts
+
+
+def test_what_was_interrupted_goes_on(store: Path, tmp_path: Path) -> None:
+    """Ctrl-C while versions come in: those that came whole are kept, and a second run brings the rest."""
+    assert program("-s", str(store), "push", str(tmp_path / "there"), stdout=subprocess.DEVNULL).returncode == 0
+    assert program("init", str(tmp_path / "mine.llvs"), stdout=subprocess.DEVNULL).returncode == 0
+    command = ["-s", str(tmp_path / "mine.llvs"), "pull", str(tmp_path / "there")]
+    for step in range(6):
+        code, _ = interrupted(command, 0.05 * step, tmp_path)
+        assert code in (0, 130, -signal.SIGINT)
+    assert program(*command, stdout=subprocess.DEVNULL).returncode == 0
+    with llvs.Store(store, read_only=True) as theirs, llvs.Store(tmp_path / "mine.llvs", read_only=True) as ours:
+        assert {version.id for version in ours.history()} == {version.id for version in theirs.history()}
+        assert ours.verify().damages == ()

@@ -1,0 +1,249 @@
+"""A stand-in of pCloud's HTTP interface, after https://docs.pcloud.com."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timezone
+from email.utils import format_datetime
+from typing import Any, Optional
+from urllib.parse import quote
+
+from accounts import Accounts
+from service import Answer, Refused, Request, Service, byte_range, multipart
+from tree import Node, Tree
+
+
+class PCloud(Service):
+    """Every answer has the status 200; `result` says whether it is one. An upload under an existing name replaces the file.
+
+    `stale` hides the newest changes from lists. `forgotten` is the feed's oldest mark: before it, there is only `reset`.
+    """
+
+    hosts = ("api.pcloud.com", "eapi.pcloud.com", "my.pcloud.com", "p-def1.pcloud.com")
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Tokens of pCloud stay until they are revoked.
+        self.accounts = Accounts("keeps", lifetime=1 << 40)
+        self.tree = Tree("0", lambda number: str(10_000 + number))
+        self.tickets: dict[str, str] = {}
+        self.forgotten = 0
+        self.stale = 0
+
+    def expire_tokens(self) -> None:
+        self.accounts.expire()
+
+    def refusal(self, status: int, code: str, message: str) -> Answer:
+        known = {"serviceUnavailable": 5000}
+        return Answer.of({"result": known.get(code) or int(code), "error": message})
+
+    def rate_limited(self) -> Answer:
+        return self.refusal(200, "4000", "Too many login tries from this IP address.")
+
+    def template(self, request: Request) -> str:
+        return "/" + ("file" if request.parts[0] == "tickets" else request.parts[0])
+
+    def _refuse(self, code: int, message: str) -> Refused:
+        return Refused(self.refusal(200, str(code), message))
+
+    def answer(self, request: Request) -> Answer:
+        method, parts = request.method, request.parts
+        if parts[:1] == ["tickets"]:
+            node = self.tree.nodes.get(self.tickets.get(parts[1], ""))
+            return byte_range(request, node.data) if node is not None and node.data is not None else Answer(404)
+        # Parameters come in the address or in a form.
+        given = dict(request.query)
+        if method == "POST" and request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+            given |= request.form()
+        if parts == ["oauth2_token"]:
+            code = self.accounts.codes.pop(given.get("code", ""), None)
+            if code is None:
+                raise self._refuse(2012, "Invalid 'code' provided.")
+            found = {"result": 0, "access_token": self.accounts.sign_in()[0], "token_type": "bearer", "userid": 1, "locationid": 1}
+            return Answer.of(found)
+        if parts == ["oauth2", "authorize"]:
+            return self.accounts.authorize(given)
+        known = self.accounts.knows(request.headers.get("authorization", "")) or (
+            self.accounts.knows(f"Bearer {given.get('access_token', given.get('auth', ''))}")
+        )
+        if not known:
+            raise self._refuse(2000 if "authorization" in request.headers else 1000, "Log in failed.")
+        act = getattr(self, "_do_" + (parts[0] if len(parts) == 1 else ""), None)
+        if act is None:
+            raise self._refuse(1076, "Please provide a method that exists.")
+        done: dict[str, Any] = act(request, given)
+        return Answer.of({"result": 0, **done})
+
+    # What the interface calls methods.
+
+    def _do_userinfo(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        return {"email": "ann@example.org", "quota": self.quota, "usedquota": self.tree.bytes, "userid": 1}
+
+    def _do_listfolder(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        hidden = set(self.tree.changes[-self.stale :]) if self.stale else set()
+        return {"metadata": self._tree(self._folder(given), given.get("recursive") == "1", hidden)}
+
+    def _do_createfolder(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        parent, name = self._folder(given), self._name(given.get("name"))
+        if self.tree.find(parent.id, name) is not None:
+            raise self._refuse(2004, "File or folder alredy exists.")
+        return {"metadata": self._metadata(self.tree.add(parent.id, name, None))}
+
+    def _do_createfolderifnotexists(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        parent, name = self._folder(given), self._name(given.get("name"))
+        old = self.tree.find(parent.id, name)
+        if old is not None and not old.is_folder:
+            raise self._refuse(2004, "File or folder alredy exists.")
+        return {"metadata": self._metadata(old or self.tree.add(parent.id, name, None)), "created": old is None}
+
+    def _do_uploadfile(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        if request.method == "PUT":
+            if not request.body:
+                raise self._refuse(2041, "Connection broken.")
+            files = [(self._name(given.get("filename")), request.body)]
+        else:
+            files = []
+            for headers, data in multipart(request):
+                words = headers.get("content-disposition", "").split('filename="')
+                if len(words) == 2:
+                    files.append((self._name(words[1].split('"')[0]), data))
+                elif 'name="' in words[0]:
+                    given[words[0].split('name="')[1].split('"')[0]] = data.decode()
+        parent = self._folder(given)
+        modified = datetime.fromtimestamp(int(given["mtime"]), timezone.utc) if "mtime" in given else None
+        made = []
+        for name, data in files:
+            if self.tree.bytes + len(data) > self.quota:
+                raise self._refuse(2008, "User is over quota.")
+            old = self.tree.find(parent.id, name)
+            if old is not None and old.is_folder:
+                raise self._refuse(2004, "File or folder alredy exists.")
+            if old is None:
+                old = self.tree.add(parent.id, name, data, modified)
+            else:
+                self.tree.write(old, data, modified)
+            made.append(old)
+        sums = [{"sha1": hashlib.sha1(each.data or b"").hexdigest(), "md5": hashlib.md5(each.data or b"").hexdigest()} for each in made]
+        return {"fileids": [int(each.id) for each in made], "metadata": [self._metadata(each) for each in made], "checksums": sums}
+
+    def _do_stat(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        return {"metadata": self._metadata(self._file(given))}
+
+    def _do_checksumfile(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        node = self._file(given)
+        data = node.data or b""
+        return {"sha1": hashlib.sha1(data).hexdigest(), "md5": hashlib.md5(data).hexdigest(), "metadata": self._metadata(node)}
+
+    def _do_getfilelink(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        ticket = f"t{len(self.tickets)}"
+        self.tickets[ticket] = self._file(given).id
+        host = "p-def1.pcloud.com" if request.origin.startswith("https") else request.origin.split("//")[1]
+        return {"path": f"/tickets/{ticket}/{quote('a name')}", "hosts": [host], "expires": format_datetime(self.tree.time)}
+
+    def _do_renamefile(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        return {"metadata": self._rename(self._file(given), given)}
+
+    def _do_renamefolder(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        return {"metadata": self._rename(self._folder(given), given)}
+
+    def _do_copyfile(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        node = self._file(given)
+        parent, name = self._folder({"folderid": given.get("tofolderid", node.parent or "0")}), given.get("toname") or node.name
+        old = self.tree.find(parent.id, name)
+        if old is not None and given.get("noover") == "1":
+            raise self._refuse(2004, "File or folder alredy exists.")
+        if old is not None:
+            self.tree.delete(old)
+        return {"metadata": self._metadata(self.tree.add(parent.id, name, node.data, node.modified))}
+
+    def _do_deletefile(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        node = self._file(given)
+        found = self._metadata(node) | {"isdeleted": True}
+        self.tree.delete(node)
+        return {"metadata": found}
+
+    def _do_deletefolder(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        node = self._folder(given)
+        if self.tree.children(node.id):
+            raise self._refuse(2006, "Folder is not empty.")
+        found = self._metadata(node) | {"isdeleted": True}
+        self.tree.delete(node)
+        return {"metadata": found}
+
+    def _do_deletefolderrecursive(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        node = self._folder(given)
+        files = [each for each in self.tree.below(node.id) if not each.is_folder]
+        folders = [each for each in self.tree.below(node.id) if each.is_folder]
+        self.tree.delete(node)
+        return {"deletedfiles": len(files), "deletedfolders": len(folders) + 1}
+
+    def _do_diff(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        end = len(self.tree.changes)
+        if given.get("last") == "0":
+            return {"diffid": end, "entries": []}
+        begin = int(given.get("diffid") or 0)
+        if begin < self.forgotten:
+            return {"diffid": end, "entries": [{"event": "reset", "diffid": end, "time": format_datetime(self.tree.time)}]}
+        size = int(given.get("limit") or 1_000)
+        entries = []
+        for number, id in enumerate(self.tree.changes[begin : begin + size], begin + 1):
+            node = self.tree.nodes.get(id)
+            kind = "folder" if node and node.is_folder else "file"
+            event = f"delete{kind}" if node is None else f"create{kind}" if node.version == 1 else f"modify{kind}"
+            metadata = self._metadata(node) if node else {"fileid": int(id), "isfolder": False, "isdeleted": True}
+            entries.append({"event": event, "diffid": number, "time": format_datetime(self.tree.time), "metadata": metadata})
+        return {"diffid": min(end, begin + size), "entries": entries}
+
+    # Files and folders
+
+    def _name(self, name: Optional[str]) -> str:
+        if not name or "/" in name or name in (".", ".."):
+            raise self._refuse(2001, "Invalid file/folder name.")
+        return name
+
+    def _at(self, path: str) -> Optional[Node]:
+        node: Optional[Node] = self.tree.nodes[self.tree.root]
+        for name in [name for name in path.split("/") if name]:
+            node = self.tree.find(node.id, name) if node else None
+        return node
+
+    def _folder(self, given: dict[str, str]) -> Node:
+        node = self._at(given["path"]) if "path" in given else self.tree.nodes.get(given.get("folderid", ""))
+        if node is None or not node.is_folder:
+            raise self._refuse(2005, "Directory does not exist.")
+        return node
+
+    def _file(self, given: dict[str, str]) -> Node:
+        node = self._at(given["path"]) if "path" in given else self.tree.nodes.get(given.get("fileid", ""))
+        if node is None or node.is_folder:
+            raise self._refuse(2009, "File not found.")
+        return node
+
+    def _rename(self, node: Node, given: dict[str, str]) -> dict[str, Any]:
+        parent = self._folder({"folderid": given["tofolderid"]}).id if "tofolderid" in given else node.parent or "0"
+        name = self._name(given.get("toname") or node.name)
+        old = self.tree.find(parent, name)
+        if old is not None and old is not node:
+            if old.is_folder or node.is_folder:
+                raise self._refuse(2004, "File or folder alredy exists.")
+            self.tree.delete(old)
+        node.parent, node.name = parent, name
+        self.tree.touch(node)
+        return self._metadata(node)
+
+    def _metadata(self, node: Node) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "name": node.name or "/", "created": format_datetime(node.made), "modified": format_datetime(node.modified),
+            "isfolder": node.is_folder, "ismine": True, "isshared": False, "thumb": False, "id": ("d" if node.is_folder else "f") + node.id,
+        }  # fmt: skip
+        if node.parent is not None:
+            found["parentfolderid"] = int(node.parent)
+        if node.data is None:
+            return found | {"folderid": int(node.id)}
+        number = int.from_bytes(hashlib.sha1(node.data).digest()[:8], "big")
+        return found | {"fileid": int(node.id), "size": len(node.data), "hash": number, "contenttype": "application/octet-stream"}
+
+    def _tree(self, node: Node, deep: bool, hidden: set[str]) -> dict[str, Any]:
+        children = [each for each in self.tree.children(node.id) if each.id not in hidden]
+        inside = [self._tree(each, True, hidden) if each.is_folder and deep else self._metadata(each) for each in children]
+        return self._metadata(node) | {"contents": inside}

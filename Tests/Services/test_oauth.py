@@ -1,0 +1,143 @@
+"""Signing in with a browser, and what comes in its place."""
+
+from __future__ import annotations
+
+import json
+import stat
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any, Iterator
+from urllib.parse import parse_qs, urlsplit
+
+import llvs
+import llvs.oauth
+import pytest
+from clouds import Cloud, exchange
+from drive import GoogleDrive
+from onedrive import OneDrive
+from service import Answer
+
+KINDS: dict[str, Any] = {
+    "gdrive": (GoogleDrive, "o/oauth2/v2/auth", "token"),
+    "onedrive": (OneDrive, "common/oauth2/v2.0/authorize", "common/oauth2/v2.0/token"),
+}
+
+
+@pytest.fixture(params=KINDS)
+def cloud(request: Any, tmp_path: Path) -> Iterator[Cloud]:
+    cloud = Cloud(KINDS[request.param][0](), request.param, tmp_path)
+    cloud.tokens.unlink()
+    yield cloud
+    cloud.close()
+
+
+def service(cloud: Cloud) -> llvs.oauth.Service:
+    real, (_, authorize, token) = llvs.oauth.SERVICES[cloud.scheme], KINDS[cloud.scheme]
+    return llvs.oauth.Service(f"{cloud.server.url}/{authorize}", f"{cloud.server.url}/{token}", real.scopes, real.parameters)
+
+
+def browser(address: str) -> None:
+    """Goes where it is sent, as the user consents at once."""
+    threading.Thread(target=lambda: urllib.request.urlopen(address, timeout=10).read()).start()
+
+
+def sign_in(cloud: Cloud, **options: Any) -> None:
+    options = {"client_id": "tests", "client_secret": "s3cret-client", "show": browser, "timeout": 20, **options}
+    llvs.oauth.sign_in(service(cloud), cloud.tokens, **options)
+
+
+def test_signing_in(cloud: Cloud, store: llvs.Store) -> None:
+    """What it writes the library exchanges with, and renews."""
+    sign_in(cloud)
+    assert stat.S_IMODE(cloud.tokens.stat().st_mode) == 0o600
+    exchange(store, cloud.place())
+    cloud.service.expire_tokens()
+    exchange(store, cloud.place())
+    assert cloud.service.accounts.refreshes == 1  # type: ignore[attr-defined]
+    found = json.loads(cloud.tokens.read_text())
+    assert found["client_id"] == "tests" and found["token_uri"] == service(cloud).token
+    sign_in(cloud)
+    assert json.loads(cloud.tokens.read_text())["refresh_token"] != found["refresh_token"]
+    assert [path.name for path in cloud.tokens.parent.glob("*.part")] == []
+
+
+def test_what_the_page_is_asked(cloud: Cloud) -> None:
+    seen: list[str] = []
+
+    def show(address: str) -> None:
+        seen.append(address)
+        browser(address)
+
+    sign_in(cloud, show=show, scopes=["a", "b c"])
+    sign_in(cloud, show=show)
+    first, second = ({name: values[0] for name, values in parse_qs(urlsplit(each).query).items()} for each in seen)
+    assert first["scope"] == "a b c" and first["code_challenge_method"] == "S256" and "s3cret" not in "".join(seen)
+    assert all(first[name] != second[name] for name in ("state", "code_challenge"))
+    assert first["redirect_uri"].startswith("http://127.0.0.1:")
+
+
+def test_others_that_come_to_the_port(cloud: Cloud) -> None:
+    """A page that guesses the port knows no state: it is refused, and the user is waited for."""
+    told: list[int] = []
+
+    def show(address: str) -> None:
+        target = parse_qs(urlsplit(address).query)["redirect_uri"][0]
+
+        def run() -> None:
+            for query in ("", "?code=stolen", "?code=stolen&state=", "?code=stolen&state=guess", "?error=access_denied&state=x"):
+                try:
+                    urllib.request.urlopen(target + query, timeout=10)
+                except urllib.error.HTTPError as error:
+                    told.append(error.code)
+            browser(address)
+
+        threading.Thread(target=run).start()
+
+    sign_in(cloud, show=show)
+    assert told == [400] * 5 and cloud.tokens.exists()
+
+
+def test_the_user_refuses(cloud: Cloud) -> None:
+    def show(address: str) -> None:
+        query = parse_qs(urlsplit(address).query)
+        browser(f"{query['redirect_uri'][0]}?error=access_denied&error_description=s3cret&state={query['state'][0]}")
+
+    with pytest.raises(llvs.PermissionDeniedError, match="access_denied") as raised:
+        sign_in(cloud, show=show)
+    assert "s3cret" not in str(raised.value) and not cloud.tokens.exists()
+
+
+def test_nobody_comes(cloud: Cloud) -> None:
+    with pytest.raises(llvs.CancelledError):
+        sign_in(cloud, show=lambda address: None, timeout=0.3)
+
+
+@pytest.mark.parametrize(
+    "answer, error",
+    [
+        (Answer.of({"error": "invalid_grant", "error_description": "s3cret-client"}, 400), llvs.PermissionDeniedError),
+        (Answer.of({}, 503), llvs.TransportError),
+        (Answer(200, b"<html>"), llvs.TransportError),
+        (Answer.of([]), llvs.TransportError),
+        (Answer.of({"token_type": "bearer"}), llvs.TransportError),
+    ],
+)
+def test_the_service_refuses(cloud: Cloud, answer: Answer, error: type[Exception]) -> None:
+    cloud.service.accounts.token = lambda form: answer  # type: ignore[attr-defined]
+    before = b"{}"
+    cloud.tokens.write_bytes(before)
+    with pytest.raises(error) as raised:
+        sign_in(cloud)
+    assert "s3cret" not in str(raised.value) and cloud.tokens.read_bytes() == before
+
+
+def test_arguments(cloud: Cloud) -> None:
+    with pytest.raises(llvs.InvalidArgumentError):
+        sign_in(cloud, client_id="")
+    with pytest.raises(llvs.InvalidArgumentError, match="dropbox"):
+        llvs.oauth.sign_in("dropbox", cloud.tokens, client_id="x")
+    for address in ("http://example.org/", "ftp://127.0.0.1/"):
+        with pytest.raises(llvs.InvalidArgumentError, match="encrypted"):
+            llvs.oauth.sign_in(llvs.oauth.Service(address, address, (), {}), cloud.tokens, client_id="x")

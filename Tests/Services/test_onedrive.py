@@ -1,0 +1,98 @@
+"""Exchanges through OneDrive's stand-in: what is its own.
+
+Numbers are those of the pitfalls of docs/cloud-drives.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Iterator
+
+import llvs
+import pytest
+from clouds import Cloud, exchange, file_in, files, folders, ids, save, send
+from onedrive import OneDrive
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Iterator[Cloud]:
+    cloud = Cloud(OneDrive(), "onedrive", tmp_path)
+    yield cloud
+    cloud.close()
+
+
+def test_the_folder_of_the_app(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
+    place = drive.place("", space="approot")
+    exchange(store, place)
+    assert len(exchange(new_store(), place).retrieved) == 3
+    assert folders(drive, "versions")[0].parent == drive.service.app.id
+
+
+def test_names_that_only_case_tells_apart(drive: Cloud, new_store: Any) -> None:
+    """20: they are one there. What has the name is not written over, and not taken for what it is not."""
+    first = new_store()
+    save(first, "x")
+    exchange(first, drive.place())
+    file_in(drive, folders(drive, "changes")[0].id, "AB")
+    first.make_version(first.most_recent_head, insert={"y": b"1"}, id="aB")
+    with llvs.Exchange(first, drive.place()) as way:
+        way.retrieve()
+        problems = way.send().problems
+    assert [(problem.name, problem.code) for problem in problems] == [("aB", llvs.ErrorCode.FOREIGN_FILE)]
+    assert "there is AB" in problems[0].reason
+    assert next(node for node in files(drive, "changes") if node.name == "AB").data == b"?"
+
+
+def test_a_long_list_is_followed_by_its_changes(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
+    """6: items come twice, the last counts; the folders on the way come along, and are looked at."""
+    exchange(store, drive.place())
+    for number in range(1_100):
+        file_in(drive, folders(drive, "versions")[0].id, f"x {number}")
+    second = new_store()
+    with llvs.Exchange(second, drive.place()) as way:
+        assert len(way.retrieve().problems) == 1_001
+        assert len(asked := drive.count(way.retrieve)) == 1 and "/delta" in asked[0]
+        new = save(store, "new")
+        send(store, drive.place())
+        drive.service.tree.touch(next(node for node in files(drive, "versions") if node.name == new.id))
+        asked = drive.count(way.retrieve)
+        assert "/delta" in asked[0] and not any(each.endswith("versions:/children") for each in asked) and new.id in ids(second)
+        drive.service.tree.delete(next(node for node in files(drive, "versions") if node.name == new.id))
+        renamed = next(node for node in files(drive, "versions") if node.name == "x 6")
+        renamed.name = "y"
+        drive.service.tree.touch(renamed)
+        assert "x 6" not in {problem.name for problem in way.retrieve().problems}
+        assert way.send().sent == (new.id,)
+        # A folder on the way is another's now: all is listed, and nothing is there.
+        for name in ("versions", "notes"):
+            folder = folders(drive, name)[0]
+            folder.name = "elsewhere"
+            drive.service.tree.touch(folder)
+            assert not way.retrieve().problems
+            folder.name = name
+            drive.service.tree.touch(folder)
+            assert way.retrieve().problems
+
+
+def test_changes_that_the_service_has_forgotten(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
+    """6: 410, and all is listed again."""
+    exchange(store, drive.place())
+    for number in range(1_100):
+        file_in(drive, folders(drive, "versions")[0].id, f"x {number}")
+    second = new_store()
+    with llvs.Exchange(second, drive.place()) as way:
+        way.retrieve()
+        new = save(store, "new")
+        send(store, drive.place())
+        drive.service.oldest_mark = 1_000_000
+        asked = drive.count(way.retrieve)
+        assert "/delta" in asked[0] and any(each.endswith("versions:/children") for each in asked) and new.id in ids(second)
+
+
+def test_bandwidth_that_is_used_up(drive: Cloud, store: llvs.Store, monkeypatch: Any) -> None:
+    exchange(store, drive.place())
+    answer = drive.service.refusal(509, "bandwidthLimitExceeded", "No.")
+    answer.headers["Retry-After"] = "3600"
+    monkeypatch.setattr(drive.service, "_children", lambda *_: answer)
+    with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.BusyError):
+        way.retrieve()

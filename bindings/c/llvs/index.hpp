@@ -1,0 +1,169 @@
+// Finding values by what is in them.
+// Part of llvs.hpp.
+#ifndef LLVS_INDEX_HPP
+#define LLVS_INDEX_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "coordinator.hpp"
+#include "store.hpp"
+
+namespace llvs {
+
+/// What is asked of an index; see llvs_index_question. Tuples are JSON arrays; an empty one is not given.
+struct IndexQuestion {
+    std::string equal;
+    /// What the string behind `equal` begins with; not together with bounds.
+    std::optional<std::string> begin;
+    std::string low, high;
+    bool low_open = false, high_open = false, reverse = false, unique = false;
+
+    /// Entries whose first parts are those of the tuple.
+    static IndexQuestion find(std::string equal) {
+        IndexQuestion question;
+        question.equal = std::move(equal);
+        return question;
+    }
+    /// Entries in which the string behind the tuple begins so.
+    static IndexQuestion prefix(std::string begin, std::string equal = {}) {
+        IndexQuestion question = find(std::move(equal));
+        question.begin = std::move(begin);
+        return question;
+    }
+    /// Entries within bounds, which are meant themselves.
+    static IndexQuestion range(std::string low, std::string high) {
+        IndexQuestion question;
+        question.low = std::move(low);
+        question.high = std::move(high);
+        return question;
+    }
+};
+
+/// An entry of an index.
+struct IndexEntry {
+    /// A JSON array; empty where keys were not asked for.
+    std::string key;
+    std::string id;
+    /// Nothing where values were not asked for.
+    std::optional<std::string> data;
+};
+
+/// One page of what was found; see llvs_index_page.
+struct IndexPage {
+    std::vector<IndexEntry> entries;
+    /// Where the next page begins; empty when this is the last.
+    std::string cursor;
+    /// With LLVS_INDEX_COUNT: how many entries the question is about.
+    std::uint64_t total = 0;
+};
+
+/// An index; see llvs_index. Safe from all threads.
+class Index {
+public:
+    /// One that the store declares under a name.
+    static Index named(const Store &store, std::string_view name) { return Index(store, name, {}, nullptr); }
+    /// One whose definition, as JSON, is given.
+    static Index defined(const Store &store, std::string_view definition) { return Index(store, {}, definition, nullptr); }
+    /// The same for the current version of a coordinator; a warm one is prepared at each new one, on a thread of the library.
+    static Index named(const Coordinator &coordinator, std::string_view name, bool warm = false) {
+        return Index(coordinator.store(), name, {}, coordinator.raw(), warm);
+    }
+
+    /// One page at a version; an empty one: the current version.
+    IndexPage page(const IndexQuestion &question, std::string_view at = {}, llvs_index_want want = 0, std::string_view after = {},
+                   std::uint64_t limit = 0, const llvs_control *control = nullptr) const {
+        llvs_index_question asked = LLVS_INDEX_QUESTION_INIT;
+        asked.want = want;
+        asked.equal = detail::bytes(question.equal);
+        if (question.begin) {
+            asked.has_begin = 1;
+            asked.begin = detail::bytes(*question.begin);
+        }
+        asked.low = detail::bytes(question.low);
+        asked.high = detail::bytes(question.high);
+        asked.after = detail::bytes(after);
+        asked.limit = limit;
+        asked.low_open = question.low_open;
+        asked.high_open = question.high_open;
+        asked.reverse = question.reverse;
+        asked.unique = question.unique;
+        llvs_index_page *found = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_index_find(raw(), detail::bytes(at), &asked, control, &found, error); });
+        detail::Handle<llvs_index_page, llvs_index_page_free> owned(found);
+        IndexPage page;
+        page.total = found->total;
+        page.cursor = detail::string(found->cursor);
+        const std::uint8_t *id = found->ids.data, *key = found->keys.data;
+        const std::uint8_t *data = found->values ? found->values->data.data : nullptr;
+        for (std::size_t i = 0; i < found->count; i++) {
+            IndexEntry entry;
+            entry.id = text(id, found->id_sizes[i]);
+            id += found->id_sizes[i] + 1;
+            if (found->key_sizes) {
+                entry.key = text(key, found->key_sizes[i]);
+                key += found->key_sizes[i] + 1;
+            }
+            if (found->values) {
+                entry.data = text(data, found->values->data_sizes[i]);
+                data += found->values->data_sizes[i];
+            }
+            page.entries.push_back(std::move(entry));
+        }
+        return page;
+    }
+    /// Calls with each entry, page by page.
+    template <typename Body>
+    void for_each(const IndexQuestion &question, Body body, std::string_view at = {}, llvs_index_want want = 0) const {
+        std::string after;
+        do {
+            IndexPage found = page(question, at, want, after);
+            after = std::move(found.cursor);
+            for (IndexEntry &entry : found.entries) body(std::move(entry));
+        } while (!after.empty());
+    }
+    /// The ids found, in order of the keys.
+    std::vector<std::string> ids(const IndexQuestion &question, std::string_view at = {}) const {
+        std::vector<std::string> ids;
+        for_each(question, [&](IndexEntry entry) { ids.push_back(std::move(entry.id)); }, at);
+        return ids;
+    }
+    /// How many entries are meant.
+    std::uint64_t count(const IndexQuestion &question = {}, std::string_view at = {}) const {
+        return page(question, at, LLVS_INDEX_COUNT, {}, 1).total;
+    }
+    /// Under which keys a value is in the index, or why it is not, as JSON; see llvs_index_explain.
+    std::string explain(std::string_view id, std::string_view at = {}) const {
+        llvs_buffer json;
+        detail::run([&](llvs_error **error) { return llvs_index_explain(raw(), detail::bytes(at), detail::bytes(id), &json, error); });
+        detail::Handle<llvs_buffer, llvs_buffer_dispose> owned(&json);
+        return text(json.data, json.size);
+    }
+    /// The handle, for calls of the C interface; it stays this object's.
+    llvs_index *raw() const { return handle_.get(); }
+
+private:
+    Index(const Store &store, std::string_view name, std::string_view definition, llvs_coordinator *coordinator, bool warm = false) {
+        llvs_index_options options = LLVS_INDEX_OPTIONS_INIT;
+        options.name = detail::bytes(name);
+        options.definition = detail::bytes(definition);
+        options.coordinator = coordinator;
+        options.warm = warm;
+        llvs_index *raw = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_index_open(store.raw(), &options, &raw, error); });
+        handle_ = decltype(handle_)(raw);
+    }
+    static std::string text(const std::uint8_t *data, std::uint64_t size) {
+        return size ? std::string(reinterpret_cast<const char *>(data), static_cast<std::size_t>(size)) : std::string();
+    }
+    detail::Handle<llvs_index, llvs_index_free> handle_;
+};
+
+} // namespace llvs
+
+#endif

@@ -1,0 +1,349 @@
+"""Finding values by what is in them: indexes, which belong to each version as its state does."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+from decimal import Decimal
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Union
+
+import llvs
+
+from . import _abi, _constants as c, _pages, _structs
+from ._blocks import Block
+from ._handle import Handle
+from ._memory import address, copy, decode, encode, version_bytes
+from .control import CancelToken, Control, ProgressCallback
+from .versions import AnyVersion, Value
+
+lib = _abi.lib
+byref = ctypes.byref
+
+
+#: How many versions are remembered.
+_MOST_MADE = 1_000
+
+
+class Missing:
+    """A part of a key that a value has not got; `llvs.MISSING` is the only one. It is before all others in order."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "llvs.MISSING"
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+#: What stands for a part that is missing.
+MISSING = Missing()
+
+#: A part of a key: a scalar of JSON, or `MISSING`. Numbers are compared by value, exactly.
+KeyPart = Union[None, bool, int, float, Decimal, str, Missing]
+
+
+class IndexEntry(NamedTuple):
+    """An entry of an index."""
+
+    #: The parts, strings as they are spelled in the value. Numbers are `int` or `float`, and `Decimal` where a float would be another.
+    key: tuple[KeyPart, ...]
+    #: The id of the value.
+    id: str
+
+
+class IndexPage(NamedTuple):
+    """Some entries, one behind the other in the order asked for."""
+
+    #: The entries.
+    entries: tuple[IndexEntry, ...]
+    #: Where the next page begins; None when this is the last. It stays good at this version for ever.
+    cursor: Optional[bytes]
+
+
+class Explanation(NamedTuple):
+    """Why a value is in an index, or is not."""
+
+    #: Its keys, in order.
+    keys: tuple[tuple[KeyPart, ...], ...]
+    #: Why it has none: "prefix", "reserved", "not-json", "where", "too-many-keys", "no-first-part" (docs/index-keys.md), or "no-value".
+    why: Optional[str]
+    #: The definition that counts.
+    definition: dict[str, Any]
+    #: The version at which it is declared; None when it was given.
+    declared_at: Optional[str]
+    #: The keys as they are compared.
+    key_bytes: tuple[bytes, ...]
+
+
+def _part(part: KeyPart) -> str:
+    if part is None:
+        return "null"
+    if isinstance(part, bool):
+        return "true" if part else "false"
+    if isinstance(part, Missing):
+        return "{}"
+    if isinstance(part, str):
+        return json.dumps(str(part), ensure_ascii=False)
+    if isinstance(part, int):
+        return str(int(part))
+    if isinstance(part, (float, Decimal)):
+        if not (part.is_finite() if isinstance(part, Decimal) else math.isfinite(part)):
+            raise ValueError(f"a part of a key is a number, not {part!r}")
+        return repr(float(part)) if isinstance(part, float) else str(Decimal(part)).lower()
+    raise TypeError(f"a part of a key is None, a bool, a number, a str or llvs.MISSING, not {type(part).__name__}")
+
+
+def _tuple(parts: Any) -> bytes:
+    return encode("[" + ",".join(map(_part, parts)) + "]") if parts else b""
+
+
+def _bound(bound: Any) -> bytes:
+    """A bound: one part, or several as a tuple or list."""
+    return _tuple(bound if isinstance(bound, (tuple, list)) else (bound,))
+
+
+def _number(text: str) -> Union[float, Decimal]:
+    exact, near = Decimal(text), float(text)
+    return near if math.isfinite(near) and Decimal(repr(near)) == exact else exact
+
+
+def _key(parts: list[Any]) -> tuple[KeyPart, ...]:
+    return tuple(MISSING if isinstance(part, dict) else part for part in parts)
+
+
+def _read(data: bytes) -> Any:
+    return json.loads(decode(data), parse_float=_number)
+
+
+class Index(Handle):
+    """An index of a store: `Store.index` and `Coordinator.index` open it.
+
+        by_name = notes.index("contacts-by-name")
+        for id in by_name.find("Smith"): ...
+        by_name.find("Smith", "Ann", at=version).values()
+        by_name.prefix("Sm").count()
+        notes.index("due").range(low="2026-01-01", high="2026-02-01")
+
+    It answers for the version that is asked about, always. Nothing is made before it is asked; the first question at a version reads the
+    values that differ from the nearest version that has the index, or all under its prefix. Safe from all threads.
+    """
+
+    _release = "llvs_index_free"
+    _warns = False
+
+    def __init__(
+        self,
+        store: llvs.Store,
+        coordinator: Optional[llvs.Coordinator],
+        name: Optional[str],
+        definition: Any,
+        what: str,
+        warm: bool = False,
+    ) -> None:
+        """What `Store.index` and `Coordinator.index` call."""
+        options = _structs.llvs_index_options(struct_size=ctypes.sizeof(_structs.llvs_index_options), warm=int(bool(warm)))
+        if definition is not None and not isinstance(definition, (bytes, str)):
+            definition = json.dumps(definition, ensure_ascii=False)
+        texts = (encode(name or ""), encode(definition) if isinstance(definition, str) else definition or b"")
+        for field, text in zip(("name", "definition"), texts):
+            if text:
+                pair = getattr(options, field)
+                pair.data, pair.size = address(text), len(text)
+        pointer = ctypes.c_void_p()
+        with store._call as handle:
+            if coordinator is None:
+                lib.llvs_index_open(handle, byref(options), byref(pointer))
+            else:
+                with coordinator._call as options.coordinator:
+                    lib.llvs_index_open(handle, byref(options), byref(pointer))
+        super().__init__(pointer.value or 0)
+        self._calls_back = store._calls_back
+        self._store, self._coordinator, self._of = store, coordinator, what
+        #: Versions at which it was asked, and is probably there.
+        self._made: set[bytes] = set()
+        #: The name under which it is declared; None when its definition was given.
+        self.name = name
+
+    def _what(self) -> str:
+        return f"the index {self.name!r} of {self._of}" if self.name is not None else f"an index of {self._of}"
+
+    def _detail(self) -> str:
+        return repr(self.name) if self.name is not None else ""
+
+    def _version(self, at: Optional[AnyVersion]) -> bytes:
+        if at is not None:
+            return version_bytes(at)
+        if self._coordinator is not None:
+            return encode(self._coordinator.current_version)
+        head = self._store.most_recent_head
+        return b"" if head is None else head._id_bytes
+
+    def _found(self, asked: dict[str, Any], at: Optional[AnyVersion], reverse: bool, unique: bool) -> Found:
+        return Found(self, self._version(at), {**asked, "reverse": int(bool(reverse)), "unique": int(bool(unique))})
+
+    def find(self, *parts: KeyPart, at: Optional[AnyVersion] = None, reverse: bool = False, unique: bool = False) -> Found:
+        """The entries whose first parts are these; all of them without any.
+
+        at: the version; None: the current one (of a store, its newest head), as it is now. reverse: from the last to the first. unique: of
+        a value that has several keys among those, only the first that is met.
+        """
+        return self._found({"equal": _tuple(parts)}, at, reverse, unique)
+
+    def prefix(self, *parts: KeyPart, at: Optional[AnyVersion] = None, reverse: bool = False, unique: bool = False) -> Found:
+        """The entries in which the last part given, a str, is what a string begins with, and the first ones are equal. As `find`."""
+        if not parts or not isinstance(parts[-1], str):
+            raise TypeError("prefix takes the beginning of a string as its last argument")
+        asked = {"equal": _tuple(parts[:-1]), "begin": encode(parts[-1]), "has_begin": 1}
+        return self._found(asked, at, reverse, unique)
+
+    def range(
+        self,
+        *parts: KeyPart,
+        low: Any = (),
+        high: Any = (),
+        low_open: bool = False,
+        high_open: bool = False,
+        at: Optional[AnyVersion] = None,
+        reverse: bool = False,
+        unique: bool = False,
+    ) -> Found:
+        """The entries that begin with `parts` and go on within the bounds. As `find`.
+
+        low, high: a part, or several as a tuple; without one, all of that side. (`None` is the part null.) Both are meant themselves,
+        unless low_open or high_open says that they are not. A range without one bound goes on through all types: numbers, then strings.
+        """
+        asked = {"equal": _tuple(parts), "low": _bound(low), "high": _bound(high)}
+        return self._found({**asked, "low_open": int(bool(low_open)), "high_open": int(bool(high_open))}, at, reverse, unique)
+
+    def explain(self, id: str, *, at: Optional[AnyVersion] = None) -> Explanation:
+        """Under which keys a value is in the index, or why it is not. Raises UnknownVersionError, NotFoundError."""
+        buffer = _structs.llvs_buffer()
+        with self._call as pointer:
+            lib.llvs_index_explain(pointer, self._version(at), encode(id), byref(buffer))
+        told = _read(_pages.take_buffer(buffer) or b"{}")
+        return Explanation(
+            tuple(map(_key, told["keys"])), told["why"], told["definition"], told["from"], tuple(map(bytes.fromhex, told["bytes"]))
+        )
+
+    def _ask(
+        self,
+        version: bytes,
+        asked: dict[str, Any],
+        want: int,
+        limit: int,
+        after: bytes,
+        read: Callable[[Any], Any],
+        control: Optional[Control] = None,
+    ) -> tuple[Any, bytes]:
+        """What `read` makes of a page, and where the next begins."""
+        question = _structs.llvs_index_question(struct_size=ctypes.sizeof(_structs.llvs_index_question), want=want, limit=limit)
+        for name, value in {**asked, "after": after}.items():
+            if isinstance(value, int):
+                setattr(question, name, value)
+            elif value:
+                pair = getattr(question, name)
+                pair.data, pair.size = address(value), len(value)
+        page = ctypes.c_void_p()
+        if control is None and version not in self._made:
+            # What may take long serves signals meanwhile.
+            control = Control(None, None)
+        with self._call as pointer:
+            if control is None:
+                lib.llvs_index_find(pointer, version, byref(question), None, byref(page))
+            else:
+                with control as controls:
+                    lib.llvs_index_find(pointer, version, byref(question), controls, byref(page))
+        if len(self._made) >= _MOST_MADE:
+            self._made.clear()
+        self._made.add(version)
+        try:
+            found = _structs.llvs_index_page.from_address(page.value or 0)
+            cursor = copy(found.cursor.data, found.cursor.size) if found.cursor.size else b""
+            return read(found), cursor
+        finally:
+            lib.llvs_index_page_free(page)
+
+
+def _texts(joined: Any, sizes: int, count: int) -> Iterator[bytes]:
+    data, at = copy(joined.data, joined.size), 0
+    for size in (ctypes.c_uint64 * count).from_address(sizes) if count else ():
+        yield data[at : at + size]
+        at += size + 1
+
+
+def _ids(page: Any) -> list[str]:
+    return [decode(id) for id in _texts(page.ids, page.id_sizes, page.count)]
+
+
+def _entries(page: Any) -> list[IndexEntry]:
+    keys = [_key(_read(key)) for key in _texts(page.keys, page.key_sizes, page.count)]
+    return list(map(IndexEntry, keys, _ids(page)))
+
+
+def _values(page: Any) -> list[Value]:
+    return [value for value in Block(page.values).values(_ids(page)) if value is not None]
+
+
+class Found(Iterable[str]):
+    """What an index holds of something, at one version. Iterates over ids, in order of the keys; pages are fetched as it goes.
+
+    A value with several keys comes several times, unless it was asked for with `unique`. Nothing is looked for before it is used, and each
+    use looks anew; at a version the answer is always the same.
+    """
+
+    def __init__(self, index: Index, version: bytes, asked: dict[str, Any]) -> None:
+        """What the methods of `Index` make."""
+        self._index, self._version, self._asked = index, version, asked
+
+    @property
+    def version(self) -> str:
+        """The version."""
+        return self._version.decode()
+
+    def _walk(self, want: int, read: Callable[[Any], list[Any]]) -> Iterator[Any]:
+        after = b""
+        while True:
+            found, after = self._index._ask(self._version, self._asked, want, 0, after, read)
+            yield from found
+            if not after:
+                return
+
+    def __iter__(self) -> Iterator[str]:
+        return self._walk(0, _ids)
+
+    def entries(self) -> Iterator[IndexEntry]:
+        """Keys and ids."""
+        return self._walk(c.INDEX_KEYS, _entries)
+
+    def values(self) -> Iterator[Value]:
+        """The values."""
+        return self._walk(c.INDEX_VALUES, _values)
+
+    def items(self) -> Iterator[tuple[str, bytes]]:
+        """Ids and bytes."""
+        return ((value.id, value.data) for value in self.values())
+
+    def first(self) -> Optional[Value]:
+        """The first value, or None."""
+        found, _ = self._index._ask(self._version, self._asked, c.INDEX_VALUES, 1, b"", _values)
+        return found[0] if found else None
+
+    def page(self, limit: int = 0, after: Optional[bytes] = None) -> IndexPage:
+        """One page, of at most `limit` entries (0: 1,000), behind the cursor of the page before."""
+        found, cursor = self._index._ask(self._version, self._asked, c.INDEX_KEYS, limit, after or b"", _entries)
+        return IndexPage(tuple(found), cursor or None)
+
+    def count(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> int:
+        """How many there are. O(log n), but for `unique` and for keys of more than 1,023 bytes.
+
+        progress, cancel: of making the index, where it is not there at the version. Raises CancelledError, and what `Index.find` raises.
+        """
+        found, _ = self._index._ask(
+            self._version, self._asked, c.INDEX_COUNT, 1, b"", lambda page: int(page.total), Control(progress, cancel)
+        )
+        return int(found)
+
+    def __repr__(self) -> str:
+        return f"<what {self._index._what()} found at version {self.version}>"

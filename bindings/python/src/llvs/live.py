@@ -1,0 +1,478 @@
+"""Direct connections between stores (docs/live-protocol.md)."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import os
+import selectors
+import socket
+import threading
+import time
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Union
+
+from . import _abi, _constants as c, _pages, _structs, errors
+from ._handle import Handle
+from ._memory import BytesArray, BytesLike, Column, as_bytes, copy, decode, encode
+from .snapshot import Problem, take_problems
+from .store import Store
+
+lib = _abi.lib
+byref = ctypes.byref
+
+#: Where a store is found: ("host", port), or the path of a Unix socket.
+Address = Union[str, tuple[str, int]]
+
+
+def make_pairing() -> bytes:
+    """Draws what all devices that exchange a store share: 48 bytes, to be given to the others in secret. Raises StorageError."""
+    found = _structs.llvs_buffer()
+    lib.llvs_pairing_make(byref(found))
+    return _pages.take_buffer(found) or b""
+
+
+def device_key(identity: BytesLike) -> bytes:
+    """The public half of a device key, whose secret half is 32 random bytes (`os.urandom(32)`). Raises InvalidArgumentError."""
+    found = _structs.llvs_buffer()
+    lib.llvs_device_key(as_bytes(identity, "a device key"), byref(found))
+    return _pages.take_buffer(found) or b""
+
+
+class PeerPhase(enum.IntEnum):
+    """How far a direct connection is."""
+
+    #: It is not known yet who the other side is.
+    CONNECTING = c.PEER_CONNECTING
+    #: They find out what each lacks.
+    NEGOTIATING = c.PEER_NEGOTIATING
+    #: Versions are on their way.
+    EXCHANGING = c.PEER_EXCHANGING
+    #: Each has all that the other has.
+    IN_STEP = c.PEER_IN_STEP
+    #: Nothing comes any more.
+    ENDED = c.PEER_ENDED
+
+
+class PeerState(NamedTuple):
+    """What happened on a direct connection until now."""
+
+    #: How far it is.
+    phase: PeerPhase
+    #: What the other side says that it is called.
+    device: str
+    #: The public half of its device key; empty before it is known.
+    key: bytes
+    #: How many versions were sent.
+    sent: int
+    #: How many came, and were added.
+    received: int
+    #: What could not be sent or taken since the state was asked for before.
+    problems: tuple[Problem, ...]
+
+
+class Peer(Handle):
+    """One end of a direct connection, without the connection: whoever has one carries the bytes.
+
+        peer.receive(data)              # what came
+        data = peer.send()              # what is to be sent next; b"" when there is nothing
+
+    After `receive`, `store_changed`, `tick` and `goodbye` there may be something to send. Any thread may use it. `connect` and
+    `listen` do all this over sockets.
+    """
+
+    _release = "llvs_peer_free"
+    _warns = False
+
+    def __init__(
+        self,
+        store: Store,
+        pairing: BytesLike,
+        *,
+        initiator: bool,
+        identity: Optional[BytesLike] = None,
+        device: str = "",
+        accepted: Iterable[BytesLike] = (),
+    ) -> None:
+        """Opens it; it keeps the store.
+
+        pairing: what `make_pairing` drew, the same on both sides.
+        initiator: whether this side made the connection.
+        identity: the secret half of this device's key, 32 bytes that stay the same; None: one for this connection alone.
+        device: what the other side is told that this device is called.
+        accepted: public halves of the device keys that are accepted; none: all that have the pairing.
+        Raises InvalidArgumentError, PermissionDeniedError (the store was opened for reading only), UnsupportedError (no libcrypto).
+        """
+        secrets = Column([as_bytes(pairing, "a pairing"), b"" if identity is None else as_bytes(identity, "a device key"), encode(device)])
+        keys = BytesArray(as_bytes(key, "a device key") for key in accepted)
+        options = _structs.llvs_peer_options(struct_size=ctypes.sizeof(_structs.llvs_peer_options), initiator=bool(initiator))
+        for field, start, size in zip((options.pairing, options.identity, options.device), secrets.addresses, secrets.sizes):
+            field.data, field.size = start if size else None, size
+        options.accepted, options.accepted_count = keys.address, keys.count
+        pointer = ctypes.c_void_p()
+        with store._call as owner:
+            lib.llvs_peer_open(owner, byref(options), byref(pointer))
+        super().__init__(pointer.value or 0)
+        self._store = store
+        self._calls_back = store._calls_back
+
+    def _what(self) -> str:
+        return "the end of a direct connection"
+
+    def receive(self, data: BytesLike) -> None:
+        """Takes what came, and stores what is whole of it.
+
+        Raises why the connection ended, if it did: EncryptionError (the other side is not paired), StorageError and TooLargeError (it broke
+        a rule). `send` then gives what tells it.
+        """
+        with self._call as pointer:
+            lib.llvs_peer_receive(pointer, as_bytes(data, "what came"))
+
+    def receive_end(self) -> None:
+        """Nothing comes any more. Raises ExchangeDataError when the other side had not said goodbye."""
+        with self._call as pointer:
+            lib.llvs_peer_receive_end(pointer)
+
+    def send(self, limit: int = 65_536) -> bytes:
+        """What is to be sent next, at most so many bytes; b"" when there is nothing, until something came or was saved."""
+        buffer, size = ctypes.create_string_buffer(max(1, limit)), ctypes.c_size_t()
+        with self._call as pointer:
+            lib.llvs_peer_send(pointer, buffer, len(buffer), byref(size))
+        return buffer.raw[: size.value]
+
+    def store_changed(self) -> None:
+        """Looks for versions that came into the store, to be sent."""
+        with self._call as pointer:
+            lib.llvs_peer_store_changed(pointer)
+
+    def tick(self, seconds: float) -> None:
+        """Says what time it is, every few seconds. Raises ExchangeDataError when the other side has been silent for too long."""
+        with self._call as pointer:
+            lib.llvs_peer_tick(pointer, seconds)
+
+    def goodbye(self) -> None:
+        """Says goodbye once all has been sent and stored."""
+        with self._call as pointer:
+            lib.llvs_peer_close(pointer)
+
+    @property
+    def state(self) -> PeerState:
+        """What happened until now."""
+        made = ctypes.c_void_p()
+        with self._call as pointer:
+            lib.llvs_peer_get_state(pointer, byref(made))
+        try:
+            found = _structs.llvs_peer_state.from_address(made.value or 0)
+            return PeerState(
+                PeerPhase(found.phase),
+                decode(copy(found.device.data, found.device.size)) if found.device.size else "",
+                copy(found.key.data, found.key.size) if found.key.size else b"",
+                found.sent,
+                found.received,
+                take_problems(found.problems, found.problem_count),
+            )
+        finally:
+            lib.llvs_peer_state_free(made.value)
+
+
+class Link:
+    """A direct connection over a socket, on a thread of its own, made by `connect` or `listen`. It lasts until it is closed, is cut, or the
+    store is closed; what is saved on either side goes to the other at once."""
+
+    def __init__(self, store: Store, connection: socket.socket, peer: Peer, beginning: bytes = b"") -> None:
+        """Begins at once: use `connect` and `listen`.
+
+        beginning: what has come of the connection already.
+        """
+        self._peer, self._socket = peer, connection
+        self._changed = threading.Condition()
+        self._state, self._error, self._problems = peer.state, None, []  # type: PeerState, Optional[BaseException], list[Problem]
+        self._closing = False
+        self._wake, self._woken = socket.socketpair()
+        for one in (connection, self._wake, self._woken):
+            one.setblocking(False)
+        if connection.family != getattr(socket, "AF_UNIX", None):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._observer = store.observe(self._signal)
+        self._thread = threading.Thread(target=self._run, args=(beginning,), name="llvs link", daemon=True)
+        self._thread.start()
+
+    def _signal(self) -> None:
+        try:
+            self._wake.send(b"x")
+        except OSError:  # It is full, or the link has ended.
+            pass
+
+    def _run(self, beginning: bytes) -> None:
+        try:
+            if beginning:
+                self._peer.receive(beginning)
+            self._carry()
+        except BaseException as error:
+            self._error = error
+            try:
+                while data := self._peer.send():
+                    self._socket.sendall(data)
+            except (OSError, errors.Error):
+                pass
+        finally:
+            self._note()
+            self._observer.close()
+            for one in (self._socket, self._wake, self._woken):
+                one.close()
+            self._peer.close()
+
+    def _carry(self) -> None:
+        outgoing = memoryview(b"")
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._woken, selectors.EVENT_READ)
+            selector.register(self._socket, selectors.EVENT_READ)
+            while True:
+                if not outgoing:
+                    outgoing = memoryview(self._peer.send())
+                if self._note().phase == PeerPhase.ENDED and not outgoing:
+                    return
+                selector.modify(self._socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if outgoing else 0))
+                events = {key.fileobj: mask for key, mask in selector.select(timeout=5.0)}
+                self._peer.tick(time.monotonic())
+                if self._woken in events:
+                    self._woken.recv(4096)
+                    if self._closing:
+                        self._peer.goodbye()
+                    else:
+                        self._peer.store_changed()
+                mask = events.get(self._socket, 0)
+                if mask & selectors.EVENT_READ:
+                    data = self._socket.recv(1 << 18)
+                    if data:
+                        self._peer.receive(data)
+                    else:
+                        self._peer.receive_end()
+                        return
+                if mask & selectors.EVENT_WRITE and outgoing:
+                    outgoing = outgoing[self._socket.send(outgoing) :]
+
+    def _note(self) -> PeerState:
+        state = self._peer.state
+        with self._changed:
+            self._problems += state.problems
+            self._state = state
+            self._changed.notify_all()
+        return state
+
+    @property
+    def state(self) -> PeerState:
+        """What happened until now, with all problems met."""
+        with self._changed:
+            return self._state._replace(problems=tuple(self._problems))
+
+    @property
+    def error(self) -> Optional[BaseException]:
+        """Why it ended, unless both sides said goodbye; None while it lasts."""
+        return self._error
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Waits until both stores are in step, or it has ended; whether they are. Raises why it ended."""
+        def settled() -> bool:
+            return self._state.phase >= PeerPhase.IN_STEP
+
+        with self._changed:
+            self._changed.wait_for(settled, timeout)
+            phase = self._state.phase
+        if phase == PeerPhase.ENDED:
+            self._thread.join()
+            if self._error is not None:
+                raise self._error
+        return phase == PeerPhase.IN_STEP
+
+    def close(self, timeout: float = 10.0) -> None:
+        """Sends what is to be sent, says goodbye, and waits for the other side to do so; then, or after so many seconds, it ends."""
+        self._closing = True
+        self._signal()
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            try:
+                self._socket.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            self._thread.join()
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def connect(
+    store: Store,
+    address: Address,
+    pairing: BytesLike,
+    *,
+    identity: Optional[BytesLike] = None,
+    device: str = "",
+    accepted: Iterable[BytesLike] = (),
+    timeout: float = 10.0,
+) -> Link:
+    """Connects a store to the one that `listen` offers at an address, and keeps them in step.
+
+        with llvs.connect(notes, ("10.0.0.7", 4040), pairing) as link:
+            link.wait()                 # both have everything
+
+    timeout: seconds for the connection itself. For the rest see `Peer`. Raises OSError, and what `Peer` raises.
+    """
+    peer = Peer(store, pairing, initiator=True, identity=identity, device=device, accepted=accepted)
+    try:
+        if isinstance(address, str):
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connection.settimeout(timeout)
+            try:
+                connection.connect(address)
+            except BaseException:
+                connection.close()
+                raise
+        else:
+            connection = socket.create_connection(address, timeout)
+    except BaseException:
+        peer.close()
+        raise
+    return Link(store, connection, peer)
+
+
+class Listener:
+    """Offers stores to those that connect, by their pairings, on a thread of its own; made by `listen`."""
+
+    #: Connections of which it is not known yet for which store they are: so many, each for so many seconds.
+    _HALF_OPEN, _PATIENCE = 32, 10.0
+    #: Connections from one address in a minute that did not get in.
+    _STRANGERS = 5
+
+    def __init__(self, server: socket.socket, stores: Mapping[bytes, Store], options: dict[str, Any]) -> None:
+        """Use `listen`."""
+        self._server, self._stores, self._options = server, dict(stores), options
+        #: Where it listens: with the port that the system chose, where 0 was given.
+        self.address: Address = server.getsockname()[:2] if server.family != getattr(socket, "AF_UNIX", None) else server.getsockname()
+        self._lock = threading.Lock()
+        self._links: list[Link] = []
+        #: Those that connected and are not let in yet.
+        self._greetings: dict[threading.Thread, socket.socket] = {}
+        self._refused: dict[str, list[float]] = {}
+        self._thread = threading.Thread(target=self._run, name="llvs listener", daemon=True)
+        self._thread.start()
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The connections that last."""
+        with self._lock:
+            self._links = [link for link in self._links if link._thread.is_alive()]
+            return tuple(self._links)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                connection, address = self._server.accept()
+            except OSError:
+                return
+            place, now = str(address[0]) if address else "", time.monotonic()
+            with self._lock:
+                strangers = self._refused[place] = [at for at in self._refused.get(place, []) if now - at < 60]
+                if not strangers:
+                    del self._refused[place]
+                takes = len(self._greetings) < self._HALF_OPEN and len(strangers) < self._STRANGERS
+                if takes:
+                    greeting = threading.Thread(target=self._greet, args=(connection, place), name="llvs greeting", daemon=True)
+                    self._greetings[greeting] = connection
+            if takes:
+                greeting.start()
+            else:
+                connection.close()
+
+    def _greet(self, connection: socket.socket, place: str) -> None:
+        peer = None
+        try:
+            beginning, until = b"", time.monotonic() + self._PATIENCE
+            while len(beginning) < c.PEER_BEGINNING:
+                connection.settimeout(max(0.001, until - time.monotonic()))
+                data = connection.recv(c.PEER_BEGINNING - len(beginning))
+                if not data:
+                    raise ConnectionError("it ended")
+                beginning += data
+            fits = ctypes.c_uint32()
+            for pairing, store in self._stores.items():
+                lib.llvs_pairing_matches(pairing, beginning, byref(fits))
+                if fits.value:
+                    peer = Peer(store, pairing, initiator=False, **self._options)
+                    link = Link(store, connection, peer, beginning)
+                    with self._lock:
+                        self._links.append(link)
+                    return
+            raise ConnectionError("no pairing fits")
+        except (OSError, errors.Error):
+            with self._lock:
+                self._refused.setdefault(place, []).append(time.monotonic())
+            connection.close()
+            if peer is not None:
+                peer.close()
+        finally:
+            with self._lock:
+                del self._greetings[threading.current_thread()]
+
+    def close(self) -> None:
+        """Listens no more, and ends the connections as `Link.close` does."""
+        try:
+            self._server.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._server.close()
+        self._thread.join()
+        with self._lock:
+            greetings = dict(self._greetings)
+        for greeting, connection in greetings.items():
+            try:
+                connection.shutdown(socket.SHUT_RD)
+            except OSError:
+                pass
+            greeting.join()
+        if isinstance(self.address, str) and not self.address.startswith("\0"):
+            try:
+                os.unlink(self.address)
+            except OSError:
+                pass
+        for link in self.links:
+            link.close()
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def listen(
+    stores: Mapping[bytes, Store],
+    address: Address,
+    *,
+    identity: Optional[BytesLike] = None,
+    device: str = "",
+    accepted: Iterable[BytesLike] = (),
+) -> Listener:
+    """Offers stores at an address, each to those that have its pairing, and keeps them in step with whoever connects.
+
+        with llvs.listen({pairing: notes}, ("0.0.0.0", 4040)):
+            ...
+
+    stores: by the pairings that `make_pairing` drew. For the rest see `Peer`. Who is not paired gets no answer. Raises OSError.
+    """
+    if isinstance(address, str):
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            server.bind(address)
+            server.listen(64)
+        except BaseException:
+            server.close()
+            raise
+    else:
+        server = socket.create_server(address, backlog=64)
+    return Listener(
+        server, {as_bytes(pairing): store for pairing, store in stores.items()},
+        {"identity": identity, "device": device, "accepted": tuple(accepted)},
+    )

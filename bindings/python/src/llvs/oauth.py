@@ -1,0 +1,232 @@
+"""Signing in to cloud drives: OAuth 2.0 by the code flow with PKCE (RFC 7636) and a redirect to this machine (RFC 8252).
+
+    import llvs.oauth
+
+    llvs.oauth.sign_in("gdrive", "google.json", client_id="….apps.googleusercontent.com", client_secret="…")
+    with llvs.Exchange(store, llvs.Remote("gdrive:///notes", token_file="google.json")) as way:
+        way.retrieve()
+
+The client id, and the secret where there is one, are those of an app that you registered with the service. A browser opens, the user
+consents, and the file has the tokens, for nobody else to read. The library renews them there.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import ssl
+import time
+import urllib.error
+import urllib.request
+import webbrowser
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from . import errors
+
+__all__ = ["Service", "SERVICES", "sign_in"]
+
+
+@dataclass(frozen=True)
+class Service:
+    """Where one signs in to a service."""
+
+    #: The page on which the user consents.
+    authorize: str
+    #: Where codes become tokens.
+    token: str
+    #: What is asked for unless something else is.
+    scopes: Sequence[str]
+    #: What the page wants to know besides, so that there is a refresh token.
+    parameters: Mapping[str, str]
+
+
+#: Those that the library exchanges with, by the schemes of their URLs.
+SERVICES = {
+    "gdrive": Service(
+        "https://accounts.google.com/o/oauth2/v2/auth",
+        "https://oauth2.googleapis.com/token",
+        ("https://www.googleapis.com/auth/drive.file",),
+        {"access_type": "offline", "prompt": "consent"},
+    ),
+    "onedrive": Service(
+        "https://login.microsoftonline.com/common/oauth2/v2.0/authorize",
+        "https://login.microsoftonline.com/common/oauth2/v2.0/token",
+        ("Files.ReadWrite", "offline_access"),
+        {},
+    ),
+}
+
+
+def sign_in(
+    service: Union[str, Service],
+    token_file: Union[str, "os.PathLike[str]"],
+    *,
+    client_id: str,
+    client_secret: str = "",
+    scopes: Optional[Sequence[str]] = None,
+    show: Optional[Callable[[str], Any]] = None,
+    timeout: float = 300.0,
+    ca_file: str = "",
+) -> None:
+    """Asks the user to consent, and writes the tokens to a file.
+
+    service: the scheme of a cloud drive ("gdrive", "onedrive"), or a `Service`.
+    token_file: is written anew as a whole, with mode 0600; what it had is lost.
+    client_id, client_secret: of the app; both are kept in the file, since renewing needs them. Apps on phones and desktops may have no
+    secret.
+    scopes: what the token is to be for, in the place of the service's own.
+    show: gets the address of the page on which the user consents; by default a browser opens.
+    timeout: seconds for which the user is waited for.
+    ca_file: certificates (PEM) of the authorities that are trusted, in the place of the system's.
+
+    Raises PermissionDeniedError when the user or the service refuses, TransportError when the service cannot be reached or answers
+    something else, CancelledError when the user takes too long, OSError when the file cannot be written.
+    """
+    place = _service(service)
+    if not client_id:
+        raise errors.InvalidArgumentError("a client_id is needed: that of an app which is registered with the service")
+    verifier, state = secrets.token_urlsafe(64), secrets.token_urlsafe(24)
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    with _Listener(state) as listener:
+        query = {
+            "response_type": "code", "client_id": client_id, "redirect_uri": listener.address, "state": state,
+            "scope": " ".join(place.scopes if scopes is None else scopes), "code_challenge": challenge, "code_challenge_method": "S256",
+            **place.parameters,
+        }  # fmt: skip
+        mark = "&" if urlsplit(place.authorize).query else "?"
+        (show or webbrowser.open)(f"{place.authorize}{mark}{urlencode(query)}")
+        code = listener.wait(timeout)
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": listener.address, "client_id": client_id}
+    if client_secret:
+        form["client_secret"] = client_secret
+    found = _ask(place.token, {**form, "code_verifier": verifier}, ca_file)
+    tokens = {name: found[name] for name in ("access_token", "refresh_token") if isinstance(found.get(name), str)}
+    if "access_token" not in tokens:
+        raise errors.TransportError(f"signing in failed: {place.token} answers without a token")
+    tokens |= {"client_id": client_id, "token_uri": place.token} | ({"client_secret": client_secret} if client_secret else {})
+    _write(os.fspath(token_file), tokens)
+
+
+def _service(service: Union[str, Service]) -> Service:
+    found = SERVICES.get(service) if isinstance(service, str) else service
+    if found is None:
+        raise errors.InvalidArgumentError(f"there is no service {service!r} (known: {', '.join(SERVICES)})")
+    for address in (found.authorize, found.token):
+        parts = urlsplit(address)
+        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")):
+            raise errors.InvalidArgumentError(f"{address} is not encrypted: give an address with https")
+    return found
+
+
+class _Listener:
+    """Waits on a port of loopback for the browser to come back with a code."""
+
+    def __init__(self, state: str) -> None:
+        self._state = state
+        self._answer: Optional[dict[str, str]] = None
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = 10
+
+            def do_GET(self) -> None:
+                told = outer._take(self.path)
+                page = f"<!DOCTYPE html><meta charset=utf-8><title>Sign in</title><p>{told}</p>".encode()
+                self.send_response(200 if outer._answer is not None else 400)
+                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.send_header("Content-Length", str(len(page)))
+                self.send_header("Connection", "close")
+                self.end_headers()
+                self.wfile.write(page)
+
+            def log_message(self, *_: Any) -> None:
+                """The address holds the code: it goes to no log."""
+
+        class Server(HTTPServer):
+            def handle_error(self, *_: Any) -> None:
+                """Somebody who goes away in the middle."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}/"
+
+    def __enter__(self) -> _Listener:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._server.server_close()
+
+    def _take(self, path: str) -> str:
+        found = dict(parse_qsl(urlsplit(path).query, keep_blank_values=True))
+        # Any page in the browser may ask here: only who was sent knows the state.
+        if not hmac.compare_digest(found.get("state", "").encode(), self._state.encode()) or not found.keys() & {"code", "error"}:
+            return "This is not the answer that is waited for."
+        if self._answer is None:
+            self._answer = found
+        return "You can close this page."
+
+    def wait(self, timeout: float) -> str:
+        """The code."""
+        end = time.monotonic() + timeout
+        while self._answer is None:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise errors.CancelledError(f"nobody has signed in for {timeout:g} seconds")
+            self._server.timeout = min(left, 1.0)
+            self._server.handle_request()
+        if code := self._answer.get("code"):
+            return code
+        reason = self._answer.get("error", "")
+        known = ("access_denied", "invalid_scope", "unauthorized_client", "server_error")
+        raise errors.PermissionDeniedError(f"the service lets nobody in: {reason if reason in known else 'it gives no known reason'}")
+
+
+def _ask(address: str, form: Mapping[str, str], ca_file: str) -> dict[str, Any]:
+    """What comes for a code. No message holds what was sent."""
+    headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
+    request = urllib.request.Request(address, urlencode(form).encode(), headers, method="POST")
+    context = ssl.create_default_context(cafile=ca_file or None) if address.startswith("https:") else None
+    try:
+        with urllib.request.urlopen(request, timeout=30, context=context) as answer:
+            text = answer.read(1 << 20)
+    except urllib.error.HTTPError as error:
+        status = error.code
+        error.close()
+        if status in (400, 401, 403):
+            raise errors.PermissionDeniedError(f"signing in failed: {address} refuses the code, or the app ({status})") from None
+        raise errors.TransportError(f"signing in failed: {address} answers {status}") from None
+    except OSError as error:
+        raise errors.TransportError(f"signing in failed: {address} cannot be reached ({getattr(error, 'reason', error)})") from None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise errors.TransportError(f"signing in failed: {address} answers no JSON object")
+    return found
+
+
+def _write(path: str, tokens: Mapping[str, str]) -> None:
+    """All of it or nothing, for nobody else to read."""
+    path = os.path.realpath(path)
+    part = f"{path}.{secrets.token_hex(8)}.part"
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(descriptor, "w", encoding="ascii") as file:
+            json.dump(dict(tokens), file, indent=2)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        try:
+            os.unlink(part)
+        except FileNotFoundError:
+            pass
+        raise

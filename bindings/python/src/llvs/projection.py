@@ -1,0 +1,151 @@
+"""Projections: a database in SQLite that mirrors one version of a store."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Union
+
+import llvs
+
+from . import _abi, _pages, _structs, errors
+from ._handle import Handle
+from ._memory import decode, encode, path_bytes, version_bytes
+from .control import CancelToken, Control, ProgressCallback
+from .versions import AnyVersion
+
+lib = _abi.lib
+byref = ctypes.byref
+
+
+class ProjectionProblem(NamedTuple):
+    """A part of a value that did not fit its column, which is NULL there."""
+
+    #: The table.
+    table: str
+    #: The id of the value.
+    id: str
+    #: The JSON pointer of the column; empty where the whole value is no JSON.
+    pointer: str
+    #: "type", "range" (a number that SQLite has not got), "size" (a row of more than 450 MB) or "not-json".
+    reason: str
+
+
+class Projection(Handle):
+    """A database in SQLite that mirrors one version of a store in tables, for joins, aggregates, full text and other tools.
+
+        people = {"prefix": "contact/", "columns": [{"name": "last", "pointer": "/lastName", "type": "text"}]}
+        with llvs.Projection(notes, "view.sqlite", {"tables": {"people": people}}) as view:
+            view.update()
+            sqlite3.connect("view.sqlite").execute("SELECT count(*) FROM people WHERE last = 'Smith'")
+
+    The program opens the database with any driver and reads; the library alone writes it. Each update is one transaction, in which the
+    version is noted, and costs by what differs. Of a coordinator, the database follows the current version by itself, on a thread of the
+    library. Deleted, it is made again: it holds nothing that is not in the store. docs/finding.md says what a definition holds.
+    """
+
+    _release = "llvs_projection_free"
+    _warns = False
+    _exit_order = 8
+
+    def __init__(
+        self,
+        of: Union[llvs.Store, llvs.Coordinator],
+        path: Union[str, os.PathLike[str]],
+        definition: Union[Mapping[str, Any], str, bytes],
+        *,
+        follows: bool = True,
+        busy_timeout: float = 5.0,
+        file_mode: int = 0o600,
+    ) -> None:
+        """Opens the database, or makes one where there is nothing.
+
+        of: a coordinator, whose current version the database follows, unless `follows` is false; or a store, of which it is updated by
+        `update` alone. definition: an object, or JSON text. busy_timeout: seconds for which others that write to the database are waited
+        for. file_mode: the permissions of a database that is made.
+
+        Raises InvalidArgumentError for a definition that is none (its `path` is the JSON pointer to what is wrong), StorageError when
+        something else is at the path, BusyError, UnsupportedError without SQLite.
+        """
+        coordinator = of if isinstance(of, llvs.Coordinator) else None
+        store = of.store if isinstance(of, llvs.Coordinator) else of
+        options = _structs.llvs_projection_options(
+            struct_size=ctypes.sizeof(_structs.llvs_projection_options), file_mode=file_mode, busy_timeout=busy_timeout
+        )
+        text = definition if isinstance(definition, (str, bytes)) else json.dumps(definition, ensure_ascii=False)
+        json_bytes = encode(text) if isinstance(text, str) else text
+        pointer = ctypes.c_void_p()
+        with store._call as handle:
+            if coordinator is None or not follows:
+                lib.llvs_projection_open(handle, path_bytes(path), json_bytes, byref(options), byref(pointer))
+            else:
+                with coordinator._call as options.coordinator:
+                    lib.llvs_projection_open(handle, path_bytes(path), json_bytes, byref(options), byref(pointer))
+        super().__init__(pointer.value or 0)
+        self._calls_back = store._calls_back
+        self._of, self._coordinator = of, coordinator
+        #: Where the database is.
+        self.path = os.fspath(path)
+
+    def _what(self) -> str:
+        return f"the projection {self.path!r}"
+
+    def _detail(self) -> str:
+        return repr(self.path)
+
+    def update(
+        self,
+        to: Optional[AnyVersion] = None,
+        *,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> int:
+        """Brings the database to a version, and tells how many rows were put, changed or taken away.
+
+        to: None: the coordinator's current version, or the newest head of a store. It costs by what differs from the version at which the
+        database is; where the definition is another than before, or that version is not in the store any more, all tables are made anew.
+        What is cancelled, or fails, leaves the database as it was.
+
+        Raises UnknownVersionError, StorageError with the `value_id` of a value that cannot be read, BusyError when others keep the database
+        locked, InvalidArgumentError when it has a table of such a name that the projection did not make, UnsupportedError for an SQLite
+        without FTS5, CancelledError.
+        """
+        if to is None and self._coordinator is not None:
+            to = self._coordinator.current_version
+        changed = ctypes.c_uint64()
+        with self._call as pointer, Control(progress, cancel) as controls:
+            lib.llvs_projection_update(pointer, b"" if to is None else version_bytes(to), controls, byref(changed))
+        return changed.value
+
+    def _status(self) -> Any:
+        buffer = _structs.llvs_buffer()
+        with self._call as pointer:
+            lib.llvs_projection_status(pointer, byref(buffer))
+        return json.loads(decode(_pages.take_buffer(buffer) or b"{}"))
+
+    @property
+    def version(self) -> Optional[str]:
+        """The id of the version at which the database is; None before the first update. Waits for a running update."""
+        found = self._status()["version"]
+        return None if found is None else str(found)
+
+    @property
+    def failure(self) -> Optional[errors.Error]:
+        """Why the last update by itself failed, which is tried again; None when it did not."""
+        found = self._status()["failure"]
+        return None if found is None else errors.make(found["code"], found["message"])
+
+    def problems(self) -> Iterator[ProjectionProblem]:
+        """What did not fit its column, in the order in which it was found."""
+        after = 0
+        while True:
+            buffer = _structs.llvs_buffer()
+            with self._call as pointer:
+                lib.llvs_projection_problems(pointer, after, byref(buffer))
+            found = json.loads(decode(_pages.take_buffer(buffer) or b"[]"))
+            if not found:
+                return
+            for problem in found:
+                after = problem["number"]
+                yield ProjectionProblem(problem["table"], problem["id"], problem["pointer"], problem["reason"])

@@ -1,0 +1,72 @@
+// A book of contacts on two devices, whose edits are merged member by member.
+//
+//     swift run Contacts [directory]      (made below the system's temporary directory when not given)
+import LLVS
+import LLVSModel
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Model struct Phone: Identifiable {
+    var id: String
+    var number = ""
+    @Merge(.counter) var calls = 0
+}
+
+@Model(prefix: "contact/")
+struct Contact {
+    var name = ""
+    var tags: Set<String> = []
+    var phones: [Phone] = []
+    @Merge(.counter) var visits = 0
+    @Merge(.text) var bio = ""
+    var birthday: Date?
+}
+
+extension Phone {
+    init(_ id: String, _ number: String) { self.id = id; self.number = number }
+}
+
+extension Contact {
+    init(_ name: String) { self.name = name }
+}
+
+func open(_ name: String, _ directory: String) throws -> ModelCollection<Contact> {
+    let device = try StoreCoordinator(path: "\(directory)/\(name).llvs")
+    try device.attach(Exchange(store: device.store, transport: FolderTransport(path: directory + "/shared")), name: "shared")
+    return try device.collection(Contact.self)
+}
+
+let directory = CommandLine.arguments.dropFirst().first ?? FileManager.default.temporaryDirectory.path + "/contacts-\(UUID())"
+let phone = try open("phone", directory), laptop = try open("laptop", directory)
+func exchangeAll() throws { for device in [phone, laptop, phone] { _ = try device.coordinator.sync() } }
+
+var ann = Contact("Ann")
+ann.bio = "Plays the violin on Sundays"
+ann.phones = [Phone("home", "030 1")]
+try phone.save(ann, id: "1")
+try exchangeAll()
+
+// Both are offline, and change the same contact.
+try phone.edit("1") {
+    $0.tags.insert("friend")
+    $0.visits += 2
+    $0.bio = "Plays the violin on Sundays and Mondays"
+}
+try laptop.edit("1") {
+    $0.tags.insert("orchestra")
+    $0.visits += 3
+    $0.bio = "Plays the old violin on Sundays"
+    $0.phones[0].calls += 1
+    $0.phones.append(Phone("work", "030 2"))
+}
+try exchangeAll()
+
+for (name, device) in [("phone", phone), ("laptop", laptop)] {
+    guard let contact = try device["1"] else { continue }
+    print("\(name): \(contact.name), \(contact.tags.sorted()), \(contact.visits) visits, \(contact.bio)")
+    print("  " + contact.phones.map { "\($0.id) \($0.number) (\($0.calls))" }.joined(separator: ", "))
+}

@@ -1,0 +1,54 @@
+/// JSON as an upgrade sees it. Numbers that it leaves alone stay as they are written, whatever they are here.
+public enum JSONValue: Codable, Sendable, Equatable {
+    /// `null`.
+    case null
+    /// `true` or `false`.
+    case bool(Bool)
+    /// A whole number that an `Int` holds.
+    case int(Int)
+    /// Any other number, about.
+    case double(Double)
+    /// A string.
+    case string(String)
+    /// Elements in their order.
+    case array([JSONValue])
+    /// Members by name.
+    case object([String: JSONValue])
+
+    /// Reads any JSON.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let bool = try? container.decode(Bool.self) {
+            self = .bool(bool)
+        } else if let int = try? container.decode(Int.self) {
+            self = .int(int)
+        } else if let double = try? container.decode(Double.self) {
+            self = .double(double)
+        } else if let string = try? container.decode(String.self) {
+            self = .string(string)
+        } else if let array = try? container.decode([JSONValue].self) {
+            self = .array(array)
+        } else {
+            self = .object(try container.decode([String: JSONValue].self))
+        }
+    }
+
+    /// Writes it.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .bool(let value): try container.encode(value)
+        case .int(let value): try container.encode(value)
+        case .double(let value): try container.encode(value)
+        case .string(let value): try container.encode(value)
+        case .array(let value): try container.encode(value)
+        case .object(let value): try container.encode(value)
+        }
+    }
+}
+
+/// Brings a value from one form to the next, by its members. It adds members, and leaves those that older apps use: these see the new form.
+public typealias ModelUpgrade = @Sendable (inout [String: JSONValue]) throws -> Void

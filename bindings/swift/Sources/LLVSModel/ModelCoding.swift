@@ -1,0 +1,146 @@
+import LLVS
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// How objects become JSON and are made of it again.
+public enum ModelCoding {
+    /// Members that are written as they are. Called by what `@Model` makes.
+    public static func ordered<Member>(_ member: Member) -> Member { member }
+    /// The elements of a set in their order, so that equal sets are equal bytes. Called by what `@Model` makes.
+    public static func ordered<Element: Comparable>(_ member: Set<Element>) -> [Element] { member.sorted() }
+
+    /// Dates are text as in ISO 8601, in UTC; `Data` is base64.
+    static func encoder() -> JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            let hasFraction = date.timeIntervalSince1970.truncatingRemainder(dividingBy: 1) != 0
+            try container.encode(date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction)))
+        }
+        return encoder
+    }
+
+    static func decoder() -> JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .custom { decoder in
+            let container = try decoder.singleValueContainer()
+            let text = try container.decode(String.self)
+            for hasFraction in [false, true] {
+                if let date = try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction)) { return date }
+            }
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "\"\(text)\" is no date and time as in ISO 8601")
+        }
+        return decoder
+    }
+
+    static func write<Model: StorableModel>(_ object: Model, _ id: ValueID) throws -> [UInt8] {
+        do {
+            let written = try encoder().encode(object)
+            guard !Model.upgrades.isEmpty else { return Array(written) }
+            // (A value of a later form keeps its number, as it keeps all that was not changed.)
+            var members = try decoder().decode([String: JSONValue].self, from: written)
+            guard members.updateValue(.int(Model.form), forKey: Model.formName) == nil else {
+                throw Mismatch("the member \"\(Model.formName)\" counts the forms: name another one by formName")
+            }
+            return Array(try encoder().encode(members))
+        } catch {
+            throw StoreError(
+                .invalidArgument, "The value \"\(id)\" cannot be written as \(Model.self): \(told(error)). Nothing was saved.", valueID: id)
+        }
+    }
+
+    static func read<Model: StorableModel>(_ type: Model.Type, _ bytes: [UInt8], _ id: ValueID, _ version: VersionID?) throws -> Model {
+        do {
+            return try decoder().decode(type, from: Data(lifted(type, bytes)))
+        } catch {
+            throw ModelDecodingError(id: id, version: version, bytes: bytes, model: "\(Model.self)", reason: told(error))
+        }
+    }
+
+    /// What goes wrong with forms.
+    private struct Mismatch: Error, CustomStringConvertible {
+        let description: String
+        init(_ description: String) { self.description = description }
+    }
+
+    /// A value in the form that this program writes; what the upgrades leave alone stays as it is, to the digit. Others stay as they are.
+    static func lifted<Model: StorableModel>(_ type: Model.Type, _ bytes: [UInt8]) throws -> [UInt8] {
+        let upgrades = Model.upgrades
+        guard !upgrades.isEmpty else { return bytes }
+        let before = try decoder().decode([String: JSONValue].self, from: Data(bytes))
+        var members = before, form = 1
+        switch before[Model.formName] {
+        case nil: break
+        case .int(let number) where number >= 1: form = number
+        default: throw Mismatch("the member \"\(Model.formName)\" is no number of a form; forms count from 1")
+        }
+        guard form < Model.form else { return bytes }
+        for number in form..<Model.form {
+            do { try upgrades[number - 1](&members) } catch {
+                throw Mismatch("it cannot be upgraded from form \(number) to \(number + 1): \(error)")
+            }
+            members[Model.formName] = .int(number + 1)
+        }
+        let texts = try [before, members].map { try encoder().encode($0) }
+        let merged = try texts[0].withUnsafeBytes { before in
+            try texts[1].withUnsafeBytes { after in
+                try bytes.withUnsafeBytes { try DocumentMerge().saving.merge(base: before, newer: after, older: $0) }
+            }
+        }
+        return merged.bytes ?? bytes
+    }
+
+    /// What went wrong, and at which member.
+    private static func told(_ error: any Error) -> String {
+        let context: DecodingError.Context? =
+            switch error as? DecodingError {
+            case .typeMismatch(_, let context), .valueNotFound(_, let context), .keyNotFound(_, let context), .dataCorrupted(let context):
+                context
+            default: nil
+            }
+        if let context {
+            let pointer = context.codingPath.map { "/" + ($0.intValue.map { "\($0)" } ?? JSONText.segment($0.stringValue)) }.joined()
+            return (pointer.isEmpty ? "" : "the member \"\(pointer)\": ") + context.debugDescription
+        }
+        if case .invalidValue(_, let context)? = error as? EncodingError { return context.debugDescription }
+        return "\(error)"
+    }
+}
+
+extension KeyedDecodingContainer {
+    /// A member, or its default where it is missing or null. Called by what `@Model` makes.
+    public func value<Member: Decodable>(forKey key: Key, else initial: @autoclosure () -> Member) throws -> Member {
+        try decodeIfPresent(Member.self, forKey: key) ?? initial()
+    }
+
+    /// An optional member, or its default where it is missing. Called by what `@Model` makes.
+    public func optional<Member: Decodable>(
+        _ type: Member.Type, forKey key: Key, else initial: @autoclosure () -> Member?
+    ) throws -> Member? {
+        contains(key) ? try decodeIfPresent(type, forKey: key) : initial()
+    }
+}
+
+/// A value that cannot be read as an object of its model. It is in the store as it was.
+public struct ModelDecodingError: Error, CustomStringConvertible {
+    /// The id of the value, with its prefix.
+    public let id: ValueID
+    /// The version that stored it, where it is known.
+    public let version: VersionID?
+    /// The value.
+    public let bytes: [UInt8]
+    /// The name of the model.
+    public let model: String
+    /// What does not fit, and at which member.
+    public let reason: String
+    /// All of it, and what can be done.
+    public var description: String {
+        "The value \"\(id)\" cannot be read as \(model): \(reason). It is in the store as it was: give the model a member that takes "
+            + "this, or put the value right by StoreCoordinator.save."
+    }
+}

@@ -1,0 +1,112 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+/// `@Model(prefix:)` and `@Model`: coding that tolerates members that are not there, and the rules for merging.
+public struct ModelMacro: MemberMacro, ExtensionMacro {
+    public static func expansion(
+        of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax, conformingTo protocols: [TypeSyntax],
+        in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        guard let structure = declaration.as(StructDeclSyntax.self) else {
+            throw DiagnosticsError(diagnostics: [Problem.notAStruct.diagnostic(at: node)])
+        }
+        let members = StoredMember.all(of: structure, in: context)
+        let access = structure.modifiers.contains { ["public", "package"].contains($0.name.text) } ? "public " : ""
+        var made: [DeclSyntax] = []
+        made.append(keys(members))
+        made.append(initializer(members, access))
+        made.append(encoder(members, access))
+        made.append(patterns(members, access))
+        if let prefix = prefix(of: node) {
+            made.append("\(raw: access)static var idPrefix: String { \(prefix) }")
+        }
+        return made
+    }
+
+    public static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax, providingExtensionsOf type: some TypeSyntaxProtocol,
+        conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
+    ) throws -> [ExtensionDeclSyntax] {
+        guard declaration.is(StructDeclSyntax.self) else { return [] }
+        let conformance = prefix(of: node) == nil ? "LLVSModel.ModelPart" : "LLVSModel.StorableModel"
+        return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformance) {}")]
+    }
+
+    private static func prefix(of node: AttributeSyntax) -> ExprSyntax? {
+        guard case .argumentList(let arguments)? = node.arguments else { return nil }
+        return arguments.first { $0.label?.text == "prefix" }?.expression.trimmed
+    }
+
+    private static func keys(_ members: [StoredMember]) -> DeclSyntax {
+        guard !members.isEmpty else { return "enum CodingKeys: CodingKey {}" }
+        let cases = members.map { member in
+            member.key.map { "case \(member.name) = \($0)" } ?? "case \(member.name)"
+        }
+        return "enum CodingKeys: String, CodingKey {\n\(raw: cases.joined(separator: "\n"))\n}"
+    }
+
+    private static func initializer(_ members: [StoredMember], _ access: String) -> DeclSyntax {
+        let reads = members.map { member -> String in
+            let key = "forKey: .\(member.name)"
+            if let wrapped = member.wrapped {
+                return "self.\(member.name) = try members.optional(\(wrapped).self, \(key), else: \(member.initial ?? "nil"))"
+            }
+            guard let initial = member.initial else {
+                return "self.\(member.name) = try members.decode(\(member.type ?? "").self, \(key))"
+            }
+            return "self.\(member.name) = try members.value(\(key), else: \(initial))"
+        }
+        let container = members.isEmpty ? "_ = try" : "let members = try"
+        return """
+            \(raw: access)init(from decoder: any Decoder) throws {
+            \(raw: container) decoder.container(keyedBy: CodingKeys.self)
+            \(raw: reads.joined(separator: "\n"))
+            }
+            """
+    }
+
+    private static func encoder(_ members: [StoredMember], _ access: String) -> DeclSyntax {
+        let writes = members.map { member in
+            member.wrapped == nil
+                ? "try members.encode(LLVSModel.ModelCoding.ordered(self.\(member.name)), forKey: .\(member.name))"
+                : "try members.encodeIfPresent(self.\(member.name), forKey: .\(member.name))"
+        }
+        let container = members.isEmpty ? "_ =" : "var members ="
+        return """
+            \(raw: access)func encode(to encoder: any Encoder) throws {
+            \(raw: container) encoder.container(keyedBy: CodingKeys.self)
+            \(raw: writes.joined(separator: "\n"))
+            }
+            """
+    }
+
+    private static func patterns(_ members: [StoredMember], _ access: String) -> DeclSyntax {
+        let list = members.map { member -> String in
+            let rules = "[\(member.rules.joined(separator: ", "))]"
+            let type = member.type.map { "\($0).self" } ?? "LLVSModel.MergePattern.type(of: \(member.initial ?? ""))"
+            let key = member.key ?? "\"\(member.plainName)\""
+            let initial = member.wrapped == nil ? member.initial ?? "nil" : "nil"
+            return "LLVSModel.MergePattern.member(\(key), \(type), \(rules), from: \(initial))"
+        }
+        return """
+            \(raw: access)static var mergePatterns: [LLVSModel.MergePattern] {
+            let members: [[LLVSModel.MergePattern]] = [\(raw: list.isEmpty ? "" : "\n" + list.joined(separator: ",\n") + "\n")]
+            return members.flatMap { $0 }
+            }
+            """
+    }
+}
+
+/// `@Merge` and `@Named` say something of a member, which `@Model` reads.
+public struct MarkMacro: PeerMacro {
+    public static func expansion(
+        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        guard declaration.as(VariableDeclSyntax.self)?.bindings.count == 1 else {
+            throw DiagnosticsError(diagnostics: [Problem.notAMember.diagnostic(at: node)])
+        }
+        return []
+    }
+}

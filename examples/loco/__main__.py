@@ -1,0 +1,92 @@
+"""LoCo, the contact book. Each device has a store of its own and a page in the browser; all share a folder.
+
+    python3 examples/loco FOLDER                                  two devices, Laptop and Phone; Ctrl-C ends both
+    python3 examples/loco FOLDER --device Laptop --port 4711      one, for a program of its own
+
+FOLDER/Laptop.llvs is the laptop's store, FOLDER/shared what all can reach; --shared names another folder, or a URL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import webbrowser
+from pathlib import Path
+
+import llvs
+
+from book import Book
+from server import Server
+
+
+def token_of(folder: Path) -> str:
+    """The secret of the page's address: the same after a restart, so that pages that are open go on."""
+    path, mine = folder / "token", folder / f"token.{os.getpid()}"
+    try:
+        with open(os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(24))
+        # Whole or not at all: the other device starts at the same moment.
+        os.link(mine, path)
+    except FileExistsError:
+        pass
+    finally:
+        mine.unlink(missing_ok=True)
+    return path.read_text()
+
+
+def serve(folder: Path, shared: str, device: str, port: int, open_browser: bool) -> int:
+    """Serves one device until it is interrupted."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        server = Server(port, token_of(folder), lambda changed: Book(str(folder / f"{device}.llvs"), shared, device, changed))
+    except (llvs.Error, OSError) as problem:
+        print(f"{device} cannot start: {problem}", file=sys.stderr)
+        return 3
+    # Ended from another thread, since the one that serves waits for its end.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
+    # In one piece: the other device prints at the same moment.
+    sys.stdout.write(f"{device}: {server.address}\n")
+    sys.stdout.flush()
+    if open_browser:
+        webbrowser.open(server.address)
+    server.serve_forever(poll_interval=0.1)
+    server.close()
+    return 0
+
+
+def _end(running: list[subprocess.Popen[bytes]]) -> None:
+    for one in running:
+        one.terminate()
+
+
+def main() -> int:
+    """Reads the arguments, and serves. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="loco", description="A contact book on several devices.")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the stores and the shared folder are")
+    parser.add_argument("--shared", metavar="PLACE", help="the folder or URL that all devices reach; FOLDER/shared unless given")
+    parser.add_argument("--device", metavar="NAME", help="serve this device only")
+    parser.add_argument("--port", type=int, default=0, help="of the first device on 127.0.0.1, the next has the next; 0: any that is free")
+    parser.add_argument("--no-open", action="store_true", help="print the addresses only, and open no browser")
+    given = parser.parse_args()
+    shared = given.shared or str(given.folder.absolute() / "shared")
+    if given.device is not None:
+        return serve(given.folder, shared, given.device, given.port, not given.no_open)
+    running = []
+    for number, device in enumerate(("Laptop", "Phone")):
+        command = [sys.executable, str(Path(__file__).parent), str(given.folder), "--shared", shared, "--device", device]
+        command += ["--port", str(given.port + number if given.port else 0), *(["--no-open"] if given.no_open else [])]
+        running.append(subprocess.Popen(command))
+    # Ctrl-C reaches the devices as well; whoever ends this program only is passed on.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.signal(signal.SIGTERM, lambda *_: _end(running))
+    return max(one.wait() for one in running)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+// One contact, with what a merge had to decide about it.
+
+import { conflictCard } from "/conflicts.js";
+import { el, empty, named } from "/dom.js";
+import { act, face } from "/parts.js";
+
+/** A value as people read it; nothing for what is empty. */
+function fact(name, value) {
+  return value === null || value === "" ? null : [el("dt", {}, name), el("dd", {}, value)];
+}
+
+/** All that a card says; `changed` are members to point out. */
+export function facts(card, changed = []) {
+  const mark = (name, children) => children && [children[0], changed.includes(name) ? (children[1].classList.add("now"), children[1])
+    : children[1]];
+  return el("dl", { class: "facts" },
+    mark("company", fact("Company", card.company && named(card.company))),
+    mark("town", fact("Town", card.town && named(card.town))),
+    mark("phones", card.phones.length ? fact("Phones", card.phones.map((phone) => el("div", { class: "phone" },
+      el("span", {}, phone.label ? named(phone.label) : "phone"), el("span", {}, named(phone.number))))) : null),
+    mark("email", fact("E-mail", card.email && named(card.email))),
+    mark("tags", card.tags.length ? fact("Tags", el("span", { class: "row-of" }, card.tags.map((tag) => el("span", { class: "chip" },
+      named(tag))))) : null),
+    mark("notes", fact("Notes", card.notes && el("bdi", {}, card.notes))));
+}
+
+export function showContact(contact) {
+  const { id, card } = contact;
+  const path = "#/contact/" + encodeURIComponent(id);
+  if (contact.problem) return el("p", { class: "problem" }, contact.problem);
+  if (!card) {
+    return empty("This contact was deleted.", el("p", {}, "Its ", el("a", { href: path + "/history" }, "history"), " can bring it back."));
+  }
+  return el("div", {},
+    el("div", { class: "head" }, face(card, id, "large"), el("div", {}, el("h2", {}, named(card.name)),
+      el("div", { class: "muted" }, named([card.company, card.town].filter(Boolean).join(", ") || " "))),
+    el("div", { class: "row-of" }, el("a", { class: "button primary", href: path + "/edit" }, "Edit"),
+      el("a", { class: "button", href: path + "/history" }, "History"),
+      el("button", { type: "button", onclick: () => act("delete", { id }, () => { location.hash = "#/"; }) }, "Delete"))),
+    contact.conflicts.map((conflict) => conflictCard(id, conflict)),
+    el("div", { class: "card" }, facts(card)),
+    contact.groups.length ? el("div", { class: "row-of" }, el("span", { class: "muted small" }, "Groups"), contact.groups.map((group) =>
+      el("button", {
+        type: "button", class: "chip", "aria-pressed": String(group.isMember),
+        onclick: () => act("member", { group: group.id, id, isMember: !group.isMember }),
+      }, named(group.name)))) : null);
+}

@@ -1,0 +1,30 @@
+// What became of a contact: each version, and the contact as it was then.
+
+import { facts } from "/contact.js";
+import { el, empty, fill, named } from "/dom.js";
+import { act } from "/parts.js";
+import { exactly, when } from "/time.js";
+
+export function showHistory(id, past) {
+  const path = "#/contact/" + encodeURIComponent(id);
+  if (!past.length) return empty("There is no such contact.", el("a", { href: "#/" }, "All contacts"));
+  const shown = el("div", { class: "card" });
+  const buttons = past.map((one) => el("li", {}, el("button", { type: "button", onclick: () => choose(one) },
+    el("div", {}, named(one.what)),
+    el("div", { class: "muted small" }, el("time", { title: exactly(one.time) }, when(one.time)), ", ", named(one.by)))));
+  function choose(one) {
+    buttons.forEach((button, at) => button.firstChild.setAttribute("aria-pressed", String(past[at] === one)));
+    fill(shown, el("div", { class: "row-of" }, el("h3", {}, exactly(one.time)),
+      one.card && one !== past[0] ? el("button", {
+        type: "button", class: "push",
+        onclick: () => act("restore", { id, version: one.version }, () => { location.hash = path; }),
+      }, "Restore this") : null),
+    one.card ? el("div", {}, el("p", { class: "name" }, named(one.card.name)), facts(one.card, one.changed))
+      : el("p", { class: "muted" }, "Deleted here."));
+  }
+  choose(past[0]);
+  const name = past.find((one) => one.card)?.card.name ?? "a contact";
+  return el("div", {},
+    el("div", { class: "head" }, el("h2", {}, "History of ", named(name)), el("a", { class: "button", href: path }, "Back")),
+    el("div", { class: "past" }, el("ol", {}, buttons), shown));
+}

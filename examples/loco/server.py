@@ -1,0 +1,214 @@
+"""The page of a contact book on 127.0.0.1, with nothing but Python's http.server."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Callable, Optional
+from urllib.parse import parse_qs, urlsplit
+
+import llvs
+from llvs.inspector.guard import HEADERS, LARGEST_BODY, Guard
+from llvs.inspector.shared import FILES, TYPES
+
+import examples
+import told
+from book import Book, Refused, phones_of, type_of
+from models import Contact
+
+PAGE = Path(__file__).parent / "page"
+#: Seconds between two signs of life to a page that is open.
+PULSE = 15.0
+#: What requests come to that no page of this program makes, and those about what is not there any more.
+NEVER_ASKED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+
+
+class News:
+    """Wakes the pages that are open. `tell` may be called on any thread."""
+
+    def __init__(self) -> None:
+        self._changed, self._number, self.is_closed = threading.Condition(), 0, False
+
+    def tell(self) -> None:
+        """There is something new to show."""
+        with self._changed:
+            self._number += 1
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Lets all pages go."""
+        self.is_closed = True
+        self.tell()
+
+    def wait(self, last: int) -> int:
+        """The number of the newest news, as soon as it is another than the last one, or after a while."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._number != last, PULSE)
+            return self._number
+
+
+class Server(ThreadingHTTPServer):
+    """Serves one device's book."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, port: int, token: str, open_book: Callable[[Callable[[], None]], Book]) -> None:
+        """port: 0 takes one that is free. open_book: opens the book, given what to call when it changes."""
+        super().__init__(("127.0.0.1", port), Handler)
+        self.news = News()
+        try:
+            self.book = open_book(self.news.tell)
+        except BaseException:
+            self.server_close()
+            raise
+        self.guard = Guard(token=token, port=self.server_port, what="a contact book")
+        self.address = f"http://127.0.0.1:{self.server_port}/?token={token}"
+        self.files = {**FILES, **{path.name: path for path in PAGE.iterdir() if path.suffix in TYPES}}
+
+    def close(self) -> None:
+        """Ends the pages' streams, the server and the book."""
+        self.news.close()
+        self.server_close()
+        self.book.close()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    protocol_version = "HTTP/1.1"
+    server: Server
+    timeout = 60
+
+    def do_GET(self) -> None:
+        """A file of the page, or something to show."""
+        self._answer(self._get)
+
+    def do_POST(self) -> None:
+        """Something to do."""
+        self._answer(self._post)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Nothing: the address holds a token."""
+
+    def _answer(self, what: Callable[[str, dict[str, str]], None]) -> None:
+        parts = urlsplit(self.path)
+        headers = [(name.lower(), value) for name, value in self.headers.items()]
+        refused = self.server.guard.judge(self.command, parts.path, parts.query, headers)
+        if refused is not None:
+            self._send(refused.status, "text/plain; charset=utf-8", refused.text.encode(), refused.headers)
+            self.close_connection = True
+            return
+        try:
+            what(parts.path, {name: values[-1] for name, values in parse_qs(parts.query).items()})
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True
+        except Refused as problem:
+            self._json({"error": str(problem)}, 409)
+        except (*NEVER_ASKED, llvs.UnknownVersionError):
+            self._json({"error": "This is not there any more, or the request is not one of this page."}, 404)
+        except llvs.Error as problem:
+            self._json({"error": str(problem)}, 500)
+
+    def _send(self, status: int, kind: str, body: bytes, more: tuple[tuple[str, str], ...] = ()) -> None:
+        self.send_response(status)
+        for name, value in (("content-type", kind), ("content-length", str(len(body))), *HEADERS, *more):
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _json(self, content: Any, status: int = 200) -> None:
+        self._send(status, "application/json", json.dumps(content).encode())
+
+    def _get(self, path: str, query: dict[str, str]) -> None:
+        book = self.server.book
+        if path == "/api/book":
+            self._json(told.book(book, query.get("q", ""), query.get("group", ""), query.get("tag", "")))
+        elif path == "/api/contact":
+            self._json(told.contact(book, query["id"]))
+        elif path == "/api/history":
+            self._json(told.history(book, query["id"]))
+        elif path == "/api/conflicts":
+            self._json(told.conflicts(book))
+        elif path == "/api/news":
+            self._stream()
+        elif path == "/favicon.ico":
+            self._send(204, "text/plain", b"")  # the page has no icon; browsers ask for one
+        elif path.startswith("/photo/"):
+            data = book.photos[path.removeprefix("/photo/")].data
+            self._send(200, type_of(data) or "application/octet-stream", data)
+        elif (file := self.server.files.get(path.removeprefix("/") or "index.html")) is not None:
+            self._send(200, TYPES[file.suffix], file.read_bytes())
+        else:
+            self._json({"error": "There is no such page."}, 404)
+
+    def _stream(self) -> None:
+        """Server-sent events: a line whenever there is something new to show."""
+        self.close_connection = True
+        self.send_response(200)
+        for name, value in (("content-type", "text/event-stream"), ("connection", "close"), *HEADERS):
+            self.send_header(name, value)
+        self.end_headers()
+        last = -1
+        while not self.server.news.is_closed:
+            number = self.server.news.wait(last)
+            self.wfile.write(b": here\n\n" if number == last else b"event: news\ndata: {}\n\n")
+            self.wfile.flush()
+            last = number
+
+    def _post(self, path: str, query: dict[str, str]) -> None:
+        length = int(self.headers.get("content-length") or 0)
+        body = self.rfile.read(length) if length <= LARGEST_BODY else b""
+        if self.headers.get("content-type", "").split(";")[0].strip() != "application/json":
+            return self._json({"error": "A change is sent as application/json."}, 415)
+        given = json.loads(body)
+        self._json(_do(self.server.book, path.removeprefix("/api/"), given) or {})
+
+
+def _do(book: Book, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]]:
+    """Does what the page asks for. Raises one of `NEVER_ASKED` for what it never asks."""
+    if what == "save":
+        id, at = given.get("id"), given.get("at")
+        return {"id": book.save(id and str(id), _contact(given["card"]), at and str(at), _photo(given.get("picture")))}
+    if what == "delete":
+        book.remove(str(given["id"]))
+    elif what == "restore":
+        book.restore(str(given["id"]), str(given["version"]))
+    elif what == "choose":
+        book.choose(str(given["id"]), str(given["version"]), list(given["path"]), str(given["choice"]))
+    elif what == "group":
+        return {"id": book.save_group(given.get("id") and str(given["id"]), str(given["name"]))}
+    elif what == "delete-group":
+        book.remove_group(str(given["id"]))
+    elif what == "member":
+        book.set_member(str(given["group"]), str(given["id"]), given["isMember"] is True)
+    elif what in ("undo", "redo"):
+        return {"said": book.undo(again=what == "redo")}
+    elif what == "online":
+        book.set_online(given["isOnline"] is True)
+    elif what == "sync":
+        book.syncer.now()
+    elif what == "examples":
+        examples.add(book)
+    else:
+        raise KeyError(what)
+    return None
+
+
+def _contact(given: dict[str, Any]) -> Contact:
+    texts = {name: str(given.get(name) or "").strip() for name in ("name", "company", "town", "email")}
+    tags = {str(tag).strip() for tag in given.get("tags", ())} - {""}
+    photo = given.get("photo")
+    notes = str(given.get("notes") or "")
+    return Contact(**texts, phones=phones_of(given.get("phones", [])), tags=tags, notes=notes, photo=str(photo) if photo else None)
+
+
+def _photo(given: Any) -> Optional[bytes]:
+    try:
+        return base64.b64decode(given, validate=True) if isinstance(given, str) else None
+    except binascii.Error:
+        raise Refused("The photo did not arrive whole: try again.") from None

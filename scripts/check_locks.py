@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""What is shared by threads says what guards it, and the locks of the engine have an order.
+
+    scripts/check_locks.py              Sources; prints each violation, exits 1 if there are any
+    scripts/check_locks.py --self-test  looks whether planted violations are found
+
+- At most 10 types are `@unchecked Sendable` without a line "// Sendable: ..." at the head of their bodies that says which lock, or which
+  rule, makes it true. "// Sendable, with what derives from it: ..." counts for derived classes as well.
+- Each lock of the engine has a rank (Support/LockRank.swift).
+- The table "Locks" of ARCHITECTURE.md has these ranks, in this order.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WITHOUT_A_LINE = 10
+UNCHECKED = re.compile(r"\b(?:class|struct|enum) (\w+)(?:<[^>]*>)?:(.*)@unchecked Sendable")
+UNRANKED = re.compile(r"= (?:Lock|ReadWriteLock)\(\)")
+
+
+def unexplained(files: dict[str, str]) -> list[str]:
+    """Where something is `@unchecked Sendable` and does not say why."""
+    found: dict[str, tuple[str, str]] = {}
+    heads: set[str] = set()
+    for path, text in files.items():
+        lines = text.splitlines()
+        for number, line in enumerate(lines):
+            match = UNCHECKED.search(line)
+            if not match or line.lstrip().startswith("//"):
+                continue
+            around = "\n".join(lines[max(0, number - 1) : number + 2])
+            if "// Sendable, with what derives from it: " in around:
+                heads.add(match[1])
+            elif "// Sendable: " not in around:
+                found[f"{path}:{number + 1}"] = (match[1], match[2])
+    while True:
+        derived = {where for where, (_, bases) in found.items() if heads & set(re.findall(r"\w+", bases))}
+        if not derived:
+            return [f"{where}: {name} does not say what makes it Sendable" for where, (name, _) in sorted(found.items())]
+        heads |= {found.pop(where)[0] for where in derived}
+
+
+def unranked(files: dict[str, str]) -> list[str]:
+    """Locks of the engine without a rank."""
+    return [
+        f"{path}:{number}: a lock without a rank"
+        for path, text in sorted(files.items())
+        if path.startswith("LLVS/") and path not in ("LLVS/Support/Lock.swift", "LLVS/Support/ReadWriteLock.swift")
+        for number, line in enumerate(text.splitlines(), 1)
+        if UNRANKED.search(line)
+    ]
+
+
+def misplaced(ranks: str, page: str) -> list[str]:
+    """Whether the table has other ranks, or another order."""
+    defined = re.findall(r"^    case (\w+)$", ranks, re.MULTILINE)[1:]
+    told = re.findall(r"^\| `(\w+)` \|", page[page.index("\n## Locks\n") :].split("\n## ", 2)[1], re.MULTILINE)
+    return [] if defined == told else [f"ARCHITECTURE.md has the ranks {' '.join(told)}, LockRank has {' '.join(defined)}"]
+
+
+def main() -> int:
+    sources = ROOT / "Sources"
+    files = {str(path.relative_to(sources)): path.read_text() for path in sources.rglob("*.swift")}
+    ranks, page = files["LLVS/Support/LockRank.swift"], (ROOT / "ARCHITECTURE.md").read_text()
+    if "--self-test" in sys.argv:
+        before = unexplained(files)
+        planted = files | {"LLVS/Store/Planted.swift": "final class Planted: Base, @unchecked Sendable {\n    let lock = Lock()\n}\n"}
+        assert [line for line in unexplained(planted) if line not in before] == [
+            "LLVS/Store/Planted.swift:1: Planted does not say what makes it Sendable"
+        ]
+        assert unranked(planted) == ["LLVS/Store/Planted.swift:2: a lock without a rank"]
+        first, second = "| `commit` |", "| `syncing` |"
+        assert misplaced(ranks, page.replace(first, "|| ").replace(second, first).replace("|| ", second)) != []
+        return 0
+    bare = unexplained(files)
+    found = (bare if len(bare) > WITHOUT_A_LINE else []) + unranked(files) + misplaced(ranks, page)
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

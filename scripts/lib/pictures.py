@@ -1,0 +1,126 @@
+"""Takes the pictures of the README: pictures.py [FOLDER], docs/pictures unless given. Look at each before it is committed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import llvs
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "Tests" / "Inspector"), str(ROOT / "examples" / "loco")]
+import browser  # noqa: E402
+import examples  # noqa: E402
+from book import Book  # noqa: E402
+
+WIDE, HIGH, SCALE = 1200, 750, 1.5
+HOUR = 3600.0
+#: A merge of the demo store with something to decide, and how many pixels above it the history begins.
+MERGE, BEFORE = "B5528C6E", 80
+
+
+def take(driver: Any, path: Path) -> None:
+    """The page as it is, light and dark."""
+    for scheme in ("light", "dark"):
+        features = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        time.sleep(0.5)
+        driver.save_screenshot(str(path.with_name(f"{path.name}-{scheme}.png")))
+
+
+def started(*command: str) -> tuple[subprocess.Popen[str], str]:
+    """A program, and the address in its first line."""
+    running = subprocess.Popen([sys.executable, *command, "--no-open"], stdout=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    line = running.stdout.readline()
+    return running, line[line.index("http://"):].strip()
+
+
+def waited(driver: Any, script: str) -> None:
+    """Waits until a script is true."""
+    for _ in range(600):
+        if driver.execute_script(f"return {script}"):
+            return
+        time.sleep(0.1)
+    raise SystemExit(f"The page did not come to: {script}")
+
+
+def inspector(driver: Any, folder: Path, out: Path) -> None:
+    """A month of the demo store, and how a merge in it was decided."""
+    store = folder / "club.llvs"
+    subprocess.run([sys.executable, "-m", "llvs.tools", "demo-store", str(store)], check=True, stdout=subprocess.DEVNULL)
+    with llvs.Store(store, read_only=True) as opened:
+        merge = next(version.id for version in opened.history() if version.id.startswith(MERGE))
+    running, address = started("-m", "llvs.inspector", str(store))
+    try:
+        driver.get(address)
+        waited(driver, "document.body.dataset.ready === 'yes'")
+        driver.execute_script("location.hash = '#/merge/' + arguments[0]", merge)
+        waited(driver, "document.querySelector('article .second') !== null")
+        waited(driver, "document.querySelector('.version[aria-selected=true]') !== null")
+        driver.execute_script("document.getElementById('scroller').scrollTop -= arguments[0]", BEFORE)
+        take(driver, out / "inspector")
+    finally:
+        running.terminate()
+        running.wait(60)
+
+
+def loco(driver: Any, folder: Path, out: Path) -> None:
+    """Ada, whose town two devices changed apart."""
+    values = {}
+    seed = Book(str(folder / "seed.llvs"), str(folder / "seed-shared"), "Laptop", lambda: None)
+    examples.add(seed)
+    values = dict(seed.notes.at())
+    seed.close()
+    now = time.time()
+    (folder / "loco").mkdir()
+    with llvs.Store(folder / "made.llvs") as store, llvs.Exchange(store, folder / "loco" / "shared") as there:
+        def save(on: Any, hours: float, device: str, what: str, id: str = "", **members: Any) -> llvs.Version:
+            ada = {**json.loads(store.at(on)[id]), **members} if id else {}
+            return store.make_version(
+                on, update={id: json.dumps(ada).encode()} if id else values, timestamp=now - hours * HOUR,
+                metadata={"__llvs_device": device, "__llvs_description": what},
+            )
+
+        begin = save(None, 70, "Laptop", "Add some examples")
+        notes = "Sings alto. Her studio is open on Sundays."
+        ada = save(begin, 26, "Phone", "Change the notes of Ada Ruiz", "contact/ada-ruiz", notes=notes)
+        save(ada, 2.1, "Phone", "Change the town of Ada Ruiz", "contact/ada-ruiz", town="Zürich", tags=["choir", "friend", "hiking"])
+        save(ada, 0.7, "Laptop", "Change the town of Ada Ruiz", "contact/ada-ruiz", town="Basel", company="Ruiz & Lind Architects")
+        there.send()
+    running, address = started(str(ROOT / "examples" / "loco"), str(folder / "loco"), "--device", "Laptop")
+    try:
+        driver.get(address)
+        waited(driver, "document.querySelector('#list .asks') !== null")
+        driver.execute_script("location.hash = '#/contact/ada-ruiz'")
+        waited(driver, "document.querySelector('.conflict') !== null && document.querySelector('.face.large img')?.naturalWidth > 0")
+        take(driver, out / "loco")
+    finally:
+        running.terminate()
+        running.wait(60)
+
+
+def main() -> None:
+    """Takes all of them."""
+    out = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "pictures"
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        driver = browser.start(folder, WIDE, HIGH)
+        try:
+            size = {"width": WIDE, "height": HIGH, "deviceScaleFactor": SCALE, "mobile": False}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            inspector(driver, folder, out)
+            loco(driver, folder, out)
+        finally:
+            driver.quit()
+    for path in sorted(out.glob("*.png")):
+        print(f"{path.stat().st_size:8,} bytes  {path}")
+
+
+main()
