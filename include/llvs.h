@@ -3206,8 +3206,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_peer_open(LLVS_BORROWED llvs_store *store
 /**
  * Takes what came, in pieces of any size, and stores what is whole of it.
  * Errors end the connection; what llvs_peer_send gives then tells the other side, and what was stored stays: LLVS_ERROR_WRONG_KEY (the
- * other side is not paired, or does not accept this device), LLVS_ERROR_DAMAGED and LLVS_ERROR_TOO_LARGE (it broke a rule or a bound; the
- * message says which), LLVS_ERROR_NEWER_FORMAT, storage errors. Since 0.1.
+ * other side is not paired, or does not accept this device), LLVS_ERROR_DAMAGED and LLVS_ERROR_TOO_LARGE (it broke a rule or a bound, or
+ * somebody changed what it sent; the message says which), LLVS_ERROR_NEWER_FORMAT, storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_receive(LLVS_BORROWED llvs_peer *peer, llvs_bytes data, LLVS_OWNED llvs_error **error);
 /** Says that nothing comes any more. Errors: LLVS_ERROR_CUT_SHORT when the other side had not said goodbye. Since 0.1. */

@@ -282,6 +282,53 @@ static void projections() {
     EXPECT(code_of([&] { llvs::Projection(store, folder + "/view.sqlite", "{}"); }) == LLVS_ERROR_INVALID_ARGUMENT);
 }
 
+static void direct_connections() {
+    llvs::Store a = llvs::Store::memory(), b = llvs::Store::memory();
+    const std::string pairing = llvs::make_pairing(), identity(LLVS_DEVICE_KEY_SIZE, 'i');
+    EXPECT(pairing.size() == LLVS_PAIRING_SIZE && pairing != llvs::make_pairing());
+    llvs::PeerOptions how;
+    how.pairing = pairing;
+    how.accepted = {llvs::device_key(identity)};
+    llvs::Peer two(b, how);
+    how = {};
+    how.initiator = true;
+    how.pairing = pairing;
+    how.identity = identity;
+    how.device = "phone";
+    llvs::Peer one(a, how);
+    llvs::VersionID first = a.make_version("", {llvs::Change::insert("x", "1")});
+    auto carry = [](llvs::Peer &from, llvs::Peer &to) {
+        for (std::string data = from.send(100); !data.empty(); data = from.send(100)) to.receive(data);
+    };
+    const std::string beginning = one.send(LLVS_PEER_BEGINNING);
+    EXPECT(llvs::pairing_matches(pairing, beginning) && !llvs::pairing_matches(llvs::make_pairing(), beginning));
+    two.receive(beginning);
+    for (int round = 0; round < 10; round++) {
+        carry(one, two);
+        carry(two, one);
+    }
+    EXPECT(one.state().phase == LLVS_PEER_IN_STEP && one.state().sent == 1);
+    llvs::PeerState state = two.state();
+    EXPECT(state.device == "phone" && state.key == llvs::device_key(identity) && state.received == 1 && state.problems.empty());
+    EXPECT(b.value("x", first)->data == "1");
+    b.make_version(first, {llvs::Change::update("x", "2")});
+    two.store_changed();
+    two.tick(1);
+    carry(two, one);
+    EXPECT(one.state().received == 1);
+    two.close();
+    for (int round = 0; round < 3; round++) {
+        carry(two, one);
+        carry(one, two);
+    }
+    EXPECT(two.state().phase == LLVS_PEER_ENDED && one.state().phase == LLVS_PEER_ENDED);
+    one.receive_end();
+    llvs::Peer alone(a, how);
+    EXPECT(code_of([&] { alone.receive_end(); }) == LLVS_ERROR_CUT_SHORT);
+    how.pairing.pop_back();
+    EXPECT(code_of([&] { llvs::Peer(a, how); }) == LLVS_ERROR_INVALID_ARGUMENT);
+}
+
 static void merges() {
     llvs::Store store = llvs::Store::memory();
     llvs::VersionID base = store.make_version("", {llvs::Change::insert("x", "0")});
@@ -449,6 +496,7 @@ int main() {
     parts();
     finding();
     projections();
+    direct_connections();
     merges();
     exchanges();
     packs();

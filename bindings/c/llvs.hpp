@@ -15,6 +15,7 @@
 #include "llvs/exchange.hpp"
 #include "llvs/host.hpp"
 #include "llvs/index.hpp"
+#include "llvs/live.hpp"
 #include "llvs/merge.hpp"
 #include "llvs/model.hpp"
 #include "llvs/projection.hpp"

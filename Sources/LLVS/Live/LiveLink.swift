@@ -73,6 +73,9 @@ struct LiveLink {
         return frame
     }
 
+    /// A message of one who is paired does not open: somebody between the two changed it.
+    struct Altered: Error {}
+
     /// Takes one message of what came; false when there is no whole one.
     private mutating func readMessage() throws -> Bool {
         if needsSelector {
@@ -95,7 +98,7 @@ struct LiveLink {
             at = 0
         }
         if isOpen {
-            guard let opened = try receiving?.open(message) else { throw NoiseHandshake.Refused() }
+            guard let opened = try receiving?.open(message) else { throw Altered() }
             plain += opened
             return true
         }

@@ -277,6 +277,11 @@ public final class PeerSession: @unchecked Sendable {
                     .wrongKey,
                     "The other side has another pairing, or somebody changed what it sent. What had come before is kept. Pair the two."),
                 nil, "")
+        case is LiveLink.Altered:
+            return (
+                StoreError(
+                    .damaged, "Something between the two changed what the other side sent. What had come before is kept. Connect again."),
+                nil, "")
         case let error as StoreError:
             return (error, error.code == .cutShort ? nil : .store, "the store could not go on")
         default: return (StoreError(.internal, "A connection ended: \(error)."), .store, "the store could not go on")

@@ -132,6 +132,15 @@ void run(Call call) {
     check(status, error);
 }
 
+/// The bytes that `call(&buffer, &error)` gives.
+template <typename Call>
+std::string taken(Call call) {
+    llvs_buffer found;
+    run([&](llvs_error **error) { return call(&found, error); });
+    Handle<llvs_buffer, llvs_buffer_dispose> owned(&found);
+    return std::string(reinterpret_cast<const char *>(found.data), found.size);
+}
+
 /// What goes on to the library of an exception: its status, and its number in the error.
 inline llvs_status give_up(llvs_error **error, llvs_status status, const char *message) noexcept {
     std::int64_t number = 0;

@@ -36,11 +36,11 @@ public:
     }
     /// At which version it is, and why the last update by itself failed, as JSON; see llvs_projection_status.
     std::string status() const {
-        return json([&](llvs_buffer *out, llvs_error **error) { return llvs_projection_status(raw(), out, error); });
+        return detail::taken([&](llvs_buffer *out, llvs_error **error) { return llvs_projection_status(raw(), out, error); });
     }
     /// What did not fit its column, as JSON; see llvs_projection_problems.
     std::string problems(std::uint64_t after = 0) const {
-        return json([&](llvs_buffer *out, llvs_error **error) { return llvs_projection_problems(raw(), after, out, error); });
+        return detail::taken([&](llvs_buffer *out, llvs_error **error) { return llvs_projection_problems(raw(), after, out, error); });
     }
     /// For calls of the C interface.
     llvs_projection *raw() const noexcept { return handle_.get(); }
@@ -52,13 +52,6 @@ private:
             return llvs_projection_open(store, detail::bytes(path), detail::bytes(definition), &options, &made, error);
         });
         handle_ = decltype(handle_)(made);
-    }
-    template <typename Ask>
-    static std::string json(Ask ask) {
-        llvs_buffer found;
-        detail::run([&](llvs_error **error) { return ask(&found, error); });
-        detail::Handle<llvs_buffer, llvs_buffer_dispose> owned(&found);
-        return std::string(reinterpret_cast<const char *>(found.data), found.size);
     }
     detail::Handle<llvs_projection, llvs_projection_free> handle_;
 };

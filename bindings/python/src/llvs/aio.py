@@ -10,7 +10,8 @@
                 async for event in events:
                     print(event.status.state.name)
 
-They are ordinary coroutines: any method of the package may be called so, and runs on a thread of the loop's executor.
+They are ordinary coroutines: any method of the package may be called so, and runs on a thread of the loop's executor. `Link` keeps a store
+in step with another over asyncio's streams.
 """
 
 from __future__ import annotations
@@ -20,10 +21,16 @@ import contextvars
 import functools
 import inspect
 import threading
+import time
 from collections import deque
-from typing import Any, Callable, Generic, TypeVar
+from typing import Any, Callable, Generic, Iterable, Mapping, Optional, TypeVar
 
+from . import _constants as c
+from ._memory import BytesLike, as_bytes
 from .control import CancelToken
+from .live import Address, Peer, PeerPhase, PeerState, whom_it_is_for
+from .snapshot import Problem
+from .store import Store
 
 T = TypeVar("T")
 Event = TypeVar("Event")
@@ -119,3 +126,197 @@ class Events(Generic[Event]):
                     raise StopAsyncIteration
                 self._news.clear()
             await self._news.wait()
+
+
+class Link:
+    """A direct connection over asyncio's streams, until it is closed, is cut, or the store is closed; what is saved on either side goes to
+    the other at once. Made in a running loop by `connect` or `accept`, or over any pair of streams; used by tasks of that loop.
+
+        async with await llvs.aio.connect(notes, ("10.0.0.7", 4040), pairing) as link:
+            await link.wait()           # both have everything
+    """
+
+    def __init__(
+        self, store: Store, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, beginning: bytes = b""
+    ) -> None:
+        """Begins at once, and closes the peer and the streams when it ends.
+
+        beginning: what has come of the connection already.
+        """
+        self._peer, self._reader, self._writer = peer, reader, writer
+        self._state, self._problems = peer.state, []  # type: PeerState, list[Problem]
+        self._moved, self._poke = asyncio.Event(), asyncio.Event()
+        self._changed, self._closing = False, False
+        self._error: Optional[BaseException] = None
+        loop = asyncio.get_running_loop()
+
+        def look() -> None:
+            self._changed = True
+            self._poke.set()
+
+        def saved() -> None:
+            try:
+                loop.call_soon_threadsafe(look)
+            except RuntimeError:
+                pass  # the loop is closed
+        self._observer = store.observe(saved)
+        self._task = asyncio.create_task(self._run(beginning))
+
+    async def _run(self, beginning: bytes) -> None:
+        parts = [asyncio.create_task(part) for part in (self._read(beginning), self._write(), self._tick())]
+        try:
+            done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            for part in done:
+                part.result()
+        except (Exception, asyncio.CancelledError) as error:
+            self._error = error
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            self._poke.set()
+            await asyncio.wait({parts[1]}, timeout=1)  # it tells the other side why
+        finally:
+            for part in parts:
+                part.cancel()
+            await asyncio.gather(*parts, return_exceptions=True)
+            await call(self._observer.close)
+            self._writer.close()
+            await self._note()
+            await call(self._peer.close)
+            self._state = self._state._replace(phase=PeerPhase.ENDED)
+            self._moved.set()
+
+    async def _read(self, beginning: bytes) -> None:
+        data = beginning or await self._reader.read(1 << 18)
+        while data:
+            await call(self._peer.receive, data)
+            self._poke.set()
+            if (await self._note()).phase == PeerPhase.ENDED:
+                await asyncio.Event().wait()  # the other part writes what is left
+            data = await self._reader.read(1 << 18)
+        await call(self._peer.receive_end)
+
+    async def _write(self) -> None:
+        says_goodbye = True
+        while True:
+            changed, self._changed = self._changed, False
+            if changed:
+                await call(self._peer.store_changed)
+            if self._closing and says_goodbye:
+                says_goodbye = False
+                await call(self._peer.goodbye)
+            while data := await call(self._peer.send):
+                self._writer.write(data)
+                await self._writer.drain()
+            if (await self._note()).phase == PeerPhase.ENDED:
+                return
+            await self._poke.wait()
+            self._poke.clear()
+
+    async def _tick(self) -> None:
+        while True:
+            await call(self._peer.tick, time.monotonic())
+            self._poke.set()
+            await asyncio.sleep(5)
+
+    async def _note(self) -> PeerState:
+        state: PeerState = await call(lambda: self._peer.state)
+        self._problems += state.problems
+        self._state = state
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+        return state
+
+    @property
+    def state(self) -> PeerState:
+        """What happened until now, with all problems met."""
+        return self._state._replace(problems=tuple(self._problems))
+
+    @property
+    def error(self) -> Optional[BaseException]:
+        """Why it ended, unless both sides said goodbye; None while it lasts."""
+        return self._error
+
+    async def wait(self) -> bool:
+        """Waits until both stores are in step, or it has ended; whether they are. Raises why it ended."""
+        while self._state.phase < PeerPhase.IN_STEP:
+            await self._moved.wait()
+        if self._state.phase == PeerPhase.ENDED:
+            await asyncio.wait({self._task})
+            if self._error is not None:
+                raise self._error
+        return self._state.phase == PeerPhase.IN_STEP
+
+    async def wait_ended(self) -> None:
+        """Waits until it has ended. Raises why, unless both sides said goodbye."""
+        await asyncio.wait({self._task})
+        if self._error is not None:
+            raise self._error
+
+    async def close(self, timeout: float = 10.0) -> None:
+        """Sends what is to be sent, says goodbye, and waits for the other side to do so; then, or after so many seconds, it ends."""
+        self._closing = True
+        self._poke.set()
+        await asyncio.wait({self._task}, timeout=timeout)
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    async def __aenter__(self) -> Link:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+async def connect(
+    store: Store,
+    address: Address,
+    pairing: BytesLike,
+    *,
+    identity: Optional[BytesLike] = None,
+    device: str = "",
+    accepted: Iterable[BytesLike] = (),
+) -> Link:
+    """Connects a store to the one that is offered at an address, and keeps them in step: `llvs.connect` for asyncio.
+
+    Raises OSError, and what `Peer` raises.
+    """
+    peer = Peer(store, pairing, initiator=True, identity=identity, device=device, accepted=accepted)
+    try:
+        opening = asyncio.open_unix_connection(address) if isinstance(address, str) else asyncio.open_connection(*address)
+        reader, writer = await opening
+    except BaseException:
+        peer.close()
+        raise
+    return Link(store, peer, reader, writer)
+
+
+async def accept(
+    stores: Mapping[bytes, Store],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    *,
+    identity: Optional[BytesLike] = None,
+    device: str = "",
+    accepted: Iterable[BytesLike] = (),
+    timeout: float = 10.0,
+) -> Link:
+    """Lets in who connected, to the store of their pairing; for the callback of `asyncio.start_server`.
+
+        async def come(reader, writer):
+            async with await llvs.aio.accept({pairing: notes}, reader, writer) as link:
+                await link.wait_ended()
+
+    timeout: seconds within which the beginning has to come. Who is not paired gets no answer: the connection is closed, and it raises
+    ConnectionError. Raises what `Peer` raises. How many come at once is bounded by the program.
+    """
+    try:
+        beginning = await asyncio.wait_for(reader.readexactly(c.PEER_BEGINNING), timeout)
+        pairing, store = whom_it_is_for({as_bytes(one): store for one, store in stores.items()}, beginning)
+        peer = Peer(store, pairing, initiator=False, identity=identity, device=device, accepted=accepted)
+    except BaseException as error:
+        writer.close()
+        if isinstance(error, (asyncio.TimeoutError, EOFError)):
+            raise ConnectionError("Nothing came by which a connection begins. It was closed.") from error
+        raise
+    return Link(store, peer, reader, writer, beginning)

@@ -338,6 +338,17 @@ def connect(
     return Link(store, connection, peer)
 
 
+def whom_it_is_for(stores: Mapping[bytes, Store], beginning: bytes) -> tuple[bytes, Store]:
+    """Which of several stores a connection is for, with its pairing, by the `PEER_BEGINNING` bytes that it began with. Raises
+    ConnectionError when it is for none."""
+    fits = ctypes.c_uint32()
+    for pairing, store in stores.items():
+        lib.llvs_pairing_matches(pairing, beginning, byref(fits))
+        if fits.value:
+            return pairing, store
+    raise ConnectionError("The connection is of nobody who is paired with a store here.")
+
+
 class Listener:
     """Offers stores to those that connect, by their pairings, on a thread of its own; made by `listen`."""
 
@@ -396,16 +407,11 @@ class Listener:
                 if not data:
                     raise ConnectionError("it ended")
                 beginning += data
-            fits = ctypes.c_uint32()
-            for pairing, store in self._stores.items():
-                lib.llvs_pairing_matches(pairing, beginning, byref(fits))
-                if fits.value:
-                    peer = Peer(store, pairing, initiator=False, **self._options)
-                    link = Link(store, connection, peer, beginning)
-                    with self._lock:
-                        self._links.append(link)
-                    return
-            raise ConnectionError("no pairing fits")
+            pairing, store = whom_it_is_for(self._stores, beginning)
+            peer = Peer(store, pairing, initiator=False, **self._options)
+            link = Link(store, connection, peer, beginning)
+            with self._lock:
+                self._links.append(link)
         except (OSError, errors.Error):
             with self._lock:
                 self._refused.setdefault(place, []).append(time.monotonic())

@@ -130,5 +130,6 @@ class _Setters:
                 break
             stored = holders[0]
         for passed in way:
-            self._found[(*part, passed)] = known
+            place = (*part, passed)
+            self._found[place] = known
         return known

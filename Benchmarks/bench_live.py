@@ -1,0 +1,234 @@
+"""Direct connections between stores (docs/live-protocol.md): how soon a save is seen on the other side, what a new peer costs, what finding
+out the difference costs, and what an idle peer takes of memory.
+
+    python Benchmarks/bench_live.py [--quick] <folder>
+
+Times stand beside the same bytes through a bare socket of TCP between the same two processes.
+"""
+
+import argparse
+import multiprocessing
+import os
+import resource
+import shutil
+import socket
+import statistics
+import threading
+import time
+from pathlib import Path
+
+import llvs
+
+PAIRING = bytes(range(48))
+
+
+def connected(address):
+    connection = socket.create_connection(address)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def take(connection, size):
+    data = b""
+    while len(data) < size:
+        came = connection.recv(min(1 << 18, size - len(data)))
+        if not came:
+            raise EOFError
+        data += came
+    return data
+
+
+class Child:
+    """Another process, told over TCP what to do: what is measured crosses from one process to the other."""
+
+    def __init__(self, body, *arguments):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            self.process = multiprocessing.get_context("spawn").Process(target=body, args=(server.getsockname(), *arguments), daemon=True)
+            self.process.start()
+            self.wire, _ = server.accept()
+        self.wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __enter__(self):
+        return self.wire
+
+    def __exit__(self, *_):
+        self.wire.close()
+        self.process.join(60)
+
+
+def sees(wire_address, address, path, count):
+    """Says each time when one more version is here; before that, echoes as many bytes."""
+    wire = connected(wire_address)
+    for _ in range(count):
+        wire.sendall(take(wire, 1))
+    with llvs.Store(path) as store:
+        more = threading.Semaphore(0)
+        with store.observe(more.release), llvs.connect(store, address, PAIRING, identity=bytes([1]) * 32) as link:
+            link.wait()
+            seen = store.statistics().versions
+            wire.sendall(b"r")
+            for _ in range(count):
+                while store.statistics().versions == seen:
+                    more.acquire(timeout=1)
+                seen += 1
+                wire.sendall(b"s")
+            take(wire, 1)
+
+
+def latency(folder, count):
+    with llvs.Store(folder / "here") as store, llvs.listen({PAIRING: store}, ("127.0.0.1", 0), identity=bytes([2]) * 32) as listener:
+        head = store.make_version(insert={"a": b"0"})
+        with Child(sees, listener.address, folder / "there", count) as wire:
+            bare, live = [], []
+            for _ in range(count):
+                begun = time.perf_counter()
+                wire.sendall(b"x")
+                take(wire, 1)
+                bare.append(time.perf_counter() - begun)
+            take(wire, 1)
+            for number in range(count):
+                begun = time.perf_counter()
+                head = store.make_version(head, update={"a": b"%d" % number})
+                take(wire, 1)
+                live.append(time.perf_counter() - begun)
+                time.sleep(0.06)
+            wire.sendall(b"e")
+    bare, live = statistics.median(bare), statistics.median(live)
+    print(f"one save seen by the other process: median {live * 1000:.1f} ms; a bare round trip over TCP {bare * 1000:.3f} ms "
+          f"({live / bare:,.0f} times)")
+
+
+def fill(store, count, base=None):
+    """Versions of one value of 100 bytes each, one after another."""
+    for number in range(count):
+        base = store.make_version(base, insert={f"{number:08}-{os.urandom(4).hex()}": os.urandom(50) + bytes(50)})
+
+
+def receives(wire_address, address, path, size):
+    wire = connected(wire_address)
+    with llvs.Store(path) as store:
+        begun = time.perf_counter()
+        with llvs.connect(store, address, PAIRING) as link:
+            link.wait()
+            seconds = time.perf_counter() - begun
+            received = link.state.received
+        wire.sendall(f"{seconds} {received}\n".encode())
+        begun = time.perf_counter()
+        take(wire, size)
+        wire.sendall(f"{time.perf_counter() - begun}\n".encode())
+        take(wire, 1)
+
+
+def carry(one, two):
+    """Carries between two ends until nothing is said any more: bytes of each, and how often the direction changed."""
+    bytes_, turns, ends = [0, 0], 0, (one, two)
+    quiet, side = 0, 0
+    while quiet < 2:
+        said = 0
+        while data := ends[side].send(1 << 16):
+            said += len(data)
+            ends[1 - side].receive(data)
+        bytes_[side] += said
+        turns += bool(said)
+        quiet = 0 if said else quiet + 1
+        side = 1 - side
+    return bytes_, turns
+
+
+def new_peer(folder, count):
+    with llvs.Store(folder / "much", durability="normal") as store:
+        fill(store, count)
+        with llvs.Store(folder / "by_pack") as other:
+            begun = time.perf_counter()
+            other.unpack(store.pack())
+            packing = time.perf_counter() - begun
+        with llvs.Store(storage="memory") as other, llvs.Peer(store, PAIRING, initiator=True) as one, llvs.Peer(
+                other, PAIRING, initiator=False) as two:
+            bytes_, _ = carry(one, two)
+        with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
+            with Child(receives, listener.address, folder / "new", bytes_[0]) as wire:
+                told = wire.makefile("r")
+                seconds, received = told.readline().split()
+                assert int(received) == count
+                wire.sendall(bytes(bytes_[0]))
+                copying = float(told.readline())
+                wire.sendall(b"e")
+    seconds = float(seconds)
+    print(f"{count:,} versions to a new peer: {seconds:.2f} s, {bytes_[0] / (1 << 20):.1f} MiB; the same bytes through a bare socket "
+          f"{copying:.3f} s ({seconds / copying:,.1f} times); as one pack, made and read, {packing:.2f} s ({seconds / packing:.2f} times)")
+
+
+def negotiation(folder, count, differing):
+    with llvs.Store(storage="memory") as a, llvs.Store(storage="memory") as b:
+        fill(a, count - differing // 2)
+        with llvs.Peer(a, PAIRING, initiator=True) as one, llvs.Peer(b, PAIRING, initiator=False) as two:
+            carry(one, two)
+        fill(a, differing // 2, base=a.most_recent_head)
+        fill(b, differing // 2, base=b.most_recent_head)
+        with llvs.Peer(a, PAIRING, initiator=True) as one, llvs.Peer(b, PAIRING, initiator=False) as two:
+            bytes_, turns = carry(one, two)
+            assert one.state.received == two.state.received == differing // 2
+        versions = {version.id for version in a.history()} == {version.id for version in b.history()}
+        assert versions
+    print(f"two stores of {count:,} versions that differ by {differing}, who do not know each other: {sum(bytes_) / 1024:.1f} KiB in all, "
+          f"with the versions; the direction changed {turns} times, 3 of them for the handshake")
+
+
+def memory():
+    return int(next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS")).split()[1])
+
+
+def connects_often(wire_address, address, count):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    wire = connected(wire_address)
+    with llvs.Store(storage="memory") as store:
+        links = []
+        for _ in range(count):
+            links.append(llvs.connect(store, address, PAIRING))
+            links[-1].wait()
+        wire.sendall(b"r")
+        take(wire, 1)
+        os._exit(0)
+
+
+def idle(count):
+    if not Path("/proc/self/status").exists():
+        return print("idle peers: not measured, since this system does not tell what a process takes of memory")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    with llvs.Store(storage="memory") as a, llvs.Store(storage="memory") as b:
+        a.make_version(insert={"a": b"1"})
+        before, ends = memory(), []
+        for _ in range(count):
+            one, two = llvs.Peer(a, PAIRING, initiator=True), llvs.Peer(b, PAIRING, initiator=False)
+            carry(one, two)
+            ends += [one, two]
+        print(f"an end of a connection that is idle: {(memory() - before) / len(ends):.1f} KiB, in {len(ends):,}")
+        for end in ends:
+            end.close()
+    with llvs.Store(storage="memory") as store, llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
+        store.make_version(insert={"a": b"1"})
+        before = memory()
+        with Child(connects_often, listener.address, count) as wire:
+            take(wire, 1)
+            assert len(listener.links) == count
+            print(f"an idle connection of llvs.listen, with its thread and sockets: {(memory() - before) / count:.1f} KiB, of {count:,}")
+            wire.sendall(b"e")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small, to see whether it runs")
+    parser.add_argument("folder", type=Path)
+    options = parser.parse_args()
+    folder = options.folder / "live"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    idle(20 if options.quick else 1_000)  # first: memory that was freed before is not counted
+    latency(folder, 10 if options.quick else 200)
+    new_peer(folder, 1_000 if options.quick else 100_000)
+    negotiation(folder, 1_000 if options.quick else 100_000, 100)
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+/* Direct connections: two ends whose bytes the test carries; wrong secrets, wrong arguments, ends that are cut, stores that are closed. */
+#include "support.h"
+
+#include <math.h>
+
+enum { CHUNK = 1000 };
+static const char PAIRING[LLVS_PAIRING_SIZE] = "a pairing of forty-eight bytes, both sides know", OTHER[LLVS_PAIRING_SIZE] = "another";
+
+static llvs_bytes pairing(const char *text) { return llvs_bytes_make(text, LLVS_PAIRING_SIZE); }
+
+static llvs_peer *open_peer(llvs_store *store, llvs_bool initiator, const char *secret) {
+    llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
+    llvs_peer *peer;
+    options.initiator = initiator;
+    options.pairing = pairing(secret);
+    options.device = llvs_str(initiator ? "phone" : "laptop");
+    OK(llvs_peer_open(store, &options, &peer, &error));
+    return peer;
+}
+
+/* Carries what there is from one to the other, in pieces; how much that was, or less than 0: the status of what failed. */
+static long carry_one_way(llvs_peer *from, llvs_peer *to) {
+    uint8_t data[CHUNK];
+    size_t size, all = 0;
+    for (;;) {
+        llvs_status status;
+        OK(llvs_peer_send(from, data, sizeof data, &size, &error));
+        if (size == 0) return (long)all;
+        all += size;
+        status = llvs_peer_receive(to, llvs_bytes_make(data, size), NULL);
+        if (status != LLVS_OK) return status;
+    }
+}
+static void carry(llvs_peer *one, llvs_peer *two) {
+    long there, back;
+    do {
+        there = carry_one_way(one, two);
+        back = carry_one_way(two, one);
+        assert_true(there >= 0 && back >= 0);
+    } while (there > 0 || back > 0);
+}
+
+static llvs_peer_state *state_of(llvs_peer *peer) {
+    llvs_peer_state *state;
+    OK(llvs_peer_get_state(peer, &state, &error));
+    return state;
+}
+static void phase_is(llvs_peer *peer, llvs_peer_phase phase, uint64_t sent, uint64_t received) {
+    llvs_peer_state *state = state_of(peer);
+    assert_int_equal(state->phase, phase);
+    assert_int_equal(state->sent, sent);
+    assert_int_equal(state->received, received);
+    assert_int_equal(state->problem_count, 0);
+    llvs_peer_state_free(state);
+}
+
+static void two_stores_come_in_step_and_stay_so(void **context) {
+    llvs_store *a = memory_store(), *b = memory_store();
+    llvs_version_id first = save(a, NULL, insert("a", "1")), second = save(b, NULL, insert("b", "2")), third;
+    llvs_peer *one = open_peer(a, 1, PAIRING), *two = open_peer(b, 0, PAIRING);
+    llvs_peer_state *state;
+    (void)context;
+    phase_is(one, LLVS_PEER_CONNECTING, 0, 0);
+    carry(one, two);
+    phase_is(one, LLVS_PEER_IN_STEP, 1, 1);
+    phase_is(two, LLVS_PEER_IN_STEP, 1, 1);
+    value_is(a, &second, "b", "2");
+    value_is(b, &first, "a", "1");
+    state = state_of(two);
+    assert_true(bytes_are(state->device, "phone"));
+    assert_int_equal(state->key.size, LLVS_DEVICE_KEY_SIZE);
+    llvs_peer_state_free(state);
+
+    third = save(a, &first, update("a", "3"));
+    assert_int_equal(carry_one_way(one, two), 0);
+    OK(llvs_peer_store_changed(one, &error));
+    carry(one, two);
+    phase_is(two, LLVS_PEER_IN_STEP, 1, 2);
+    value_is(b, &third, "a", "3");
+
+    OK(llvs_peer_tick(one, 1, &error));
+    OK(llvs_peer_close(one, &error));
+    carry(one, two);
+    phase_is(one, LLVS_PEER_ENDED, 2, 1);
+    phase_is(two, LLVS_PEER_ENDED, 1, 2);
+    OK(llvs_peer_receive_end(one, &error));
+    OK(llvs_peer_receive_end(two, &error));
+    llvs_peer_free(one);
+    llvs_peer_free(two);
+    assert_int_equal(version_count(a), version_count(b));
+    llvs_store_free(a);
+    llvs_store_free(b);
+}
+
+static void strangers_stay_outside(void **context) {
+    llvs_store *a = memory_store(), *b = memory_store();
+    llvs_peer *one = open_peer(a, 1, OTHER), *two = open_peer(b, 0, PAIRING);
+    uint8_t beginning[4096];
+    llvs_bool matches = 7;
+    size_t size;
+    (void)context;
+    save(b, NULL, insert("secret", "yes"));
+    OK(llvs_peer_send(one, beginning, sizeof beginning, &size, &error));
+    assert_true(size >= LLVS_PEER_BEGINNING);
+    OK(llvs_pairing_matches(pairing(OTHER), llvs_bytes_make(beginning, LLVS_PEER_BEGINNING), &matches, &error));
+    assert_int_equal(matches, 1);
+    OK(llvs_pairing_matches(pairing(PAIRING), llvs_bytes_make(beginning, LLVS_PEER_BEGINNING), &matches, &error));
+    assert_int_equal(matches, 0);
+    FAILS(LLVS_ERROR_WRONG_KEY, llvs_peer_receive(two, llvs_bytes_make(beginning, size), &error));
+    phase_is(two, LLVS_PEER_ENDED, 0, 0);
+    assert_int_equal(version_count(a), 0);
+    llvs_peer_free(one);
+    llvs_peer_free(two);
+    llvs_store_free(a);
+    llvs_store_free(b);
+}
+
+static void only_devices_that_are_accepted_come_in(void **context) {
+    const char mine[LLVS_DEVICE_KEY_SIZE] = "the secret half of a device key", others[LLVS_DEVICE_KEY_SIZE] = "that of another device";
+    llvs_bool accepted;
+    (void)context;
+    for (accepted = 0; accepted < 2; accepted++) {
+        llvs_store *a = memory_store(), *b = memory_store();
+        llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
+        llvs_peer *one, *two;
+        llvs_buffer key;
+        llvs_bytes list;
+        OK(llvs_device_key(llvs_bytes_make(accepted ? mine : others, sizeof mine), &key, &error));
+        assert_int_equal(key.size, LLVS_DEVICE_KEY_SIZE);
+        list = llvs_bytes_make(key.data, key.size);
+        options.pairing = pairing(PAIRING);
+        options.accepted = &list;
+        options.accepted_count = 1;
+        OK(llvs_peer_open(b, &options, &two, &error));
+        options.accepted = NULL;
+        options.accepted_count = 0;
+        options.initiator = 1;
+        options.identity = llvs_bytes_make(mine, sizeof mine);
+        OK(llvs_peer_open(a, &options, &one, &error));
+        save(b, NULL, insert("b", "2"));
+        if (accepted) {
+            llvs_peer_state *state;
+            carry(one, two);
+            phase_is(one, LLVS_PEER_IN_STEP, 0, 1);
+            state = state_of(two);
+            assert_memory_equal(state->key.data, key.data, key.size);
+            llvs_peer_state_free(state);
+        } else {
+            assert_true(carry_one_way(one, two) > 0 && carry_one_way(two, one) > 0);
+            assert_int_equal(carry_one_way(one, two), LLVS_ERROR_WRONG_KEY);
+            assert_int_equal(version_count(a), 0);
+        }
+        llvs_buffer_dispose(&key);
+        llvs_peer_free(one);
+        llvs_peer_free(two);
+        llvs_store_free(a);
+        llvs_store_free(b);
+    }
+}
+
+static void an_end_that_was_cut_is_told(void **context) {
+    llvs_store *a = memory_store(), *b = memory_store();
+    llvs_peer *one = open_peer(a, 1, PAIRING), *two = open_peer(b, 0, PAIRING);
+    llvs_version_id first = save(a, NULL, insert("a", "1"));
+    (void)context;
+    carry(one, two);
+    FAILS(LLVS_ERROR_CUT_SHORT, llvs_peer_receive_end(one, &error));
+    phase_is(one, LLVS_PEER_ENDED, 1, 0);
+    value_is(b, &first, "a", "1");
+    /* Silent for longer than a connection lasts. */
+    OK(llvs_peer_tick(two, 1000, &error));
+    OK(llvs_peer_tick(two, 1031, &error));
+    FAILS(LLVS_ERROR_CUT_SHORT, llvs_peer_tick(two, 2000, &error));
+    phase_is(two, LLVS_PEER_ENDED, 0, 1);
+    llvs_peer_free(one);
+    llvs_peer_free(two);
+    llvs_store_free(a);
+    llvs_store_free(b);
+}
+
+static void what_is_damaged_on_the_way_ends_it(void **context) {
+    llvs_store *a = memory_store(), *b = memory_store();
+    llvs_peer *one = open_peer(a, 1, PAIRING), *two = open_peer(b, 0, PAIRING);
+    llvs_version_id first = save(a, NULL, insert("a", "1"));
+    uint8_t data[4096];
+    size_t size;
+    (void)context;
+    carry(one, two);
+    save(a, &first, update("a", "2"));
+    OK(llvs_peer_store_changed(one, &error));
+    OK(llvs_peer_send(one, data, sizeof data, &size, &error));
+    assert_true(size > 20);
+    data[size / 2] ^= 1;
+    FAILS(LLVS_ERROR_DAMAGED, llvs_peer_receive(two, llvs_bytes_make(data, size), &error));
+    OK(llvs_peer_send(two, data, sizeof data, &size, &error));
+    assert_int_equal(size, 0); /* nobody who can read it may be there */
+    phase_is(two, LLVS_PEER_ENDED, 0, 1);
+    assert_int_equal(version_count(b), 1);
+    llvs_peer_free(one);
+    llvs_peer_free(two);
+    llvs_store_free(a);
+    llvs_store_free(b);
+}
+
+static void what_cannot_be_is_refused(void **context) {
+    llvs_store *store = memory_store();
+    llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
+    llvs_bytes key = llvs_bytes_make(PAIRING, 31);
+    llvs_peer *peer;
+    llvs_bool matches;
+    llvs_buffer made;
+    size_t size;
+    char device[256];
+    (void)context;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(store, &options, &peer, &error));
+    assert_null(peer);
+    options.pairing = llvs_bytes_make(PAIRING, LLVS_PAIRING_SIZE - 1);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(store, &options, &peer, &error));
+    options.pairing = pairing(PAIRING);
+    options.identity = key;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(store, &options, &peer, &error));
+    options.identity = LLVS_NONE;
+    options.accepted_count = 1;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(store, &options, &peer, &error));
+    options.accepted = &key;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(store, &options, &peer, &error));
+    options.accepted = NULL;
+    options.accepted_count = 0;
+    memset(device, 'x', sizeof device);
+    options.device = llvs_bytes_make(device, sizeof device);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(store, &options, &peer, &error));
+    options.device = llvs_bytes_make("\xff", 1);
+    FAILS(LLVS_ERROR_INVALID_UTF8, llvs_peer_open(store, &options, &peer, &error));
+    options.device = LLVS_NONE;
+    options.initiator = 2;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(store, &options, &peer, &error));
+    options.initiator = 0;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(NULL, &options, &peer, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(store, NULL, &peer, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_device_key(key, &made, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_pairing_matches(key, key, &matches, &error));
+    OK(llvs_pairing_matches(pairing(PAIRING), key, &matches, &error)); /* too little came to say whose it is */
+    assert_int_equal(matches, 0);
+
+    OK(llvs_peer_open(store, &options, &peer, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_tick(peer, NAN, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_tick(peer, INFINITY, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_send(peer, NULL, 10, &size, &error));
+    OK(llvs_peer_receive(peer, llvs_bytes_make("", 0), &error));
+    OK(llvs_peer_send(peer, device, 0, &size, &error));
+    assert_int_equal(size, 0);
+    llvs_peer_free(peer);
+    llvs_peer_free(NULL);
+    llvs_peer_state_free(NULL);
+    llvs_store_free(store);
+}
+
+static void a_closed_store_ends_it(void **context) {
+    llvs_store *a = memory_store(), *b = memory_store();
+    llvs_peer *one = open_peer(a, 1, PAIRING), *two = open_peer(b, 0, PAIRING);
+    long failure;
+    (void)context;
+    save(a, NULL, insert("a", "1"));
+    OK(llvs_store_close(b, &error));
+    for (failure = 0; failure == 0;) {
+        long there = carry_one_way(one, two), back = there < 0 ? 0 : carry_one_way(two, one);
+        failure = there < 0 ? there : back < 0 ? back : 0;
+        assert_true(failure < 0 || there > 0 || back > 0);
+    }
+    assert_int_equal(failure, LLVS_ERROR_CLOSED);
+    phase_is(two, LLVS_PEER_ENDED, 0, 0);
+    OK(llvs_peer_store_changed(two, &error)); /* it has ended: nothing more can go wrong */
+    llvs_peer_free(one);
+    llvs_peer_free(two);
+    llvs_store_free(a);
+    llvs_store_free(b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_stores_come_in_step_and_stay_so),
+        cmocka_unit_test(strangers_stay_outside),
+        cmocka_unit_test(only_devices_that_are_accepted_come_in),
+        cmocka_unit_test(an_end_that_was_cut_is_told),
+        cmocka_unit_test(what_is_damaged_on_the_way_ends_it),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(a_closed_store_ends_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+"""Direct connections over asyncio's streams."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import AsyncIterator, Iterator
+
+import pytest
+
+import llvs
+import llvs.aio
+
+PAIRING = bytes(range(48))
+
+
+@pytest.fixture
+def stores() -> Iterator[tuple[llvs.Store, llvs.Store]]:
+    with llvs.Store(storage="memory") as one, llvs.Store(storage="memory") as two:
+        yield one, two
+
+
+def ids(store: llvs.Store) -> set[str]:
+    return {version.id for version in store.history()}
+
+
+@asynccontextmanager
+async def linked(one: llvs.Store, two: llvs.Store, theirs: bytes = PAIRING) -> AsyncIterator[tuple[llvs.aio.Link, llvs.aio.Link]]:
+    """Two stores in one loop, over a server of asyncio."""
+    came: asyncio.Queue[llvs.aio.Link] = asyncio.Queue()
+
+    async def come(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.put_nowait(await llvs.aio.accept({PAIRING: two}, reader, writer, device="laptop"))
+
+    server = await asyncio.start_server(come, "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()[:2]
+        async with await llvs.aio.connect(one, (host, port), theirs, device="phone") as link:
+            other = await asyncio.wait_for(came.get(), 60)
+            try:
+                yield link, other
+            finally:
+                await other.close()
+
+
+def test_two_stores_come_in_step_and_stay_so(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    one, two = stores
+    one.make_version(insert={"a": b"1"})
+    two.make_version(insert={"b": b"2"})
+
+    async def main() -> None:
+        async with linked(one, two) as (link, other):
+            assert await asyncio.wait_for(link.wait(), 60) and await asyncio.wait_for(other.wait(), 60)
+            assert ids(one) == ids(two) and len(ids(one)) == 2
+            assert link.state.device == "laptop" and other.state.device == "phone"
+            for number in range(20):
+                saved = one.make_version(one.most_recent_head, update={"a": b"%d" % number})
+            while saved.id not in ids(two):
+                await asyncio.sleep(0.01)
+            await link.close()
+            await asyncio.wait_for(other.wait_ended(), 60)
+            assert link.error is None and other.error is None
+            assert link.state.phase == other.state.phase == llvs.PeerPhase.ENDED
+            assert link.state.sent == 21 and other.state.received == 21 and link.state.problems == ()
+
+    asyncio.run(main())
+
+
+def test_both_send_much_at_once(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    """Neither waits for the other to read before it reads itself."""
+    for store in stores:
+        for number in range(8):
+            store.make_version(store.most_recent_head, insert={f"v{number}": bytes([number]) * 700_000})
+
+    async def main() -> None:
+        async with linked(*stores) as (link, other):
+            assert await asyncio.wait_for(link.wait(), 120) and await asyncio.wait_for(other.wait(), 120)
+
+    asyncio.run(main())
+    assert ids(stores[0]) == ids(stores[1]) and len(ids(stores[0])) == 16
+
+
+def test_with_the_threads_of_llvs_listen(stores: tuple[llvs.Store, llvs.Store], tmp_path: Path) -> None:
+    one, two = stores
+    saved = two.make_version(insert={"b": b"2"})
+
+    async def main() -> None:
+        with llvs.listen({PAIRING: two}, str(tmp_path / "socket")) as listener:
+            async with await llvs.aio.connect(one, str(tmp_path / "socket"), PAIRING) as link:
+                assert await asyncio.wait_for(link.wait(), 60)
+            listener.links and listener.links[0].wait(60)
+
+    asyncio.run(main())
+    assert ids(one) == {saved.id}
+
+
+def test_who_is_not_paired(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    told: list[BaseException] = []
+
+    async def come(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await llvs.aio.accept({PAIRING: stores[1]}, reader, writer, timeout=0.3)
+        except ConnectionError as error:
+            told.append(error)
+
+    async def main() -> None:
+        server = await asyncio.start_server(come, "127.0.0.1", 0)
+        async with server:
+            host, port = server.sockets[0].getsockname()[:2]
+            link = await llvs.aio.connect(stores[0], (host, port), bytes(48))
+            with pytest.raises((llvs.ExchangeDataError, OSError)):
+                await asyncio.wait_for(link.wait(), 60)
+            with pytest.raises((llvs.ExchangeDataError, OSError)):
+                await link.wait_ended()
+            await link.close()
+            # Who says nothing, and who goes at once.
+            for goes in (False, True):
+                reader, writer = await asyncio.open_connection(host, port)
+                if goes:
+                    writer.close()
+                else:
+                    assert await asyncio.wait_for(reader.read(100), 60) == b""
+                    writer.close()
+            while len(told) < 3:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+
+
+def test_a_cut_and_a_closed_store_are_told(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    async def main() -> None:
+        async with linked(*stores) as (link, other):
+            await asyncio.wait_for(link.wait(), 60)
+            link._writer.transport.abort()
+            with pytest.raises((llvs.ExchangeDataError, OSError)):
+                await asyncio.wait_for(other.wait_ended(), 60)
+        async with linked(*stores) as (link, other):
+            await asyncio.wait_for(link.wait(), 60)
+            stores[1].close()
+            stores[0].make_version(insert={"a": b"1"})
+            with pytest.raises(llvs.Error):
+                await asyncio.wait_for(other.wait_ended(), 60)
+            with pytest.raises(llvs.Error):
+                await asyncio.wait_for(link.wait_ended(), 60)
+
+    asyncio.run(main())
+
+
+def test_a_task_that_is_cancelled_ends_it(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    async def main() -> None:
+        async with linked(*stores) as (link, other):
+            await asyncio.wait_for(link.wait(), 60)
+            # Nobody answers a goodbye here: closing gives up, and nothing of it runs on.
+            other._task.cancel()
+            await asyncio.wait({other._task})
+            await link.close(0.1)
+            assert link._task.done()
+
+    asyncio.run(main())
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = nobody.getsockname()[:2]
+
+        async def fails() -> None:
+            with pytest.raises(OSError):
+                await llvs.aio.connect(stores[0], address, PAIRING)
+
+        asyncio.run(fails())

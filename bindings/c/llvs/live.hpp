@@ -1,0 +1,124 @@
+// Direct connections between stores.
+// Part of llvs.hpp.
+#ifndef LLVS_LIVE_HPP
+#define LLVS_LIVE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports.hpp"
+#include "store.hpp"
+
+namespace llvs {
+
+/// Draws what all devices that exchange a store share: to be given to the others in secret. See llvs_pairing_make.
+inline std::string make_pairing() {
+    return detail::taken([&](llvs_buffer *made, llvs_error **error) { return llvs_pairing_make(made, error); });
+}
+/// Whether a connection is of devices that share a pairing, by the LLVS_PEER_BEGINNING bytes that it began with; see llvs_pairing_matches.
+inline bool pairing_matches(std::string_view pairing, std::string_view beginning) {
+    llvs_bool matches = 0;
+    detail::run([&](llvs_error **error) { return llvs_pairing_matches(detail::bytes(pairing), detail::bytes(beginning), &matches, error); });
+    return matches != 0;
+}
+/// The public half of a device key, whose secret half is LLVS_DEVICE_KEY_SIZE random bytes; see llvs_device_key.
+inline std::string device_key(std::string_view identity) {
+    return detail::taken([&](llvs_buffer *key, llvs_error **error) { return llvs_device_key(detail::bytes(identity), key, error); });
+}
+
+/// What happened on a direct connection until now; see llvs_peer_state.
+struct PeerState {
+    llvs_peer_phase phase = LLVS_PEER_CONNECTING;
+    /// What the other side says that it is called, and the public half of its device key; empty before they are known.
+    std::string device, key;
+    /// Versions that were sent, and that came and were added.
+    std::uint64_t sent = 0, received = 0;
+    /// What could not be sent or taken since the state was asked for before.
+    std::vector<Problem> problems;
+};
+
+/// How an end of a direct connection is opened; see llvs_peer_options.
+struct PeerOptions {
+    /// Whether this side made the connection.
+    bool initiator = false;
+    /// What `make_pairing` drew, the same on both sides.
+    std::string pairing;
+    /// The secret half of this device's key; empty: one for this connection alone.
+    std::string identity;
+    /// What the other side is told that this device is called.
+    std::string device;
+    /// Public halves of the device keys that are accepted; none: all that have the pairing.
+    std::vector<std::string> accepted;
+};
+
+/// One end of a direct connection, without the connection: whoever has one carries the bytes; see llvs_peer. Safe from all threads.
+///
+///     peer.receive(what_came);
+///     for (std::string data = peer.send(); !data.empty(); data = peer.send()) write(data);
+class Peer {
+public:
+    /// Opens it; it keeps the store open.
+    Peer(const Store &store, const PeerOptions &options) {
+        std::vector<llvs_bytes> keys;
+        for (const std::string &key : options.accepted) keys.push_back(detail::bytes(key));
+        llvs_peer_options raw = LLVS_PEER_OPTIONS_INIT;
+        raw.initiator = options.initiator;
+        raw.pairing = detail::bytes(options.pairing);
+        if (!options.identity.empty()) raw.identity = detail::bytes(options.identity);
+        raw.device = detail::bytes(options.device);
+        if (!keys.empty()) raw.accepted = keys.data();
+        raw.accepted_count = keys.size();
+        llvs_peer *made = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_peer_open(store.raw(), &raw, &made, error); });
+        handle_ = decltype(handle_)(made);
+    }
+
+    /// Takes what came, in pieces of any size. What it throws ends the connection; `send` then gives what tells the other side.
+    void receive(std::string_view data) const {
+        detail::run([&](llvs_error **error) { return llvs_peer_receive(raw(), detail::bytes(data), error); });
+    }
+    /// Nothing comes any more.
+    void receive_end() const {
+        detail::run([&](llvs_error **error) { return llvs_peer_receive_end(raw(), error); });
+    }
+    /// What is to be sent next, at most `limit` bytes; empty when there is nothing.
+    std::string send(std::size_t limit = 65536) const {
+        std::string data(limit, '\0');
+        std::size_t size = 0;
+        detail::run([&](llvs_error **error) { return llvs_peer_send(raw(), &data[0], data.size(), &size, error); });
+        data.resize(size);
+        return data;
+    }
+    /// Looks for versions that came into the store, to be sent.
+    void store_changed() const {
+        detail::run([&](llvs_error **error) { return llvs_peer_store_changed(raw(), error); });
+    }
+    /// Says what time it is, in seconds of a clock that never goes back, every few seconds.
+    void tick(double seconds) const {
+        detail::run([&](llvs_error **error) { return llvs_peer_tick(raw(), seconds, error); });
+    }
+    /// Says goodbye once all has been sent and stored.
+    void close() const {
+        detail::run([&](llvs_error **error) { return llvs_peer_close(raw(), error); });
+    }
+    /// What happened until now.
+    PeerState state() const {
+        llvs_peer_state *found = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_peer_get_state(raw(), &found, error); });
+        detail::Handle<llvs_peer_state, llvs_peer_state_free> owned(found);
+        return { found->phase, detail::string(found->device), detail::string(found->key), found->sent, found->received,
+                 detail::problems(found->problems, found->problem_count) };
+    }
+    /// The handle, for calls of the C interface; it stays this object's.
+    llvs_peer *raw() const { return handle_.get(); }
+
+private:
+    detail::Handle<llvs_peer, llvs_peer_free> handle_;
+};
+
+} // namespace llvs
+
+#endif
