@@ -3147,7 +3147,7 @@ typedef struct llvs_peer_options {
     uint32_t struct_size;
     /** 1: this side made the connection, and begins. */
     llvs_bool initiator;
-    /** LLVS_PAIRING_SIZE bytes, the same on both sides. */
+    /** LLVS_PAIRING_SIZE bytes, the same on both sides; none: this side gets it by `invitation`. */
     llvs_bytes pairing;
     /** The secret half of this device's key, LLVS_DEVICE_KEY_SIZE bytes; none: one for this connection alone, by which nobody knows the
         device again, so that each connection begins with finding out what both have. */
@@ -3157,8 +3157,12 @@ typedef struct llvs_peer_options {
     /** The public halves of the device keys that are accepted; NULL and 0: all that have the pairing. */
     const llvs_bytes *accepted;
     size_t accepted_count;
+    /** The code of an invitation, by which this connection is made instead of by the pairing; none: by the pairing. The side that has a
+        pairing gives it to the other one, which has none. See llvs_invitation_make. */
+    llvs_bytes invitation;
 } llvs_peer_options;
-#define LLVS_PEER_OPTIONS_INIT { (uint32_t)sizeof(llvs_peer_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0 }
+#define LLVS_PEER_OPTIONS_INIT \
+    { (uint32_t)sizeof(llvs_peer_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, LLVS_NONE_INIT }
 
 /** What happened on a direct connection until now. Since 0.1. */
 typedef struct llvs_peer_state {
@@ -3174,6 +3178,9 @@ typedef struct llvs_peer_state {
     /** Versions that could not be sent or taken since the state was asked for before; what builds on them waits for them. */
     const llvs_problem *const *problems;
     size_t problem_count;
+    /** The pairing that an invitation brought, to be kept in secret for all further connections; empty before it came, and where there was
+        none to come. */
+    llvs_bytes pairing;
 } llvs_peer_state;
 /** Releases the state, with what it points to. Since 0.1. */
 LLVS_API void llvs_peer_state_free(LLVS_OWNED llvs_peer_state *state);
@@ -3181,7 +3188,15 @@ LLVS_API void llvs_peer_state_free(LLVS_OWNED llvs_peer_state *state);
 /** Draws a pairing for a store, on one of its devices; the others are given the bytes, in secret. Errors: LLVS_ERROR_IO. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_pairing_make(LLVS_OWNED llvs_buffer *pairing, LLVS_OWNED llvs_error **error);
 /**
- * For whoever listens for several stores: whether a connection is of devices that share a pairing.
+ * Draws the code of an invitation: 26 digits and letters, which people carry to a device that has no pairing yet, as text, as a link or as
+ * a QR code. Both sides give it in llvs_peer_options.invitation; the one that has the pairing gives it over the connection. An invitation
+ * is good for one connection, and is better forgotten after some minutes: that is up to the program that made it.
+ * Errors: LLVS_ERROR_IO. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_invitation_make(LLVS_OWNED llvs_buffer *code, LLVS_OWNED llvs_error **error);
+/**
+ * For whoever listens for several stores: whether a connection is of devices that share a pairing, or an invitation.
+ * @param pairing    LLVS_PAIRING_SIZE bytes, or the code of an invitation
  * @param beginning  the first LLVS_PEER_BEGINNING bytes that came; also to be given to llvs_peer_receive
  * @param matches    0 or 1; where no pairing matches, the connection is to be closed without a byte
  * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED (there is no libcrypto). Since 0.1.
@@ -3464,8 +3479,8 @@ LLVS_LAYOUT(llvs_version_id, 136);
 LLVS_LAYOUT(llvs_progress, 24);
 LLVS_LAYOUT(llvs_control, 32);
 LLVS_LAYOUT(llvs_pack_options, 56);
-LLVS_LAYOUT(llvs_peer_options, 72);
-LLVS_LAYOUT(llvs_peer_state, 72);
+LLVS_LAYOUT(llvs_peer_options, 88);
+LLVS_LAYOUT(llvs_peer_state, 88);
 LLVS_LAYOUT(llvs_metadata_entry, 32);
 LLVS_LAYOUT(llvs_change, 56);
 LLVS_LAYOUT(llvs_version_info, 112);

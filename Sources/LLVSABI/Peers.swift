@@ -19,7 +19,8 @@ final class PeerStateHandle: StructHandle<llvs_peer_state>, @unchecked Sendable 
         try super.init(arena, llvs_peer_state(
             struct_size: UInt32(sizeOf: llvs_peer_state.self), phase: UInt32(bitPattern: state.phase.rawValue),
             device: try arena.copy(state.device), key: try arena.copy(state.key), sent: UInt64(state.sent),
-            received: UInt64(state.received), problems: items.start, problem_count: items.count))
+            received: UInt64(state.received), problems: items.start, problem_count: items.count,
+            pairing: try state.pairing.map(arena.copy) ?? llvs_bytes(data: nil, size: 0)))
     }
 }
 
@@ -35,14 +36,26 @@ public func llvs_pairing_make(_ pairing: UnsafeMutablePointer<llvs_buffer>!, _ e
     }
 }
 
+@_cdecl("llvs_invitation_make") @implementation
+public func llvs_invitation_make(_ code: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
+    code?.pointee = llvs_buffer(data: nil, size: 0)
+    return entry(error) {
+        let out = try required(code, "code")
+        out.pointee = try Array(Invitation.random().utf8).withUnsafeBytes { try ownedBuffer($0) }
+    }
+}
+
 @_cdecl("llvs_pairing_matches") @implementation
 public func llvs_pairing_matches(
     _ pairing: llvs_bytes, _ beginning: llvs_bytes, _ matches: UnsafeMutablePointer<llvs_bool>!, _ error: ErrorOut!
 ) -> llvs_status {
     matches?.pointee = 0
     return entry(error) {
-        let out = try required(matches, "matches"), pairing = try Pairing(rawBytes(pairing, "pairing"))
-        out.pointee = try pairing.matches(beginning: rawBytes(beginning, "beginning")) ? 1 : 0
+        let out = try required(matches, "matches"), beginning = try rawBytes(beginning, "beginning")
+        let isInvitation = pairing.size > 0 && pairing.size < Pairing.size
+        out.pointee = try isInvitation
+            ? Invitation(text(pairing, "pairing")).matches(beginning: beginning) ? 1 : 0
+            : Pairing(rawBytes(pairing, "pairing")).matches(beginning: beginning) ? 1 : 0
     }
 }
 
@@ -63,7 +76,14 @@ public func llvs_peer_open(
     return entry(error) {
         let out = try required(peer, "peer"), store = try LLVSABI.store(store)
         let input = try requiredStruct(options, "llvs_peer_options")
-        var options = PeerSession.Options(pairing: try Pairing(rawBytes(input.pairing, "llvs_peer_options.pairing")))
+        let invitation = try optionalText(input.invitation, "llvs_peer_options.invitation").map(Invitation.init)
+        var options: PeerSession.Options
+        if let invitation, input.pairing.size == 0 {
+            options = PeerSession.Options(invitation: invitation)
+        } else {
+            options = PeerSession.Options(pairing: try Pairing(rawBytes(input.pairing, "llvs_peer_options.pairing")))
+            options.invitation = invitation
+        }
         options.isInitiator = try flag(input.initiator, "llvs_peer_options.initiator")
         if input.identity.size > 0 { options.identity = try array(input.identity, "llvs_peer_options.identity", limit: 1_024) }
         options.device = try optionalText(input.device, "llvs_peer_options.device") ?? ""

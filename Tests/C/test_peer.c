@@ -158,6 +158,92 @@ static void only_devices_that_are_accepted_come_in(void **context) {
     }
 }
 
+static void an_invitation_brings_the_pairing(void **context) {
+    llvs_store *a = memory_store(), *b = memory_store();
+    llvs_version_id first = save(b, NULL, insert("b", "1"));
+    llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
+    llvs_peer *joins, *invites;
+    llvs_peer_state *state;
+    llvs_buffer code, another;
+    llvs_bool matches;
+    uint8_t beginning[LLVS_PEER_BEGINNING];
+    char typed[40];
+    size_t size, i;
+    (void)context;
+    OK(llvs_invitation_make(&code, &error));
+    OK(llvs_invitation_make(&another, &error));
+    assert_int_equal(code.size, 30);
+    assert_true(memcmp(code.data, another.data, code.size) != 0);
+    options.invitation = llvs_bytes_make(code.data, code.size);
+    options.pairing = pairing(PAIRING);
+    OK(llvs_peer_open(b, &options, &invites, &error));
+    /* As somebody types it. */
+    for (i = 0; i < code.size; i++) {
+        char digit = (char)code.data[i];
+        typed[i] = digit == '-' ? ' ' : digit == '0' ? 'o' : digit == '1' ? 'l' : digit >= 'A' ? (char)(digit + 32) : digit;
+    }
+    options.invitation = llvs_bytes_make(typed, code.size);
+    options.pairing = LLVS_NONE;
+    options.initiator = 1;
+    OK(llvs_peer_open(a, &options, &joins, &error));
+    OK(llvs_peer_send(joins, beginning, sizeof beginning, &size, &error));
+    assert_int_equal(size, sizeof beginning);
+    OK(llvs_pairing_matches(llvs_bytes_make(code.data, code.size), llvs_bytes_make(beginning, size), &matches, &error));
+    assert_int_equal(matches, 1);
+    OK(llvs_pairing_matches(llvs_bytes_make(another.data, another.size), llvs_bytes_make(beginning, size), &matches, &error));
+    assert_int_equal(matches, 0);
+    OK(llvs_pairing_matches(pairing(PAIRING), llvs_bytes_make(beginning, size), &matches, &error));
+    assert_int_equal(matches, 0);
+    OK(llvs_peer_receive(invites, llvs_bytes_make(beginning, size), &error));
+    carry(joins, invites);
+    phase_is(joins, LLVS_PEER_IN_STEP, 0, 1);
+    value_is(a, &first, "b", "1");
+    state = state_of(joins);
+    assert_int_equal(state->pairing.size, LLVS_PAIRING_SIZE);
+    assert_memory_equal(state->pairing.data, PAIRING, LLVS_PAIRING_SIZE);
+    llvs_peer_state_free(state);
+    state = state_of(invites);
+    assert_int_equal(state->pairing.size, 0);
+    llvs_peer_state_free(state);
+    llvs_peer_free(joins);
+    llvs_peer_free(invites);
+
+    /* Nobody has a pairing, or both have one. */
+    for (i = 0; i < 2; i++) {
+        long there, back;
+        options.pairing = i == 0 ? LLVS_NONE : pairing(PAIRING);
+        options.invitation = llvs_bytes_make(code.data, code.size);
+        options.initiator = 1;
+        OK(llvs_peer_open(a, &options, &joins, &error));
+        options.initiator = 0;
+        OK(llvs_peer_open(b, &options, &invites, &error));
+        do {
+            there = carry_one_way(joins, invites);
+            back = there < 0 ? there : carry_one_way(invites, joins);
+        } while (there > 0 && back > 0);
+        assert_true(there == LLVS_ERROR_DAMAGED || back == LLVS_ERROR_DAMAGED);
+        llvs_peer_free(joins);
+        llvs_peer_free(invites);
+    }
+    options.pairing = LLVS_NONE;
+    for (i = 0; i < 5; i++) {
+        static const char *const wrong[] = { "-", "1GT4K", "8ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZZ", "0ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZZZ",
+                                             "0ZZZZ-ZZZZU-ZZZZZ-ZZZZZ-ZZZZZZ" };
+        llvs_error *problem;
+        options.invitation = llvs_str(wrong[i]);
+        assert_int_equal(llvs_peer_open(a, &options, &joins, &problem), LLVS_ERROR_INVALID_ARGUMENT);
+        assert_null(strstr(llvs_error_message(problem), "ZZZZ")); /* secrets are not repeated */
+        llvs_error_free(problem);
+    }
+    options.invitation = llvs_str("0ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZZ");
+    OK(llvs_peer_open(a, &options, &joins, &error));
+    llvs_peer_free(joins);
+    llvs_buffer_dispose(&code);
+    llvs_buffer_dispose(&another);
+    llvs_store_free(a);
+    llvs_store_free(b);
+}
+
 static void an_end_that_was_cut_is_told(void **context) {
     llvs_store *a = memory_store(), *b = memory_store();
     llvs_peer *one = open_peer(a, 1, PAIRING), *two = open_peer(b, 0, PAIRING);
@@ -281,6 +367,7 @@ int main(void) {
         cmocka_unit_test(two_stores_come_in_step_and_stay_so),
         cmocka_unit_test(strangers_stay_outside),
         cmocka_unit_test(only_devices_that_are_accepted_come_in),
+        cmocka_unit_test(an_invitation_brings_the_pairing),
         cmocka_unit_test(an_end_that_was_cut_is_told),
         cmocka_unit_test(what_is_damaged_on_the_way_ends_it),
         cmocka_unit_test(what_cannot_be_is_refused),

@@ -323,6 +323,16 @@ static void direct_connections() {
     }
     EXPECT(two.state().phase == LLVS_PEER_ENDED && one.state().phase == LLVS_PEER_ENDED);
     one.receive_end();
+    llvs::PeerOptions joining, inviting;
+    joining.initiator = true;
+    joining.invitation = inviting.invitation = llvs::make_invitation();
+    inviting.pairing = pairing;
+    llvs::Peer joins(a, joining), invites(b, inviting);
+    for (int round = 0; round < 10; round++) {
+        carry(joins, invites);
+        carry(invites, joins);
+    }
+    EXPECT(joins.state().pairing == pairing && invites.state().pairing.empty());
     llvs::Peer alone(a, how);
     EXPECT(code_of([&] { alone.receive_end(); }) == LLVS_ERROR_CUT_SHORT);
     how.pairing.pop_back();

@@ -13,6 +13,7 @@ enum LiveFrame: Equatable {
     case pong(UInt64)
     case bye
     case error(UInt16, String)
+    case pairing([UInt8])
     /// One that may be passed over.
     case unknown(UInt8)
 
@@ -68,6 +69,7 @@ enum LiveFrame: Equatable {
         case .pong: 11
         case .bye: 12
         case .error: 13
+        case .pairing: 14
         case .unknown(let type): type
         }
     }
@@ -124,6 +126,7 @@ enum LiveFrame: Equatable {
         case .error(let code, let text):
             out.integer(code)
             LiveFrame.put(text, into: &out)
+        case .pairing(let bytes): out.raw(bytes)
         case .bye, .unknown: break
         }
         return out.bytes
@@ -213,6 +216,7 @@ enum LiveFrame: Equatable {
         case 11: frame = .pong(try word())
         case 12: frame = .bye
         case 13: frame = .error(try quarter(), try text())
+        case 14: frame = .pairing(Array(try take(Pairing.size)))
         case 128...: return .unknown(type)
         default: throw LiveFault(.newer, "a frame has the type \(type)")
         }

@@ -25,6 +25,11 @@ public struct Pairing: Sendable {
         liveKey = try Secret(UnsafeRawBufferPointer(rebasing: bytes[16...]))
     }
 
+    init(storeID: [UInt8], liveKey: Secret) { self.storeID = storeID; self.liveKey = liveKey }
+
+    /// The bytes that it was made from.
+    var bytes: [UInt8] { storeID + liveKey.withBytes { Array($0) } }
+
     /// What the initiator sends first goes by this: 16 bytes.
     func selector(_ crypto: Crypto, _ ephemeralKey: [UInt8]) throws -> [UInt8] { Array(try crypto.hmac(liveKey, ephemeralKey).prefix(16)) }
 

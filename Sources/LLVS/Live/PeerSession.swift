@@ -13,8 +13,10 @@ public final class PeerSession: @unchecked Sendable {
     public struct Options: Sendable {
         /// Whether this side made the connection.
         public var isInitiator = true
-        /// What both devices share.
-        public var pairing: Pairing
+        /// What both devices share; nil: this side gets it by an invitation.
+        public var pairing: Pairing?
+        /// By which this connection is made; the side that has a pairing gives it to the other one, which has none.
+        public var invitation: Invitation?
         /// The secret half of this device's key, 32 bytes; nil: one for this session alone, by which nobody knows the device again.
         public var identity: [UInt8]?
         /// What the other side is told that this device is called; at most 255 bytes.
@@ -24,6 +26,9 @@ public final class PeerSession: @unchecked Sendable {
         /// Options of the side that connected, for all devices.
         /// - Parameter pairing: what both devices share.
         public init(pairing: Pairing) { self.pairing = pairing }
+        /// Options of the side that connected, by an invitation, to get the pairing.
+        /// - Parameter invitation: what the other device was given to show.
+        public init(invitation: Invitation) { self.invitation = invitation }
     }
 
     /// How far a session is.
@@ -48,6 +53,8 @@ public final class PeerSession: @unchecked Sendable {
         public var device = ""
         /// The public half of its device key; empty before it is known.
         public var key: [UInt8] = []
+        /// The pairing that an invitation brought: to be kept in secret, for all further connections. Nil before it came.
+        public var pairing: [UInt8]?
         /// How many versions were sent.
         public var sent = 0
         /// How many came, and were added here.
@@ -124,7 +131,10 @@ public final class PeerSession: @unchecked Sendable {
         defer { Secret.wipe(&identity) }
         if options.identity == nil { try Pairing.fillRandom(&identity) }
         self.store = store; self.options = options
-        link = try LiveLink(options.pairing, identity: Secret(identity), isInitiator: options.isInitiator)
+        guard let linked = options.invitation?.pairing ?? options.pairing else {
+            throw StoreError(.invalidArgument, "There is neither a pairing nor an invitation. Give one of them.")
+        }
+        link = try LiveLink(linked, identity: Secret(identity), isInitiator: options.isInitiator)
         source = VersionSource(store)
         sink = VersionSink(store)
     }
@@ -318,6 +328,7 @@ public final class PeerSession: @unchecked Sendable {
         myHello = LiveFrame.Hello(
             device: options.device, incarnation: place.incarnation, arrivals: UInt64(store.rowCount) + 1,
             since: place.since(of: link.theirKey, in: store))
+        if options.invitation != nil, let pairing = options.pairing { try say(.pairing(pairing.bytes)) }
         try say(.hello(myHello))
     }
 
@@ -425,8 +436,12 @@ public final class PeerSession: @unchecked Sendable {
                 "The other side ended the connection (\(code)): \(text). What had been stored before is kept.")
         }
         guard let hello else {
-            if case .hello(let hello) = frame { return try greet(hello) }
-            throw LiveFault(.frame, "it does not begin with HELLO")
+            let awaitsPairing = options.pairing == nil && status.pairing == nil
+            switch frame {
+            case .pairing(let bytes) where awaitsPairing: return status.pairing = bytes
+            case .hello(let hello) where !awaitsPairing: return try greet(hello)
+            default: throw LiveFault(.frame, awaitsPairing ? "it does not begin with PAIRING" : "it does not begin with HELLO")
+            }
         }
         switch frame {
         case .have, .list, .data, .news, .bye:
@@ -434,7 +449,7 @@ public final class PeerSession: @unchecked Sendable {
         default: break
         }
         switch frame {
-        case .hello: throw LiveFault(.frame, "a second HELLO came")
+        case .hello, .pairing: throw LiveFault(.frame, "a second beginning came")
         case .have(let theirs):
             guard negotiation != nil, have == nil else { throw LiveFault(.frame, "HAVE is not due") }
             have = theirs

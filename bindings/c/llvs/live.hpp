@@ -18,10 +18,17 @@ namespace llvs {
 inline std::string make_pairing() {
     return detail::taken([&](llvs_buffer *made, llvs_error **error) { return llvs_pairing_make(made, error); });
 }
-/// Whether a connection is of devices that share a pairing, by the LLVS_PEER_BEGINNING bytes that it began with; see llvs_pairing_matches.
+/// Draws the code of an invitation, by which a device gets the pairing; see llvs_invitation_make.
+inline std::string make_invitation() {
+    return detail::taken([&](llvs_buffer *code, llvs_error **error) { return llvs_invitation_make(code, error); });
+}
+/// Whether a connection is of devices that share a pairing, or the code of an invitation, by the LLVS_PEER_BEGINNING bytes that it began
+/// with; see llvs_pairing_matches.
 inline bool pairing_matches(std::string_view pairing, std::string_view beginning) {
     llvs_bool matches = 0;
-    detail::run([&](llvs_error **error) { return llvs_pairing_matches(detail::bytes(pairing), detail::bytes(beginning), &matches, error); });
+    detail::run([&](llvs_error **error) {
+        return llvs_pairing_matches(detail::bytes(pairing), detail::bytes(beginning), &matches, error);
+    });
     return matches != 0;
 }
 /// The public half of a device key, whose secret half is LLVS_DEVICE_KEY_SIZE random bytes; see llvs_device_key.
@@ -38,13 +45,15 @@ struct PeerState {
     std::uint64_t sent = 0, received = 0;
     /// What could not be sent or taken since the state was asked for before.
     std::vector<Problem> problems;
+    /// The pairing that an invitation brought; empty before it came.
+    std::string pairing;
 };
 
 /// How an end of a direct connection is opened; see llvs_peer_options.
 struct PeerOptions {
     /// Whether this side made the connection.
     bool initiator = false;
-    /// What `make_pairing` drew, the same on both sides.
+    /// What `make_pairing` drew, the same on both sides; empty: this side gets it by the invitation.
     std::string pairing;
     /// The secret half of this device's key; empty: one for this connection alone.
     std::string identity;
@@ -52,6 +61,8 @@ struct PeerOptions {
     std::string device;
     /// Public halves of the device keys that are accepted; none: all that have the pairing.
     std::vector<std::string> accepted;
+    /// The code of an invitation, by which this connection is made; empty: by the pairing.
+    std::string invitation;
 };
 
 /// One end of a direct connection, without the connection: whoever has one carries the bytes; see llvs_peer. Safe from all threads.
@@ -66,7 +77,8 @@ public:
         for (const std::string &key : options.accepted) keys.push_back(detail::bytes(key));
         llvs_peer_options raw = LLVS_PEER_OPTIONS_INIT;
         raw.initiator = options.initiator;
-        raw.pairing = detail::bytes(options.pairing);
+        if (!options.pairing.empty()) raw.pairing = detail::bytes(options.pairing);
+        if (!options.invitation.empty()) raw.invitation = detail::bytes(options.invitation);
         if (!options.identity.empty()) raw.identity = detail::bytes(options.identity);
         raw.device = detail::bytes(options.device);
         if (!keys.empty()) raw.accepted = keys.data();
@@ -110,7 +122,7 @@ public:
         detail::run([&](llvs_error **error) { return llvs_peer_get_state(raw(), &found, error); });
         detail::Handle<llvs_peer_state, llvs_peer_state_free> owned(found);
         return { found->phase, detail::string(found->device), detail::string(found->key), found->sent, found->received,
-                 detail::problems(found->problems, found->problem_count) };
+                 detail::problems(found->problems, found->problem_count), detail::string(found->pairing) };
     }
     /// The handle, for calls of the C interface; it stays this object's.
     llvs_peer *raw() const { return handle_.get(); }

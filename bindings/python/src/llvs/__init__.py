@@ -160,6 +160,7 @@ if TYPE_CHECKING:
         connect as connect,
         device_key as device_key,
         listen as listen,
+        make_invitation as make_invitation,
         make_pairing as make_pairing,
     )
     from .observer import Observer as Observer
@@ -232,7 +233,7 @@ _MODULES = {
     ),
     "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
     "indexes": "Explanation Found Index IndexEntry IndexPage KeyPart MISSING Missing",
-    "live": "Link Listener Peer PeerPhase PeerState connect device_key listen make_pairing",
+    "live": "Link Listener Peer PeerPhase PeerState connect device_key listen make_invitation make_pairing",
     "log": "LogLevel log_to observe_log",
     "merge": (
         "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction"

@@ -220,6 +220,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_syncer_free": (None, [owned("llvs_syncer*")]),
     "llvs_peer_state_free": (None, [owned("llvs_peer_state*")]),
     "llvs_pairing_make": (STATUS, [owned("llvs_buffer*"), ERROR]),
+    "llvs_invitation_make": (STATUS, [owned("llvs_buffer*"), ERROR]),
     "llvs_pairing_matches": (STATUS, [BYTES, BYTES, borrowed("llvs_bool*"), ERROR]),
     "llvs_device_key": (STATUS, [BYTES, owned("llvs_buffer*"), ERROR]),
     "llvs_peer_open": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_peer_options*"), owned("llvs_peer**"), ERROR]),

@@ -694,6 +694,7 @@ class llvs_peer_options(ctypes.Structure):
         ("device", llvs_bytes),
         ("accepted", c_void_p),
         ("accepted_count", c_size_t),
+        ("invitation", llvs_bytes),
     ]
 
 
@@ -707,6 +708,7 @@ class llvs_peer_state(ctypes.Structure):
         ("received", c_uint64),
         ("problems", c_void_p),
         ("problem_count", c_size_t),
+        ("pairing", llvs_bytes),
     ]
 
 

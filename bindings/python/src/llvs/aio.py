@@ -271,17 +271,18 @@ class Link:
 async def connect(
     store: Store,
     address: Address,
-    pairing: BytesLike,
+    pairing: Optional[BytesLike] = None,
     *,
     identity: Optional[BytesLike] = None,
     device: str = "",
     accepted: Iterable[BytesLike] = (),
+    invitation: Optional[str] = None,
 ) -> Link:
     """Connects a store to the one that is offered at an address, and keeps them in step: `llvs.connect` for asyncio.
 
     Raises OSError, and what `Peer` raises.
     """
-    peer = Peer(store, pairing, initiator=True, identity=identity, device=device, accepted=accepted)
+    peer = Peer(store, pairing, initiator=True, identity=identity, device=device, accepted=accepted, invitation=invitation)
     try:
         opening = asyncio.open_unix_connection(address) if isinstance(address, str) else asyncio.open_connection(*address)
         reader, writer = await opening

@@ -31,6 +31,14 @@ def make_pairing() -> bytes:
     return _pages.take_buffer(found) or b""
 
 
+def make_invitation() -> str:
+    """Draws the code of an invitation: 26 digits and letters that people carry to a device which has no pairing yet, as text, as a link or
+    as a QR code. It is good for one connection: see `Listener.invite` and `connect`. Raises StorageError."""
+    found = _structs.llvs_buffer()
+    lib.llvs_invitation_make(byref(found))
+    return (_pages.take_buffer(found) or b"").decode()
+
+
 def device_key(identity: BytesLike) -> bytes:
     """The public half of a device key, whose secret half is 32 random bytes (`os.urandom(32)`). Raises InvalidArgumentError."""
     found = _structs.llvs_buffer()
@@ -68,6 +76,8 @@ class PeerState(NamedTuple):
     received: int
     #: What could not be sent or taken since the state was asked for before.
     problems: tuple[Problem, ...]
+    #: The pairing that an invitation brought, to be kept in secret for all further connections; empty before it came.
+    pairing: bytes = b""
 
 
 class Peer(Handle):
@@ -86,26 +96,32 @@ class Peer(Handle):
     def __init__(
         self,
         store: Store,
-        pairing: BytesLike,
+        pairing: Optional[BytesLike] = None,
         *,
         initiator: bool,
         identity: Optional[BytesLike] = None,
         device: str = "",
         accepted: Iterable[BytesLike] = (),
+        invitation: Optional[str] = None,
     ) -> None:
         """Opens it; it keeps the store.
 
-        pairing: what `make_pairing` drew, the same on both sides.
+        pairing: what `make_pairing` drew, the same on both sides; None: this side gets it by the invitation.
+        invitation: the code of one, by which this connection is made. The side that has a pairing gives it to the other, which has none.
         initiator: whether this side made the connection.
         identity: the secret half of this device's key, 32 bytes that stay the same; None: one for this connection alone.
         device: what the other side is told that this device is called.
         accepted: public halves of the device keys that are accepted; none: all that have the pairing.
         Raises InvalidArgumentError, PermissionDeniedError (the store was opened for reading only), UnsupportedError (no libcrypto).
         """
-        secrets = Column([as_bytes(pairing, "a pairing"), b"" if identity is None else as_bytes(identity, "a device key"), encode(device)])
+        secrets = Column([
+            b"" if pairing is None else as_bytes(pairing, "a pairing"), b"" if identity is None else as_bytes(identity, "a device key"),
+            encode(device), b"" if invitation is None else encode(invitation),
+        ])
         keys = BytesArray(as_bytes(key, "a device key") for key in accepted)
         options = _structs.llvs_peer_options(struct_size=ctypes.sizeof(_structs.llvs_peer_options), initiator=bool(initiator))
-        for field, start, size in zip((options.pairing, options.identity, options.device), secrets.addresses, secrets.sizes):
+        fields = (options.pairing, options.identity, options.device, options.invitation)
+        for field, start, size in zip(fields, secrets.addresses, secrets.sizes):
             field.data, field.size = start if size else None, size
         options.accepted, options.accepted_count = keys.address, keys.count
         pointer = ctypes.c_void_p()
@@ -169,6 +185,7 @@ class Peer(Handle):
                 found.sent,
                 found.received,
                 take_problems(found.problems, found.problem_count),
+                copy(found.pairing.data, found.pairing.size) if found.pairing.size else b"",
             )
         finally:
             lib.llvs_peer_state_free(made.value)
@@ -270,6 +287,11 @@ class Link:
         """Why it ended, unless both sides said goodbye; None while it lasts."""
         return self._error
 
+    @property
+    def pairing(self) -> bytes:
+        """The pairing that an invitation brought, to be kept in secret for all further connections; empty before it came."""
+        return self.state.pairing
+
     def wait(self, timeout: Optional[float] = None) -> bool:
         """Waits until both stores are in step, or it has ended; whether they are. Raises why it ended."""
         def settled() -> bool:
@@ -306,11 +328,12 @@ class Link:
 def connect(
     store: Store,
     address: Address,
-    pairing: BytesLike,
+    pairing: Optional[BytesLike] = None,
     *,
     identity: Optional[BytesLike] = None,
     device: str = "",
     accepted: Iterable[BytesLike] = (),
+    invitation: Optional[str] = None,
     timeout: float = 10.0,
 ) -> Link:
     """Connects a store to the one that `listen` offers at an address, and keeps them in step.
@@ -318,9 +341,10 @@ def connect(
         with llvs.connect(notes, ("10.0.0.7", 4040), pairing) as link:
             link.wait()                 # both have everything
 
+    invitation: in the place of a pairing, a code that `Listener.invite` gave on the other side; `Link.pairing` then is what it brought.
     timeout: seconds for the connection itself. For the rest see `Peer`. Raises OSError, and what `Peer` raises.
     """
-    peer = Peer(store, pairing, initiator=True, identity=identity, device=device, accepted=accepted)
+    peer = Peer(store, pairing, initiator=True, identity=identity, device=device, accepted=accepted, invitation=invitation)
     try:
         if isinstance(address, str):
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -367,6 +391,8 @@ class Listener:
         #: Those that connected and are not let in yet.
         self._greetings: dict[threading.Thread, socket.socket] = {}
         self._refused: dict[str, list[float]] = {}
+        #: By their codes: whose they are, and until when they are good.
+        self._invitations: dict[str, tuple[bytes, float]] = {}
         self._thread = threading.Thread(target=self._run, name="llvs listener", daemon=True)
         self._thread.start()
 
@@ -407,8 +433,9 @@ class Listener:
                 if not data:
                     raise ConnectionError("it ended")
                 beginning += data
-            pairing, store = whom_it_is_for(self._stores, beginning)
-            peer = Peer(store, pairing, initiator=False, **self._options)
+            code = self._invited(beginning)
+            pairing, store = whom_it_is_for(self._stores, beginning) if code is None else (code[1], self._stores[code[1]])
+            peer = Peer(store, pairing, initiator=False, invitation=code and code[0], **self._options)
             link = Link(store, connection, peer, beginning)
             with self._lock:
                 self._links.append(link)
@@ -421,6 +448,32 @@ class Listener:
         finally:
             with self._lock:
                 del self._greetings[threading.current_thread()]
+
+    def invite(self, pairing: BytesLike, seconds: float = 600.0) -> str:
+        """The code of an invitation to a store: whoever connects with it (`connect(..., invitation=code)`) gets the store's pairing.
+
+        pairing: of the store, one of those that are offered here.
+        seconds: for how long it is good; it is good once. Raises KeyError, StorageError.
+        """
+        pairing = as_bytes(pairing, "a pairing")
+        self._stores[pairing]
+        code = make_invitation()
+        with self._lock:
+            now = time.monotonic()
+            self._invitations = {one: held for one, held in self._invitations.items() if held[1] > now}
+            self._invitations[code] = pairing, now + seconds
+        return code
+
+    def _invited(self, beginning: bytes) -> Optional[tuple[str, bytes]]:
+        """The invitation by which a connection begins, and the pairing of its store. It is used up."""
+        fits, now = ctypes.c_uint32(), time.monotonic()
+        with self._lock:
+            for code, (pairing, until) in self._invitations.items():
+                lib.llvs_pairing_matches(encode(code), beginning, byref(fits))
+                if fits.value and until > now:
+                    del self._invitations[code]
+                    return code, pairing
+        return None
 
     def close(self) -> None:
         """Listens no more, and ends the connections as `Link.close` does."""
