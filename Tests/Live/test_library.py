@@ -406,3 +406,15 @@ def test_cut_while_it_runs(store: llvs.Store, tmp_path: Path) -> None:
                 received += b.state.received
                 cuts += 1
         assert received == len(without_root(wanted)) and cuts > 2
+
+
+def test_waiting_covers_what_was_just_saved(store: llvs.Store) -> None:
+    with llvs.Store(storage="memory") as other, llvs.listen({PAIRING: other}, ("127.0.0.1", 0)) as listener:
+        with llvs.connect(store, listener.address, PAIRING) as link:
+            head = None
+            for number in range(50):
+                head = store.make_version(head, update={"a": b"%d" % number})
+                assert link.wait(60) and other.version(head) is not None, number
+            listener.links[0]._socket.shutdown(socket.SHUT_RDWR)
+            with pytest.raises((llvs.Error, OSError)):
+                link.wait(60)

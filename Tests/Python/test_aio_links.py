@@ -57,8 +57,7 @@ def test_two_stores_come_in_step_and_stay_so(stores: tuple[llvs.Store, llvs.Stor
             assert link.state.device == "laptop" and other.state.device == "phone"
             for number in range(20):
                 saved = one.make_version(one.most_recent_head, update={"a": b"%d" % number})
-            while saved.id not in ids(two):
-                await asyncio.sleep(0.01)
+                assert await asyncio.wait_for(link.wait(), 60) and saved.id in ids(two)
             await link.close()
             await asyncio.wait_for(other.wait_ended(), 60)
             assert link.error is None and other.error is None

@@ -147,6 +147,8 @@ class Link:
         self._state, self._problems = peer.state, []  # type: PeerState, list[Problem]
         self._moved, self._poke = asyncio.Event(), asyncio.Event()
         self._changed, self._closing = False, False
+        # How often `wait` asked for a look at the store, and which of these has been done.
+        self._asked = self._looked = 0
         self._error: Optional[BaseException] = None
         loop = asyncio.get_running_loop()
 
@@ -198,9 +200,11 @@ class Link:
     async def _write(self) -> None:
         says_goodbye = True
         while True:
-            changed, self._changed = self._changed, False
+            changed, self._changed, asked = self._changed, False, self._asked
             if changed:
                 await call(self._peer.store_changed)
+                await self._note()
+                self._looked = asked
             if self._closing and says_goodbye:
                 says_goodbye = False
                 await call(self._peer.goodbye)
@@ -237,8 +241,11 @@ class Link:
         return self._error
 
     async def wait(self) -> bool:
-        """Waits until both stores are in step, or it has ended; whether they are. Raises why it ended."""
-        while self._state.phase < PeerPhase.IN_STEP:
+        """Waits until both stores are in step, with all that is in this one now, or it has ended; whether they are. Raises why it ended."""
+        self._asked += 1
+        asked, self._changed = self._asked, True
+        self._poke.set()
+        while self._state.phase != PeerPhase.ENDED and (self._looked < asked or self._state.phase < PeerPhase.IN_STEP):
             await self._moved.wait()
         if self._state.phase == PeerPhase.ENDED:
             await asyncio.wait({self._task})

@@ -204,6 +204,8 @@ class Link:
         self._changed = threading.Condition()
         self._state, self._error, self._problems = peer.state, None, []  # type: PeerState, Optional[BaseException], list[Problem]
         self._closing = False
+        #: How often `wait` asked for a look at the store, and which of these the thread has done.
+        self._asked = self._looked = 0
         self._wake, self._woken = socket.socketpair()
         for one in (connection, self._wake, self._woken):
             one.setblocking(False)
@@ -233,6 +235,9 @@ class Link:
                 pass
         finally:
             self._note()
+            with self._changed:
+                self._state = self._state._replace(phase=PeerPhase.ENDED)
+                self._changed.notify_all()
             self._observer.close()
             for one in (self._socket, self._wake, self._woken):
                 one.close()
@@ -253,10 +258,15 @@ class Link:
                 self._peer.tick(time.monotonic())
                 if self._woken in events:
                     self._woken.recv(4096)
+                    asked = self._asked
                     if self._closing:
                         self._peer.goodbye()
                     else:
                         self._peer.store_changed()
+                    self._note()
+                    with self._changed:
+                        self._looked = asked
+                        self._changed.notify_all()
                 mask = events.get(self._socket, 0)
                 if mask & selectors.EVENT_READ:
                     data = self._socket.recv(1 << 18)
@@ -293,18 +303,23 @@ class Link:
         return self.state.pairing
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Waits until both stores are in step, or it has ended; whether they are. Raises why it ended."""
+        """Waits until both stores are in step, with all that is in this one now, or it has ended; whether they are. Raises why it ended."""
+        with self._changed:
+            self._asked += 1
+            asked = self._asked
+        self._signal()
+
         def settled() -> bool:
-            return self._state.phase >= PeerPhase.IN_STEP
+            return self._state.phase == PeerPhase.ENDED or (self._looked >= asked and self._state.phase >= PeerPhase.IN_STEP)
 
         with self._changed:
-            self._changed.wait_for(settled, timeout)
+            is_settled = self._changed.wait_for(settled, timeout)
             phase = self._state.phase
         if phase == PeerPhase.ENDED:
             self._thread.join()
             if self._error is not None:
                 raise self._error
-        return phase == PeerPhase.IN_STEP
+        return is_settled and phase == PeerPhase.IN_STEP
 
     def close(self, timeout: float = 10.0) -> None:
         """Sends what is to be sent, says goodbye, and waits for the other side to do so; then, or after so many seconds, it ends."""
