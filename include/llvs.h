@@ -34,7 +34,8 @@
  *    coordinators, or both have ended.
  *  - Signals: each observer has a thread, in which all signals are blocked but those of faults (SIGSEGV, SIGBUS, ...). A program that
  *    a callback starts there inherits that. Where the limit on the size of files (RLIMIT_FSIZE) is reached, a call gives
- *    LLVS_ERROR_NO_SPACE, and no SIGXFSZ is sent; what SQLite writes does send it: ignore or block that signal with SQLite storage.
+ *    LLVS_ERROR_NO_SPACE, and no SIGXFSZ is sent; what SQLite writes does send it: ignore or block that signal with SQLite storage
+ *    and with projections.
  *  - While a store is open nobody may delete its cache/: the names of its coordinators are free then until each saves next.
  *  - Freeing a handle must not race another call on the same handle, and no handle may be used after
  *    its free. llvs_store_close is the safe way to end work that other threads may still be doing.

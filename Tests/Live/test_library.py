@@ -418,3 +418,20 @@ def test_waiting_covers_what_was_just_saved(store: llvs.Store) -> None:
             listener.links[0]._socket.shutdown(socket.SHUT_RDWR)
             with pytest.raises((llvs.Error, OSError)):
                 link.wait(60)
+
+
+def test_the_file_of_a_listener_is_its_own(store: llvs.Store, tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    with llvs.listen({PAIRING: store}, str(path)):
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert not path.exists()
+    listener = llvs.listen({PAIRING: store}, str(path))
+    path.unlink()
+    path.write_text("another's")
+    listener.close()
+    assert path.read_text() == "another's"
+    path.unlink()
+    listener = llvs.listen({PAIRING: store}, str(path))
+    listener._process += 1  # as in a forked child
+    listener.close()
+    assert path.exists()

@@ -401,6 +401,9 @@ class Listener:
         self._server, self._stores, self._options = server, dict(stores), options
         #: Where it listens: with the port that the system chose, where 0 was given.
         self.address: Address = server.getsockname()[:2] if server.family != getattr(socket, "AF_UNIX", None) else server.getsockname()
+        #: The file of a Unix socket as it was made, and by which process: another's in its place stays.
+        self._file = self._look()
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._links: list[Link] = []
         #: Those that connected and are not let in yet.
@@ -410,6 +413,14 @@ class Listener:
         self._invitations: dict[str, tuple[bytes, float]] = {}
         self._thread = threading.Thread(target=self._run, name="llvs listener", daemon=True)
         self._thread.start()
+
+    def _look(self) -> Optional[tuple[int, int]]:
+        """Which file is at the path of a Unix socket."""
+        try:
+            status = os.lstat(self.address) if isinstance(self.address, str) else None
+        except (OSError, ValueError):  # it is gone, or has no file
+            return None
+        return status and (status.st_dev, status.st_ino)
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -506,7 +517,7 @@ class Listener:
             except OSError:
                 pass
             greeting.join()
-        if isinstance(self.address, str) and not self.address.startswith("\0"):
+        if isinstance(self.address, str) and self._file is not None and self._file == self._look() and self._process == os.getpid():
             try:
                 os.unlink(self.address)
             except OSError:
@@ -534,12 +545,15 @@ def listen(
         with llvs.listen({pairing: notes}, ("0.0.0.0", 4040)):
             ...
 
-    stores: by the pairings that `make_pairing` drew. For the rest see `Peer`. Who is not paired gets no answer. Raises OSError.
+    stores: by the pairings that `make_pairing` drew. For the rest see `Peer`. Who is not paired gets no answer. A Unix socket is made for
+    its owner alone (0600). Raises OSError.
     """
     if isinstance(address, str):
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             server.bind(address)
+            if not address.startswith("\0"):
+                os.chmod(address, 0o600)  # before anybody can connect
             server.listen(64)
         except BaseException:
             server.close()
