@@ -1,0 +1,171 @@
+import CLLVSShims
+
+/// What the other end of a direct connection says, and what is done with it.
+extension PeerSession {
+    /// How far it is with receiving.
+    struct Receiving {
+        var sink: VersionSink
+        /// Those that came and wait, and their bytes.
+        var frames: [(ordinal: UInt64, codec: UInt8, raw: Int, bytes: [UInt8])] = []
+        var framesSize: UInt64 = 0
+        /// Bytes that were taken since the other side was allowed more.
+        var consumed: UInt64 = 0
+        /// How far all that the other side has came.
+        var theirMark: UInt64 = 0
+        /// Versions that came over this link, which need not go back.
+        var fromThem: Set<VersionID> = []
+        init(_ sink: VersionSink) { self.sink = sink }
+    }
+
+    func take(_ frame: LiveFrame) throws {
+        if case .error(let code, let text) = frame {
+            throw StoreError(
+                code == LiveFault.Code.key.rawValue ? .wrongKey : .damaged,
+                "The other side ended the connection (\(code)): \(text). What had been stored before is kept.")
+        }
+        guard let hello else {
+            let awaitsPairing = options.pairing == nil && status.pairing == nil
+            switch frame {
+            case .pairing(let bytes) where awaitsPairing: return status.pairing = bytes
+            case .hello(let hello) where !awaitsPairing: return try greet(hello)
+            default: throw LiveFault(.frame, awaitsPairing ? "it does not begin with PAIRING" : "it does not begin with HELLO")
+            }
+        }
+        switch frame {
+        case .have, .list, .data, .news, .bye:
+            guard !heardGoodbye else { throw LiveFault(.frame, "more came behind BYE") }
+        default: break
+        }
+        switch frame {
+        case .hello, .pairing: throw LiveFault(.frame, "a second beginning came")
+        case .have(let theirs):
+            guard negotiation != nil, have == nil else { throw LiveFault(.frame, "HAVE is not due") }
+            have = theirs
+            try compare(theirs)
+        case .list(let theirs):
+            guard let have, negotiation != nil, !hasList else { throw LiveFault(.frame, "LIST is not due") }
+            hasList = true
+            guard !sending.isOn else { return }
+            try send(have, theirs)
+        case .data(let ordinal, let codec, let raw, let bytes):
+            receiving.framesSize += UInt64(bytes.count) + 13
+            guard receiving.framesSize + receiving.consumed <= myHello.window else {
+                throw LiveFault(.bound, "it sends more than it was allowed")
+            }
+            receiving.frames.append((ordinal, codec, raw, bytes))
+            try drain(hello)
+        case .blob(let sha256, let offset, let bytes):
+            if try receiving.sink.take(blob: sha256, offset, bytes) { try drain(hello) }
+            try ask()
+        case .want(let sha256, let offset, let length):
+            guard sending.wants.count < 64 else { throw LiveFault(.bound, "it asks for many values at once") }
+            sending.wants.append((sha256, offset, offset.addingReportingOverflow(UInt64(length)).partialValue))
+            guard sending.wants.last.map({ $0.end >= offset }) ?? false else {
+                throw LiveFault(.frame, "a value is asked for behind its end")
+            }
+        case .ack(_, let ordinal):
+            guard ordinal <= sending.mark else { throw LiveFault(.frame, "something is acknowledged that was not sent") }
+            sending.acknowledged = max(sending.acknowledged, ordinal)
+            if sending.acknowledged == sending.mark, sending.queue.isEmpty, sending.rest.isEmpty { sending.source.forget() }
+        case .credit(let more):
+            let (sum, over) = sending.credit.addingReportingOverflow(more)
+            guard !over, sum <= LiveFrame.largestWindow else { throw LiveFault(.bound, "it allows more than a window") }
+            sending.credit = sum
+        case .ping(let token): try say(.pong(token))
+        case .bye:
+            heardGoodbye = true
+            isClosing = true
+            if saidGoodbye { status.phase = .ended }
+        case .news, .pong, .unknown, .error: break
+        }
+    }
+
+    private func greet(_ theirs: LiveFrame.Hello) throws {
+        guard theirs.first <= LiveFrame.protocolNumber, theirs.last >= LiveFrame.protocolNumber else {
+            throw LiveFault(.newer, "it speaks the protocols \(theirs.first) to \(theirs.last)")
+        }
+        hello = theirs
+        status.device = theirs.device
+        sending.credit = theirs.window
+        func fits(_ since: LiveFrame.Since, _ other: LiveFrame.Hello) -> Bool {
+            since.incarnation != .zero && since.ordinal > 0 && since.incarnation == other.incarnation && since.ordinal <= other.arrivals
+        }
+        if fits(theirs.since, myHello), fits(myHello.since, theirs) {
+            sending.rows = Int(clamping: theirs.since.ordinal - 1)
+            sending.isOn = true
+            queueArrivals(evenNone: true)
+            return
+        }
+        var negotiation = try Negotiation(store, hash: link.hash)
+        try say(.have(negotiation.have()))
+        self.negotiation = negotiation
+    }
+
+    private func compare(_ theirs: LiveFrame.Have) throws {
+        guard var negotiation else { return }
+        if negotiation.mine.isSame(theirs) { return try send([]) }
+        try say(.list(negotiation.list(theirs)))
+        self.negotiation = negotiation
+        if negotiation.knowsAll { try send(theirs, nil) }
+    }
+
+    /// Takes the frames that wait, up to a value that has to come first.
+    private func drain(_ hello: LiveFrame.Hello) throws {
+        try receiving.sink.run()
+        while !receiving.sink.isWaiting, let frame = receiving.frames.first {
+            receiving.frames.removeFirst()
+            try receiving.sink.append(PeerSession.inflate(frame))
+            try receiving.sink.run()
+            receiving.fromThem.formUnion(receiving.sink.takeAdded())
+            let size = UInt64(frame.bytes.count) + 13
+            receiving.framesSize -= min(receiving.framesSize, size)
+            receiving.consumed += size
+            if receiving.sink.isWaiting {
+                // What this frame says of order holds when all of it has been stored.
+                if frame.ordinal > 0 {
+                    receiving.frames.insert((frame.ordinal, 0, 0, []), at: 0)
+                    receiving.framesSize += 13
+                    receiving.consumed -= min(receiving.consumed, 13)
+                }
+                break
+            }
+            guard frame.ordinal > 0 else { continue }
+            receiving.theirMark = frame.ordinal
+            if receiving.sink.refused == 0 {
+                PeerKnowledge.of(store).note(
+                    LiveFrame.Since(incarnation: hello.incarnation, ordinal: frame.ordinal), of: link.theirKey, in: store)
+            }
+            try say(.ack(count: receiving.sink.stored, ordinal: frame.ordinal))
+        }
+        receiving.fromThem.formUnion(receiving.sink.takeAdded())
+        try ask()
+        if receiving.consumed >= myHello.window / 4 {
+            try say(.credit(receiving.consumed))
+            receiving.consumed = 0
+        }
+    }
+
+    private func ask() throws { if let want = receiving.sink.want() { try say(want) } }
+
+    private static func inflate(_ frame: (ordinal: UInt64, codec: UInt8, raw: Int, bytes: [UInt8])) throws -> [UInt8] {
+        switch frame.codec {
+        case 0:
+            guard frame.raw == frame.bytes.count else { throw LiveFault(.frame, "DATA has two sizes") }
+            return frame.bytes
+        case 1:
+            try Memory.expect(frame.raw, "Receiving versions")
+            var isWhole = false
+            let raw = [UInt8](unsafeUninitializedCapacity: frame.raw) { buffer, filled in
+                frame.bytes.withUnsafeBytes { bytes in
+                    if let to = buffer.baseAddress, let from = bytes.baseAddress {
+                        isWhole = llvs_shim_inflate(from, bytes.count, to, frame.raw) == 1
+                    }
+                }
+                filled = isWhole ? frame.raw : 0
+            }
+            guard isWhole else { throw LiveFault(.frame, "DATA does not inflate to what it says") }
+            return raw
+        default: throw LiveFault(.newer, "DATA has the codec \(frame.codec)")
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import CLLVSShims
+
+/// What one end of a direct connection says: the versions that the other side lacks, as far as it allows, and pieces of large values that
+/// it asks for.
+extension PeerSession {
+    /// How far it is with sending.
+    struct Sending {
+        var source: VersionSource
+        /// It is known what the other side lacks.
+        var isOn = false
+        /// Versions that are to go, from `queueAt` on.
+        var queue: [VersionID] = []
+        var queueAt = 0
+        /// Rows of the history that were gone through.
+        var rows = 0
+        /// What the other side has when it has all of the queue, by the order of arrival here; whether that is to be said, and which it
+        /// has acknowledged.
+        var mark: UInt64 = 0
+        var owesMark = false
+        var acknowledged: UInt64 = 0
+        /// Bytes of versions in a frame: few at first, so that a link that is cut again and again gets on all the same.
+        var block = 16 << 10
+        /// Bytes of versions that are in no frame yet, from `restAt` on.
+        var rest: [UInt8] = []
+        var restAt = 0
+        /// Bytes that the other side allows.
+        var credit: UInt64 = 0
+        /// Versions that cannot be sent.
+        var failed: Set<VersionID> = []
+        /// Pieces of large values that the other side asked for.
+        var wants: [(sha256: [UInt8], offset: UInt64, end: UInt64)] = []
+        init(_ source: VersionSource) { self.source = source }
+
+        /// All that is to be sent was put into frames, and so was the mark behind it.
+        var isTaken: Bool { queueAt == queue.count && restAt == rest.count && !owesMark }
+    }
+
+    private static let blockSize = 256 << 10, outgoingSize = 256 << 10, urgentLimit = 4 << 20
+
+    func say(_ frame: LiveFrame) throws {
+        let bytes = frame.encoded()
+        urgent.append(bytes)
+        urgentSize += bytes.count
+        guard urgentSize <= PeerSession.urgentLimit else { throw LiveFault(.bound, "it asks, and does not take the answers") }
+    }
+
+    /// The link is open: it is known who the other side is.
+    func opened() throws {
+        status.key = link.theirKey
+        guard options.accepted.isEmpty || options.accepted.contains(where: { Crypto.equal($0, link.theirKey) }) else {
+            throw LiveFault(.key, "its device key is not accepted")
+        }
+        _ = try store.reloadHistory()
+        let known = PeerKnowledge.of(store)
+        myHello = LiveFrame.Hello(
+            device: options.device, incarnation: known.incarnation, arrivals: UInt64(store.rowCount) + 1,
+            since: known.since(of: link.theirKey, in: store))
+        if options.invitation != nil, let pairing = options.pairing { try say(.pairing(pairing.bytes)) }
+        try say(.hello(myHello))
+    }
+
+    /// Puts what is to be sent into the link, as far as is allowed, up to some bytes.
+    func produce() throws {
+        for frame in urgent { try link.send(frame) }
+        (urgent, urgentSize) = ([], 0)
+        guard status.phase != .ended, link.isOpen else { return }
+        while link.outgoing.count < PeerSession.outgoingSize {
+            if try sendPiece() { continue }
+            if try sendData() { continue }
+            break
+        }
+        if isClosing, !saidGoodbye, !sending.isOn || sending.acknowledged == sending.mark {
+            saidGoodbye = true
+            try link.send(LiveFrame.bye.encoded())
+            if heardGoodbye { status.phase = .ended }
+        }
+    }
+
+    private func sendPiece() throws -> Bool {
+        guard let want = sending.wants.first else { return false }
+        let count = Int(min(UInt64(PeerSession.blockSize), want.end - want.offset))
+        var piece: [UInt8] = []
+        do { piece = try sending.source.piece(want.sha256, want.offset, count) } catch let error as StoreError where error.code != .closed {
+            problems.append(ExchangeProblem(name: "", error: error))
+        }
+        try link.send(LiveFrame.blob(sha256: want.sha256, offset: want.offset, bytes: piece).encoded())
+        sending.wants[0].offset += UInt64(piece.count)
+        if piece.isEmpty || sending.wants[0].offset == want.end { sending.wants.removeFirst() }
+        return true
+    }
+
+    private func sendData() throws -> Bool {
+        guard sending.isOn, !sending.isTaken else { return false }
+        // Behind codec, size and ordinal, what is not made smaller.
+        guard sending.credit >= UInt64(PeerSession.blockSize + 13) else { return false }
+        while sending.rest.count - sending.restAt < sending.block, sending.queueAt < sending.queue.count {
+            let id = sending.queue[sending.queueAt]
+            sending.queueAt += 1
+            if let payload = try payload(of: id) {
+                sending.rest += payload
+                status.sent += id == EmptyRoot.id ? 0 : 1
+            }
+        }
+        let end = min(sending.rest.count, sending.restAt + sending.block)
+        sending.block = min(2 * sending.block, PeerSession.blockSize)
+        let raw = Array(sending.rest[sending.restAt..<end])
+        sending.restAt = end
+        if sending.restAt == sending.rest.count || sending.restAt > 1 << 20 {
+            sending.rest.removeFirst(sending.restAt)
+            sending.restAt = 0
+        }
+        if sending.queueAt == sending.queue.count { (sending.queue, sending.queueAt) = ([], 0) }
+        var ordinal: UInt64 = 0
+        if sending.restAt == sending.rest.count, sending.queue.isEmpty {
+            ordinal = sending.mark
+            sending.owesMark = false
+        }
+        guard !raw.isEmpty || ordinal > 0 else { return true }
+        let deflated = PeerSession.deflate(raw)
+        let frame = LiveFrame.data(ordinal: ordinal, codec: deflated == nil ? 0 : 1, raw: raw.count, bytes: deflated ?? raw).encoded()
+        sending.credit -= min(sending.credit, UInt64(frame.count - 1))
+        try link.send(frame)
+        return true
+    }
+
+    private static func deflate(_ raw: [UInt8]) -> [UInt8]? {
+        guard raw.count > 64 else { return nil }
+        var out = [UInt8](repeating: 0, count: raw.count - 1)
+        let size = raw.withUnsafeBytes { raw in
+            out.withUnsafeMutableBytes { out in
+                if let from = raw.baseAddress, let to = out.baseAddress { llvs_shim_deflate(from, raw.count, to, out.count) } else { 0 }
+            }
+        }
+        guard size > 0 else { return nil }
+        out.removeLast(out.count - size)
+        return out
+    }
+
+    /// Nil when the version cannot be sent; then neither can what builds on it.
+    private func payload(of id: VersionID) throws -> [UInt8]? {
+        do {
+            if let held = try store.version(id)?.predecessors.first(where: sending.failed.contains) {
+                throw StoreError(
+                    .missingPredecessor, "The version \(id) was not sent, since its predecessor \(held) could not be.",
+                    versionID: held.description)
+            }
+            return try sending.source.payload(of: id)
+        } catch let error as StoreError where [.damaged, .tooLarge, .io, .notFound, .missingPredecessor].contains(error.code) {
+            sending.failed.insert(id)
+            problems.append(ExchangeProblem(name: id.description, error: error))
+            // What was told of the order of arrival does not hold for it.
+            PeerKnowledge.of(store).renew()
+            return nil
+        }
+    }
+
+    func send(_ theirs: LiveFrame.Have, _ list: LiveFrame.Listed?) throws {
+        guard let negotiation else { return }
+        try send(negotiation.missing(theirs, list))
+    }
+
+    /// What the other side lacks is known: it is sent, and what comes from now on as well.
+    func send(_ missing: [VersionID]) throws {
+        sending.rows = Int(clamping: myHello.arrivals - 1)
+        sending.isOn = true
+        sending.queue = missing
+        // What came since the link was opened was told of in part.
+        queueArrivals(evenNone: true, but: Set(missing))
+    }
+
+    func queueArrivals(evenNone: Bool = false, but known: Set<VersionID> = []) {
+        // First how far the history is, then what is in it: what comes meanwhile is looked at the next time.
+        let end = store.settledRows(from: sending.rows)
+        let later = store.arrivals(behind: sending.rows, but: receiving.fromThem.union(known))
+        sending.rows = end
+        if end == store.rowCount { receiving.fromThem = [] }
+        guard evenNone || !later.isEmpty else { return }
+        sending.queue.removeFirst(sending.queueAt)
+        sending.queueAt = 0
+        sending.queue += later
+        sending.mark = UInt64(sending.rows) + 1
+        sending.owesMark = true
+    }
+}
