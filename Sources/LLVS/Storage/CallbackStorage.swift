@@ -74,15 +74,15 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     static let blockSize = 65_536
     static let magic: UInt32 = 0x5243_564C
 
-    private let functions: Functions
-    private let inspector: RecordInspector?
-    private let lock = Lock(.writing)
-    private var mark: UInt64 = 0
+    let functions: Functions
+    let inspector: RecordInspector?
+    let lock = Lock(.writing)
+    var mark: UInt64 = 0
     /// Appended here and not listed since.
-    private var own: Set<UInt64> = []
+    var own: Set<UInt64> = []
     private var memoryCaches: [String: [UInt8]] = [:]
-    private var damageList: [StorageDamage] = []
-    private var damageSet: Set<StorageDamage> = []
+    var damageList: [StorageDamage] = []
+    var damageSet: Set<StorageDamage> = []
     private var counters = StorageStatistics()
     private var closed = false
     private var abandoned = false
@@ -180,7 +180,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     /// One block with its checksum before it.
     /// - Parameter checked: it must match.
-    private func load(_ place: RecordPlace, _ number: UInt64, _ block: inout [UInt8], checked: Bool = false) throws {
+    func load(_ place: RecordPlace, _ number: UInt64, _ block: inout [UInt8], checked: Bool = false) throws {
         let size = UInt64(CallbackStorage.blockSize)
         let count = Int(min(size, place.length - number * size)) + 4
         if block.count != count { block = [UInt8](repeating: 0, count: count) }
@@ -193,7 +193,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         guard whole else { throw damaged(place.offset, "bytes \(offset) to \(offset + UInt64(count)) do not match their checksum") }
     }
 
-    private func fetch(_ place: UInt64, _ offset: UInt64, _ bytes: inout [UInt8]) throws {
+    func fetch(_ place: UInt64, _ offset: UInt64, _ bytes: inout [UInt8]) throws {
         let wanted = bytes.count
         let got = try bytes.withUnsafeMutableBytes { buffer in
             try lock.withLockWhileCalling {
@@ -206,136 +206,10 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         }
     }
 
-    private func damaged(_ place: UInt64, _ what: String) -> StoreError {
+    func damaged(_ place: UInt64, _ what: String) -> StoreError {
         StoreError(
             .damaged,
             "A version in \(description) is damaged: of the record at \(place), \(what). Exchange with a store that has the version.")
-    }
-
-    // MARK: Scanning
-
-    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
-        var from = lock.withLock { mark }
-        var watch = ListingWatch()
-        while true {
-            try control.look()
-            let (records, next) = try lock.withLockWhileCalling { try checkOpen(); return try functions.list(from) }
-            try watch.met(records, of: description)
-            for record in records where !lock.withLock({ own.contains(record.place) }) {
-                try control.step(bytes: record.first.count)
-                try visit(record, thorough: false, found) { damage in
-                    lock.withLock { if damageSet.insert(damage).inserted { damageList.append(damage) } }
-                    Log.write(.warning, "\(damage.file): \(damage.message)")
-                }
-            }
-            lock.withLock {
-                mark = next
-                for record in records { own.remove(record.place) }
-            }
-            if records.isEmpty || next == from { return }
-            from = next
-        }
-    }
-
-    public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
-        var from: UInt64 = 0, done = 0
-        var watch = ListingWatch()
-        while true {
-            let (records, next) = try lock.withLockWhileCalling { try checkOpen(); return try functions.list(from) }
-            try watch.met(records, of: description)
-            for record in records {
-                try control.check(.verifying, done, of: 0, doing: "Verifying \(description)")
-                try visit(record, thorough: true, found, damage)
-                done += 1
-            }
-            if records.isEmpty || next == from { break }
-            from = next
-        }
-        try control.check(.verifying, done, of: done, doing: "Verifying \(description)")
-    }
-
-    /// Notices a host that lists the same for ever.
-    private struct ListingWatch {
-        private var seen: Set<UInt64> = []
-        private var idle = 0
-        mutating func met(_ records: [Listed], of store: String) throws {
-            let before = seen.count
-            for record in records { seen.insert(record.place) }
-            idle = seen.count == before ? idle + 1 : 0
-            guard idle < 1000 else {
-                throw StoreError(
-                    .io,
-                    "Listing the records of \(store) does not come to an end: its mark moves on, and what is listed is always the same. "
-                        + "Mend the storage: its scan reports what came after the mark, and leaves the mark where nothing did."
-                )
-            }
-        }
-    }
-
-    private func visit(_ listed: Listed, thorough: Bool, _ found: (ScannedRecord) throws -> Void, _ damage: (StorageDamage) throws -> Void)
-        throws
-    {
-        var first: [UInt8] = []
-        var length: UInt64 = 0
-        let place = listed.place, size = listed.size
-        do {
-            // Far more than any record has: keeps the arithmetic below from overflowing.
-            guard size >= UInt64(CallbackStorage.headerSize), size < 1 << 60 else {
-                throw damaged(place, "the host lists \(size) bytes, which cannot be")
-            }
-            let wanted = Int(min(size, UInt64(CallbackStorage.headerSize + 4 + CallbackStorage.blockSize)))
-            if !thorough, listed.first.count >= wanted {
-                first = Array(listed.first.prefix(wanted))
-            } else {
-                first = [UInt8](repeating: 0, count: wanted)
-                try fetch(place, 0, &first)
-            }
-            guard let told = first.withUnsafeBytes({ CallbackStorage.length($0) }), told <= size, CallbackStorage.envelopeSize(told) == size
-            else {
-                throw damaged(place, "the envelope does not match its checksum or its size")
-            }
-            length = told
-            if length > 0 {
-                let whole = first.withUnsafeBytes { bytes in
-                    FrameFormat.load(bytes, CallbackStorage.headerSize, UInt32.self)
-                        == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[(CallbackStorage.headerSize + 4)...]))
-                }
-                guard whole else { throw damaged(place, "the first bytes do not match their checksum") }
-            }
-            if thorough {
-                let record = RecordPlace(segment: 0, offset: place, length: length)
-                var block: [UInt8] = []
-                var number: UInt64 = 1
-                while number * UInt64(CallbackStorage.blockSize) < length {
-                    try load(record, number, &block, checked: true)
-                    number += 1
-                }
-            }
-        } catch let error as StoreError where error.code == .damaged || (thorough && error.code.isOfOne) {
-            let version = first.count > CallbackStorage.headerSize + 4
-                ? first.withUnsafeBytes { inspector?(UnsafeRawBufferPointer(rebasing: $0[(CallbackStorage.headerSize + 4)...])) } : nil
-            var met = StorageDamage(file: description, offset: place, message: error.message, version: version)
-            let record = RecordPlace(segment: 0, offset: place, length: CallbackStorage.recordSize(size))
-            if version == nil { met.place = record }
-            // It was whole once: it counts in the parts that match their own checksums.
-            var reader = RecordReader(length: record.length) { try self.read(record, at: $0, into: $1) }
-            let tellsVersion = version != nil && CallbackStorage.envelopeSize(record.length) == size && (try? reader.tellsVersion()) == true
-            if tellsVersion { met.lost = .value }
-            try damage(met)
-            guard tellsVersion, !thorough else { return }
-            return try first.withUnsafeBytes {
-                try found(
-                    ScannedRecord(
-                        place: record, prefix: UnsafeRawBufferPointer(rebasing: $0[(CallbackStorage.headerSize + 4)...]), isDamaged: true))
-            }
-        }
-        try first.withUnsafeBytes { bytes in
-            let prefix =
-                length == 0
-                ? UnsafeRawBufferPointer(start: nil, count: 0)
-                : UnsafeRawBufferPointer(rebasing: bytes[(CallbackStorage.headerSize + 4)...])
-            try found(ScannedRecord(place: RecordPlace(segment: 0, offset: place, length: length), prefix: prefix))
-        }
     }
 
     // MARK: The envelope
@@ -347,7 +221,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     }
 
     /// Bytes of the record in an envelope of that many.
-    private static func recordSize(_ size: UInt64) -> UInt64 {
+    static func recordSize(_ size: UInt64) -> UInt64 {
         let bytes = size > UInt64(headerSize) ? size - UInt64(headerSize) : 0, block = UInt64(blockSize) + 4
         return bytes - bytes / block * 4 - min(4, bytes % block)
     }
@@ -380,7 +254,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     }
 
     /// The record's length, when the bytes begin with a header that matches its checksum.
-    private static func length(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
+    static func length(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
         guard bytes.count >= headerSize, FrameFormat.load(bytes, 0, UInt32.self) == magic, FrameFormat.load(bytes, 4, UInt32.self) == 1,
               FrameFormat.load(bytes, 20, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[0..<20])) else { return nil }
         return FrameFormat.load(bytes, 8, UInt64.self)
@@ -447,5 +321,5 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         }
     }
 
-    private func checkOpen() throws { if closed { throw StorageRange.closed(description) } }
+    func checkOpen() throws { if closed { throw StorageRange.closed(description) } }
 }

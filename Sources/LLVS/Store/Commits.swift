@@ -46,13 +46,13 @@ struct UnpublishedCommits {
     /// Being stored.
     var running = 0
     /// The outcome of some commit is not known.
-    var hasLost = false
+    var hasUncertain = false
     /// Versions whose append or sync failed without saying whether they are stored: made again, they get the same timestamp and must be the
     /// same version.
     private var unconfirmed: [VersionID: Unconfirmed] = [:]
 
-    var isNone: Bool { running == 0 && !hasLost }
+    var isNone: Bool { running == 0 && !hasUncertain }
     func unconfirmed(_ id: VersionID) -> Unconfirmed? { unconfirmed.isEmpty ? nil : unconfirmed[id] }
-    mutating func lose(_ id: VersionID, _ what: Unconfirmed) { hasLost = true; unconfirmed[id] = what }
+    mutating func markUncertain(_ id: VersionID, _ what: Unconfirmed) { hasUncertain = true; unconfirmed[id] = what }
     mutating func confirm(_ id: VersionID) { if !unconfirmed.isEmpty { unconfirmed[id] = nil } }
 }

@@ -212,7 +212,7 @@ extension Store {
         let all = items.map {
             ($0.draft.version.id, (timestamp: $0.draft.version.timestamp, digest: identityDigest($0.draft.version, $0.draft.changes)))
         }
-        lock.withWrite { for (id, what) in all { commits.unpublished.lose(id, what) } }
+        lock.withWrite { for (id, what) in all { commits.unpublished.markUncertain(id, what) } }
         var error = error
         error.versionID = items.last?.draft.version.id.description
         return error

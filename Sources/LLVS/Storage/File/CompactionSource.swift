@@ -88,7 +88,7 @@ struct CompactedSegment {
                   let frame = FrameFormat.frameHeader(
                     UnsafeRawBufferPointer(rebasing: b[FrameFormat.segmentHeaderSize...]), id: header.id,
                     offset: UInt64(FrameFormat.segmentHeaderSize)),
-                  frame.kind == FrameFormat.Kind.sources.rawValue, frame.bodySize <= FrameFormat.maxOriginsSize,
+                  frame.kind == FrameFormat.Kind.sources.rawValue, frame.bodySize <= FrameFormat.maxSourcesSize,
                   frame.bodySize <= size - sealSize - UInt64(headers) else { return nil }
             return (header.id, header.created, Int(frame.bodySize), frame.tableChecksum)
         }

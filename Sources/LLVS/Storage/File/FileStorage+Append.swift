@@ -130,7 +130,7 @@ extension FileStorage {
     func markUnsynced(_ writer: SegmentWriter, _ segment: Segment) {
         state.withLock {
             if segment.durable < segment.position {
-                durability.lost.append(DurabilityState.Own(file: writer.file, id: writer.id, path: writer.path, segment: segment))
+                durability.unsynced.append(DurabilityState.Own(file: writer.file, id: writer.id, path: writer.path, segment: segment))
             }
         }
         retire()

@@ -5,8 +5,8 @@
 /// back, checked, and written elsewhere. Who meets a record twice takes it once.
 extension FileStorage {
     /// Writes anew, in a segment that works, the frames whose sync failed. Under `appending`.
-    func rewriteLost() throws {
-        while let own = state.withLock({ durability.lost.first }) {
+    func rewriteUnsynced() throws {
+        while let own = state.withLock({ durability.unsynced.first }) {
             let (from, end) = state.withLock { (max(own.segment.durable, UInt64(FrameFormat.segmentHeaderSize)), own.segment.position) }
             let unreadable = StoreError(
                 .io,
@@ -49,7 +49,7 @@ extension FileStorage {
                 }
             }
             state.withLock {
-                durability.lost.removeAll { $0.segment === own.segment }
+                durability.unsynced.removeAll { $0.segment === own.segment }
                 // Another's: what we wrote of it need not be synced there any more.
                 if durability.foreign.contains(Int(own.segment.index)) { own.segment.durable = max(own.segment.durable, end) }
                 if own.segment.durable >= own.segment.position { durability.foreign.remove(Int(own.segment.index)) }
@@ -68,16 +68,17 @@ extension FileStorage {
 
     /// A sync of what others wrote failed: we write it ourselves, as far as it is not known to be durable.
     func markForeignUnsynced(_ indices: [Int], haveBlobs: Bool) {
-        if haveBlobs { blobs.isDoubtful = true }
+        if haveBlobs { blobs.isSyncUncertain = true }
         for index in indices {
             guard let name = state.withLock({ index < segments.count ? segments[index].name : nil }) else { continue }
             let place = directory.segment(name), path = place.path
             guard let file = try? OpenFile(place, O_RDONLY) else { continue }
             state.withLock {
                 let segment = segments[index]
-                guard let id = segment.id, segment.durable < segment.position, !durability.lost.contains(where: { $0.segment === segment })
+                guard let id = segment.id, segment.durable < segment.position,
+                    !durability.unsynced.contains(where: { $0.segment === segment })
                 else { return }
-                durability.lost.append(DurabilityState.Own(file: file, id: id, path: path, segment: segment))
+                durability.unsynced.append(DurabilityState.Own(file: file, id: id, path: path, segment: segment))
             }
         }
     }
@@ -88,8 +89,8 @@ extension BlobDirectory {
     private static let syncUncertainAge: Int64 = 86_400 * 1_000_000_000
 
     /// Writes anew what is in the directory, but for old blobs, when a sync of it failed.
-    func rewriteDoubtful() throws {
-        guard isDoubtful else { return }
+    func rewriteUncertain() throws {
+        guard isSyncUncertain else { return }
         let since = System.now &- BlobDirectory.syncUncertainAge
         for name in (try? folder.names()) ?? [] where name.hasSuffix(".blob") {
             guard RandomName(hex: name.dropLast(5)) != nil, let status = try? folder.place(name).status(), status.isRegularFile,
@@ -98,7 +99,7 @@ extension BlobDirectory {
             try rewrite(folder.place(name), size: status.size)
         }
         try store.syncDirectory(folder, system)
-        isDoubtful = false
+        isSyncUncertain = false
     }
 
     /// The same bytes in a file of the same name.

@@ -119,7 +119,7 @@ extension FileStorage {
             var reported = false
             defer {
                 // What the medium did not give out is looked at again: it may recover.
-                let position = scanner.doubtful ?? scanner.position, finished = scanner.finished && scanner.doubtful == nil
+                let position = scanner.unreadableFrom ?? scanner.position, finished = scanner.finished && scanner.unreadableFrom == nil
                 // A damaged header costs nothing while the frames are whole; without any it is not there yet.
                 if problem == nil || position > start {
                     state.withLock {
@@ -155,10 +155,10 @@ extension FileStorage {
             })
             state.withLock {
                 segment.look = Segment.isTelling(status, readTo: scanner.position) ? status : nil
-                segment.due = scanner.doubtful.map { _ in Segment.nextLook(began: began) }
+                segment.due = scanner.unreadableFrom.map { _ in Segment.nextLook(began: began) }
                 install(file, for: segment)
             }
-            return scanner.finished && scanner.doubtful == nil && !segment.damaged ? .complete : .open
+            return scanner.finished && scanner.unreadableFrom == nil && !segment.damaged ? .complete : .open
         } catch let error as StoreError where callback == nil {
             switch error.code {
             case .notFound: return .gone
@@ -201,7 +201,7 @@ extension FileStorage {
             pin(writer.file, for: segment)
         }
         markUnsynced(writer, segment)
-        try rewriteLost()
+        try rewriteUnsynced()
     }
 }
 

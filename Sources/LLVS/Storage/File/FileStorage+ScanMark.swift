@@ -13,7 +13,9 @@ extension FileStorage {
     public func scanMark() -> [UInt8]? {
         let names = (try? segmentNames()).map { Set($0) } ?? []
         return state.withLock {
-            guard !closed, damageList.isEmpty, durability.lost.isEmpty, !segments.contains(where: { $0.pinned != nil }) else { return nil }
+            guard !closed, damageList.isEmpty, durability.unsynced.isEmpty, !segments.contains(where: { $0.pinned != nil }) else {
+                return nil
+            }
             var mark = ByteWriter()
             let others = passedOver.filter { segmentsByName[$0] == nil && names.contains($0) }
             mark.varint(UInt64(segments.count + others.count))

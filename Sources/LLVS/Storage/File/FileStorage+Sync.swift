@@ -8,7 +8,7 @@ struct DurabilityState {
     /// To be synced.
     var retired: [Own] = []
     /// To be written anew, from `durable` to `position`: a sync of them failed.
-    var lost: [Own] = []
+    var unsynced: [Own] = []
     /// Segments of others whose records `scan` reported.
     var foreign: Set<Int> = []
     /// A file was made in `segments/`, by whomever.
@@ -35,12 +35,12 @@ extension FileStorage {
             if let writer, !isDurable || isClosing, writer.isGone, !isDurable || (try? checkPresence("Closing")) != nil {
                 try keepOwnSegment(appendingHeld: appendingHeld)
             }
-            if state.withLock({ !durability.lost.isEmpty }) {
+            if state.withLock({ !durability.unsynced.isEmpty }) {
                 if !appendingHeld { appending.lock() }
                 defer { if !appendingHeld { appending.unlock() } }
-                try rewriteLost()
+                try rewriteUnsynced()
             }
-            try blobs.rewriteDoubtful()
+            try blobs.rewriteUncertain()
             // Blobs before the records that name them, others' records before ours that build on them.
             for _ in 0..<(try blobs.sync()) { countSync() }
             if foreign { try syncForeign(appendingHeld: appendingHeld) }
@@ -112,7 +112,7 @@ extension FileStorage {
 
     private func moveToUnsynced(_ segment: Segment) {
         state.withLock {
-            durability.lost += durability.retired.filter { $0.segment === segment }
+            durability.unsynced += durability.retired.filter { $0.segment === segment }
             durability.retired.removeAll { $0.segment === segment }
         }
     }

@@ -43,7 +43,7 @@ enum FrameFormat {
     /// A mark: all that stands before the frame was synced before it was written.
     static let isBehindSynced: UInt8 = 1
     /// Bytes in the body of a frame of sources at most: bounds the memory for it.
-    static let maxOriginsSize: UInt64 = 64 << 20
+    static let maxSourcesSize: UInt64 = 64 << 20
 
     struct SegmentHeader {
         var format: UInt32

@@ -143,7 +143,7 @@ struct SegmentCompaction {
         var output = BufferedOutput(file: file.descriptor, system: system, buffer: memory, filled: 0, offset: 0)
         let doing = "Writing the segment"
         let list = CompactionSource.encode(SegmentCompaction.sources(of: inputs))
-        guard list.count <= FrameFormat.maxOriginsSize else {
+        guard list.count <= FrameFormat.maxSourcesSize else {
             throw StoreError(
                 .tooLarge,
                 "Compacting \(inputs.count) segments into one failed: too many were compacted into them before. "

@@ -1,10 +1,10 @@
 /// Telling what damage costs, and where records that are not handed out may be.
 extension SegmentScanner {
-    mutating func noteDoubt() { if buffer.metUnreadable, doubtful == nil { doubtful = position } }
+    mutating func noteUnreadable() { if buffer.metUnreadable, unreadableFrom == nil { unreadableFrom = position } }
 
     /// Reports a record that was whole once; and hands it out where only values of it are damaged.
     mutating func reportDamaged(_ entry: Entry, _ found: Found, _ damage: Damage) throws {
-        noteDoubt()
+        noteUnreadable()
         let prefix = try bytes(at: entry.offset, Int(min(entry.length, UInt64(ScannedRecord.prefixSize))))
         let version = prefix.flatMap { inspector?($0) }
         let tellsVersion = try version != nil && self.tellsVersion(entry)

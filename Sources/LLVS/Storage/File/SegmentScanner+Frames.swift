@@ -19,7 +19,7 @@ extension SegmentScanner {
         case .batch:
             return try batch(at: body, end: end, checksum: header.tableChecksum, wasWhole: wasWhole, found, damage)
         case .sources:
-            guard header.bodySize <= FrameFormat.maxOriginsSize, let list = try bytes(at: body, Int(header.bodySize)),
+            guard header.bodySize <= FrameFormat.maxSourcesSize, let list = try bytes(at: body, Int(header.bodySize)),
                 Bytes.crc32c(list) == header.tableChecksum
             else {
                 if !wasWhole { return .bad("the list of compacted segments does not match its checksum", next: end) }

@@ -37,7 +37,7 @@ struct SegmentScanner {
     private(set) var finished = false
     var records: UInt64 = 0
     /// Where the first frame begins that is not whole while the medium could not be read: it may be whole on another day.
-    var doubtful: UInt64?
+    var unreadableFrom: UInt64?
 
     init(
         file: OpenFile, path: String, id: RandomName, from position: UInt64, size: UInt64, sealed: Bool, thorough: Bool,
@@ -77,7 +77,7 @@ struct SegmentScanner {
                 position = next
                 finished = true
             case .bad(let reason, let from):
-                noteDoubt()
+                noteUnreadable()
                 let next = try from.flatMap { try validFrame(from: $0) }
                 let moved = next == nil && suspect == nil && givesUpAt == .max ? try validFrame(from: position + 1, elsewhere: true) : nil
                 guard next != nil || moved != nil else { return try reportSuspects(at: position, upTo: nil) }

@@ -27,7 +27,7 @@ extension SQLiteStorage {
             }
         } catch let error as StoreError where error.code != .closed {
             state.withLock { needsSync = true }
-            writing.withLock { logIsDoubtful = true }
+            writing.withLock { logSyncIsUncertain = true }
             throw StoreError(
                 .unknownOutcome,
                 error.message
@@ -37,10 +37,10 @@ extension SQLiteStorage {
         }
     }
 
-    /// A transaction after whose failure the log may be doubtful. Under `writing`.
+    /// A transaction after whose failure it is uncertain what of the log was synced. Under `writing`.
     func appending<R>(to writer: SQLiteConnection, _ doing: String, _ body: () throws -> R) throws -> R {
         do { return try writer.transaction(doing: doing, body) } catch let error as StoreError {
-            if error.code == .unknownOutcome || error.code == .io { logIsDoubtful = true }
+            if error.code == .unknownOutcome || error.code == .io { logSyncIsUncertain = true }
             throw error
         }
     }
@@ -53,10 +53,10 @@ extension SQLiteStorage {
             state.withLock { counters.syncs &+= 1 }
             directoryIsDurable = true
         }
-        if logIsDoubtful {
+        if logSyncIsUncertain {
             // As long as we may write nobody else does, and the log is not begun anew.
             try writer.transaction(doing: "Writing anew the log of") { try rewriteLog() }
-            logIsDoubtful = false
+            logSyncIsUncertain = false
         }
     }
 

@@ -1,0 +1,81 @@
+/// Caches, rows of a table of their own, and notes, files beside the database.
+extension SQLiteStorage {
+    public func cacheGet(_ name: String) throws -> [UInt8]? { try cache(name) { try Memory.copy($0, "Reading a cache") } }
+    public func cacheOpen(_ name: String) throws -> CacheBytes? {
+        try cache(name) {
+            try Memory.expect($0.count, "Opening a cache")
+            return CacheBytes(copying: $0)
+        }
+    }
+
+    /// What `body` makes of the bytes of a cache, which are good until it returns; nil when there are none, or wrong ones.
+    private func cache<R>(_ name: String, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
+        try CacheName.check(name)
+        try checkOpen()
+        if let kept = state.withLock({ memoryCaches[name] }) { return try kept?.withUnsafeBytes(body) }
+        return try readers.use { connection in
+            var result: R?
+            do {
+                try connection.withLargeValues {
+                    try connection.query(
+                        "SELECT checksum, data FROM caches WHERE name = ?1", doing: "Reading a cache from", bind: { $0.bind(1, name) },
+                        row: { row in
+                        let bytes = row.bytes(1)
+                        if Int64(Bytes.crc32c(bytes)) == row.integer(0) { result = try body(bytes) }
+                        return false
+                    })
+                }
+            } catch let error as StoreError where error.code == .damaged { return nil }
+            return result
+        }
+    }
+
+    public func cachePut(_ name: String, _ data: [UInt8]) throws {
+        try CacheName.check(name)
+        try checkOpen()
+        if isReadOnly { state.withLock { memoryCaches[name] = .some(data) }; return }
+        try changeCaches { writer in
+            try data.withUnsafeBytes { bytes in
+                try writer.withLargeValues(bytes.count) {
+                    try writer.query(
+                        "INSERT OR REPLACE INTO caches(name, checksum, data) VALUES(?1, ?2, ?3)", doing: "Writing a cache to",
+                        bind: { statement in
+                        statement.bind(1, name)
+                        statement.bind(2, Int64(Bytes.crc32c(bytes)))
+                        statement.bind(3, bytes)
+                    })
+                }
+            }
+        }
+    }
+
+    /// A file beside the database: a transaction for each save would take as long as the save.
+    public func openNote(_ name: String) throws -> any StorageNote {
+        try CacheName.check(name)
+        try checkOpen()
+        let claim = isReadOnly ? nil : try FileIdentity(path).map { try NoteClaim(name, of: $0) }
+        let file = try NoteFile(
+            Place("\(path)-\(name).note"), fileSystem, isReadOnly: isReadOnly,
+            storeOwner: { [path] in try? System.status(path).owner }, claim: claim, makeDirectory: {},
+            cache: NoteCache(
+                get: { [self] in try cacheGet(name) },
+                remove: { [weak self] in if let self, try cacheGet(name) != nil { try cacheDelete(name) } }))
+        return file ?? CachedNote(self, name, claim)
+    }
+
+    public func cacheDelete(_ name: String) throws {
+        try CacheName.check(name)
+        try checkOpen()
+        if isReadOnly { state.withLock { memoryCaches[name] = .some(nil) }; return }
+        try changeCaches { try $0.query("DELETE FROM caches WHERE name = ?1", doing: "Deleting a cache from", bind: { $0.bind(1, name) }) }
+    }
+
+    /// Caches need not wait for the disk: losing one costs making it again.
+    private func changeCaches(_ body: (SQLiteConnection) throws -> Void) throws {
+        try writing.withLock {
+            let writer = try writable("Writing a cache to")
+            try setSynced(false)
+            try body(writer)
+        }
+    }
+}
