@@ -151,6 +151,34 @@ def changes_without_versions(folder, size):
     return Spent(exchange.retrieve)
 
 
+def empty_version_files(folder, size):
+    """Names of versions that hold nothing, retrieved for the first time."""
+    _, _, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
+    for i in range(size):
+        (folder / "versions" / f"nobody-{i}").touch()
+    return Spent(exchange.retrieve)
+
+
+def empty_version_files_again(folder, size):
+    """The same, once no name came or went since a retrieve. (A folder's times are believed when they are two seconds old.)"""
+    _, _, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
+    for i in range(size):
+        (folder / "versions" / f"nobody-{i}").touch()
+    time.sleep(2.5)
+    exchange.retrieve()
+    return Spent(exchange.retrieve)
+
+
+def empty_version_files_sent(folder, size):
+    """A version sent to where they are, which looks again at all that is there."""
+    _, store, exchange = retrieved(folder, [("root", (), [update("x", "0")])])
+    for i in range(size):
+        (folder / "versions" / f"nobody-{i}").touch()
+    exchange.retrieve()
+    store.make_version("root", update={"x": b"1"})
+    return Spent(exchange.send)
+
+
 def files_that_wait_to_be_sent(folder, size):
     """What interrupted senders left, looked through by the first to send."""
     (folder / "tmp").mkdir(parents=True)
@@ -170,6 +198,9 @@ CASES = {
     heads_that_are_merges: 4_000,
     foreign_names: 1_000_000,
     changes_without_versions: 1_000_000,
+    empty_version_files: 1_000_000,
+    empty_version_files_again: 1_000_000,
+    empty_version_files_sent: 1_000_000,
     files_that_wait_to_be_sent: 1_000_000,
 }
 

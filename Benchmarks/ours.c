@@ -130,7 +130,7 @@ static version merge_base(void *store, const version *a, const version *b) {
     llvs_version_list *bases;
     llvs_error *error;
     version base;
-    must(llvs_store_merge_bases(store, llvs_id(&a->id), llvs_id(&b->id), &bases, &error), error);
+    must(llvs_store_merge_bases(store, llvs_id(&a->id), llvs_id(&b->id), NULL, &bases, &error), error);
     if (bases->count != 1) fail("%zu merge bases", bases->count);
     base = version_of(bases->items[0]);
     llvs_version_list_free(bases);

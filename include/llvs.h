@@ -820,12 +820,14 @@ LLVS_API llvs_bytes llvs_store_path(LLVS_BORROWED const llvs_store *store);
 /**
  * Picks up versions that other processes or handles added: until then a handle has the history as it was when it was opened, or last
  * reloaded, and what came through itself. (Asking for a version that is not known reloads by itself.)
- * @param added  how many came; may be NULL
- * Errors: storage errors. Cost: the number of files and of new versions.
- * Since 0.1.
+ * @param control  progress (stage LLVS_STAGE_READING; told once, before it begins) and cancellation; may be NULL. What was picked up before
+ *                 it was cancelled stays.
+ * @param added    how many came; may be NULL
+ * Errors: LLVS_ERROR_CANCELLED and LLVS_ERROR_USER (from the progress callback), storage errors. Cost: the number of files and of new
+ * versions. Since 0.1.
  */
-LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *store, LLVS_BORROWED uint64_t *added,
-    LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_control *control,
+    LLVS_BORROWED uint64_t *added, LLVS_OWNED llvs_error **error);
 
 /**
  * Registers for versions that come into the store, whoever adds them: other processes and handles, and this one by saving, merging,
@@ -1184,41 +1186,49 @@ typedef struct llvs_heads_options {
 LLVS_API LLVS_CHECKED llvs_status llvs_store_heads(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_heads_options *options,
     LLVS_OWNED llvs_version_list **heads, LLVS_OWNED llvs_error **error);
 /**
- * The versions that have this one as a predecessor, newest first. Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Since
- * 0.1.
+ * The versions that have this one as a predecessor, newest first.
+ * @param control  progress (stage LLVS_STAGE_LISTING) and cancellation; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_CANCELLED and LLVS_ERROR_USER (from the progress callback).
+ * Cost: the successors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_successors(LLVS_BORROWED llvs_store *store, llvs_bytes id,
-    LLVS_OWNED llvs_version_list **successors, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **successors, LLVS_OWNED llvs_error **error);
 /**
  * Whether `ancestor` is an ancestor of `descendant`. A version is not its own ancestor.
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Cost: at most the versions whose generation lies between the two.
- * Since 0.1.
+ * @param control  progress (stage LLVS_STAGE_READING) and cancellation; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_CANCELLED and LLVS_ERROR_USER (from the progress callback).
+ * Cost: at most the versions whose generation lies between the two. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_is_ancestor(LLVS_BORROWED llvs_store *store, llvs_bytes ancestor, llvs_bytes descendant,
-    LLVS_BORROWED llvs_bool *is_ancestor, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_control *control, LLVS_BORROWED llvs_bool *is_ancestor, LLVS_OWNED llvs_error **error);
 /**
  * All best common ancestors of two versions, newest first; an empty list when they share none. Of a version and its ancestor: the ancestor.
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID. Cost: the versions between the two and their bases. Since 0.1.
+ * @param control  progress (stage LLVS_STAGE_READING) and cancellation; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_CANCELLED and LLVS_ERROR_USER (from the progress callback).
+ * Cost: the versions between the two and their bases. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_bases(LLVS_BORROWED llvs_store *store, llvs_bytes a, llvs_bytes b,
-    LLVS_OWNED llvs_version_list **bases, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **bases, LLVS_OWNED llvs_error **error);
 /**
  * The version that stood at a time: the newest of `head` and its ancestors that is not later, among those behind which none is that is not
  * later. (Where two lines were apart at that time and merged afterwards, the one of the later version.)
  * @param time     seconds since 1970-01-01 UTC
  * @param head     a version; empty: the most recent head
+ * @param control  progress (stage LLVS_STAGE_READING) and cancellation; may be NULL
  * @param version  a list of the one version, or NULL when all are later
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_ARGUMENT (a time that is no number). Cost: the
- * versions that are later. Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_ARGUMENT (a time that is no number),
+ * LLVS_ERROR_CANCELLED and LLVS_ERROR_USER (from the progress callback). Cost: the versions that are later. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_version_at(LLVS_BORROWED llvs_store *store, double time, llvs_bytes head,
-    LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **version, LLVS_OWNED llvs_error **error);
 /**
- * All versions that stored bytes for a value id, newest first. Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, storage
- * errors. Since 0.1.
+ * All versions that stored bytes for a value id, newest first.
+ * @param control  progress (stage LLVS_STAGE_READING) and cancellation; may be NULL
+ * Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_CANCELLED and LLVS_ERROR_USER (from the progress callback),
+ * storage errors. Cost: as for llvs_store_history of one value. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_versions_of(LLVS_BORROWED llvs_store *store, llvs_bytes value_id,
-    LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
 
 /** Which versions to walk through: those that satisfy all that is given. Since 0.1. */
 typedef struct llvs_history_options {

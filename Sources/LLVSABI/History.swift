@@ -62,46 +62,51 @@ public func llvs_store_heads(
 
 @_cdecl("llvs_store_successors") @implementation
 public func llvs_store_successors(
-    _ store: OpaquePointer!, _ id: llvs_bytes, _ successors: StructOut<llvs_version_list>!, _ error: ErrorOut!
+    _ store: OpaquePointer!, _ id: llvs_bytes, _ control: UnsafePointer<llvs_control>!,
+    _ successors: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
-    versions(store, successors, error) { try $0.successors(of: versionID(id, "id")) }
+    versions(store, successors, error) { try $0.successors(of: versionID(id, "id"), LLVSABI.control(control)) }
 }
 
 @_cdecl("llvs_store_is_ancestor") @implementation
 public func llvs_store_is_ancestor(
-    _ store: OpaquePointer!, _ ancestor: llvs_bytes, _ descendant: llvs_bytes, _ is_ancestor: UnsafeMutablePointer<llvs_bool>!,
-    _ error: ErrorOut!
+    _ store: OpaquePointer!, _ ancestor: llvs_bytes, _ descendant: llvs_bytes, _ control: UnsafePointer<llvs_control>!,
+    _ is_ancestor: UnsafeMutablePointer<llvs_bool>!, _ error: ErrorOut!
 ) -> llvs_status {
     is_ancestor?.pointee = 0
     return entry(error) {
         let out = try required(is_ancestor, "is_ancestor")
-        out.pointee = try LLVSABI.store(store).isAncestor(versionID(ancestor, "ancestor"), of: versionID(descendant, "descendant")) ? 1 : 0
+        out.pointee = try LLVSABI.store(store).isAncestor(
+            versionID(ancestor, "ancestor"), of: versionID(descendant, "descendant"), LLVSABI.control(control)) ? 1 : 0
     }
 }
 
 @_cdecl("llvs_store_merge_bases") @implementation
 public func llvs_store_merge_bases(
-    _ store: OpaquePointer!, _ a: llvs_bytes, _ b: llvs_bytes, _ bases: StructOut<llvs_version_list>!, _ error: ErrorOut!
+    _ store: OpaquePointer!, _ a: llvs_bytes, _ b: llvs_bytes, _ control: UnsafePointer<llvs_control>!,
+    _ bases: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
     versions(store, bases, error) { store in
-        try store.mergeBases(versionID(a, "a"), versionID(b, "b")).map(store.knownVersion)
+        try store.mergeBases(versionID(a, "a"), versionID(b, "b"), LLVSABI.control(control)).map(store.knownVersion)
     }
 }
 
 @_cdecl("llvs_store_version_at") @implementation
 public func llvs_store_version_at(
-    _ store: OpaquePointer!, _ time: Double, _ head: llvs_bytes, _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!
+    _ store: OpaquePointer!, _ time: Double, _ head: llvs_bytes, _ control: UnsafePointer<llvs_control>!,
+    _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
     LLVSABI.version(store, version, error) {
-        try $0.version(at: time - Version.secondsFrom1970To2001, head: optionalVersionID(head, "head"))
+        try $0.version(at: time - Version.secondsFrom1970To2001, head: optionalVersionID(head, "head"), LLVSABI.control(control))
     }
 }
 
 @_cdecl("llvs_store_versions_of") @implementation
 public func llvs_store_versions_of(
-    _ store: OpaquePointer!, _ value_id: llvs_bytes, _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!
+    _ store: OpaquePointer!, _ value_id: llvs_bytes, _ control: UnsafePointer<llvs_control>!,
+    _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
-    LLVSABI.versions(store, versions, error) { try $0.versions(of: valueID(value_id, "value_id")) }
+    LLVSABI.versions(store, versions, error) { try $0.versions(of: valueID(value_id, "value_id"), LLVSABI.control(control)) }
 }
 
 // MARK: Walking

@@ -90,10 +90,15 @@ public func llvs_store_close(_ store: OpaquePointer!, _ error: ErrorOut!) -> llv
 public func llvs_store_free(_ store: OpaquePointer!) { free(store, StoreHandle.self, leadsToStore: true) }
 
 @_cdecl("llvs_store_reload") @implementation
-public func llvs_store_reload(_ store: OpaquePointer!, _ added: UnsafeMutablePointer<UInt64>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_reload(
+    _ store: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ added: UnsafeMutablePointer<UInt64>!, _ error: ErrorOut!
+) -> llvs_status {
     added?.pointee = 0
     return entry(error) {
-        let count = try handle(store, StoreHandle.self, "store").store.reloadHistory()
+        let store = try handle(store, StoreHandle.self, "store").store, control = try LLVSABI.control(control)
+        // Beneath that locks are held, and only whether it was cancelled is looked at.
+        try control.check(.reading, 0, of: 0, doing: "Looking for new versions in \(store.description)")
+        let count = try store.reloadHistory(control)
         added?.pointee = UInt64(clamping: count)
     }
 }

@@ -122,11 +122,11 @@ static llvs_status do_versions(world *w, llvs_error **error) {
     llvs_version_list_free(list);
     if (status == LLVS_OK) status = llvs_store_heads(w->store, NULL, &list, error);
     llvs_version_list_free(status == LLVS_OK ? list : NULL);
-    if (status == LLVS_OK) status = llvs_store_successors(w->store, llvs_str("top"), &list, error);
+    if (status == LLVS_OK) status = llvs_store_successors(w->store, llvs_str("top"), NULL, &list, error);
     llvs_version_list_free(status == LLVS_OK ? list : NULL);
-    if (status == LLVS_OK) status = llvs_store_merge_bases(w->store, llvs_str("left"), llvs_str("right"), &list, error);
+    if (status == LLVS_OK) status = llvs_store_merge_bases(w->store, llvs_str("left"), llvs_str("right"), NULL, &list, error);
     llvs_version_list_free(status == LLVS_OK ? list : NULL);
-    if (status == LLVS_OK) status = llvs_store_versions_of(w->store, llvs_str("value/000007"), &list, error);
+    if (status == LLVS_OK) status = llvs_store_versions_of(w->store, llvs_str("value/000007"), NULL, &list, error);
     llvs_version_list_free(status == LLVS_OK ? list : NULL);
     return status;
 }

@@ -35,7 +35,7 @@ static void before_reloading(world *w) {
     before_closing(w);
     w->store = mine;
 }
-static llvs_status do_reload(world *w, llvs_error **error) { return llvs_store_reload(w->store, NULL, error); }
+static llvs_status do_reload(world *w, llvs_error **error) { return llvs_store_reload(w->store, NULL, NULL, error); }
 
 /* ---- Saving ---- */
 static void before_saving_one(world *w) { make_changes(w, 5, 1, 120, 50); }

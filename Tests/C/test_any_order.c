@@ -286,7 +286,7 @@ static void *commit_for_ever(void *payload) {
         memcpy(j->shared->ids[at] + 1, id.text + 1, id.size - 1);
         __atomic_store_n(&j->shared->ids[at][0], id.text[0], __ATOMIC_SEQ_CST);
         if (llvs_store_value(j->store, llvs_str(name), llvs_id(&id), &data, NULL, NULL) == LLVS_OK) llvs_buffer_dispose(&data);
-        if (i % 10 == 9) MAY_FAIL(llvs_store_reload(j->store, NULL, NULL));
+        if (i % 10 == 9) MAY_FAIL(llvs_store_reload(j->store, NULL, NULL, NULL));
     }
 }
 

@@ -55,9 +55,9 @@ static void unknown_versions(void **state) {
     options.from = &unknown;
     options.from_count = 1;
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_history(store, &options, NULL, &history, &error));
-    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_successors(store, unknown, &list, &error));
-    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_is_ancestor(store, here, unknown, &answer, &error));
-    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_merge_bases(store, unknown, here, &list, &error));
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_successors(store, unknown, NULL, &list, &error));
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_is_ancestor(store, here, unknown, NULL, &answer, &error));
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_merge_bases(store, unknown, here, NULL, &list, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_merge(store, here, unknown, NULL, NULL, &list, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_merge_heads(store, unknown, NULL, NULL, &list, &error));
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_revert(store, unknown, here, NULL, &reverted, &error));
@@ -98,7 +98,7 @@ static void unacceptable_value_ids(void **state) {
     change.id = llvs_bytes_make(longest, sizeof longest);
     FAILS(LLVS_ERROR_INVALID_VALUE_ID, MAKE(&change, 1));
     FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_store_value(store, change.id, llvs_id(&base), &data, NULL, &error));
-    FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_store_versions_of(store, LLVS_NONE, &list, &error));
+    FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_store_versions_of(store, LLVS_NONE, NULL, &list, &error));
     for (i = 0; i < sizeof invalid / sizeof *invalid; i++) {
         change = insert(invalid[i], "1");
         FAILS(LLVS_ERROR_INVALID_UTF8, MAKE(&change, 1));

@@ -32,6 +32,12 @@ enum kind {
     COUNT,
     LIST_HEADS,
     LIST_BRANCH,
+    SUCCESSORS,
+    ANCESTOR,
+    MERGE_BASES,
+    VERSION_AT,
+    VERSIONS_OF,
+    RELOAD,
     CHANGES,
     DIFFERENCES,
     FIND,
@@ -69,6 +75,12 @@ static const char *const names[KINDS] = { "verify",
                                           "count",
                                           "list heads",
                                           "list the heads of a branch",
+                                          "successors",
+                                          "whether it is an ancestor",
+                                          "merge bases",
+                                          "the version of a time",
+                                          "what stored a value",
+                                          "reload",
                                           "changes",
                                           "differences",
                                           "find in an index",
@@ -334,6 +346,32 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
         status = llvs_store_heads(s->store, &options, &heads, error);
         assert_int_equal(heads ? heads->count : 0, status == LLVS_OK && s->kind == LIST_HEADS ? HEADS : 0);
         llvs_version_list_free(heads);
+        return status;
+    }
+    case SUCCESSORS:
+    case MERGE_BASES:
+    case VERSION_AT:
+    case VERSIONS_OF: {
+        llvs_version_list *found;
+        llvs_bytes one = llvs_id(&made[1]), two = llvs_id(&made[2]);
+        if (s->kind == SUCCESSORS) status = llvs_store_successors(s->store, llvs_id(&made[0]), control, &found, error);
+        else if (s->kind == MERGE_BASES) status = llvs_store_merge_bases(s->store, one, two, control, &found, error);
+        else if (s->kind == VERSION_AT) status = llvs_store_version_at(s->store, 1e10, one, control, &found, error);
+        else status = llvs_store_versions_of(s->store, llvs_str("value/0"), control, &found, error);
+        assert_int_equal(found ? found->count : 0, status != LLVS_OK ? 0 : s->kind == SUCCESSORS ? HEADS : 1);
+        llvs_version_list_free(found);
+        return status;
+    }
+    case ANCESTOR: {
+        llvs_bool is_ancestor;
+        status = llvs_store_is_ancestor(s->store, llvs_id(&made[0]), llvs_id(&made[1]), control, &is_ancestor, error);
+        assert_int_equal(is_ancestor, status == LLVS_OK);
+        return status;
+    }
+    case RELOAD: {
+        uint64_t added = 1;
+        status = llvs_store_reload(s->store, control, &added, error);
+        assert_int_equal(added, 0);
         return status;
     }
     case CHANGES:

@@ -218,7 +218,7 @@ static void nobody_waits_for_it(void **state) {
     if (!WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0)
         fail_msg("the child ended with %d (line modulo 250, plus 1: %d)", outcome, WEXITSTATUS(outcome));
     close(from_child[0]);
-    OK(llvs_store_reload(others.another, NULL, &error));
+    OK(llvs_store_reload(others.another, NULL, NULL, &error));
     /* Two of this process and one of the other for each step, and the one by which the other said that it is there. */
     assert_int_equal(version_count(others.another), VALUES + 3 * others.steps + 1);
     llvs_store_free(others.another);

@@ -378,7 +378,7 @@ static void measure_history_and_large_values(void) {
     int i;
     for (i = 0; i < 2; i++) {
         begin();
-        OK(llvs_store_merge_bases(store, llvs_id(&a), llvs_id(&b), &list, &error));
+        OK(llvs_store_merge_bases(store, llvs_id(&a), llvs_id(&b), NULL, &list, &error));
         llvs_version_list_free(list);
     }
     end("merge-base-500-back", "history", 1);

@@ -60,7 +60,7 @@ static void the_child_is_told(void **state) {
     /* The parent's handles never noticed. */
     value_is(store, &id, "x", "1");
     next = save(store, &id, update("x", "3"));
-    OK(llvs_store_reload(store, NULL, &error));
+    OK(llvs_store_reload(store, NULL, NULL, &error));
     assert_int_equal(version_count(store), 3);
     llvs_version_list_free(heads);
     llvs_history_cursor_free(history);

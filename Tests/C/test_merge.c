@@ -257,7 +257,7 @@ static void unrelated_versions(void **state) {
     (void)state;
     options.relation = LLVS_RELATION_RELATED;
     FAILS(LLVS_ERROR_NO_COMMON_ANCESTOR, llvs_store_merge(store, llvs_id(&a), llvs_id(&b), NULL, &options, &list, &error));
-    OK(llvs_store_merge_bases(store, llvs_id(&a), llvs_id(&b), &list, &error));
+    OK(llvs_store_merge_bases(store, llvs_id(&a), llvs_id(&b), NULL, &list, &error));
     assert_int_equal(list->count, 0);
     llvs_version_list_free(list);
     options.relation = LLVS_RELATION_UNRELATED;
@@ -339,7 +339,7 @@ static llvs_status decide_by_step(void *payload, const llvs_merge *merge, llvs_r
         options.selection = LLVS_HEADS_ALL;
         OK(llvs_store_merge_heads(f->other, llvs_id(&f->head), f->others, &options, &list, &error));
         llvs_version_list_free(list);
-        OK(llvs_store_reload(f->self, &added, &error));
+        OK(llvs_store_reload(f->self, NULL, &added, &error));
         assert_int_equal(added, 4);
     }
     snprintf(text, sizeof text, "%d%s", f->steps, f->steps > 1 ? f->name : "");
@@ -389,7 +389,7 @@ static void folding_the_same_heads_at_once(void **state) {
     value_is(a, &made, "x", "4mine");
     value_is(a, &root, "x", "first");
     value_is(a, &tip, "x", "first");
-    OK(llvs_store_versions_of(a, llvs_str("x"), &list, &error));
+    OK(llvs_store_versions_of(a, llvs_str("x"), NULL, &list, &error));
     assert_int_equal(list->count, 6 + 4 + 3);
     llvs_version_list_free(list);
     llvs_arbiter_free(arbiter);

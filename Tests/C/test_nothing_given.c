@@ -44,7 +44,7 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_close(NULL, NULL));
     llvs_store_free(NULL);
     (void)llvs_store_path(NULL);
-    REFUSES(llvs_store_reload(NULL, NULL, NULL));
+    REFUSES(llvs_store_reload(NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_statistics(NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_verify(NULL, NULL, NULL, NULL));
     llvs_verify_report_free(NULL);
@@ -55,10 +55,10 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_version(NULL, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_store_versions(NULL, NULL, 0, NULL, NULL));
     REFUSES(llvs_store_heads(NULL, NULL, NULL, NULL));
-    REFUSES(llvs_store_successors(NULL, LLVS_NONE, NULL, NULL));
-    REFUSES(llvs_store_is_ancestor(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
-    REFUSES(llvs_store_merge_bases(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
-    REFUSES(llvs_store_versions_of(NULL, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_successors(NULL, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_is_ancestor(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_merge_bases(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
+    REFUSES(llvs_store_versions_of(NULL, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_observe(NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_store_history(NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_history_cursor_next(NULL, 0, NULL, NULL, NULL));
@@ -94,7 +94,7 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_store_schema(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_coordinator_register_schema(NULL, LLVS_NONE, NULL, NULL, NULL));
     llvs_schema_free(NULL);
-    REFUSES(llvs_store_version_at(NULL, 0, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_store_version_at(NULL, 0, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_store_cherry_pick(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_undo(NULL, 0, NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_redo(NULL, 0, NULL, NULL, NULL, NULL));

@@ -78,7 +78,7 @@ static void closed_is_closed_for_children(void **state) {
     FAILS(LLVS_ERROR_CLOSED, llvs_store_heads(store, NULL, &versions, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_store_value(store, llvs_str("x"), llvs_id(&id), &data, NULL, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, NULL, NULL, &error));
-    FAILS(LLVS_ERROR_CLOSED, llvs_store_reload(store, NULL, &error));
+    FAILS(LLVS_ERROR_CLOSED, llvs_store_reload(store, NULL, NULL, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_store_statistics(store, NULL, &statistics, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_history_cursor_next(history, 0, NULL, &versions, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_change_cursor_next(changes, 0, 1, &page, &error));

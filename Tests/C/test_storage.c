@@ -62,7 +62,7 @@ static void others_records_are_picked_up(void **state) {
     store = opened();
     assert_int_equal(version_count(store), 0);
     storage_state->count = copy.count;
-    OK(llvs_store_reload(store, &added, &error));
+    OK(llvs_store_reload(store, NULL, &added, &error));
     assert_int_equal(added, 1);
     value_is(store, &id, "x", "1");
     llvs_store_free(store);

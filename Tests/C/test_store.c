@@ -90,15 +90,15 @@ static void every_version_keeps_its_state(void **state) {
     value_is(store, &a, "x", "1");
     value_is(store, &b, "x", "2");
     value_is(store, &c, "x", NULL);
-    OK(llvs_store_is_ancestor(store, llvs_id(&a), llvs_id(&c), &answer, &error));
+    OK(llvs_store_is_ancestor(store, llvs_id(&a), llvs_id(&c), NULL, &answer, &error));
     assert_true(answer);
-    OK(llvs_store_is_ancestor(store, llvs_id(&c), llvs_id(&a), &answer, &error));
+    OK(llvs_store_is_ancestor(store, llvs_id(&c), llvs_id(&a), NULL, &answer, &error));
     assert_false(answer);
-    OK(llvs_store_successors(store, llvs_id(&a), &list, &error));
+    OK(llvs_store_successors(store, llvs_id(&a), NULL, &list, &error));
     assert_int_equal(list->count, 1);
     assert_true(same_id(list->items[0]->id, &b));
     llvs_version_list_free(list);
-    OK(llvs_store_versions_of(store, llvs_str("x"), &list, &error));
+    OK(llvs_store_versions_of(store, llvs_str("x"), NULL, &list, &error));
     assert_int_equal(list->count, 2);
     assert_true(same_id(list->items[0]->id, &b));
     llvs_version_list_free(list);
@@ -535,7 +535,7 @@ static void two_handles_see_each_other(void **state) {
     OK(llvs_store_open(llvs_str(path), NULL, &one, &error));
     OK(llvs_store_open(llvs_str(path), NULL, &two, &error));
     a = save(one, NULL, insert("x", "1"));
-    OK(llvs_store_reload(two, &added, &error));
+    OK(llvs_store_reload(two, NULL, &added, &error));
     assert_int_equal(added, 1);
     b = save(two, &a, update("x", "2"));
     value_is(one, &b, "x", "2"); /* looks by itself */
@@ -704,10 +704,10 @@ static void ids_of_one_checksum_are_told_apart(void **state) {
     (void)state;
     OK(llvs_store_make_version(store, LLVS_NONE, both, 2, sizeof both[0], NULL, &root, NULL, &error));
     tip = save(store, &root, update("uax5jov", "2"));
-    OK(llvs_store_versions_of(store, llvs_str("f47z8qn"), &list, &error));
+    OK(llvs_store_versions_of(store, llvs_str("f47z8qn"), NULL, &list, &error));
     assert_int_equal(list->count, 1);
     llvs_version_list_free(list);
-    OK(llvs_store_versions_of(store, llvs_str("uax5jov"), &list, &error));
+    OK(llvs_store_versions_of(store, llvs_str("uax5jov"), NULL, &list, &error));
     assert_int_equal(list->count, 2);
     llvs_version_list_free(list);
     value_is(store, &tip, "f47z8qn", "1");
@@ -726,17 +726,17 @@ static void a_version_is_found_by_its_time(void **state) {
         options.timestamp = 1000.0 * (i + 1);
         OK(llvs_store_make_version(store, i ? llvs_id(&ids[0]) : LLVS_NONE, NULL, 0, 0, &options, &ids[i], NULL, &error));
     }
-    OK(llvs_store_version_at(store, 999, LLVS_NONE, &found, &error));
+    OK(llvs_store_version_at(store, 999, LLVS_NONE, NULL, &found, &error));
     assert_null(found);
-    OK(llvs_store_version_at(store, 1999, LLVS_NONE, &found, &error));
+    OK(llvs_store_version_at(store, 1999, LLVS_NONE, NULL, &found, &error));
     assert_int_equal(found->count, 1);
     assert_memory_equal(found->items[0]->id.data, ids[0].text, ids[0].size);
     llvs_version_list_free(found);
-    OK(llvs_store_version_at(store, 5000, llvs_id(&ids[0]), &found, &error));
+    OK(llvs_store_version_at(store, 5000, llvs_id(&ids[0]), NULL, &found, &error));
     assert_memory_equal(found->items[0]->id.data, ids[0].text, ids[0].size);
     llvs_version_list_free(found);
-    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_version_at(store, (double)NAN, LLVS_NONE, &found, &error));
-    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_version_at(store, 0, llvs_str("x"), &found, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_version_at(store, (double)NAN, LLVS_NONE, NULL, &found, &error));
+    FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_version_at(store, 0, llvs_str("x"), NULL, &found, &error));
     OK(llvs_store_close(store, &error));
     llvs_store_free(store);
 }

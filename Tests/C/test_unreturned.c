@@ -222,7 +222,7 @@ static void storages(void **state) {
         else if (k == 2) {
             llvs_buffer data;
             LEAVES(names[k], llvs_store_value(hosted, llvs_str("a"), llvs_id(&first), &data, NULL, NULL));
-        } else LEAVES(names[k], llvs_store_reload(hosted, NULL, NULL));
+        } else LEAVES(names[k], llvs_store_reload(hosted, NULL, NULL, NULL));
         /* Works, or says what happened. */
         status = llvs_store_make_version(hosted, llvs_id(&first), &change, 1, sizeof change, NULL, NULL, NULL, &error);
         if (status != LLVS_OK) {

@@ -130,7 +130,7 @@ static void check_heads(FILE *file, llvs_store *store) {
 static void check_bases(FILE *file, llvs_store *store) {
     llvs_version_list *bases;
     int index;
-    OK(llvs_store_merge_bases(store, llvs_str(word[1]), llvs_str(word[2]), &bases, &error));
+    OK(llvs_store_merge_bases(store, llvs_str(word[1]), llvs_str(word[2]), NULL, &bases, &error));
     assert_int_equal(bases->count, words - 3);
     for (index = 3; index < words; index++) same_text(bases->items[(size_t)index - 3]->id, word[index]);
     llvs_version_list_free(bases);

@@ -334,7 +334,7 @@ static void reload(struct worker *worker, int walks) {
                   ledger_sees(worker->place->world, entry);
         commits += must[i];
     }
-    if (!succeeded("a reload", llvs_store_reload(worker->store, NULL, &error), &error)) goto done;
+    if (!succeeded("a reload", llvs_store_reload(worker->store, NULL, NULL, &error), &error)) goto done;
     if (!succeeded("asking for counts", llvs_store_statistics(worker->store, NULL, &statistics, &error), &error)) goto done;
     if (statistics.versions < commits)
         ledger_fail("after a reload there are %llu versions, and %llu were acknowledged before", (unsigned long long)statistics.versions,

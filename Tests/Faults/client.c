@@ -91,7 +91,7 @@ void client_close(struct client *client) {
 static void expect_all(struct client *client) {
     llvs_error *error;
     llvs_status status;
-    if (!goes_on("a reload", status = llvs_store_reload(client->store, NULL, &error), &error)) return;
+    if (!goes_on("a reload", status = llvs_store_reload(client->store, NULL, NULL, &error), &error)) return;
     for (int i = 0; i < book->count; i++) {
         struct asked *asked = &book->asked[i];
         llvs_version_list *version;

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import struct
 from contextlib import closing
 from pathlib import Path
 
+import format_reader as reader
 import llvs
 import pytest
 
@@ -103,3 +105,45 @@ def test_older_segments_beside_a_newer_cache(tmp_path: Path) -> None:
             report = store.verify()
             assert report.versions == store.statistics().versions and not report.damages
             newest = store.make_version(newest, insert={f"z{again}": b"acknowledged"})
+
+
+def enveloped(data: bytes, **fields: int | bytes) -> bytes:
+    """The file of the cache with other fields in its envelope, whose checksum is right."""
+    envelope = {
+        "magic": b"LLVScch\n", "format": 1, "name": reader.checksum(b"history"), "size": len(data), "checksum": reader.checksum(data),
+    }
+    envelope.update(fields)
+    head = struct.pack("<8sIIQI", *envelope.values())
+    return head + struct.pack("<I", reader.checksum(head)) + data
+
+
+def test_the_envelope_of_a_cache(tmp_path: Path) -> None:
+    """What is wrong in one field is no cache: it is made anew. What is right in all is left as it is."""
+    path = tmp_path / "store"
+    ids = written(path, "file")
+    whole = history(path).read_bytes()
+    data = whole[32:]
+    assert enveloped(data) == whole
+    others = {
+        "magic": enveloped(data, magic=b"LLVSblb\n"),
+        "format": enveloped(data, format=2),
+        "no format": enveloped(data, format=0),
+        "of another name": enveloped(data, name=reader.checksum(b"maps")),
+        "too long": enveloped(data, size=len(data) + 1),
+        "too short": enveloped(data, size=len(data) - 1),
+        "a terabyte": enveloped(data, size=1 << 40),
+        "not to be counted": enveloped(data, size=(1 << 64) - 1),
+        "checksum of the data": enveloped(data, checksum=reader.checksum(data) ^ 1),
+        "checksum of the envelope": enveloped(data)[:28] + bytes(4) + data,
+        "half an envelope": whole[:16],
+        "the envelope alone": whole[:32],
+        "nothing": b"",
+    }
+    for name, file in {"as it was": whole, **others}.items():
+        history(path).write_bytes(file)
+        before = history(path).stat().st_ino
+        with llvs.Store(path, durability="normal") as store:
+            assert [version.id for version in store.history()][-2::-1] == ids, name
+            assert not store.verify().damages, name
+        assert (history(path).stat().st_ino == before) == (name == "as it was"), name
+        assert enveloped(history(path).read_bytes()[32:]) == history(path).read_bytes(), name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import llvs
@@ -10,6 +11,7 @@ import pytest
 
 #: As in ExchangeLimits.
 TOLD_NAMES = 1_000
+TOLD_BROKEN = 10_000
 
 
 def fill(folder: Path, names: int) -> None:
@@ -31,6 +33,36 @@ def test_a_folder_full_of_names_tells_of_some_of_them(tmp_path: Path) -> None:
         exchange.send()
     with llvs.Store(tmp_path / "other") as other, llvs.Exchange(other, folder.as_uri()) as exchange:
         assert len(exchange.retrieve().versions) == 1
+
+
+def test_a_broken_file_that_is_mended_among_very_many(tmp_path: Path) -> None:
+    """Those are looked at in turn while no name comes or goes; one that is put in the place of another is taken at once, and one that is
+    written in its place in the end."""
+    folder = tmp_path / "folder"
+    for name in ("versions", "changes"):
+        (folder / name).mkdir(parents=True)
+    for i in range(2 * TOLD_BROKEN + 1):
+        (folder / "versions" / f"empty-{i}").touch()
+
+    def version(name: str) -> str:
+        return json.dumps({"version": {"identifier": name, "predecessors": {}, "timestamp": 1, "metadata": []}})
+
+    with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, folder.as_uri()) as exchange:
+        (folder / "changes" / "empty-7").write_text("[]")
+        # A folder's times are believed when they are two seconds old.
+        time.sleep(2.5)
+        for _ in range(2):
+            problems = exchange.retrieve().problems
+            assert len(problems) == TOLD_BROKEN + 1 and any(f"{TOLD_BROKEN + 1} further" in str(problem) for problem in problems)
+        (folder / "changes" / "empty-5").write_text("[]")
+        (tmp_path / "whole").write_text(version("empty-5"))
+        (tmp_path / "whole").rename(folder / "versions" / "empty-5")
+        assert [str(id) for id in exchange.retrieve().versions] == ["empty-5"]
+        time.sleep(2.5)
+        exchange.retrieve()
+        (folder / "versions" / "empty-7").write_text(version("empty-7"))
+        found = [str(id) for _ in range(3) for id in exchange.retrieve().versions]
+        assert found == ["empty-7"]
 
 
 def test_listing_a_folder_ends_when_it_is_cancelled(tmp_path: Path) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
+import socket
 import sqlite3
 import struct
 import uuid
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import llvs
 import pytest
@@ -59,6 +62,44 @@ def test_a_database_that_is_no_file(tmp_path: Path, what: str) -> None:
     path.mkdir() if what == "directory" else os.mkfifo(path)
     refuses(path, "it is not a file", llvs.ErrorCode.NOT_A_STORE)
     assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
+
+
+def exchanged(path: Path) -> None:
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, path.as_uri()) as exchange:
+        store.make_version(insert={"a": b"1"})
+        exchange.send()
+
+
+def imported(path: Path) -> None:
+    with llvs.Store(storage="memory") as store:
+        store.import_store(path)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda path: llvs.Store(path),
+        lambda path: llvs.Store(path, read_only=True),
+        lambda path: llvs.Coordinator(path),
+        lambda path: llvs.Store.salvage(path, Path(f"{path}-new")),
+        exchanged,
+        imported,
+    ],
+    ids=["store", "store to be read", "coordinator", "salvage", "exchange", "import"],
+)
+@pytest.mark.parametrize("what", ["pipe", "socket"])
+def test_a_path_of_the_caller_that_is_no_file(tmp_path: Path, what: str, use: Callable[[Path], Any]) -> None:
+    """Nobody waits for who is at the other end of it. (A call that did would be ended with the process, by the signal.)"""
+    path = tmp_path / "place"
+    with closing(socket.socket(socket.AF_UNIX)) as listener:
+        os.mkfifo(path) if what == "pipe" else listener.bind(str(path))
+        signal.alarm(30)
+        try:
+            with pytest.raises(llvs.Error):
+                use(path)
+        finally:
+            signal.alarm(0)
+    assert not Path(f"{path}-new").exists()
 
 
 # ---- Imports read files only ----

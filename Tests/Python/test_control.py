@@ -100,3 +100,48 @@ def test_reading_and_merging() -> None:
         some = list(store.changes(a, prefix="00", start="0090"))
         assert [change.id for change in some] == [f"{i:04}" for i in range(90, 100)] and some[0].data == b"a"
         assert list(store.changes(a, prefix="9", stop="1")) == []
+
+
+def test_questions_about_history(tmp_path: Path) -> None:
+    """Each tells how far it has come, ends when the callback says so, and by a token; and answers all the same the next time."""
+    with llvs.Coordinator(tmp_path / "store", device="laptop") as notes:
+        store = notes.store
+        first = store.make_version(insert={"x": b"0"})
+        a, b = store.make_version(first, update={"x": b"1"}, branch="draft"), store.make_version(first, update={"x": b"2"})
+        assert a and b
+        notes.save(insert={"y": b"1"})
+        calls: dict[str, Callable[..., Any]] = {
+            "heads": lambda **control: store.list_heads(**control),
+            "some heads": lambda **control: store.list_heads(2, **control),
+            "heads of a branch": lambda **control: store.heads_on_branch("draft", **control),
+            "successors": lambda **control: store.successors(first, **control),
+            "is ancestor": lambda **control: store.is_ancestor(first, a, **control),
+            "merge bases": lambda **control: store.merge_bases(a, b, **control),
+            "version at": lambda **control: store.version_at(1e10, a, **control),
+            "versions of": lambda **control: store.versions_of("x", **control),
+            "reload": lambda **control: store.reload(**control),
+            "undo": lambda **control: notes.next_undo(**control),
+            "redo": lambda **control: notes.next_redo(**control),
+        }
+        for name, call in calls.items():
+            expected, seen = call(), list[llvs.Progress]()
+            assert call(progress=seen.append) == expected and seen, name
+            with pytest.raises(llvs.CancelledError):
+                call(progress=lambda _: False)
+            with pytest.raises(ZeroDivisionError):
+                call(progress=lambda _: 1 // 0)
+            token = llvs.CancelToken()
+            assert call(cancel=token) == expected
+            token.cancel()
+            with pytest.raises(llvs.CancelledError):
+                call(cancel=token)
+            assert call() == expected
+        assert calls["heads"]() == store.heads and calls["some heads"]() == store.heads[:2]
+        assert calls["merge bases"]() == (first,) and calls["version at"]() == a and calls["is ancestor"]() is True
+        with pytest.raises(llvs.InvalidArgumentError):
+            store.list_heads(-1)
+        # What would be undone is told, and taken back once it is asked for.
+        assert notes.can_undo and not notes.can_redo
+        with pytest.raises(llvs.CancelledError):
+            notes.undo(cancel=token)
+        assert notes.undo(cancel=llvs.CancelToken()) is not None and notes.next_redo() is not None

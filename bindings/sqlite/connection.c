@@ -191,7 +191,7 @@ int store_use(connection *connection, sqlite3_value *given, open_store **store, 
     *store = find_store(connection, path);
     if (*store && (*store)->users == 0) {
         llvs_error *error;
-        llvs_status status = llvs_store_reload((*store)->store, NULL, &error);
+        llvs_status status = llvs_store_reload((*store)->store, NULL, NULL, &error);
         (*store)->head_is_known = 0;
         if (status == LLVS_ERROR_NOT_FOUND || status == LLVS_ERROR_FORKED) {
             /* Another lies there by now, or nothing; or this is a child of the process that opened it. */

@@ -157,10 +157,19 @@ extension Store {
         return try ordinals.map { try orderKeys($0, {}).sorted(looking: {}).map(\.id) }
     }
 
-    func uncover(_ ids: Set<VersionID>, in coverage: inout Coverage) {
-        lock.withRead {
-            for id in ids {
-                if let ordinal = dag.ordinal(of: id), Int(ordinal) < coverage.isCovered.count { coverage.isCovered[Int(ordinal)] = false }
+    /// - Parameter look: called now and then; what it throws ends the work.
+    func uncover<IDs: Sequence>(_ ids: IDs, in coverage: inout Coverage, _ look: () throws -> Void) rethrows
+        where IDs.Element == VersionID
+    {
+        var ids = ids.makeIterator(), isAtEnd = false
+        while !isAtEnd {
+            try look()
+            lock.withRead {
+                for _ in 0..<8_192 {
+                    guard let id = ids.next() else { isAtEnd = true; return }
+                    guard let ordinal = dag.ordinal(of: id), Int(ordinal) < coverage.isCovered.count else { continue }
+                    coverage.isCovered[Int(ordinal)] = false
+                }
             }
         }
     }

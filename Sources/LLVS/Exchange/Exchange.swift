@@ -170,6 +170,10 @@ struct ExchangeMemory {
     var unportable = UnportableIDs()
     /// The listing of which the store had everything, without a problem.
     var receivedMark: UInt64?
+    /// The listing of which a retrieve had looked at all.
+    var lookedMark: UInt64?
+    /// From where on the next retrieve of the same listing looks again at what is broken.
+    var lookAgainFrom = 0
     /// The listing that had all that the store had, and how many versions that were.
     var sentMark: (listing: UInt64, versions: Int)?
     /// From where on `send` looks at the files of older versions. At first anywhere, for exchanges that are never used twice.

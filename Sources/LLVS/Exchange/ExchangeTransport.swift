@@ -177,6 +177,8 @@ public enum ExchangeLimits {
     public static let batchSize = 5_000_000
     /// A file of more bytes than this is read and written in pieces by those who can: 1 MiB.
     public static let wholeFileSize = 1 << 20
+    /// At so many broken files a retrieve looks again at most while no name came or went, in turn.
+    public static let brokenCount = 10_000
     /// How many versions travel at once at most.
     public static let batchCount = 1_000
     /// How many names that are no version ids are told of one by one.

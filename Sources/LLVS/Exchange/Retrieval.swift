@@ -26,6 +26,7 @@ struct Retrieval {
         self.store = store; self.transport = transport; self.control = control; self.verifyKnown = verifyKnown; self.memory = memory
         let what = "Retrieving from \(transport.description)"
         self.what = what
+        looks = control.paced(.listing, doing: what)
         check = { try control.check(.receiving, 0, of: 0, doing: what) }
     }
 
@@ -35,15 +36,17 @@ struct Retrieval {
         let listing = try transport.list(control)
         let damaged = try store.damagedVersions(check)
         if let mark = listing.mark, mark == memory.receivedMark, !verifyKnown, damaged.isEmpty { return result }
+        let isSame = listing.mark != nil && listing.mark == memory.lookedMark
+        memory.lookedMark = nil
         // What is gone from there need not be kept in mind.
-        if !memory.broken.isEmpty || !memory.oldForm.isEmpty {
+        if !isSame, !memory.broken.isEmpty || !memory.oldForm.isEmpty {
             let there = try ids(listing.versions)
-            memory.broken.formIntersection(there)
-            memory.oldForm.formIntersection(there)
+            for gone in try memory.broken.filter({ try looks.step(0); return !there.contains($0) }) { memory.broken.remove(gone) }
+            for gone in try memory.oldForm.filter({ try looks.step(0); return !there.contains($0) }) { memory.oldForm.remove(gone) }
         }
         // What was taken after all is whole there: it was only on its way the time before.
         defer { memory.broken.subtract(result.versions); memory.taken.formUnion(result.versions) }
-        let wanted = try sortOut(listing, damaged)
+        let wanted = try sortOut(listing, damaged, isSame: isSame && !verifyKnown)
         Log.write(
             .debug,
             "\(what): \(listing.versions.count) versions listed there, \(wanted.count) to fetch, \(listing.foreign.count) foreign files.")
@@ -64,18 +67,19 @@ struct Retrieval {
         }
         result.problems = ExchangeProblem.inOrder(result.problems)
         memory.receivedMark = result.problems.isEmpty ? listing.mark : nil
+        memory.lookedMark = listing.mark
         return result
     }
 
     private func ids(_ list: [VersionID]) throws -> Set<VersionID> {
-        let paced = control.paced(.listing, doing: what)
-        var ids: Set<VersionID> = []
-        for id in list { try paced.step(0); ids.insert(id) }
+        // At once: growing a set of a million takes longer than a control may wait.
+        var ids = Set<VersionID>(minimumCapacity: list.count)
+        for id in list { try looks.step(0); ids.insert(id) }
         return ids
     }
 
     /// What it is doing, and a look at the control while a file is read: made once, since there are many files.
-    private let what: String, check: () throws -> Void
+    private let what: String, check: () throws -> Void, looks: PacedControl
 
     private mutating func problem(_ id: VersionID, _ error: StoreError) {
         failed.insert(id)
@@ -89,16 +93,27 @@ struct Retrieval {
 
     private mutating func unreadable(_ id: VersionID, _ error: StoreError) throws {
         if error.code == .outOfMemory { throw error }
-        problem(id, error)
         // Something else is in its place.
-        if error.code == .foreignFile { memory.broken.insert(id) }
+        if error.code == .foreignFile { broken(id, error) } else { problem(id, error) }
     }
+
+    /// A problem that lies there until somebody writes the file anew. Of a folder full of them each is remembered once.
+    private mutating func broken(_ id: VersionID, _ error: StoreError) {
+        // At once, from here on: growing a set of a million takes longer than a control may wait.
+        if memory.broken.count == Retrieval.manyBroken { memory.broken.reserveCapacity(max(wantedCount, 2 * Retrieval.manyBroken)) }
+        memory.broken.insert(id)
+        tell(ExchangeProblem(name: id.description, error: error))
+    }
+    private static let manyBroken = 1 << 16
+    private var wantedCount = 0
 
     // MARK: Names
 
     /// The ids to fetch, in a fixed order; foreign names and changes without a version become problems.
-    /// - Parameter damaged: those that are here and to be fetched all the same.
-    private mutating func sortOut(_ listing: ExchangeListing, _ damaged: Set<VersionID>) throws -> [VersionID] {
+    /// - Parameters:
+    ///   - damaged: those that are here and to be fetched all the same.
+    ///   - isSame: no name came or went since a retrieve looked at all of them.
+    private mutating func sortOut(_ listing: ExchangeListing, _ damaged: Set<VersionID>, isSame: Bool) throws -> [VersionID] {
         var told: Set<String> = []
         for foreign in listing.foreign where told.insert(foreign.name).inserted {
             tell(ExchangeProblem(name: foreign.name, error: StoreError(
@@ -135,7 +150,23 @@ struct Retrieval {
                             + "it is still on its way, or its sender was interrupted. It is taken once the version file is there.",
                         versionID: id.description)))
         }
+        if isSame { try leaveBroken(&wanted) }
+        wantedCount = wanted.count
         return try Array(wanted).sorted(by: <, looking: paced.look)
+    }
+
+    /// Where a million files are broken, and none was put in the place of another, only some are looked at again each time, in turn: a
+    /// program may write them anew in their places.
+    private mutating func leaveBroken(_ wanted: inout Set<VersionID>) throws {
+        let count = memory.broken.count, most = ExchangeLimits.brokenCount
+        guard count > most else { return }
+        let first = memory.lookAgainFrom % count
+        memory.lookAgainFrom = (first + most) % count
+        for (i, id) in memory.broken.enumerated() {
+            try looks.step(0)
+            let isItsTurn = (i >= first && i < first + most) || i < first + most - count
+            if !isItsTurn, wanted.remove(id) != nil { furtherProblems += 1 }
+        }
     }
 
     // MARK: Version files
@@ -188,8 +219,7 @@ struct Retrieval {
         } catch {
             // That is nothing of the file's: it is asked for again.
             if (error as? StoreError)?.code == .outOfMemory { throw error }
-            problem(id, StoreError.of(error))
-            memory.broken.insert(id)
+            broken(id, StoreError.of(error))
         }
         return nil
     }
@@ -260,7 +290,8 @@ struct Retrieval {
     }
 
     private mutating func holdBack(_ id: VersionID, _ missing: VersionID) {
-        let reason = failed.contains(missing) || versions[missing] != nil ? "cannot be added itself" : "is neither here nor there yet"
+        let isUnusable = failed.contains(missing) || memory.broken.contains(missing) || versions[missing] != nil
+        let reason = isUnusable ? "cannot be added itself" : "is neither here nor there yet"
         problem(
             id,
             StoreError(

@@ -46,7 +46,10 @@ struct Sending {
             memory.hasLookedAtAll = true
         }
         try findForged(among: listing)
-        store.uncover(memory.broken.union(memory.oldForm).union(unusable).union(listing.versionsOnly), in: &coverage)
+        try store.uncover(memory.broken, in: &coverage, look)
+        try store.uncover(memory.oldForm, in: &coverage, look)
+        try store.uncover(unusable, in: &coverage, look)
+        try store.uncover(listing.versionsOnly, in: &coverage, look)
         let missing = try store.missing(from: coverage, look)
         memory.sentMark = missing.isEmpty ? listing.mark.map { ($0, coverage.versionCount) } : nil
         guard !missing.isEmpty else { return [] }

@@ -27,7 +27,7 @@ final class PackedRun {
             state = PackedState(settings.random)
         }
         there = try store.coverage(behind: state.heads)
-        store.uncover(Set(state.lacking), in: &there)
+        store.uncover(state.lacking, in: &there) {}
         if try !store.unknown(among: state.heads).isEmpty {
             // The store fell back to what it was, a power cut took records, or this is the copy of a state. What was read, or sent, may be
             // lost here.
@@ -160,7 +160,7 @@ final class PackedRun {
 
     /// What was acknowledged is not whole, or not there any more: its versions are to be sent again.
     private func isShort(_ name: PackName) throws {
-        if let ids = try notes.ids(of: name) { store.uncover(Set(ids), in: &there) }
+        if let ids = try notes.ids(of: name) { store.uncover(ids, in: &there) {} }
     }
 
     /// An attempt is known to be whole at the remote.

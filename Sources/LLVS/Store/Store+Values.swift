@@ -87,13 +87,20 @@ extension Store {
     /// All versions that stored bytes under an id, newest first.
     /// - Complexity: reads the change tables of the versions that changed it, and of those of more than 1,024 changes. The first time
     ///   in a process, and after many versions were added, also O(versions).
-    public func versions(of id: ValueID) throws -> [Version] {
+    /// - Parameter control: looked at with stage `.reading`.
+    public func versions(of id: ValueID, _ control: OperationControl = OperationControl()) throws -> [Version] {
         try checkOpen()
-        let found = try versionsThatMayHaveChanged(id).filter { ordinal in
+        let paced = control.paced(.reading, doing: "Looking for what stored \(id) in \(description)")
+        try paced.look()
+        let found = try versionsThatMayHaveChanged(id, control).filter { ordinal in
+            try paced.step()
             let kind = try recordedKind(of: id, in: ordinal)
             return kind == .insert || kind == .update
         }
-        return try lock.withRead { found.sorted(by: dag.isNewer) }.map { try version($0) }
+        return try newestFirst(found, paced.look).map {
+            try paced.step()
+            return try version($0)
+        }
     }
 
     /// What changed, without the bytes; `batch(_:byteLimit:)` reads them.

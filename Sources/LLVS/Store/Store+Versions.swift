@@ -72,9 +72,14 @@ extension Store {
     }
 
     /// The versions that have this one as a predecessor, newest first.
-    public func successors(of id: VersionID) throws -> [Version] {
+    /// - Parameter control: looked at with stage `.listing`.
+    public func successors(of id: VersionID, _ control: OperationControl = OperationControl()) throws -> [Version] {
+        let control = control.paced(.listing, doing: "Listing what is built on \(id) in \(description)")
+        try control.look()
         let ordinal = try requireOrdinal(id)
-        return try readableVersions { lock.withRead { dag.successors(ordinal).sorted(by: dag.isNewer) } }
+        return try readableVersions(control) {
+            try newestFirst(lock.withRead { Array(dag.successors(ordinal)) }, control.look)
+        }
     }
 
     /// All versions, newest first in topological order: each before its predecessors. `walk` gives them a page at a time.
@@ -93,16 +98,22 @@ extension Store {
     }
 
     /// Whether `a` can be reached from `b` by going back at least one step: no version is its own ancestor.
-    public func isAncestor(_ a: VersionID, of b: VersionID) throws -> Bool {
+    /// - Parameter control: looked at with stage `.reading`.
+    public func isAncestor(_ a: VersionID, of b: VersionID, _ control: OperationControl = OperationControl()) throws -> Bool {
+        let control = control.paced(.reading, doing: "Looking whether \(b) is built on \(a) in \(description)")
+        try control.look()
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
-        return walk(AncestorSearch(x, of: y))
+        return try walk(AncestorSearch(x, of: y), control.look)
     }
 
     /// All best common ancestors, newest first; the older of the two when it is an ancestor of the other.
     /// Empty when the two are not related. Costs by what lies between the versions and their bases.
-    public func mergeBases(_ a: VersionID, _ b: VersionID) throws -> [VersionID] {
+    /// - Parameter control: looked at with stage `.reading`.
+    public func mergeBases(_ a: VersionID, _ b: VersionID, _ control: OperationControl = OperationControl()) throws -> [VersionID] {
+        let control = control.paced(.reading, doing: "Looking for what \(a) and \(b) have in common in \(description)")
+        try control.look()
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
-        return ids(walk(CommonAncestors([x], [y])))
+        return try ids(walk(CommonAncestors([x], [y]), control.look))
     }
 
     /// Where the record of a version is.

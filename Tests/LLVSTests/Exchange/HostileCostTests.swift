@@ -527,5 +527,65 @@ import Testing
         let problems = try Exchange(store: store, transport: transport).retrieve().problems
         #expect(problems.count == ExchangeLimits.problemCount + 1 && problems.contains { $0.error.message.hasPrefix("50 further") })
     }
+
+    /// Where many files are broken, and no name came or went, a retrieve looks again at some, in turn; when one did, at all.
+    @Test func brokenFilesAreLookedAtInTurn() throws {
+        let count = 2 * ExchangeLimits.brokenCount + 7
+        let transport = CountedFetches(try (0..<count).map { try VersionID("empty\($0)") })
+        let exchange = try Exchange(store: memoryStore(), transport: transport)
+        func fetched() throws -> Set<String> {
+            transport.names = []
+            let problems = try exchange.retrieve().problems
+            // Nothing is passed over in silence.
+            #expect(problems.count == ExchangeLimits.problemCount + 1)
+            #expect(problems.contains { $0.error.message.hasPrefix("\(count - ExchangeLimits.problemCount) further") })
+            #expect(Set(transport.names).count == transport.names.count)
+            return Set(transport.names)
+        }
+        transport.mark = 1
+        #expect(try fetched().count == count)
+        var all: Set<String> = []
+        for _ in 0..<3 {
+            let some = try fetched()
+            #expect(some.count == ExchangeLimits.brokenCount)
+            all.formUnion(some)
+        }
+        #expect(all.count == count)
+        transport.mark = 2
+        #expect(try fetched().count == count)
+        // Of some it is not known.
+        transport.mark = nil
+        for _ in 0..<2 { #expect(try fetched().count == count) }
+        transport.mark = 2
+        #expect(try exchange.retrieve(verifyKnown: true).problems.count == ExchangeLimits.problemCount + 1)
+    }
+}
+
+/// Empty version files, and which of them were asked for. Used by one thread.
+private final class CountedFetches: ExchangeTransport, @unchecked Sendable {
+    let ids: [VersionID]
+    var mark: UInt64?, names: [String] = []
+    init(_ ids: [VersionID]) { self.ids = ids }
+
+    let description = "broken files"
+    func list(_ control: OperationControl) throws -> ExchangeListing {
+        var listing = ExchangeListing(versions: [])
+        listing.versions = ids
+        listing.mark = mark
+        return listing
+    }
+    func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+        self.names += names
+        return names.map { _ in .data([]) }
+    }
+    func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] { names.map { _ in .missing } }
+    func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {}
+    func readSnapshotFile(_ name: String) throws -> [UInt8]? { nil }
+    func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {}
+    func deleteSnapshotFile(_ name: String) throws {}
+    func snapshotFileNames() throws -> [String] { [] }
+    var restorationState: [UInt8] = []
+    func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
+    func close() {}
 }
 #endif

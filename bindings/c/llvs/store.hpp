@@ -222,20 +222,26 @@ public:
         options.control = control;
         return many([&](auto out, auto error) { return llvs_store_heads(raw(), &options, out, error); });
     }
-    std::vector<Version> versions_of(std::string_view id) const {
-        return many([&](auto out, auto error) { return llvs_store_versions_of(raw(), detail::bytes(id), out, error); });
+    std::vector<Version> versions_of(std::string_view id, const llvs_control *control = nullptr) const {
+        return many([&](auto out, auto error) { return llvs_store_versions_of(raw(), detail::bytes(id), control, out, error); });
     }
-    std::vector<Version> merge_bases(std::string_view a, std::string_view b) const {
-        return many([&](auto out, auto error) { return llvs_store_merge_bases(raw(), detail::bytes(a), detail::bytes(b), out, error); });
+    /// The versions that have this one as a predecessor, newest first.
+    std::vector<Version> successors(std::string_view id, const llvs_control *control = nullptr) const {
+        return many([&](auto out, auto error) { return llvs_store_successors(raw(), detail::bytes(id), control, out, error); });
+    }
+    std::vector<Version> merge_bases(std::string_view a, std::string_view b, const llvs_control *control = nullptr) const {
+        return many([&](auto out, auto error) {
+            return llvs_store_merge_bases(raw(), detail::bytes(a), detail::bytes(b), control, out, error);
+        });
     }
     /// The version that stood at a time, in seconds since 1970; nothing when all are later. See llvs_store_version_at.
-    std::optional<Version> version_at(double time, std::string_view head = {}) const {
-        return one([&](auto out, auto error) { return llvs_store_version_at(raw(), time, detail::bytes(head), out, error); });
+    std::optional<Version> version_at(double time, std::string_view head = {}, const llvs_control *control = nullptr) const {
+        return one([&](auto out, auto error) { return llvs_store_version_at(raw(), time, detail::bytes(head), control, out, error); });
     }
-    bool is_ancestor(std::string_view ancestor, std::string_view descendant) const {
+    bool is_ancestor(std::string_view ancestor, std::string_view descendant, const llvs_control *control = nullptr) const {
         llvs_bool answer = 0;
         detail::run([&](llvs_error **error) {
-            return llvs_store_is_ancestor(raw(), detail::bytes(ancestor), detail::bytes(descendant), &answer, error);
+            return llvs_store_is_ancestor(raw(), detail::bytes(ancestor), detail::bytes(descendant), control, &answer, error);
         });
         return answer != 0;
     }
@@ -368,9 +374,9 @@ public:
         return found;
     }
     /// Picks up versions that other processes or handles added, and returns how many came.
-    std::uint64_t reload() {
+    std::uint64_t reload(const llvs_control *control = nullptr) {
         std::uint64_t added = 0;
-        detail::run([&](llvs_error **error) { return llvs_store_reload(raw(), &added, error); });
+        detail::run([&](llvs_error **error) { return llvs_store_reload(raw(), control, &added, error); });
         return added;
     }
     CompactionReport compact(const llvs_control *control = nullptr) {

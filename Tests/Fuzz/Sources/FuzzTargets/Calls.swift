@@ -115,9 +115,12 @@ enum Calls {
         var list: UnsafeMutablePointer<llvs_version_list>?
         _ = call { llvs_store_versions(store, ids.start, ids.count, &list, $0) }
         llvs_version_list_free(list)
-        for find in [llvs_store_version, llvs_store_successors, llvs_store_versions_of] {
+        list = nil
+        _ = call { llvs_store_version(store, arguments.bytes(), &list, $0) }
+        llvs_version_list_free(list)
+        for find in [llvs_store_successors, llvs_store_versions_of] {
             list = nil
-            _ = call { find(store, arguments.bytes(), &list, $0) }
+            _ = call { find(store, arguments.bytes(), nil, &list, $0) }
             llvs_version_list_free(list)
         }
         var heads = llvs_heads_options()
@@ -127,9 +130,9 @@ enum Calls {
         _ = call { llvs_store_heads(store, UnsafePointer(arguments.structure(heads)), &list, $0) }
         llvs_version_list_free(list)
         var isAncestor: llvs_bool = 0
-        _ = call { llvs_store_is_ancestor(store, arguments.bytes(), arguments.bytes(), &isAncestor, $0) }
+        _ = call { llvs_store_is_ancestor(store, arguments.bytes(), arguments.bytes(), nil, &isAncestor, $0) }
         list = nil
-        _ = call { llvs_store_merge_bases(store, arguments.bytes(), arguments.bytes(), &list, $0) }
+        _ = call { llvs_store_merge_bases(store, arguments.bytes(), arguments.bytes(), nil, &list, $0) }
         llvs_version_list_free(list)
     }
 
@@ -294,6 +297,6 @@ enum Calls {
 
     private static let reload: Call = { arguments, store in
         var added: UInt64 = 0
-        _ = call { llvs_store_reload(store, &added, $0) }
+        _ = call { llvs_store_reload(store, nil, &added, $0) }
     }
 }

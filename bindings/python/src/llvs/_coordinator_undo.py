@@ -8,6 +8,7 @@ from typing import Any, Optional
 from . import _abi, _metadata
 from ._coordinator_store import CoordinatorStore
 from ._memory import version_bytes
+from .control import CancelToken, Control, ProgressCallback
 from .merge import MergeOptions, Reverted, take_reverted
 from .versions import AnyVersion
 
@@ -18,54 +19,96 @@ byref = ctypes.byref
 class CoordinatorUndo(CoordinatorStore):
     """Undo, redo and revert."""
 
-    def undo(self, *, metadata: Optional[_metadata.Metadata] = None) -> Optional[Reverted]:
+    def undo(
+        self,
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Optional[Reverted]:
         """Takes back the last save of this device that was not undone yet; what others changed since stays. None: there is nothing to undo.
 
         A version of its own, which becomes current, made as by `Store.revert`. It is found in the history, so it goes on after a restart,
         and after syncs. When nothing of the save is left to take back, the result has no version, nothing is stored, and the next call goes
         on with the save before.
 
-        Raises InvalidArgumentError (the coordinator has no device), StorageError. Cost: the versions since that save, and what it changed.
+        Raises InvalidArgumentError (the coordinator has no device), CancelledError, StorageError; nothing is stored then. Cost: the
+        versions since that save, and what it changed.
         """
-        return self._undo(lib.llvs_coordinator_undo, metadata)
+        return self._undo(lib.llvs_coordinator_undo, metadata, progress, cancel)
 
-    def redo(self, *, metadata: Optional[_metadata.Metadata] = None) -> Optional[Reverted]:
+    def redo(
+        self,
+        *,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Optional[Reverted]:
         """Takes back the last undo of this device, when it saved nothing since. None: there is nothing to redo. Errors as for `undo`."""
-        return self._undo(lib.llvs_coordinator_redo, metadata)
+        return self._undo(lib.llvs_coordinator_redo, metadata, progress, cancel)
+
+    def next_undo(
+        self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> Optional[Reverted]:
+        """What `undo` would take back, by its `versions` and `description`; None: nothing. Stores nothing. Errors as for `undo`."""
+        return self._undo(lib.llvs_coordinator_undo, None, progress, cancel, only_tell=True)
+
+    def next_redo(
+        self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> Optional[Reverted]:
+        """The same of `redo`."""
+        return self._undo(lib.llvs_coordinator_redo, None, progress, cancel, only_tell=True)
 
     @property
     def can_undo(self) -> bool:
         """Whether there is a save of this device to undo. Errors and cost as for `undo`."""
-        return self._undo(lib.llvs_coordinator_undo, None, only_tell=True) is not None
+        return self.next_undo() is not None
 
     @property
     def can_redo(self) -> bool:
         """Whether there is an undo of this device to take back. Errors and cost as for `undo`."""
-        return self._undo(lib.llvs_coordinator_redo, None, only_tell=True) is not None
+        return self.next_redo() is not None
 
     @property
     def undo_description(self) -> Optional[str]:
         """What the save that `undo` would take back did, as it was described; None when it was not, or there is none."""
-        found = self._undo(lib.llvs_coordinator_undo, None, only_tell=True)
+        found = self.next_undo()
         return found.description if found else None
 
     @property
     def redo_description(self) -> Optional[str]:
         """The same of `redo`."""
-        found = self._undo(lib.llvs_coordinator_redo, None, only_tell=True)
+        found = self.next_redo()
         return found.description if found else None
 
     def _undo(
-        self, function: Any, metadata: Optional[_metadata.Metadata], *, only_tell: bool = False, version: bytes = b"", parent: int = 1
+        self,
+        function: Any,
+        metadata: Optional[_metadata.Metadata],
+        progress: Optional[ProgressCallback],
+        cancel: Optional[CancelToken],
+        *,
+        only_tell: bool = False,
+        version: bytes = b"",
+        parent: int = 1,
     ) -> Optional[Reverted]:
-        options = MergeOptions(metadata, parent=parent, version=version)
+        control = Control(progress, cancel)
+        options = MergeOptions(metadata, parent=parent, version=version, control=control)
         found = ctypes.c_void_p()
-        with self._call as pointer:
+        with self._call as pointer, control:
             function(pointer, int(only_tell), options.reference, None, byref(found))
         return take_reverted(found.value) if found.value else None
 
-    def revert(self, version: AnyVersion, *, parent: int = 1, metadata: Optional[_metadata.Metadata] = None) -> Reverted:
+    def revert(
+        self,
+        version: AnyVersion,
+        *,
+        parent: int = 1,
+        metadata: Optional[_metadata.Metadata] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Reverted:
         """Takes back what a version changed, whoever saved it, in a version that becomes current. As `Store.revert`."""
-        found = self._undo(lib.llvs_coordinator_undo, metadata, version=version_bytes(version), parent=parent)
+        found = self._undo(lib.llvs_coordinator_undo, metadata, progress, cancel, version=version_bytes(version), parent=parent)
         assert found is not None
         return found

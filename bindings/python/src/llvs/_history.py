@@ -36,9 +36,10 @@ def the(version: Optional[Version]) -> Version:
     return version
 
 
-def _heads_options(branch: bytes, limit: int) -> Any:
+def _heads_options(branch: bytes, limit: int, control: Optional[Control] = None) -> Any:
     """An `llvs_heads_options`, which keeps the branch alive, as an argument."""
     made = _structs.llvs_heads_options(struct_size=ctypes.sizeof(_structs.llvs_heads_options), limit=limit)
+    made.control = control.address if control is not None else None
     if branch:
         made.branch.data, made.branch.size = address(branch), len(branch)
         made._kept = branch
@@ -64,7 +65,7 @@ class HistoryReading(Handle):
 
     @property
     def heads(self) -> tuple[Version, ...]:
-        """The versions without successors, newest first. O(heads)."""
+        """The versions without successors, newest first. O(heads). (`list_heads` gives some of them, and can be cancelled.)"""
         with self._call as pointer:
             return tuple(take_versions(lib.llvs_store_heads, pointer, None))
 
@@ -80,10 +81,26 @@ class HistoryReading(Handle):
         with self._call as pointer:
             return take_version(lib.llvs_store_heads, pointer, _heads_options(b"", 1))
 
-    def heads_on_branch(self, branch: str) -> tuple[Version, ...]:
-        """The heads that carry this branch name, newest first."""
-        with self._call as pointer:
-            return tuple(take_versions(lib.llvs_store_heads, pointer, _heads_options(encode(branch), 0)))
+    def list_heads(
+        self, limit: int = 0, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> tuple[Version, ...]:
+        """The newest of the heads, at most `limit` of them; 0: all. Raises CancelledError, StorageError. O(heads)."""
+        if limit < 0:
+            raise errors.InvalidArgumentError(f"{limit} is no number of heads; 0 stands for all")
+        return self._list_heads(b"", limit, progress, cancel)
+
+    def heads_on_branch(
+        self, branch: str, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> tuple[Version, ...]:
+        """The heads that carry this branch name, newest first. Raises CancelledError, StorageError. O(heads)."""
+        return self._list_heads(encode(branch), 0, progress, cancel)
+
+    def _list_heads(
+        self, branch: bytes, limit: int, progress: Optional[ProgressCallback], cancel: Optional[CancelToken]
+    ) -> tuple[Version, ...]:
+        control = Control(progress, cancel)
+        with self._call as pointer, control:
+            return tuple(take_versions(lib.llvs_store_heads, pointer, _heads_options(branch, limit, control)))
 
     def version(self, id: AnyVersion) -> Optional[Version]:
         """A version by its id; None when it is not in the store (also after a look at what other processes added). O(1).
@@ -216,44 +233,65 @@ class HistoryReading(Handle):
                     return
                 yield from found
 
-    def successors(self, version: AnyVersion) -> tuple[Version, ...]:
-        """The versions that have this one as a predecessor, newest first. Raises UnknownVersionError."""
-        with self._call as pointer:
-            return tuple(take_versions(lib.llvs_store_successors, pointer, version_bytes(version)))
+    def successors(
+        self, version: AnyVersion, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> tuple[Version, ...]:
+        """The versions that have this one as a predecessor, newest first. Raises UnknownVersionError, CancelledError."""
+        with self._call as pointer, Control(progress, cancel) as control:
+            return tuple(take_versions(lib.llvs_store_successors, pointer, version_bytes(version), control))
 
-    def is_ancestor(self, ancestor: AnyVersion, descendant: AnyVersion) -> bool:
-        """Whether one version is an ancestor of another; no version is its own. Raises UnknownVersionError.
+    def is_ancestor(
+        self,
+        ancestor: AnyVersion,
+        descendant: AnyVersion,
+        *,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> bool:
+        """Whether one version is an ancestor of another; no version is its own. Raises UnknownVersionError, CancelledError.
 
         Cost: at most the versions whose generation lies between the two.
         """
         answer = ctypes.c_uint32()
-        with self._call as pointer:
-            lib.llvs_store_is_ancestor(pointer, version_bytes(ancestor), version_bytes(descendant), byref(answer))
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_store_is_ancestor(pointer, version_bytes(ancestor), version_bytes(descendant), control, byref(answer))
         return answer.value != 0
 
-    def merge_bases(self, a: AnyVersion, b: AnyVersion) -> tuple[Version, ...]:
-        """All best common ancestors, newest first; empty when there are none. Raises UnknownVersionError.
+    def merge_bases(
+        self, a: AnyVersion, b: AnyVersion, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> tuple[Version, ...]:
+        """All best common ancestors, newest first; empty when there are none. Raises UnknownVersionError, CancelledError.
 
         Cost: the versions between the two and their bases.
         """
-        with self._call as pointer:
-            return tuple(take_versions(lib.llvs_store_merge_bases, pointer, version_bytes(a), version_bytes(b)))
+        with self._call as pointer, Control(progress, cancel) as control:
+            return tuple(take_versions(lib.llvs_store_merge_bases, pointer, version_bytes(a), version_bytes(b), control))
 
-    def version_at(self, time: Union[datetime, float], head: Optional[AnyVersion] = None) -> Optional[Version]:
+    def version_at(
+        self,
+        time: Union[datetime, float],
+        head: Optional[AnyVersion] = None,
+        *,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Optional[Version]:
         """The version that stood at a time: the newest of `head` (the most recent head) and its ancestors that is not later; None when all
         are.
 
         time: an aware or local `datetime`, or seconds since 1970. Of two lines that were apart at that time and merged afterwards it is the
         later.
-        Raises UnknownVersionError, InvalidArgumentError (a time that is no number). Cost: the versions that are later.
+        Raises UnknownVersionError, InvalidArgumentError (a time that is no number), CancelledError. Cost: the versions that are later.
         """
         seconds = float(time) if isinstance(time, (int, float)) else time.timestamp()
-        with self._call as pointer:
-            return take_version(lib.llvs_store_version_at, pointer, seconds, b"" if head is None else version_bytes(head))
+        start = b"" if head is None else version_bytes(head)
+        with self._call as pointer, Control(progress, cancel) as control:
+            return take_version(lib.llvs_store_version_at, pointer, seconds, start, control)
 
-    def versions_of(self, id: str) -> tuple[Version, ...]:
-        """All versions that stored bytes for a value id, newest first. Raises InvalidIDError. (`value_history` has removals and merges as
-        well.)
+    def versions_of(
+        self, id: str, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> tuple[Version, ...]:
+        """All versions that stored bytes for a value id, newest first. Raises InvalidIDError, CancelledError. (`value_history` has removals
+        and merges as well.)
         """
-        with self._call as pointer:
-            return tuple(take_versions(lib.llvs_store_versions_of, pointer, encode(id)))
+        with self._call as pointer, Control(progress, cancel) as control:
+            return tuple(take_versions(lib.llvs_store_versions_of, pointer, encode(id), control))

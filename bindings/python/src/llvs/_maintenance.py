@@ -40,11 +40,14 @@ def _damages(pointers: Optional[int], count: int) -> tuple[Damage, ...]:
 class Maintenance(Handle):
     """The store as a whole."""
 
-    def reload(self) -> int:
-        """Picks up versions that other processes or handles added, and returns how many came."""
+    def reload(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> int:
+        """Picks up versions that other processes or handles added, and returns how many came. Raises CancelledError, StorageError.
+
+        What was picked up before it was cancelled stays. Cost: the number of files and of new versions.
+        """
         added = ctypes.c_uint64()
-        with self._call as pointer:
-            lib.llvs_store_reload(pointer, byref(added))
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_store_reload(pointer, control, byref(added))
         return added.value
 
     def statistics(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Statistics:
