@@ -9,7 +9,7 @@ struct ListRun {
 
 /// Finds what a list has in common on all sides without looking for every element: most lists that are merged are long and little changed.
 ///
-/// What is not found costs time and memory and nothing else: `ListPlan` comes to the same result with runs and without them.
+/// What is not found costs time and memory and nothing else: `ListAlignment` comes to the same result with runs and without them.
 struct ListRuns {
     /// The elements of one side.
     struct Elements {

@@ -2,7 +2,7 @@
 final class MergeFrame {
     enum Shape {
         case object, tuple
-        case list(ListPlan)
+        case list(ListAlignment)
         case set(SetPlan)
     }
 

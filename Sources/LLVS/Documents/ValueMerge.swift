@@ -108,7 +108,7 @@ final class ValueMerge {
         case (.auto, .object, .object): return try open(.object, inputs, place)
         case (.register, .object, .object) where saves: return try open(.object, inputs, place)
         case (.auto, .array, .array), (.list, .array, .array):
-            return try open(.list(try ListPlan(values, o, x, y, key: rule.kind == .list ? rule.key : nil)), inputs, place)
+            return try open(.list(try ListAlignment(values, o, x, y, key: rule.kind == .list ? rule.key : nil)), inputs, place)
         case (.set, .array, .array): return try open(.set(try SetPlan(values, o, x, y, key: rule.key)), inputs, place)
         case (.tuple, .array, .array) where isTuple(inputs): return try open(.tuple, inputs, place)
         case (.text, .string, .string): return try text(inputs, rule, place)

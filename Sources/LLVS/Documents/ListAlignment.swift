@@ -1,5 +1,5 @@
 /// A list that is merged by the keys of its elements: which elements are the same on the three sides, and in which order they come out.
-final class ListPlan {
+final class ListAlignment {
     private let values: DocumentValues
     private let declared: [[[UInt8]]]?
     /// The items of each side: elements, and runs of elements that are the same on all sides, by the first of them.
