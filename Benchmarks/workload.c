@@ -15,6 +15,7 @@
 
 const workload workloads[] = {
     { "load", EMPTY, WRITES | MEMORY | LARGE_TOO | SQLITE_TOO, 0, run_load },
+    { "batches", EMPTY, WRITES | MEMORY | OURS_ONLY | UUIDS_ONLY, 0, run_batches },
     { "commits", LOADED, WRITES | MEMORY | LARGE_TOO | SQLITE_TOO, 0, run_commits },
     { "commits-full", LOADED, WRITES | LARGE_TOO | SQLITE_TOO, 0, run_commits_full },
     { "commits-full-8", LOADED, WRITES | LARGE_TOO | SQLITE_TOO, 0, run_commits_full_8 },
@@ -66,7 +67,7 @@ void *allocate(size_t count, size_t size) {
 }
 
 /* Of RssAnon, in KiB. */
-static long anonymous_memory(void) {
+long own_memory(void) {
     char line[256];
     long size = -1;
     FILE *file = fopen("/proc/self/status", "r");
@@ -76,7 +77,7 @@ static long anonymous_memory(void) {
 }
 
 void report_ready(void) {
-    printf("ready %ld\n", anonymous_memory());
+    printf("ready %ld\n", own_memory());
     fflush(stdout);
 }
 

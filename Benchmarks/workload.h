@@ -55,6 +55,8 @@ void make_fixture(const setting *setting, fixture which);
 
 /* Tells the process that started this one that what is in memory now is the data, not yet the work. */
 void report_ready(void);
+/* What this process has in memory that is no file's, in KiB. */
+long own_memory(void);
 void report(const char *metric, double figure);
 double now(void);
 /* What this process has written and synced so far, whoever in it did. */
@@ -80,6 +82,7 @@ version save_updates(const setting *setting, void *database, const char *ids, ve
 void fill_exchange_folder(const setting *setting);
 
 void run_load(const setting *setting);
+void run_batches(const setting *setting);
 void run_commits(const setting *setting);
 void run_commits_full(const setting *setting);
 void run_commits_full_8(const setting *setting);

@@ -67,6 +67,8 @@ final class History {
     /// Those of them by their ids in one case: which of the ordinals have it.
     private var foldedTexts: [VersionID: [UInt32]] = [:]
     private var table = OrdinalTable()
+    /// Bytes of what finds versions, beside the rows: by their ids, and by the ids that they changed.
+    var sizeOfTables: Int { table.size + (keyHashes.count + manyKeyHashes.count) * MemoryLayout<UInt32>.stride }
     private(set) var branchNames: [BranchName] = []
     private var branchOrdinals: [BranchName: UInt32] = [:]
     /// Live versions without live successors.

@@ -16,6 +16,9 @@ final class KeyHistoryIndex: Sendable {
     /// The ordinals below this are in it.
     let end: UInt32
 
+    /// Bytes that it takes.
+    var memory: Int { changes.count * 8 + others.count * 4 + steps.count * 8 }
+
     /// So many versions of other branches are looked at before it is given up.
     private static let mostTries = 256
 

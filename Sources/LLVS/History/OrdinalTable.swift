@@ -13,6 +13,8 @@ struct OrdinalTable: ~Copyable {
         return slots
     }
     deinit { slots.deallocate() }
+    /// Bytes.
+    var size: Int { (mask + 1) * MemoryLayout<UInt32>.stride }
 
     /// One for each half: whoever knows a factor makes ids that fall into one place. And one that brings the upper bits down, odd: one of
     /// the factors may happen to end in many zeros.

@@ -105,8 +105,17 @@ enum MapPolicy {
     /// Ids of a save that may be there already and are looked for one by one before a map is made.
     static func mostLookedFor(toSave changes: Int) -> Int { max(1_024, changes / 32) }
 
-    /// How many changes go into a map at once on a way of so many versions; behind each such stretch there is a map to start from.
-    static func stretch(versions: Int) -> Int { max(anchorSpacing, versions / 32) }
+    /// How many changes go into a map at once on a way of so many versions; behind each such stretch there is a map to start from. What it
+    /// takes is counted only when it is made, so that it has to go into what is set aside for that.
+    /// - Parameters:
+    ///   - values: of the map before. Of few, many changes share the leaves that they copy.
+    ///   - reserve: bytes for what is made meanwhile.
+    static func stretch(versions: Int, values: Int, reserve: Int) -> Int {
+        let most = values > reserve / memoryPerValue ? reserve / memoryPerCopy : Int.max
+        return max(anchorSpacing, min(most, versions / 32))
+    }
+    /// Bytes that a value takes in a map in memory, about; and that a change copies, which is a leaf and the nodes above it.
+    private static let memoryPerValue = 128, memoryPerCopy = 4_096
 
     /// Whether so much of a map is nodes in memory that it had better be a flat one. Writing one costs by all values, so as many
     /// changes come first as will pay for it, unless that would be too much memory.

@@ -21,6 +21,7 @@ final class ChangeLists: @unchecked Sendable {
 
     /// More changes than this are not kept: their record is read again.
     static let longestList = 1_024
+    /// Where lists are takes an eighth as much as they take by default.
     private static let mostSlots = 1 << 16
     /// Tag, sizes, versions and fingerprint of a change at most.
     private static let changeHeadSize = 40
@@ -28,20 +29,21 @@ final class ChangeLists: @unchecked Sendable {
     private static let longestSearched = 64
 
     private let lock = Lock(.maps)
-    private let capacity: Int
-    private var ring: UnsafeMutableRawPointer
-    private var size: Int
+    /// As much as there may be from the beginning on: it takes memory where something was put in.
+    private let memory: MappedMemory?
+    private let ring: UnsafeMutableRawPointer
+    private let size: Int
     /// Bytes ever put in: a list that begins at p is there while `end - p` is at most `size`.
     private var end = 0
     private var slots: [(ordinal: UInt32, start: Int)]
 
     init(capacity: Int) {
-        self.capacity = max(64 << 10, capacity)
-        size = 64 << 10
-        ring = .allocate(byteCount: size, alignment: 8)
+        memory = MappedMemory(count: max(64 << 10, capacity))
+        size = memory?.count ?? 64 << 10
+        ring = memory?.base ?? .allocate(byteCount: size, alignment: 8)
         slots = Array(repeating: (History.none, 0), count: 1_024)
     }
-    deinit { ring.deallocate() }
+    deinit { if memory == nil { ring.deallocate() } }
 
     static func fingerprint(_ data: UnsafeRawBufferPointer) -> UInt32 { Bytes.crc32c(data) }
 
@@ -127,17 +129,7 @@ final class ChangeLists: @unchecked Sendable {
 
     /// Where `room` bytes in one run may be written; nil when there are too many. What they overwrite is gone.
     private func reserve(_ room: Int) -> Int? {
-        guard room <= capacity / 4 else { return nil }
-        if end + room > size, size < capacity {
-            var larger = size
-            while larger < capacity, larger < end + room { larger = min(capacity, larger * 2) }
-            let grown = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
-            // Nothing was overwritten yet, as long as the ring grows.
-            memcpy(grown, ring, end)
-            ring.deallocate()
-            ring = grown
-            size = larger
-        }
+        guard room <= size / 4 else { return nil }
         let left = size - end % size
         if left < room { end += left }
         return end

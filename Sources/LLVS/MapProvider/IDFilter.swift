@@ -1,15 +1,17 @@
 /// Which ids there may be: a Bloom filter, in which one id is looked for in one line of the processor's cache. Layers are added as it
-/// grows, each several times as large as what is there, so that an id is looked for in few of them.
+/// grows, each several times as large as what is there, so that an id is looked for in few of them; what was inserted while a layer was the
+/// last is in that one.
 ///
 /// Used by one thread at a time.
 final class IDFilter {
     private struct Layer {
         let lines: UInt64
-        var words: [UInt64]
+        let memory: MappedMemory
+        var words: UnsafeMutablePointer<UInt64> { memory.base.assumingMemoryBound(to: UInt64.self) }
         /// Ids for which there is room.
         var room: Int
     }
-    private static let bitsPerID = 12, bitsOfAnID = 5, lineBits = 512, leastIDs = 1 << 16, growth = 4
+    private static let bitsPerID = 12, bitsOfAnID = 7, lineBits = 512, leastIDs = 1 << 16, growth = 4
     private var layers: [Layer] = []
     private var count = 0
     /// Bytes that it may take.
@@ -18,38 +20,58 @@ final class IDFilter {
 
     init(most: Int) { self.most = most }
 
+    var layerCount: Int { layers.count }
+
     /// Makes room for so many more; whether it could.
     func reserve(_ more: Int) -> Bool {
         let room = layers.last?.room ?? 0
         guard more > room else { return true }
         let lineSize = IDFilter.lineBits / 8, wanted = max(IDFilter.leastIDs, IDFilter.growth * (count + more)) * IDFilter.bitsPerID / 8
         let size = min(wanted, most - memory) / lineSize * lineSize, ids = size * 8 / IDFilter.bitsPerID
-        guard ids >= more else { return false }
-        layers.append(Layer(lines: UInt64(size / lineSize), words: [UInt64](repeating: 0, count: size / 8), room: ids))
+        guard ids >= more, let pages = MappedMemory(count: size) else { return false }
+        HugePages.advise(pages.base, size)
+        layers.append(Layer(lines: UInt64(size / lineSize), memory: pages, room: ids))
         memory += size
         return true
     }
 
+    /// Into the last layer.
     func insert(_ id: UnsafeRawBufferPointer) {
         guard !layers.isEmpty else { return }
         let hash = IDFilter.hash(id), last = layers.count - 1
-        let line = IDFilter.line(hash, layers[last].lines)
-        _ = IDFilter.forEachBit(hash) { layers[last].words[line + ($0 >> 6)] |= 1 << UInt64($0 & 63); return true }
+        let line = layers[last].words + IDFilter.line(hash, layers[last].lines)
+        _ = IDFilter.forEachBit(hash) { line[$0 >> 6] |= 1 << UInt64($0 & 63); return true }
         layers[last].room -= 1
         count += 1
     }
 
-    /// False: the id was never inserted.
-    func mayHold(_ id: UnsafeRawBufferPointer) -> Bool {
+    /// The layers that may hold an id, a bit for each; 0: it was never inserted.
+    func layersThatMayHold(_ id: UnsafeRawBufferPointer) -> UInt64 {
         let hash = IDFilter.hash(id)
-        for layer in layers {
-            let line = IDFilter.line(hash, layer.lines)
-            if IDFilter.forEachBit(hash, { layer.words[line + ($0 >> 6)] & (1 << UInt64($0 & 63)) != 0 }) { return true }
+        var found: UInt64 = 0
+        for i in layers.indices {
+            let line = layers[i].words + IDFilter.line(hash, layers[i].lines)
+            if IDFilter.forEachBit(hash, { line[$0 >> 6] & (1 << UInt64($0 & 63)) != 0 }) { found |= 1 << UInt64(min(i, 63)) }
         }
-        return false
+        return found
     }
 
-    private static func hash(_ id: UnsafeRawBufferPointer) -> UInt64 { UInt64(History.keyHash(id)) &* 0x9E37_79B9_7F4A_7C15 }
+    /// Eight bytes at a time. Ids that somebody chooses so that they have one hash cost looking them up, and nothing else.
+    private static func hash(_ id: UnsafeRawBufferPointer) -> UInt64 {
+        var hash = UInt64(truncatingIfNeeded: id.count) &* 0x9E37_79B9_7F4A_7C15, at = 0
+        func mix(_ word: UInt64) {
+            hash = (hash ^ word) &* 0xBF58_476D_1CE4_E5B9
+            hash ^= hash >> 31
+        }
+        while at + 8 <= id.count {
+            mix(id.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+            at += 8
+        }
+        var rest: UInt64 = 0
+        while at < id.count { rest = rest << 8 | UInt64(id[at]); at += 1 }
+        mix(rest)
+        return hash &* 0x94D0_49BB_1331_11EB
+    }
 
     /// The first word of the line that an id is in.
     private static func line(_ hash: UInt64, _ lines: UInt64) -> Int {

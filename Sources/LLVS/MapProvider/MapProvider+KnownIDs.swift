@@ -7,7 +7,35 @@ extension MapProvider {
         fileprivate let base: UInt32
         fileprivate var last: UInt32
         fileprivate let filter: IDFilter
+        /// Of each layer of the filter, the versions whose ids are in it.
+        private var versions: [[UInt32]] = []
+        /// Of records that were looked into. They are not taken into the blocks, which are for what is read again.
+        private var tables: [UInt32: ChangeTable] = [:]
         fileprivate init(base: UInt32, most: Int) { self.base = base; last = base; filter = IDFilter(most: most) }
+
+        fileprivate func learn(_ version: UInt32) {
+            while versions.count < filter.layerCount { versions.append([]) }
+            versions[versions.count - 1].append(version)
+            last = version
+        }
+
+        /// The versions of some layers, the newest first; nil when they are many.
+        fileprivate func versions(of layers: UInt64) -> [UInt32]? {
+            var found: [UInt32] = []
+            for (i, list) in versions.enumerated().reversed() where layers & 1 << UInt64(min(i, 63)) != 0 {
+                found += list.reversed()
+                if found.count > MapPolicy.fewLookups { return nil }
+            }
+            return found
+        }
+
+        /// The table of a record. Of small versions, which may be many, it does not stay.
+        fileprivate func table(of version: UInt32, at place: RecordPlace, in records: Records) throws -> ChangeTable {
+            if let known = tables[version], known.place == place { return known }
+            let table = try ChangeTable(place, anew: true, in: records)
+            if tables.count < MapPolicy.fewLookups || tables[version] != nil { tables[version] = table }
+            return table
+        }
     }
 
     /// Calls with what tells the ids at a version for one who saves so many changes on it, where its map is neither at hand nor needed:
@@ -23,15 +51,40 @@ extension MapProvider {
         let base = known.base == History.none ? nil : try map(known.base)
         var lookups = MapPolicy.mostLookedFor(toSave: changes), whole: MapNode?? = .none
         func present(_ id: UnsafeRawBufferPointer) throws -> MapEntry? {
-            guard known.filter.mayHold(id) else { return base?.lookup(id) }
+            let layers = known.filter.layersThatMayHold(id)
+            guard layers != 0 else { return base?.lookup(id) }
             if let whole { return whole?.lookup(id) }
             lookups -= 1
-            if lookups > 0 { return try entry(id, at: ordinal) }
+            if lookups > 0 {
+                switch try lookUp(id, known, in: layers) {
+                case .entry(let entry): return entry
+                case .absent: return base?.lookup(id)
+                case .unknown: return try entry(id, at: ordinal)
+                }
+            }
             let root = try map(ordinal)
             whole = .some(root)
             return root?.lookup(id)
         }
         return try body(present)
+    }
+
+    private enum LookedUp { case entry(MapEntry?), absent, unknown }
+
+    /// In the records of the versions whose ids are in some layers, when they are few. No map is made, however often this is asked: most of
+    /// what is looked for is in none of them.
+    private func lookUp(_ id: UnsafeRawBufferPointer, _ known: KnownIDs, in layers: UInt64) throws -> LookedUp {
+        guard let versions = known.versions(of: layers) else { return .unknown }
+        do {
+            for version in versions {
+                let place = lock.withRead { dag.rows[Int(version)].place }
+                guard place.segment != ProvisionalRecords.segment else { return .unknown }
+                let table = try known.table(of: version, at: place, in: records)
+                guard let found = try records.findChange(in: table, id) else { continue }
+                return .entry(try change(found, of: id, madeIn: version, place).entry)
+            }
+        } catch let error as StoreError where error.code == .damaged { return .unknown }
+        return .absent
     }
 
     /// Nil when the map had better be asked.
@@ -60,7 +113,7 @@ extension MapProvider {
         guard let known, known.filter.reserve(sum) else { return nil }
         for version in way.reversed() {
             try readChanges(of: version) { known.filter.insert($0.key) }
-            known.last = version
+            known.learn(version)
         }
         return known
     }

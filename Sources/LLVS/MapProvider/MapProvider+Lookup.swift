@@ -112,7 +112,13 @@ extension MapProvider {
             var found: MapChange?
             if changeLists.forEach(ordinal, { if Bytes.equal($0.key, id) { found = MapChange(key: id, entry: $0.entry) } }) { return found }
         }
-        guard let found = try records.findChange(place, id) else { return nil }
+        return try records.findChange(place, id).map { try self.change($0, of: id, madeIn: ordinal, place) }
+    }
+
+    /// What a version recorded of an id, as it was found in its record.
+    func change(
+        _ found: Records.FoundChange, of id: UnsafeRawBufferPointer, madeIn ordinal: UInt32, _ place: RecordPlace
+    ) throws -> MapChange {
         switch found.kind {
         case .insert, .update: return MapChange(key: id, entry: MapEntry(version: ordinal, found))
         case .remove, .preserveRemoval: return MapChange(key: id, entry: nil)
@@ -139,7 +145,11 @@ extension MapProvider {
         try Memory.expect(lock.withRead { dag.rows.count * 40 + dag.manyKeyCount * 24 }, "Indexing the past of \(storage.description)")
         let rows = lock.withRead { KeyHistoryIndex.Rows(dag, behind: known) }
         let index = KeyHistoryIndex(rows, behind: known)
-        lock.withWrite { if (keyHistory?.end ?? 0) < index.end { keyHistory = index } }
+        let taken = lock.withWrite {
+            if (keyHistory?.end ?? 0) < index.end { keyHistory = index }
+            return (keyHistory ?? index).memory + dag.sizeOfTables
+        }
+        account.note(keyHistory: taken)
         return index
     }
 

@@ -84,32 +84,32 @@ final class MapProvider: @unchecked Sendable {
         // Forward again, a stretch of small versions at a time, leaving an anchor behind each.
         var slot = base
         var i = chain.count - 1
-        let stretch = MapPolicy.stretch(versions: chain.count)
+        let stretch = MapPolicy.stretch(versions: chain.count, values: base.root?.count ?? 0, reserve: account.reserve)
         while i >= 0 {
             try control.step(0)
             let next = chain[i]
             let large = MapPolicy.versionsWrittenFlat(
-                changes: chain[...i].reversed().lazy.map(\.changes), onto: slot.root?.count ?? 0, memory: account.mostMaps)
+                changes: chain[...i].reversed().lazy.map { Int($0.changeCount) }, onto: slot.root?.count ?? 0, memory: account.mostMaps)
             if large > 0 {
                 // Of several one upon the other the map of the last is written, and none between.
                 let run = chain[(i - large + 1)...i]
                 slot = cache.store(
                     run[run.startIndex].ordinal,
-                    flat: try flatten(run.map(\.ordinal), on: slot.root, changes: run.reduce(0) { $0 + $1.changes }))
+                    flat: try flatten(run.map(\.ordinal), on: slot.root, changes: run.reduce(0) { $0 + Int($1.changeCount) }))
                 forgetIDs()
                 i -= large
                 continue
             }
             var arena = KeyArena()
             var used = 0
-            let single = next.changes >= stretch
-            try Memory.expect(max(chain[i].changes, min(stretch, 1 << 16)) * 128, "Making the map of a version")
+            let single = Int(next.changeCount) >= stretch
+            try Memory.expect(max(Int(chain[i].changeCount), min(stretch, 1 << 16)) * 128, "Making the map of a version")
             var last = i
-            while i >= 0, used == 0 || (!single && used + chain[i].changes <= stretch) {
+            while i >= 0, used == 0 || (!single && used + Int(chain[i].changeCount) <= stretch) {
                 try control.step(0)
                 try Memory.check()
                 try forEachRecordedChange(chain[i].ordinal) { arena.append($0.key, $0.entry) }
-                used += max(1, chain[i].changes)
+                used += max(1, Int(chain[i].changeCount))
                 last = i
                 i -= 1
             }
@@ -123,7 +123,8 @@ final class MapProvider: @unchecked Sendable {
     /// Back along the first predecessors of a version, to a map that is here or can be had.
     private struct WayToMap {
         var at: UInt32
-        var chain: [(ordinal: UInt32, changes: Int)] = []
+        /// As few bytes as can be: it may be all of a long history.
+        var chain: [(ordinal: UInt32, changeCount: UInt32)] = []
         /// What is here: a map, or nothing at the end.
         var base = MapCache.Slot()
         /// Of which a map can be had.
@@ -140,7 +141,7 @@ final class MapProvider: @unchecked Sendable {
         for _ in 0..<MapProvider.stretch {
             Work.versions.count()
             let row = dag.rows[Int(way.at)]
-            way.chain.append((way.at, Int(row.changeCount)))
+            way.chain.append((way.at, row.changeCount))
             way.at = row.first
             if way.at == History.none { return true }
             if let slot = cache.slot(way.at) { way.base = slot; return true }

@@ -12,6 +12,10 @@ final class ChangeTable {
     /// Read from the storage, whatever is in memory.
     private let isAnew: Bool
 
+    /// Of who reads anew: some of the directory, from an entry on.
+    private var directory: (first: Int, entries: [UInt8])?
+    private static let directoryRun = 256
+
     /// The page read last: its number, its bytes, and how far it was searched.
     private var number: Int?
     private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
@@ -60,9 +64,12 @@ final class ChangeTable {
             case .below: high = number
             case .above:
                 low = number + 1
-                // Who looks up in order goes on with the next page.
-                if high - low > 1 {
-                    if try begins(low + 1, behind: id, in: records) { high = low + 1 } else { low += 1; isLowest = false }
+                // Who looks up in order goes on with the next page, or one that is near: steps that grow.
+                var step = 1
+                while high - low > 1 {
+                    let next = min(low + step, high - 1)
+                    if try begins(next, behind: id, in: records) { high = next; break }
+                    (low, isLowest, step) = (next, false, step * 2)
                 }
             }
         }
@@ -167,6 +174,25 @@ final class ChangeTable {
         }
     }
 
+    /// Bytes of the directory that two entries are in.
+    private func readDirectory(_ start: Int, _ number: Int, into slots: UnsafeMutableRawBufferPointer, in records: Records) throws {
+        guard isAnew else { return try read(start + 8 * number, into: slots, in: records) }
+        func isThere(_ known: (first: Int, entries: [UInt8])) -> Bool {
+            number >= known.first && 8 * (number - known.first) + slots.count <= known.entries.count
+        }
+        if directory.map(isThere) != true {
+            // From a little before, since a search goes back as well.
+            let first = max(0, number - ChangeTable.directoryRun / 8)
+            var entries = [UInt8](repeating: 0, count: 8 * (min(header.pageCount, first + ChangeTable.directoryRun) - first))
+            directory = nil
+            try entries.withUnsafeMutableBytes { try read(start + 8 * first, into: $0, in: records) }
+            directory = (first, entries)
+        }
+        guard let known = directory, isThere(known) else { throw isDamaged(records) }
+        let at = 8 * (number - known.first)
+        known.entries.withUnsafeBytes { slots.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[at..<at + slots.count])) }
+    }
+
     /// Where a page begins, and its bytes, as the directory has it.
     private func locate(_ number: Int, in records: Records) throws -> (start: Int, size: Int) {
         let directory = header.bodiesOffset - 8 * header.pageCount
@@ -175,7 +201,7 @@ final class ChangeTable {
         let isLast = number == header.pageCount - 1
         return try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { both in
             let slots = UnsafeMutableRawBufferPointer(rebasing: both[..<(isLast ? 8 : 16)])
-            try read(directory + 8 * number, into: slots, in: records)
+            try readDirectory(directory, number, into: slots, in: records)
             let end = isLast ? UInt64(directory - header.tableOffset) : UInt64(littleEndian: slots.load(fromByteOffset: 8, as: UInt64.self))
             let start = UInt64(littleEndian: slots.load(as: UInt64.self))
             guard start < end, end <= UInt64(directory - header.tableOffset) else { throw isDamaged(records) }

@@ -15,17 +15,22 @@ extension Records {
     /// one page of the table, unless that was read just before.
     /// - Parameter anew: from the storage, whatever is in memory.
     func findChange(_ place: RecordPlace, _ id: UnsafeRawBufferPointer, anew: Bool = false) throws -> FoundChange? {
-        func found(_ entry: RecordTable.Entry?, _ header: RecordHeader) -> FoundChange? {
-            entry.map { ($0.kind, StoredBody($0), $0.kind == .preserve ? header.dependencies[$0.dependency] : nil) }
-        }
         // A provisional record is gone some time.
         if !anew, place.segment != ProvisionalRecords.segment {
-            do { return try tables.with { try $0.find(place, id, in: self, found) } } catch let error as StoreError
+            do { return try tables.with { try $0.find(place, id, in: self, Records.found) } } catch let error as StoreError
                 where error.code == .damaged
             {}
         }
-        let table = try ChangeTable(place, anew: true, in: self)
-        return try found(table.find(id, in: self), table.header)
+        return try findChange(in: ChangeTable(place, anew: true, in: self), id)
+    }
+
+    /// The same in a table that the caller keeps.
+    func findChange(in table: ChangeTable, _ id: UnsafeRawBufferPointer) throws -> FoundChange? {
+        try Records.found(table.find(id, in: self), table.header)
+    }
+
+    private static func found(_ entry: RecordTable.Entry?, _ header: RecordHeader) -> FoundChange? {
+        entry.map { ($0.kind, StoredBody($0), $0.kind == .preserve ? header.dependencies[$0.dependency] : nil) }
     }
 
     /// Whether a record names an id that begins so. O(log changes), as `findChange`.

@@ -3,13 +3,14 @@ import CLLVSShims
 /// Who may take how much of a store's memory budget. All that is kept between calls, beside the history itself, has a share here, and the
 /// shares add up to the budget: the table "Caches and indexes" in ARCHITECTURE.md says what is in each.
 ///
-/// The share of the maps is what the others leave: deltas, known ids and the trees of indexes tell how much they take, and maps make room.
+/// The share of the maps is what the others leave: deltas, known ids, the trees of indexes and the index of the past tell how much they
+/// take, and maps make room.
 final class MemoryAccount: Sendable {
     /// The budget.
     let total: Int
     /// For blocks of values.
     let blocks: Int
-    /// For what versions recorded.
+    /// For what versions recorded; an eighth of that besides for telling where it lies.
     let changeLists: Int
     /// For each of the two collections of tables of changes.
     let changeTables: Int
@@ -19,8 +20,11 @@ final class MemoryAccount: Sendable {
     let deltas: Int, mapsOfDeltas: Int
     /// For knowing which ids there are while much is loaded, and for the trees of all indexes.
     let knownIDs: Int, indexes: Int
-    /// Of the last four, what is taken.
-    private let taken = AtomicCount(), takenForIDs = AtomicCount(), takenByIndexes = AtomicCount()
+    /// Of what the index of the past and the tables beside it take, so much comes out of the share of the maps. What is above that grows
+    /// with the history and counts as a part of it.
+    let keyHistory: Int
+    /// Of the last five, what is taken.
+    private let taken = AtomicCount(), takenForIDs = AtomicCount(), takenByIndexes = AtomicCount(), takenByKeyHistory = AtomicCount()
 
     init(total: Int) {
         self.total = total
@@ -32,26 +36,30 @@ final class MemoryAccount: Sendable {
         mapsOfDeltas = total / 16
         knownIDs = total / 4
         indexes = total / 8
-        mostMaps = max(1 << 20, total - blocks - changeLists - 2 * changeTables - reserve)
+        keyHistory = total / 16
+        mostMaps = max(1 << 20, total - blocks - changeLists - changeLists / 8 - 2 * changeTables - reserve)
     }
 
     /// For maps alone.
     init(maps: Int) {
         total = maps
-        (blocks, changeLists, changeTables, reserve, deltas, mapsOfDeltas, indexes) = (0, 0, 0, 0, maps / 16, maps / 16, 0)
-        knownIDs = 0
+        (blocks, changeLists, changeTables, reserve, deltas, mapsOfDeltas) = (0, 0, 0, 0, maps / 16, maps / 16)
+        (knownIDs, indexes, keyHistory) = (0, 0, 0)
         mostMaps = max(1 << 20, maps)
     }
 
-    /// For maps, while there are no deltas and no indexes.
+    /// For maps, while there is nothing of what makes them give way.
     let mostMaps: Int
     /// For maps, as of now.
-    var maps: Int { max(1 << 20, mostMaps - taken.value - takenForIDs.value - takenByIndexes.value) }
+    var maps: Int {
+        max(1 << 20, mostMaps - taken.value - takenForIDs.value - takenByIndexes.value - takenByKeyHistory.value)
+    }
     /// Chains of deltas take so much now, with their maps.
     func note(deltas: Int) { taken.value = deltas }
     /// Trees of indexes take so much now.
     func note(indexes: Int) { takenByIndexes.value = indexes }
-
+    /// The index of the past and the tables of the history beside it take so much now.
+    func note(keyHistory: Int) { takenByKeyHistory.value = min(keyHistory, self.keyHistory) }
     /// Known ids take so much now.
     func note(knownIDs: Int) { takenForIDs.value = knownIDs }
 

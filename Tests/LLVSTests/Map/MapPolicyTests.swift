@@ -47,8 +47,18 @@ import Testing
                 MapPolicy.versionsWrittenFlat(changes: changes, onto: values, memory: 16 << 20) == versions,
                 "\(changes) onto \(values)")
         }
-        for (versions, changes) in [(1, 1_024), (32_768, 1_024), (32_800, 1_025), (1_000_000, 31_250)] {
-            #expect(MapPolicy.stretch(versions: versions) == changes, "\(versions) versions")
+    }
+
+    @Test func whatGoesIntoAMapAtOnceFitsIntoTheReserve() {
+        for (versions, values, reserve, changes) in [
+            // By the length of the way.
+            (1, 0, 4 << 20, 1_024), (32_768, 0, 4 << 20, 1_024), (32_800, 0, 4 << 20, 1_025), (1_000_000, 0, 4 << 20, 31_250),
+            // Of more values than fit, each change copies a leaf of its own.
+            (1_000_000, 32_768, 4 << 20, 31_250), (1_000_000, 32_769, 4 << 20, 1_024), (1_000_000, 1_000_000, 16 << 20, 4_096),
+            (64_000, 1_000_000, 16 << 20, 2_000), (1_000_000, 1_000_000, 0, 1_024),
+        ] {
+            #expect(
+                MapPolicy.stretch(versions: versions, values: values, reserve: reserve) == changes, "\(versions), \(values), \(reserve)")
         }
     }
 

@@ -7,9 +7,12 @@ import Testing
     @Test func theSharesAddUpToTheBudget() {
         for total in [4 << 20, 16 << 20, 64 << 20, 1 << 30] {
             let account = MemoryAccount(total: total)
-            #expect(account.blocks + account.changeLists + 2 * account.changeTables + account.reserve + account.mostMaps <= total)
+            #expect(account.blocks + account.changeLists * 9 / 8 + 2 * account.changeTables + account.reserve + account.mostMaps <= total)
             account.note(deltas: account.deltas)
             #expect(account.maps == max(1 << 20, account.mostMaps - account.deltas))
+            // Of an index of the past that is larger than its share, what is above that is no reason to keep no maps.
+            account.note(keyHistory: total)
+            #expect(account.maps == max(1 << 20, account.mostMaps - account.deltas - account.keyHistory))
         }
     }
 
