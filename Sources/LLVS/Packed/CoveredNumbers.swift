@@ -16,8 +16,9 @@ struct CoveredNumbers {
             ranges[writer] = Array(PackServices.joined((ranges[writer] ?? []) + more).prefix(CoveredNumbers.rangesLimit))
         }
     }
-    mutating func add(_ name: PackName) {
-        add([PackServices.Range(writer: name.writer, first: name.first, last: name.last)])
+    mutating func add(_ name: PackName) { add([CoveredNumbers.range(name)]) }
+    static func range(_ name: PackName) -> PackServices.Range {
+        PackServices.Range(writer: name.writer, first: name.first, last: name.last)
     }
 
     /// Whether a number before the largest one is neither covered nor among those listed.

@@ -19,7 +19,9 @@ struct PackedReading {
         var left = try order(listed)
         while !left.isEmpty {
             let before = taking.progress
-            var next = left[...], waiting: [(name: PackName, size: Int)] = []
+            var ready: [(name: PackName, size: Int)] = [], waiting = ready
+            for one in left { if try isHeldBack(one.name) { waiting.append(one) } else { ready.append(one) } }
+            var next = ready[...]
             while !next.isEmpty {
                 let batch = self.batch(&next)
                 for (one, source) in try zip(batch, sources(batch)) {
@@ -31,6 +33,12 @@ struct PackedReading {
             if taking.progress == before { break }
         }
         for one in left { run.state.waiting[one.name] = waiting[one.name].map { $0.sorted().prefix(64).map { $0 } } ?? [] }
+    }
+
+    /// Whether nothing of what a pack waits for has come.
+    private func isHeldBack(_ name: PackName) throws -> Bool {
+        guard let ids = waiting[name], !ids.isEmpty else { return false }
+        return try run.store.unknown(among: Array(ids)).count == ids.count
     }
 
     /// Packs of a root that is not known, which may be new.
@@ -98,7 +106,7 @@ struct PackedReading {
         while let one = left.first, batch.count < PackedSettings.filesAtOnce {
             if !batch.isEmpty, bytes + one.size > PackedSettings.bytesAtOnce { break }
             batch.append(one)
-            bytes += one.size
+            bytes += max(0, one.size)
             left.removeFirst()
         }
         return batch
@@ -146,7 +154,7 @@ struct PackedReading {
         }
         let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(name.kind))
         let sealing = run.settings.sealing
-        return .whole(try PackFile(name, bytes, stores: stores, size: size == 0 ? nil : size, sealing: sealing))
+        return .whole(try PackFile(name, bytes, stores: stores, size: size == PackedRun.notTold ? nil : size, sealing: sealing))
     }
 
     /// What is wrong with a file is told when it is sure, and it is looked at again: soon, while it may be on its way.
@@ -185,7 +193,7 @@ struct PackedReading {
                 return true
             }
             waiting[name] = nil
-            run.state.take(name, size: size, services, at: run.now)
+            run.state.take(name, size: max(0, size), services, at: run.now)
             run.hear(services, from: name)
         } catch let fault as PackFault { fail(name, fault) }
         if kept.removeValue(forKey: name) != nil { keptSize -= size }

@@ -58,13 +58,14 @@ extension PackedRun {
     private func heal(_ listed: [PackName: Int]) throws {
         var found: Set<VersionID> = [], replaced: Set<PackName> = []
         for (name, size) in listed.sorted(by: { $0.key.id < $1.key.id }) where state.isKnown(name) {
-            guard size > 0, size <= PackFormat.fileLimit(name.kind) else { continue }
+            // One whose size is not told is read whole.
+            guard size != 0, size <= PackFormat.fileLimit(name.kind) else { continue }
             do {
                 let (index, services) = try end(name, size)
                 found.formUnion(index.versions.map(\.id))
                 replaced.formUnion(services.replaces)
                 // Also what this device made and took for failed: it counts now, so its loss is one.
-                if state.read[name] == nil { state.read[name] = PackedState.Read(size: size) }
+                if state.read[name] == nil { state.read[name] = PackedState.Read(size: max(0, size)) }
             } catch is PackFault { continue }
         }
         there = try store.coverage(behind: [])
@@ -83,7 +84,9 @@ extension PackedRun {
             let part = try PartialPack(name, size: size, tail: bytes, stores: state.stores) { try self.bytes(of: name, $0) }
             return (part.index, part.services)
         }
-        let file = try PackFile(name, bytes(contents, atMost: limit), stores: state.stores, size: size, sealing: settings.sealing)
+        let file = try PackFile(
+            name, bytes(contents, atMost: limit), stores: state.stores, size: size == PackedRun.notTold ? nil : size,
+            sealing: settings.sealing)
         return (file.index, file.services)
     }
 }

@@ -7,7 +7,9 @@ extension PackedRun {
         var isFull = verifyKnown || isFullListingDue(logs)
         if !isFull, logs.isEmpty, !state.read.isEmpty || !state.attempts.isEmpty { isFull = true }
         var all = logs
-        if isFull { all.merge(try listFully(logs)) { one, _ in one } } else { all.merge(state.wanted) { one, _ in one } }
+        if isFull { all.merge(try listFully(logs)) { one, _ in one } } else {
+            all.merge(state.wanted.mapValues { $0 > 0 ? $0 : PackedRun.notTold }) { one, _ in one }
+        }
         var reading = PackedReading(self, verifyKnown: verifyKnown)
         try reading.read(all)
         if let others = reading.ofOtherStores(all), try !isFull && listRoots() { try reading.read(others) }
@@ -52,7 +54,7 @@ extension PackedRun {
         }
         try lookAtOwn(bases)
         state.based = now
-        state.wanted = bases.filter { !state.isKnown($0.key) }
+        state.wanted = bases.filter { !state.isKnown($0.key) }.mapValues { max(0, $0) }
         return bases
     }
 

@@ -90,7 +90,7 @@ extension PackedRun {
     func publishRoots(_ listed: [PackName: Int]) throws {
         for root in state.roots {
             let size = listed[root.name]
-            if let size, size == 0 || size == root.bytes.count { continue }
+            if let size, size == PackedRun.notTold || size == root.bytes.count { continue }
             // A listing may be behind, and a file that is written over may be torn: the only name that is ever written twice.
             let read = RemoteRead(name: root.name.description, limit: PackFormat.fileLimit(.root))
             if case .bytes(let bytes, _)? = try files.read([read], check).first, bytes == root.bytes { continue }

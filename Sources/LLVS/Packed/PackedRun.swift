@@ -60,7 +60,10 @@ final class PackedRun {
 
     // MARK: Listing
 
-    /// The packs in a directory, with their sizes; 0 where the service does not tell.
+    /// The size of a file where the service does not tell it.
+    static let notTold = -1
+
+    /// The packs in a directory, with their sizes; `notTold` where the service does not tell.
     func list(_ kind: PackKind) throws -> [PackName: Int] {
         try control.check(.listing, 0, of: 0, doing: what)
         let directory = String(kind.prefix.dropLast()), paced = control.paced(.listing, doing: what)
@@ -68,12 +71,12 @@ final class PackedRun {
         for entry in try files.list(directory, withTimes: false, check) ?? [] where !entry.isDirectory {
             try paced.step(0)
             guard let name = PackName(kind.prefix + entry.name), found.count < 1_000_000 else { continue }
-            found[name] = entry.size ?? 0
+            found[name] = entry.size ?? PackedRun.notTold
         }
         return found
     }
 
-    /// The roots that are there, with their sizes (0: not told), once they were listed in this run.
+    /// The roots that are there, with their sizes, once they were listed in this run.
     private(set) var rootsListed: [PackName: Int]?
 
     /// Lists the roots, and reads those that are new; once in a run.
@@ -82,7 +85,7 @@ final class PackedRun {
         if let rootsListed { return !rootsListed.isEmpty }
         var sizes: [PackName: Int] = [:]
         for entry in try files.list("pack1", withTimes: false, check) ?? [] where !entry.isDirectory {
-            if let name = PackName("pack1/" + entry.name), name.kind == .root { sizes[name] = entry.size ?? 0 }
+            if let name = PackName("pack1/" + entry.name), name.kind == .root { sizes[name] = entry.size ?? PackedRun.notTold }
         }
         let names = sizes.keys.sorted { $0.id < $1.id }.prefix(PackedSettings.rootsLimit)
         let known = Set(state.roots.map(\.name)), new = names.filter { !known.contains($0) }
@@ -129,7 +132,7 @@ final class PackedRun {
         for (name, size) in listing.sorted(by: { $0.key.id < $1.key.id }) {
             if name.writer != state.writer {
                 // Sent as a former writer.
-                if let attempt = state.attempts[name], attempt.outcome == .done, size != 0, size != attempt.size {
+                if let attempt = state.attempts[name], attempt.outcome == .done, size != PackedRun.notTold, size != attempt.size {
                     try isShort(name)
                     state.attempts[name] = nil
                     state.read[name] = nil
@@ -144,7 +147,7 @@ final class PackedRun {
                 attempt.listed = now
                 state.attempts[name] = attempt
             }
-            if size != 0, size != attempt.size {
+            if size != PackedRun.notTold, size != attempt.size {
                 if attempt.outcome == .done {
                     try isShort(name)
                     state.attempts[name]?.outcome = .failed

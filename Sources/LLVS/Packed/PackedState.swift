@@ -80,7 +80,7 @@ struct PackedState {
     /// When `base/` was last listed; nil: never.
     var based: Int64?
     /// What was in `base/` then and is not read yet, with sizes.
-    var wanted: [PackName: Int] = [:]
+    var wanted: [PackName: Int] = [:]  // 0: the service does not tell
     var doomed: [PackName: Doomed] = [:]
     var bad: [PackName: Bad] = [:]
     /// Packs with versions that wait for others which are not here.
@@ -121,11 +121,10 @@ struct PackedState {
     /// A pack is known wholly, and so is all that it replaces.
     mutating func take(_ name: PackName, size: Int, _ services: PackServices, at now: Int64) {
         read[name] = Read(size: size, isReplaced: read[name]?.isReplaced ?? false)
-        covered.add(name)
-        covered.add(services.covers)
+        // All at once: ranges are joined each time.
+        covered.add(services.covers + ([name] + services.replaces).map(CoveredNumbers.range))
         for other in services.replaces {
             read[other, default: Read()].isReplaced = true
-            covered.add(other)
             if let attempt = attempts[other], attempt.outcome != .folded, other.writer != writer { attempts[other] = nil }
         }
         forget(name)

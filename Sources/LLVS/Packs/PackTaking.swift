@@ -19,7 +19,7 @@ struct PackTaking {
         var waitingFor: Set<VersionID> = []
         /// A large value was not there.
         var lacksBlobs = false
-        /// Large values that versions of it name.
+        /// Large values that versions of it name, and that were read where it says.
         var references: [BlobReference] = []
     }
 
@@ -93,22 +93,16 @@ struct PackTaking {
                 buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: payload[Int(offset)..<Int(offset) + buffer.count]))
             }
         case .outside(let blob):
-            outcome.references.append(blob)
-            guard try fetch?(blob, blobs) ?? true, let found = try blobs.read(blob) else {
+            guard try isFetched(blob, &outcome), let found = try blobs.read(blob) else {
                 outcome.lacksBlobs = true
                 throw PackTaking.missingBlob
             }
             (size, read) = (Int(blob.size), found)
         }
         let contents = try PackedVersion.contents(entry.id, size: size, read)
-        if let fetch {
-            for blob in contents.blobs.values.sorted(by: { $0.digest < $1.digest }) {
-                outcome.references.append(blob)
-                if try !fetch(blob, blobs) {
-                    outcome.lacksBlobs = true
-                    throw PackTaking.missingBlob
-                }
-            }
+        for blob in contents.blobs.values.sorted(by: { $0.digest < $1.digest }) where try !isFetched(blob, &outcome) {
+            outcome.lacksBlobs = true
+            throw PackTaking.missingBlob
         }
         var (changes, large) = try PackedVersion.changes(contents, read) { reference in
             guard let value = try blobs.take(reference) else { throw PackTaking.missingBlob }
@@ -132,6 +126,13 @@ struct PackTaking {
         }
         guard identity == entry.identity else { throw PackFault.damaged("it is another version than the index of the pack says") }
         return (received, memory + contents.header.metadata.memorySize)
+    }
+    /// Makes a large value ready. What it was read from is true of it: others may name parts that are not there.
+    private func isFetched(_ blob: BlobReference, _ outcome: inout Outcome) throws -> Bool {
+        guard let fetch, !blobs.has(blob) else { return true }
+        guard try fetch(blob, blobs) else { return false }
+        outcome.references.append(blob)
+        return true
     }
     private static let missingBlob = PackFault.damaged("the bytes of a large value are missing, or are others than it says")
 

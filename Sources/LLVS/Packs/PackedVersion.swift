@@ -92,7 +92,7 @@ enum PackedVersion {
     ) throws -> (changes: [Value.Change], large: [Int: Large]) {
         let header = contents.header, start = UInt64(contents.start)
         var table = RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) }
-        var bodies = table
+        var bodies = table, inflated = 0
         var changes: [Value.Change] = [], large: [Int: Large] = [:]
         let isWhole = try table.forEachChange(header) { entry in
             let id = ValueID(unchecked: entry.id)
@@ -106,6 +106,14 @@ enum PackedVersion {
                     else { throw PackFault.damaged("a blob is not the value that its record says") }
                     large[changes.count] = try value(reference)
                 } else {
+                    if entry.storedSize < entry.size {
+                        // Each is small enough: it is checked where the table is read.
+                        inflated += entry.size
+                        guard inflated <= PackFormat.inflatedLimit else {
+                            throw PackFault.tooLarge(
+                                "its values are deflated, and of more than \(PackFormat.inflatedLimit >> 20) MiB in all")
+                        }
+                    }
                     data = try self.value(entry, of: header.id, &bodies)
                 }
                 changes.append(entry.kind == .insert ? .insert(id, data: data) : .update(id, data: data))
