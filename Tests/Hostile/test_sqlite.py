@@ -337,3 +337,32 @@ def test_nothing_takes_the_locks_of_an_open_database(tmp_path: Path) -> None:
                 assert locks(path) == held
         store.make_version(version, update={"a": b"2"})
     llvs.Store.salvage(path, other, storage="sqlite")
+
+
+@pytest.mark.parametrize("left", [0, 0.5])
+def test_a_log_that_is_cut_while_open_takes_no_more(tmp_path: Path, left: float) -> None:
+    """SQLite would go on behind the cut, and nothing of that would be found by whoever opens the database next."""
+    path = tmp_path / "s.db"
+    log = Path(f"{path}-wal")
+    with llvs.Store(path, storage="sqlite", durability="full") as store:
+        head = None
+        for number in range(20):
+            head = store.make_version(head, insert={f"a{number}": b"1"})
+        os.truncate(log, int(log.stat().st_size * left))
+        for _ in range(3):
+            with pytest.raises(llvs.Error, match="was cut short") as raised:
+                store.make_version(head, insert={"lost": b"x"})
+            assert raised.value.code == llvs.ErrorCode.DAMAGED
+
+
+def test_a_log_that_another_program_put_into_the_database(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with llvs.Store(path, storage="sqlite") as store:
+        head = store.make_version(None, insert={"a": b"1"})
+        program = f"import sqlite3; print(sqlite3.connect({str(path)!r}).execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchone())"
+        for number in range(3):
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+            assert done.stdout.startswith("(0,") and Path(f"{path}-wal").stat().st_size == 0
+            head = store.make_version(head, update={"a": b"%d" % number})
+    with llvs.Store(path, storage="sqlite", create=False) as store:
+        assert store.at(head)["a"] == b"2"

@@ -39,6 +39,7 @@ extension SQLiteStorage {
             }
             return before + 1...before + Int64(records.count)
         }
+        noteLog()
         state.withLock {
             if lastSeen == range.lowerBound - 1 { lastSeen = range.upperBound } else { own.append(range) }
             // A synced commit syncs the log, and with it all that others wrote there.

@@ -59,6 +59,9 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     var directoryIsDurable = false
     /// Under `writing`: a sync of the log failed, and the system may have dropped bytes that it was to write.
     var logSyncIsUncertain = false
+    /// Under `writing`: how long the log was when it was looked at last, and whether it was cut short since it was opened.
+    var logSize: UInt64 = 0
+    var logWasCut = false
     /// Under `writing`: a record or a piece of one, put together from its pieces.
     var scratch: [UInt8] = []
 
@@ -111,6 +114,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         readers = SQLiteReaders(path, .read, options.patience)
         try setSynced(options.durability == .full)
         opened = SQLiteStorage.files(path)
+        writing.withLock { noteLog() }
     }
 
     /// For what is made beside the database.
@@ -180,6 +184,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             state.withLock { opened = SQLiteStorage.files(path) }
             return again
         }
+        try checkLog(writer, doing)
         return writer
     }
 
