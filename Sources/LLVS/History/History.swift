@@ -428,7 +428,8 @@ final class History {
         var edge = rows[Int(ordinal)].firstEdge
         while edge != History.none {
             let successor = edge / 2
-            if !out.contains(successor) { out.append(successor) }
+            // Both edges of a version that had one predecessor twice are beside each other.
+            if out.last != successor { out.append(successor) }
             edge = edge & 1 == 0 ? rows[Int(successor)].nextEdgeOfFirst : rows[Int(successor)].nextEdgeOfSecond
         }
         return out

@@ -38,7 +38,8 @@ extension SQLiteStorage {
         StoreError(
             .damaged,
             "\(doing) \(description) failed: \(path)-wal was cut short while the store was open, and with it versions that were stored "
-                + "before. Save what this process still reads (a snapshot, an exchange), close the store in all programs, and open it again.",
+                + "before. Save what this process still reads (a snapshot, an exchange), close the store in all programs, and open it "
+                + "again.",
             path: path + "-wal")
     }
 }
