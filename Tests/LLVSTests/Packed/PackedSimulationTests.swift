@@ -23,7 +23,7 @@ import Glibc
 
     /// Pitfalls 1 to 4 of the design: each loses versions, and that is noticed.
     @Test(arguments: PackedWorld.Mutant.allCases) func rulesThatAreBrokenAreNoticed(_ mutant: PackedWorld.Mutant) throws {
-        for seed in 0..<100 as Range<UInt64> {
+        for seed in 0..<400 as Range<UInt64> {
             if try PackedWorld.play(seed, steps: 150, mutant: mutant, isRough: mutant == .noSalt) != nil { return }
         }
         Issue.record("\(mutant) was not noticed")
