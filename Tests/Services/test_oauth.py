@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -141,3 +144,43 @@ def test_arguments(cloud: Cloud) -> None:
     for address in ("http://example.org/", "ftp://127.0.0.1/"):
         with pytest.raises(llvs.InvalidArgumentError, match="encrypted"):
             llvs.oauth.sign_in(llvs.oauth.Service(address, address, (), {}), cloud.tokens, client_id="x")
+
+
+def llvs_command(tmp_path: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    browser = tmp_path / "browser.py"
+    browser.write_text("import sys, urllib.request\nurllib.request.urlopen(sys.argv[1], timeout=10).read()\n")
+    return subprocess.run(
+        [sys.executable, "-m", "llvs.tools", *words],
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "BROWSER": f"{sys.executable} {browser} %s",
+             "LLVS_CLIENT_SECRET": "s3cret-client", **environment},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
+    store = str(tmp_path / "notes.llvs")
+    with llvs.Store(store) as made:
+        made.make_version(insert={"a": b"1"})
+    done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--client-id", "tests")
+    assert done.returncode == 0, done.stderr
+    assert "sign in with the browser" in done.stderr and "s3cret" not in done.stdout + done.stderr
+    (tokens,) = (tmp_path / "state/llvs/tokens").iterdir()
+    assert stat.S_IMODE(tokens.stat().st_mode) == 0o600 and stat.S_IMODE(tokens.parent.stat().st_mode) == 0o700
+    done = llvs_command(tmp_path, "-s", store, "push", "cloud")
+    assert done.returncode == 0, done.stderr
+    done = llvs_command(tmp_path, "-s", store, "remote", "check", "cloud")
+    assert done.returncode == 0 and "answers" in done.stdout
+    done = llvs_command(tmp_path, "-s", store, "remote", "remove", "cloud")
+    assert done.returncode == 0 and not tokens.exists()
+    # A file that is there serves as it is; what is none, and what is no drive, is said.
+    cloud.sign_in()
+    done = llvs_command(tmp_path, "-s", store, "remote", "add", "again", cloud.url(), "--token-file", str(cloud.tokens))
+    assert done.returncode == 0, done.stderr
+    done = llvs_command(tmp_path, "-s", store, "remote", "check", "again")
+    assert done.returncode == 0, done.stdout + done.stderr
+    llvs_command(tmp_path, "-s", store, "remote", "remove", "again")
+    assert cloud.tokens.exists()
+    done = llvs_command(tmp_path, "-s", store, "remote", "add", "none", cloud.url(), "--token-file", str(tmp_path / "none.json"))
+    assert done.returncode == 2 and "--client-id" in done.stderr
+    done = llvs_command(tmp_path, "-s", store, "remote", "add", "none", str(tmp_path), "--client-id", "tests")
+    assert done.returncode == 2 and "no cloud drive" in done.stderr

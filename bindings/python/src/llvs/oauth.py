@@ -19,6 +19,7 @@ import json
 import os
 import secrets
 import ssl
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -26,7 +27,7 @@ import webbrowser
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 from . import errors
 
@@ -45,6 +46,11 @@ class Service:
     scopes: Sequence[str]
     #: What the page wants to know besides, so that there is a refresh token.
     parameters: Mapping[str, str]
+
+    def behind(self, gateway: str) -> Service:
+        """The same at a gateway, as the `endpoint` of a URL names one: the pages have their paths there."""
+        authorize, token = (urljoin(gateway, urlsplit(address).path) for address in (self.authorize, self.token))
+        return Service(authorize, token, self.scopes, self.parameters)
 
 
 #: Those that the library exchanges with, by the schemes of their URLs.
@@ -101,7 +107,7 @@ def sign_in(
             **place.parameters,
         }  # fmt: skip
         mark = "&" if urlsplit(place.authorize).query else "?"
-        (show or webbrowser.open)(f"{place.authorize}{mark}{urlencode(query)}")
+        (show or open_browser)(f"{place.authorize}{mark}{urlencode(query)}")
         code = listener.wait(timeout)
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": listener.address, "client_id": client_id}
     if client_secret:
@@ -112,6 +118,11 @@ def sign_in(
         raise errors.TransportError(f"signing in failed: {place.token} answers without a token")
     tokens |= {"client_id": client_id, "token_uri": place.token} | ({"client_secret": client_secret} if client_secret else {})
     _write(os.fspath(token_file), tokens)
+
+
+def open_browser(address: str) -> None:
+    """Opens the user's browser, and waits for nothing: some of them run until they are closed."""
+    threading.Thread(target=webbrowser.open, args=(address,), name="llvs browser", daemon=True).start()
 
 
 def _service(service: Union[str, Service]) -> Service:

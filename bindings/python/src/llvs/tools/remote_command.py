@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Optional
 
 import click
@@ -34,14 +35,30 @@ def remote_command() -> None:
 @click.option("--ca-file", metavar="FILE", help="Certificates (PEM) of the authorities that are trusted.")
 @click.option("--proxy", metavar="URL", help="The proxy to go through.")
 @click.option("--timeout", type=click.FloatRange(1, 86_400), metavar="SECONDS", help="Without a byte for so long, a transfer is given up.")
+@click.option("--client-id", metavar="ID", help="Sign in to a cloud drive with the browser, as the app of this id (LLVS_CLIENT_SECRET).")
+@click.option("--token-file", type=click.Path(path_type=Path), metavar="FILE", help="Where tokens of a cloud drive are, or will be, kept.")
 @click.option("--keep-password", is_flag=True, help="Ask for the password now, and keep it in the system's key store.")
-def add_command(name: str, url: str, keep_password: bool, **options: Any) -> None:
-    """Add a place: the path of a folder, or a URL."""
+def add_command(
+    name: str, url: str, keep_password: bool, client_id: Optional[str], token_file: Optional[Path], **options: Any
+) -> None:
+    """Add a place: the path of a folder, or a URL.
+
+    Cloud drives (gdrive:, onedrive:) are reached with tokens: --client-id asks for them in the browser, and they are kept with you, in
+    ~/.local/state/llvs/tokens or in --token-file; --token-file alone names a file that has some.
+    """
     known = _remotes()
     remotes.check_name(name)
     if name in known.places:
         raise Failure(f'there is a remote "{name}" already: remove it first with "llvs remote remove {name}"', MISUSED)
     place = {"url": remotes.address_of(url), **{key: value for key, value in options.items() if value is not None}}
+    if client_id is not None or token_file is not None:
+        remotes.check_drive(place["url"])
+        where = known.own_token_file(name, place["url"]) if token_file is None else token_file.absolute()
+        if client_id is not None:
+            remotes.sign_in(place["url"], where, client_id, options["ca_file"])
+        elif not where.is_file():
+            raise Failure(f"there is no file {escape.line(str(where))}: give --client-id ID to sign in", MISUSED)
+        place["token_file"] = str(where)
     if keep_password:
         password = click.prompt(f"Password at {escape.line(url)}", hide_input=True, err=True)
         remotes.keep_password(place["url"], options["user"] or "", password)
@@ -83,6 +100,7 @@ def remove_command(name: str) -> None:
     del known.places[name]
     known.write()
     remotes.forget_password(place["url"], place.get("user") or "")
+    known.own_token_file(name, place["url"]).unlink(missing_ok=True)
     output.show([f"{escape.line(name)} is forgotten"])
 
 

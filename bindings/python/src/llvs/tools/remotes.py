@@ -16,13 +16,14 @@ import re
 import sys
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Optional, Union
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import click
 
 import llvs
+from llvs import oauth
 
-from . import escape
+from . import escape, output
 from .failures import MISUSED, NETWORK, STORE, Failure
 
 _SERVICE = "llvs"
@@ -30,7 +31,7 @@ _scheme = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _name = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 #: The options of a remote that are kept.
-OPTIONS = ("user", "ca_file", "proxy", "timeout")
+OPTIONS = ("user", "ca_file", "proxy", "timeout", "token_file")
 
 
 class Remotes:
@@ -78,6 +79,11 @@ class Remotes:
         text = json.dumps([os.path.realpath(self._file), name, self.places[name]], sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
+    def own_token_file(self, name: str, url: str) -> Path:
+        """Where the tokens of a remote are kept when nobody says where: with the user, and not in the store, which may be given away."""
+        text = json.dumps([os.path.realpath(self._file), name, url])
+        return _state() / "tokens" / f"{name}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.json"
+
     def checked(self, name: str) -> dict[str, Any]:
         """The place of a name, to be exchanged with. Raises Failure for one that was not added here."""
         place = self.find(name)
@@ -112,12 +118,17 @@ class Remotes:
         return {given: {"url": address_of(given)}}
 
 
+def _state() -> Path:
+    """The folder of what is remembered for this user of this machine."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return Path(state) / "llvs"
+
+
 class _Trusted:
     """The digests of remotes that were added by this user of this machine, in a file of the user's own."""
 
     def __init__(self) -> None:
-        state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-        self._file = Path(state) / "llvs" / "remotes"
+        self._file = _state() / "remotes"
 
     def has(self, digest: str) -> bool:
         try:
@@ -180,7 +191,40 @@ def place_of(place: dict[str, Any]) -> Union[str, llvs.Remote]:
     if _is_folder(url):
         return str(url)
     options = {name: place[name] for name in OPTIONS if name != "user" and place.get(name) is not None}
-    return llvs.Remote(url, credentials=_Asking(url, place.get("user") or ""), **options)
+    if "token_file" not in options:
+        options["credentials"] = _Asking(url, place.get("user") or "")
+    return llvs.Remote(url, **options)
+
+
+def sign_in(url: str, token_file: Path, client_id: str, ca_file: Optional[str]) -> None:
+    """Asks the user to consent in the browser, and keeps the tokens in a file. Raises Failure."""
+    parts = urlsplit(url)
+    service, gateway = _drive(url), dict(parse_qsl(parts.query)).get("endpoint")
+    secret = os.environ.get("LLVS_CLIENT_SECRET")
+    if secret is None and sys.stdin.isatty() and sys.stderr.isatty():
+        secret = click.prompt("Secret of the app (empty: it has none)", hide_input=True, default="", show_default=False, err=True)
+
+    def show(address: str) -> None:
+        output.say(f"sign in with the browser that opens, or at {address}")
+        oauth.open_browser(address)
+
+    token_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    oauth.sign_in(
+        service.behind(gateway) if gateway else service, token_file,
+        client_id=client_id, client_secret=secret or "", show=show, ca_file=ca_file or "",
+    )
+
+
+def check_drive(url: str) -> None:
+    """Raises Failure for what is no cloud drive."""
+    _drive(url)
+
+
+def _drive(url: str) -> oauth.Service:
+    service = oauth.SERVICES.get(urlsplit(url).scheme)
+    if service is None:
+        raise Failure(f'"{escape.line(url)}" is no cloud drive, where one signs in (known: {", ".join(oauth.SERVICES)})', MISUSED)
+    return service
 
 
 class _Asking:
