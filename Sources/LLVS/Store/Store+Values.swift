@@ -87,7 +87,9 @@ extension Store {
     /// All versions that stored bytes under an id, newest first.
     /// - Complexity: reads the change tables of the versions that changed it, and of those of more than 1,024 changes. The first time
     ///   in a process, and after many versions were added, also O(versions).
-    /// - Parameter control: looked at with stage `.reading`.
+    /// - Parameters:
+    ///   - id: of the value.
+    ///   - control: looked at with stage `.reading`.
     public func versions(of id: ValueID, _ control: OperationControl = OperationControl()) throws -> [Version] {
         try checkOpen()
         let paced = control.paced(.reading, doing: "Looking for what stored \(id) in \(description)")

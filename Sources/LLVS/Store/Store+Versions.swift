@@ -72,7 +72,9 @@ extension Store {
     }
 
     /// The versions that have this one as a predecessor, newest first.
-    /// - Parameter control: looked at with stage `.listing`.
+    /// - Parameters:
+    ///   - id: a version of the history.
+    ///   - control: looked at with stage `.listing`.
     public func successors(of id: VersionID, _ control: OperationControl = OperationControl()) throws -> [Version] {
         let control = control.paced(.listing, doing: "Listing what is built on \(id) in \(description)")
         try control.look()
@@ -98,7 +100,10 @@ extension Store {
     }
 
     /// Whether `a` can be reached from `b` by going back at least one step: no version is its own ancestor.
-    /// - Parameter control: looked at with stage `.reading`.
+    /// - Parameters:
+    ///   - a: a version of the history.
+    ///   - b: another one.
+    ///   - control: looked at with stage `.reading`.
     public func isAncestor(_ a: VersionID, of b: VersionID, _ control: OperationControl = OperationControl()) throws -> Bool {
         let control = control.paced(.reading, doing: "Looking whether \(b) is built on \(a) in \(description)")
         try control.look()
@@ -108,7 +113,10 @@ extension Store {
 
     /// All best common ancestors, newest first; the older of the two when it is an ancestor of the other.
     /// Empty when the two are not related. Costs by what lies between the versions and their bases.
-    /// - Parameter control: looked at with stage `.reading`.
+    /// - Parameters:
+    ///   - a: a version of the history.
+    ///   - b: another one.
+    ///   - control: looked at with stage `.reading`.
     public func mergeBases(_ a: VersionID, _ b: VersionID, _ control: OperationControl = OperationControl()) throws -> [VersionID] {
         let control = control.paced(.reading, doing: "Looking for what \(a) and \(b) have in common in \(description)")
         try control.look()
