@@ -145,6 +145,7 @@ static void every_function_takes_nothing(void **state) {
     llvs_index_page_free(NULL);
     llvs_index_free(NULL);
     REFUSES(llvs_pairing_make(NULL, NULL));
+    REFUSES(llvs_invitation_make(NULL, NULL));
     REFUSES(llvs_pairing_matches(LLVS_NONE, LLVS_NONE, NULL, NULL));
     REFUSES(llvs_device_key(LLVS_NONE, NULL, NULL));
     REFUSES(llvs_peer_open(NULL, NULL, NULL, NULL));
