@@ -152,7 +152,7 @@ def llvs_command(tmp_path: Path, *words: str, **environment: str) -> subprocess.
     return subprocess.run(
         [sys.executable, "-m", "llvs.tools", *words],
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "BROWSER": f"{sys.executable} {browser} %s",
-             "LLVS_CLIENT_SECRET": "s3cret-client", **environment},
+             "LLVS_CLIENT_SECRET": "s3cret-client", "PYTHONPATH": str(Path(llvs.__file__).parents[1]), **environment},
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
 

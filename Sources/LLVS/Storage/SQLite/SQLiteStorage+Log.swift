@@ -7,7 +7,7 @@ extension SQLiteStorage {
     /// Throws when the log was cut short since this storage last looked. Under `writing`, outside of a transaction.
     func checkLog(_ writer: SQLiteConnection, _ doing: String) throws {
         if logWasCut { throw cut(doing) }
-        let size = logSizeOnDisk
+        guard let size = logSizeOnDisk else { return }
         if size < logSize, try isCut(writer, Int64(clamping: size), doing) {
             logWasCut = true
             throw cut(doing)
@@ -16,9 +16,12 @@ extension SQLiteStorage {
     }
 
     /// What was just committed is in the log. Under `writing`.
-    func noteLog() { logSize = logSizeOnDisk }
+    func noteLog() { logSize = logSizeOnDisk ?? logSize }
 
-    private var logSizeOnDisk: UInt64 { (try? System.status(path + "-wal"))?.size ?? 0 }
+    /// Nil when the system does not tell: a medium that fails says so by the save itself.
+    private var logSizeOnDisk: UInt64? {
+        do throws(Errno) { return try System.status(logPath).size } catch { return error.code == ENOENT ? 0 : nil }
+    }
 
     /// A log may become shorter when all of it is in the database: the database is asked how much it has there.
     private func isCut(_ writer: SQLiteConnection, _ size: Int64, _ doing: String) throws -> Bool {
@@ -37,9 +40,9 @@ extension SQLiteStorage {
     private func cut(_ doing: String) -> StoreError {
         StoreError(
             .damaged,
-            "\(doing) \(description) failed: \(path)-wal was cut short while the store was open, and with it versions that were stored "
+            "\(doing) \(description) failed: \(logPath) was cut short while the store was open, and with it versions that were stored "
                 + "before. Save what this process still reads (a snapshot, an exchange), close the store in all programs, and open it "
                 + "again.",
-            path: path + "-wal")
+            path: logPath)
     }
 }

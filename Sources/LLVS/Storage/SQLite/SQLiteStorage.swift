@@ -44,6 +44,8 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     static let chunkSize = 65_536
 
     public let path: String
+    /// The log beside it, put together once: it is looked at in each save.
+    let logPath: String
     let options: Options
     let readers: SQLiteReaders
 
@@ -96,6 +98,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         // SQLite's other files are beside what a link leads to.
         if (try? Place(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
         self.path = path
+        logPath = path + "-wal"
         self.options = options
         description = "the store in the database \(path)"
         isReadOnly = options.readOnly
