@@ -63,15 +63,29 @@ extension PackedRun {
             return true
         }
         attempt.size = made.size
-        guard try self.attempt(made, ids, attempt, isWhole: { try isReadBack(made) }) else { return false }
-        for name in attempt.replaces {
+        guard try self.attempt(made, ids, attempt, isWhole: { try isReadBack(made.name, made.size) }) else { return false }
+        replace(attempt.replaces)
+        try save()
+        return true
+    }
+
+    /// A pack of this device was read back that has all that is in these: they go, when readers had time to do without.
+    private func replace(_ names: [PackName]) {
+        for name in names {
             state.attempts[name]?.outcome = .folded
+            state.read[name]?.isReplaced = true
             notes.forget(name)
             state.doomed[name] = PackedState.Doomed(
                 due: now + (name.kind == .log ? PackedSettings.logGrace : PackedSettings.baseGrace), exchange: state.exchanges)
         }
-        try save()
-        return true
+    }
+
+    /// A folded pack of this device that is listed, and was taken for lost while listings were behind, or for cut short. Nothing else would
+    /// ever delete what it replaces.
+    func takeBack(_ name: PackName, _ attempt: PackedState.Attempt) throws {
+        guard try notes.ids(of: name) != nil, try isReadBack(name, attempt.size) else { return }
+        try settle(name)
+        replace(attempt.replaces)
     }
 
     private static func joined(_ a: [PackServices.Seen], _ b: [PackServices.Seen]) -> [PackServices.Seen] {
@@ -108,11 +122,11 @@ extension PackedRun {
     }
 
     /// Whether what is at the remote is what was made.
-    private func isReadBack(_ made: MadePack) throws -> Bool {
-        let read = RemoteRead(name: made.name.description, limit: PackFormat.fileLimit(made.name.kind))
+    func isReadBack(_ name: PackName, _ size: Int) throws -> Bool {
+        let read = RemoteRead(name: name.description, limit: PackFormat.fileLimit(name.kind))
         do {
-            let bytes = try bytes(files.read([read], check).first ?? .missing, atMost: PackFormat.fileLimit(made.name.kind))
-            return bytes.count == made.size && bytes.withUnsafeBytes { PackID(SHA256.digest($0)) } == made.name.id
+            let bytes = try bytes(files.read([read], check).first ?? .missing, atMost: PackFormat.fileLimit(name.kind))
+            return bytes.count == size && bytes.withUnsafeBytes { PackID(SHA256.digest($0)) } == name.id
         } catch is PackFault { return false }
     }
 

@@ -47,8 +47,8 @@ extension PackedRun {
         let roots = rootsListed ?? [:]
         if !state.roots.isEmpty {
             // Another account, say, or a folder of the same name.
-            guard state.roots.contains(where: { roots[$0.name] != nil }) || logs.keys.contains(where: state.isKnown)
-                || bases.keys.contains(where: state.isKnown)
+            guard try state.roots.contains(where: { roots[$0.name] != nil }) || logs.keys.contains(where: state.isKnown)
+                || bases.keys.contains(where: state.isKnown) || hasRoot()
             else { throw isReset }
             try publishRoots(roots)
         }
@@ -56,6 +56,18 @@ extension PackedRun {
         state.based = now
         state.wanted = bases.filter { !state.isKnown($0.key) }.mapValues { max(0, $0) }
         return bases
+    }
+
+    /// Whether a root that is known can be read, though no listing has it: listings may be behind, and are so most where all is new.
+    func hasRoot() throws -> Bool {
+        let reads = state.roots.map { RemoteRead(name: $0.name.description, limit: PackFormat.fileLimit(.root)) }
+        return try zip(state.roots, files.read(reads, check)).contains { root, contents in
+            switch contents {
+            case .bytes(let bytes, _): return bytes == root.bytes
+            case .unreadable(let error): throw error
+            case .missing, .large: return false
+            }
+        }
     }
 
     /// Nothing that is known of the remote is there any more.

@@ -6,7 +6,7 @@ extension PackedRun {
             if state.roots.isEmpty { _ = try listRoots() }
             let logs = try list(.log)
             if logs.isEmpty, !state.roots.isEmpty, state.attempts.contains(where: { $0.value.outcome == .done }) {
-                guard try listRoots() else { throw isReset }
+                guard try listRoots() || hasRoot() else { throw isReset }
             }
             try lookAtOwn(logs)
         }
@@ -35,8 +35,8 @@ extension PackedRun {
             switch try files.publish([upload], check).first {
             case .published: return
             case .refused(let error): throw error
-            // An answer that was lost, and a second try.
-            case .exists, nil: guard try isThere(made) else { throw unknown(made) }
+            // An answer that was lost, and a second try. A listing may be behind; the file itself tells.
+            case .exists, nil: guard try isReadBack(made.name, made.size) else { throw unknown(made) }
             }
         } catch let error as StoreError where error.code == .transport {
             guard try isThere(made) else { throw error }

@@ -157,6 +157,8 @@ final class PackedRun {
                 }
             } else if attempt.outcome == .trying, name.kind == .log, name.first == state.next || state.holes.contains(name.first) {
                 try settle(name)
+            } else if attempt.outcome == .failed, name.kind == .base {
+                try takeBack(name, attempt)
             }
         }
     }

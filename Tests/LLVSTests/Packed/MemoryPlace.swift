@@ -77,6 +77,8 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     var made: (String, [UInt8]) -> Void = { _, _ in }
     /// Called with each name that was put.
     var published: (String) -> Void = { _ in }
+    /// Whether a file that was put is told to have been there already: the answer to a first try was lost.
+    var isToldTwice: (String) -> Bool = { _ in false }
     /// In the place of what is read; nil: what is there.
     var readsInstead: (String) -> [UInt8]? = { _ in nil }
 
@@ -125,7 +127,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
             place.put(file.name, isTorn ? Array(bytes.prefix(Int.random(in: 0..<bytes.count, using: &place.random))) : bytes)
             published(file.name)
             if place.chance(isTorn ? 0.6 : place.losing) { throw MemoryFiles.lost }
-            return .published
+            return isToldTwice(file.name) ? .exists : .published
         }
     }
     func delete(_ names: [String], _ check: () throws -> Void) throws {

@@ -1,0 +1,121 @@
+import Testing
+@testable import LLVS
+
+/// Listings that are behind, and sizes in them: nothing is concluded from them that a look at the file itself denies.
+@Suite("Packed: listings") struct PackedListingTests {
+    /// A device with three log packs, two of which it folded.
+    private func folded(_ place: MemoryPlace) throws -> (device: PackedDevice, fold: String, inputs: [String]) {
+        let device = try PackedDevice(place, fanIn: 2)
+        for n in 0..<3 {
+            try device.save("n\(n)")
+            try device.exchangeOnce()
+        }
+        let inputs = place.names(.log).filter { $0.last < 3 }.map(\.description)
+        #expect(place.names(.base).count == 1 && inputs.count == 2)
+        return (device, try #require(place.names(.base).first).description, inputs)
+    }
+
+    /// Two full listings that lack a file, long enough apart that it counts as lost.
+    private func lose(_ name: String, _ device: PackedDevice, _ place: MemoryPlace) throws {
+        place.hides = [name]
+        for _ in 0..<2 {
+            place.clock += 125
+            _ = try device.exchange.retrieve()
+        }
+        place.hides = []
+    }
+
+    @Test func whatAFoldReplacesGoesOnceTheFoldIsListedAgain() throws {
+        let place = MemoryPlace(), (a, fold, inputs) = try folded(place)
+        try lose(fold, a, place)
+        #expect(inputs.allSatisfy { place.files[$0] != nil }, "nothing is deleted by a pack that seems lost")
+        for _ in 0..<4 {
+            place.clock += 125
+            try a.exchangeOnce()
+        }
+        #expect(inputs.allSatisfy { place.files[$0] == nil })
+        #expect(place.versions() == a.ids && place.files[fold] != nil)
+        let b = try PackedDevice(place)
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids)
+    }
+
+    @Test func nothingGoesByAFoldThatCameBackWithOtherBytes() throws {
+        let place = MemoryPlace(), (a, fold, inputs) = try folded(place)
+        try lose(fold, a, place)
+        place.files[fold] = place.files[fold].map { [UInt8](repeating: 0, count: $0.count) }
+        for _ in 0..<4 {
+            place.clock += 125
+            try a.exchangeOnce()
+        }
+        #expect(inputs.allSatisfy { place.files[$0] != nil })
+    }
+
+    @Test func aPlaceThatIsNotListedYetIsNotEmptied() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        try a.save()
+        try a.exchangeOnce()
+        place.hides = Set(place.files.keys)
+        try a.exchangeOnce()
+        place.clock += 130
+        try a.save("more")
+        #expect(try a.exchange.send().versions.count == 1)
+        place.hides = []
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids && a.ids.count == 2)
+        #expect(place.names(.root).count == 1)
+        place.files = [:]
+        #expect(throws: StoreError.self) { try a.exchange.retrieve() }
+    }
+
+    /// A PUT that is made once more since its answer was lost, at a service that refuses to write over it (S3: 412).
+    @Test func whatIsToldToBeThereAlreadyAndNotListedYetIsLookedAt() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        try a.save()
+        try a.exchangeOnce()
+        a.files.isToldTwice = { name in
+            place.hides.insert(name)
+            return true
+        }
+        try a.save("more")
+        #expect(try a.exchange.send().versions.count == 1)
+        a.files.isToldTwice = { _ in false }
+        place.hides = []
+        let before = place.files.count
+        try a.exchangeOnce()
+        #expect(place.files.count == before, "it is not sent twice")
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids && a.ids.count == 2)
+        // What has its name and is something else does not count.
+        a.files.isToldTwice = { name in
+            place.files[name] = [1, 2, 3]
+            return true
+        }
+        try a.save("third")
+        #expect(throws: StoreError.self) { try a.exchange.send() }
+    }
+
+    @Test(arguments: [0, 10]) func whatIsCutShortIsSentAgain(left: Int) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        for n in 0..<3 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        for pack in place.names(.log) { place.files[pack.description] = place.files[pack.description].map { Array($0.prefix(left)) } }
+        try a.exchangeOnce()
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids && a.ids.count == 3)
+    }
+
+    @Test(arguments: [0, 10]) func aRootThatIsCutShortIsWrittenAgain(left: Int) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        try a.save()
+        try a.exchangeOnce()
+        let root = try #require(place.names(.root).first).description
+        place.files[root] = place.files[root].map { Array($0.prefix(left)) }
+        place.clock += 130
+        try a.exchangeOnce()
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids)
+    }
+}
