@@ -68,7 +68,7 @@ public final class CountingStorage: Storage, @unchecked Sendable {
     public func cacheGet(_ name: String) throws -> [UInt8]? { try base.cacheGet(name) }
     public func cachePut(_ name: String, _ data: [UInt8]) throws { try base.cachePut(name, data) }
     public func cacheDelete(_ name: String) throws { try base.cacheDelete(name) }
-    public func cacheOpen(_ name: String) throws -> CacheBytes? { try base.cacheOpen(name) }
+    public func cacheOpen(_ name: String) throws -> OpenCache? { try base.cacheOpen(name) }
     public func cacheWriter(_ name: String?) throws -> any CacheWriter { try base.cacheWriter(name) }
     public var damages: [StorageDamage] { base.damages }
     public func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }

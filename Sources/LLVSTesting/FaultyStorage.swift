@@ -25,7 +25,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     public var description: String { base.description }
     public var isReadOnly: Bool { base.isReadOnly }
     public var path: String { base.path }
-    public var watchedPlaces: [WatchedPlace] { base.watchedPlaces }
+    public var watchedPlaces: [WatchedDirectory] { base.watchedPlaces }
     public var isCallingBack: Bool { base.isCallingBack }
     public var blockShape: BlockShape { base.blockShape }
     public var blobThreshold: Int? { base.blobThreshold }
@@ -138,7 +138,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         throw met.error
     }
     public func cacheGet(_ name: String) throws -> [UInt8]? { try looks() ? base.cacheGet(name) : nil }
-    public func cacheOpen(_ name: String) throws -> CacheBytes? { try looks() ? base.cacheOpen(name) : nil }
+    public func cacheOpen(_ name: String) throws -> OpenCache? { try looks() ? base.cacheOpen(name) : nil }
     public func cachePut(_ name: String, _ data: [UInt8]) throws {
         try plan.around(.cachePut, description) { try base.cachePut(name, data) }
     }

@@ -6,7 +6,7 @@ extension HTTPSettings {
     ///   - tokens: the file of tokens, if there is one.
     ///   - judge: what answers mean.
     func forCloud(
-        _ place: CloudPlace, _ tokens: CloudTokens?, judge: @escaping @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict
+        _ place: CloudFolder, _ tokens: CloudTokens?, judge: @escaping @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict
     ) -> HTTPSettings {
         var settings = self
         if let tokens { settings.renew = { refused, check in try tokens.credentials(refused: refused, check) } }

@@ -17,7 +17,7 @@ final class CloudTokens: Sendable {
     /// - Parameters:
     ///   - path: of the file.
     ///   - settings: how the service is reached.
-    init(_ path: String, _ place: CloudPlace, settings: HTTPSettings) {
+    init(_ path: String, _ place: CloudFolder, settings: HTTPSettings) {
         self.path = System.resolved(path) ?? System.absolute(path)
         service = place.service.name
         address = place.tokenAddress
@@ -101,7 +101,7 @@ final class CloudTokens: Sendable {
     // MARK: The file
 
     private func read() throws -> Tokens {
-        guard let bytes = try FolderFiles.read(Place(path), limit: CloudTokens.largest) else {
+        guard let bytes = try FolderFiles.read(DirectoryEntry(path), limit: CloudTokens.largest) else {
             throw StoreError(.notFound, "The file of tokens \(path) is not there. Sign in, or check the path.", path: path)
         }
         guard let found = try CloudAnswer(bytes), found.isObject else { throw unusable("is no JSON object") }
@@ -135,7 +135,7 @@ final class CloudTokens: Sendable {
         }
         let inner = members.map { JSONString.encode($0.name) + Array(": ".utf8) + $0.json }.joined(separator: Array(",\n  ".utf8))
         let bytes = Array("{\n  ".utf8) + inner + Array("\n}\n".utf8)
-        let place = Place(path)
+        let place = DirectoryEntry(path)
         try posix("Keeping the new token in", path) { () throws(Errno) in
             let part = place.folder.place("\(place.name).\(try RandomName.random().hex).part")
             do throws(Errno) {
@@ -154,7 +154,7 @@ final class CloudTokens: Sendable {
 
     /// A file beside the tokens, which is locked and stays: it is empty.
     private func withLock<R>(_ check: () throws -> Void, _ body: () throws -> R) throws -> R {
-        let place = Place(path + ".lock")
+        let place = DirectoryEntry(path + ".lock")
         let file = try posix("Opening", place.path) { () throws(Errno) in try OpenFile(place, O_RDWR | O_CREAT, mode: 0o600) }
         while true {
             do throws(Errno) { try System.lockExclusively(file.descriptor); break } catch {

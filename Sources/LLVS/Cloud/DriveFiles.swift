@@ -4,7 +4,7 @@
 /// is made gets an id first, so that it can be asked for again when an answer is lost, and is made once.
 package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards what changes; `known` and the client have locks of their own.
-    static let service = CloudPlace.Service(
+    static let service = CloudFolder.Service(
         name: "Google Drive", scheme: "gdrive", endpoint: "https://www.googleapis.com/", tokens: "https://oauth2.googleapis.com/token",
         tokenPath: "token", rate: 20, spaces: ["appdata"])
     private static let folderType = "application/vnd.google-apps.folder"
@@ -12,7 +12,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     static let wholeSize = 5_000_000
     private static let pageSize = 1_000, mostPages = 2_000, namesAtOnce = 40
 
-    let place: CloudPlace
+    let place: CloudFolder
     let client: HTTPClient
     let known: DriveKnowledge
     let names = CloudNames()
@@ -33,7 +33,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     /// - Parameters:
     ///   - tokens: the path of a file of tokens, in the place of the credentials among the settings.
     ///   - mustExist: whether the place is not to be made.
-    package init(_ place: CloudPlace, tokens: String?, settings: HTTPSettings, mustExist: Bool) {
+    package init(_ place: CloudFolder, tokens: String?, settings: HTTPSettings, mustExist: Bool) {
         self.place = place
         self.mustExist = mustExist
         let tokens = tokens.map { CloudTokens($0, place, settings: settings) }

@@ -24,7 +24,7 @@ final class DriveKnowledge: Sendable {
 
     /// The one of that place in this process, so that an exchange that is opened again need not look for folders. Without an account, one
     /// of its own.
-    static func shared(of place: CloudPlace, account: String?) -> DriveKnowledge {
+    static func shared(of place: CloudFolder, account: String?) -> DriveKnowledge {
         guard let account else { return DriveKnowledge() }
         let name = "\(place.description)\n\(account)"
         return all.withLock { all in

@@ -2,7 +2,7 @@
 /// only.
 package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards what changes; `names` and the client have locks of their own.
-    static let service = CloudPlace.Service(
+    static let service = CloudFolder.Service(
         name: "OneDrive", scheme: "onedrive", endpoint: "https://graph.microsoft.com/",
         tokens: "https://login.microsoftonline.com/common/oauth2/v2.0/token", tokenPath: "common/oauth2/v2.0/token", rate: 20,
         spaces: ["approot"])
@@ -12,7 +12,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     private static let partSize = 32 * 320 << 10
     private static let mostPages = 20_000
 
-    private let place: CloudPlace
+    private let place: CloudFolder
     private let client: HTTPClient
     private let tokens: CloudTokens?
     private let mustExist: Bool
@@ -34,7 +34,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     /// - Parameters:
     ///   - tokens: the path of a file of tokens, in the place of the credentials among the settings.
     ///   - mustExist: whether the place is not to be made.
-    package init(_ place: CloudPlace, tokens: String?, settings: HTTPSettings, mustExist: Bool) {
+    package init(_ place: CloudFolder, tokens: String?, settings: HTTPSettings, mustExist: Bool) {
         self.place = place
         self.mustExist = mustExist
         let tokens = tokens.map { CloudTokens($0, place, settings: settings) }

@@ -167,7 +167,7 @@ struct RecordDraft {
     var kind: ConflictRecord.Kind
     var inputs: Inputs
     var result: ValueRef
-    var place: ValueMerge.Place
+    var place: DocumentMergeRun.Place
 }
 
 /// Where in a value something is.
@@ -180,7 +180,7 @@ enum RecordPath {
     }
 
     /// The steps from the whole value down to the place.
-    static func steps(_ place: ValueMerge.Place) -> [Step] {
+    static func steps(_ place: DocumentMergeRun.Place) -> [Step] {
         var steps: [Step] = [], place = place
         while let frame = place.frame {
             switch frame.shape {
@@ -194,7 +194,7 @@ enum RecordPath {
         return steps.reversed()
     }
 
-    static func json(_ place: ValueMerge.Place, _ values: DocumentValues) throws -> [UInt8] {
+    static func json(_ place: DocumentMergeRun.Place, _ values: DocumentValues) throws -> [UInt8] {
         var out: [UInt8] = [UInt8(ascii: "[")]
         for (i, step) in steps(place).enumerated() {
             if i > 0 { out.append(UInt8(ascii: ",")) }

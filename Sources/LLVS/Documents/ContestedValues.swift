@@ -50,7 +50,7 @@ public struct ContestedValues: Sendable {
     }
 
     /// The steps from the whole value down to a place of a merge.
-    static func steps(_ place: ValueMerge.Place, in values: DocumentValues) throws -> [Step] {
+    static func steps(_ place: DocumentMergeRun.Place, in values: DocumentValues) throws -> [Step] {
         var steps: [Step] = [], place = place
         while let frame = place.frame {
             switch frame.shape {

@@ -105,7 +105,7 @@ public struct DocumentMerge {
             + (rules.text.map { [$0] } ?? (asked == nil ? [] : [JSONText(whole: empty, as: .raw)]))
         let values = DocumentValues(all, work: work)
         func ref(_ i: Int) -> ValueRef { trees[i] == nil ? .absent : ValueRef(tree: UInt32(truncatingIfNeeded: i), node: 0) }
-        let merge = ValueMerge(values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, asking: asked)
+        let merge = DocumentMergeRun(values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, asking: asked)
         let inputs = olderIsLater ? [ref(0), ref(2), ref(1)] : [ref(0), ref(1), ref(2)]
         let result = try known == nil ? merge.run(inputs[0], inputs[1], inputs[2]) : .absent
         let (bytes, source): ([UInt8]?, MergedValue.Source)
@@ -169,7 +169,7 @@ public struct DocumentMerge {
 
     /// Records of the places where both sides hold different values that were contested before, in the order of their paths.
     private func contestedRecords(
-        _ contested: ContestedValues, _ inputs: [ValueRef], _ result: [UInt8]?, _ kind: MergeRule.Kind, _ merge: ValueMerge,
+        _ contested: ContestedValues, _ inputs: [ValueRef], _ result: [UInt8]?, _ kind: MergeRule.Kind, _ merge: DocumentMergeRun,
         _ room: inout RecordRoom
     ) throws -> [ConflictRecord] {
         try (result ?? []).withUnsafeBytes { bytes in
@@ -263,7 +263,7 @@ public struct DocumentMerge {
         return (bytes, source)
     }
 
-    private func record(_ draft: RecordDraft, _ merge: ValueMerge, _ room: inout RecordRoom) throws -> ConflictRecord {
+    private func record(_ draft: RecordDraft, _ merge: DocumentMergeRun, _ room: inout RecordRoom) throws -> ConflictRecord {
         func bytes(_ ref: ValueRef) throws -> [UInt8]? { ref.isAbsent ? nil : try CanonicalWriter.bytes(of: ref, in: merge.values) }
         let rule = merge.rules.rule(draft.inputs.state).map { rules.rules[$0] }.flatMap { $0.isBuiltIn ? nil : $0 }
         let record = ConflictRecord(

@@ -10,7 +10,7 @@ final class MergeFrame {
 
     let shape: Shape
     let inputs: RecordDraft.Inputs
-    let place: ValueMerge.Place
+    let place: DocumentMergeRun.Place
     /// Of each child the node in each input, or `none`.
     var base: [UInt32] = []
     var newer: [UInt32] = []
@@ -19,7 +19,7 @@ final class MergeFrame {
     /// What the value stands for where neither side has it.
     var stand: ValueRef?
 
-    init(_ shape: Shape, _ inputs: RecordDraft.Inputs, _ place: ValueMerge.Place) {
+    init(_ shape: Shape, _ inputs: RecordDraft.Inputs, _ place: DocumentMergeRun.Place) {
         self.shape = shape
         self.inputs = inputs
         self.place = place

@@ -43,7 +43,7 @@ enum KeyFileName: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Where files with keys lie: what a layout gives. Names are those of `KeyFileName`; calls come from one thread at a time.
-protocol KeyPlace: AnyObject {
+protocol KeyDirectory: AnyObject {
     /// For messages: "the WebDAV folder https://host/path/".
     var description: String { get }
     /// The names in the directory of keys, also those that are none of ours.

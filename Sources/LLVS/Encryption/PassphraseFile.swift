@@ -14,8 +14,9 @@ enum PassphraseFile {
     }
 
     /// Writes one, and opens it again.
-    static func make(_ identity: AgeIdentity, store: PackID, _ passphrase: Secret, in place: KeyPlace, _ clock: KeyClock, _ crypto: Crypto)
-        throws -> KeyFileName
+    static func make(
+        _ identity: AgeIdentity, store: PackID, _ passphrase: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto
+    ) throws -> KeyFileName
     {
         let plain = try Secret(capacity: sizeLimit)
         try plain.append("{\"format\":1,\"store\":\"\(store)\",\"identity\":\"")
@@ -28,7 +29,7 @@ enum PassphraseFile {
     }
 
     /// - Throws: `AgeFault`, `KeyFiles.Gone`.
-    static func open(_ name: KeyFileName, _ passphrase: Secret, in place: KeyPlace, _ crypto: Crypto) throws -> (AgeIdentity, PackID) {
+    static func open(_ name: KeyFileName, _ passphrase: Secret, in place: KeyDirectory, _ crypto: Crypto) throws -> (AgeIdentity, PackID) {
         let bytes = try KeyFiles.read(name, in: place, limit: sizeLimit)
         let plain = try AgeReader.decrypt(bytes, .passphrase(passphrase), crypto, limit: sizeLimit).plain
         var identity: AgeIdentity?, store: PackID?
@@ -52,7 +53,7 @@ enum PassphraseFile {
 
     /// What a passphrase opens, of the files that are there.
     /// - Throws: `.wrongKey` when it opens none, `.keyMissing` when there is none, `.damaged` and others when none can be read.
-    static func openAll(_ names: [KeyFileName], _ passphrase: Secret, in place: KeyPlace, _ crypto: Crypto) throws -> [(
+    static func openAll(_ names: [KeyFileName], _ passphrase: Secret, in place: KeyDirectory, _ crypto: Crypto) throws -> [(
         name: KeyFileName, identity: AgeIdentity, store: PackID
     )] {
         try check(passphrase)
@@ -87,7 +88,7 @@ enum KeyFiles {
     static func missing(_ message: String) -> StoreError { StoreError(.keyMissing, message) }
 
     /// What is there of them, in order: rings by epoch, and passphrases.
-    static func list(_ place: KeyPlace) throws -> (rings: [KeyFileName], passphrases: [KeyFileName]) {
+    static func list(_ place: KeyDirectory) throws -> (rings: [KeyFileName], passphrases: [KeyFileName]) {
         var rings: [(UInt32, KeyFileName)] = [], passphrases: [KeyFileName] = []
         for text in try place.keyFiles() {
             switch KeyFileName(text) {
@@ -102,7 +103,7 @@ enum KeyFiles {
 
     /// The bytes of a file, if they are those of its name.
     /// - Throws: `AgeFault`, `Gone`, what the place throws.
-    static func read(_ name: KeyFileName, in place: KeyPlace, limit: Int) throws -> [UInt8] {
+    static func read(_ name: KeyFileName, in place: KeyDirectory, limit: Int) throws -> [UInt8] {
         guard let bytes = try place.read(name.description, limit: limit) else { throw Gone() }
         guard bytes.count <= limit else { throw AgeFault.tooLarge("it has more than \(limit) bytes") }
         guard id(of: bytes) == name.id else { throw AgeFault.damaged("its bytes are not those that its name says") }
@@ -111,7 +112,7 @@ enum KeyFiles {
     private static func id(of bytes: [UInt8]) -> PackID { KeyFileName.id(of: bytes) }
 
     /// Writes a file, and reads it back: what it replaces is deleted after.
-    static func create(_ name: KeyFileName, _ bytes: [UInt8], in place: KeyPlace) throws {
+    static func create(_ name: KeyFileName, _ bytes: [UInt8], in place: KeyDirectory) throws {
         try place.create(name.description, bytes)
         guard try place.read(name.description, limit: bytes.count) == bytes else {
             try? place.delete(name.description)

@@ -15,7 +15,7 @@ extension StoreKeys {
     /// - Returns: the keys, and the recovery key, which is not kept anywhere.
     /// - Throws: `.storeNotEmpty` when something is there, `.wrongKey` when it is a file of another passphrase. Nothing was created then.
     static func create(
-        in place: KeyPlace, store: PackID, passphrase: Secret?, members given: [KeyMember] = [], hasRecovery: Bool, _ clock: KeyClock,
+        in place: KeyDirectory, store: PackID, passphrase: Secret?, members given: [KeyMember] = [], hasRecovery: Bool, _ clock: KeyClock,
         _ crypto: Crypto
     ) throws -> (keys: StoreKeys, recovery: AgeIdentity?) {
         if let passphrase { try PassphraseFile.check(passphrase) }
@@ -46,7 +46,7 @@ extension StoreKeys {
     }
 
     /// Throws unless nothing is in the place but files of a passphrase, which are returned.
-    private static func unused(_ place: KeyPlace, _ passphrase: Secret?) throws -> [KeyFileName] {
+    private static func unused(_ place: KeyDirectory, _ passphrase: Secret?) throws -> [KeyFileName] {
         let (rings, passphrases) = try KeyFiles.list(place)
         guard try rings.isEmpty && !place.holdsData() && (passphrases.isEmpty || passphrase != nil) else {
             throw StoreError(
@@ -58,7 +58,7 @@ extension StoreKeys {
     }
 
     /// Gives the keys to one more member, who reads what was written and what will be.
-    func adding(_ member: KeyMember, in place: KeyPlace, _ crypto: Crypto) throws -> StoreKeys {
+    func adding(_ member: KeyMember, in place: KeyDirectory, _ crypto: Crypto) throws -> StoreKeys {
         guard !removed.contains(member.recipient) else {
             throw StoreError(
                 .invalidArgument, "\(member.recipient) was removed from \(place.description). Let the device make a new identity.")
@@ -73,7 +73,7 @@ extension StoreKeys {
     ///   - why: for people.
     ///   - replacing: members that take the place of others.
     func rotating(
-        _ why: String, removing gone: [AgeRecipient] = [], replacing new: [KeyMember] = [], in place: KeyPlace, _ clock: KeyClock,
+        _ why: String, removing gone: [AgeRecipient] = [], replacing new: [KeyMember] = [], in place: KeyDirectory, _ clock: KeyClock,
         _ crypto: Crypto
     ) throws -> StoreKeys {
         for recipient in gone where !members.contains(where: { $0.recipient == recipient }) {
@@ -88,7 +88,7 @@ extension StoreKeys {
     /// Joins competing keys: a new epoch, with all of both before it. Who was removed on one side stays so.
     ///
     /// Look at `forked` and the members first: this believes all of them.
-    func joining(in place: KeyPlace, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
+    func joining(in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
         guard !forked.isEmpty else { return self }
         var epochs: [AgeRecipient: KeyEpoch] = [:], members: [AgeRecipient: KeyMember] = [:], removed = Set(removed)
         for epoch in self.epochs + forked { epochs[epoch.recipient] = epoch }
@@ -105,7 +105,7 @@ extension StoreKeys {
     /// still opens: after a passphrase leaked, use `replacingPassphrase`.
     /// - Throws: as `PassphraseFile.openAll`: nothing was created then.
     static func changePassphrase(
-        from old: Secret, to new: Secret, in place: KeyPlace, _ clock: KeyClock, _ crypto: Crypto
+        from old: Secret, to new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto
     ) throws {
         try PassphraseFile.check(new)
         let opened = try PassphraseFile.openAll(try KeyFiles.list(place).passphrases, old, in: place, crypto)
@@ -120,7 +120,7 @@ extension StoreKeys {
     }
 
     /// Gives the member "passphrase" a new identity under a new passphrase, and begins a new epoch: for one that leaked.
-    func replacingPassphrase(by new: Secret, in place: KeyPlace, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
+    func replacingPassphrase(by new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
         try PassphraseFile.check(new)
         let old = try KeyFiles.list(place).passphrases, identity = try AgeIdentity(crypto)
         let name = try PassphraseFile.make(identity, store: store, new, in: place, clock, crypto)
@@ -143,7 +143,7 @@ extension StoreKeys {
 
     /// Writes a ring, and gives what it says.
     private static func write(
-        _ ring: KeyRing, to place: KeyPlace, _ crypto: Crypto, problems: [ExchangeProblem] = [], from before: StoreKeys? = nil
+        _ ring: KeyRing, to place: KeyDirectory, _ crypto: Crypto, problems: [ExchangeProblem] = [], from before: StoreKeys? = nil
     ) throws -> StoreKeys {
         guard let newest = ring.newest else { throw StoreError(.internal, "A ring of keys has no epoch.") }
         let bytes = try AgeWriter.encrypt(ring.encoded(crypto), for: .recipients(ring.members.map(\.recipient)), crypto)

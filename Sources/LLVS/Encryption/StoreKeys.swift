@@ -52,7 +52,7 @@ struct StoreKeys: Sendable {
     /// - Throws: `.wrongKey` when nothing given opens them, `.keyMissing` when there are none, `.damaged` when none can be read,
     ///   `.identifierMismatch` for those of another store, `.keysForked` when they do not go on from the pin.
     static func open(
-        _ place: KeyPlace, stores: [PackID], _ unlocking: Unlocking, pin: Pin? = nil, _ crypto: Crypto
+        _ place: KeyDirectory, stores: [PackID], _ unlocking: Unlocking, pin: Pin? = nil, _ crypto: Crypto
     ) throws -> StoreKeys {
         let (names, passphrases) = try KeyFiles.list(place)
         guard !names.isEmpty || !passphrases.isEmpty else {
@@ -75,14 +75,14 @@ struct StoreKeys: Sendable {
 
 /// The rings of a place, as they are read.
 private struct Rings {
-    let place: KeyPlace
+    let place: KeyDirectory
     let stores: [PackID]
     let crypto: Crypto
     private var rings: [KeyRing] = []
     private var problems: [ExchangeProblem] = []
     private var isForOthers = false, isOfOther = false, fault: AgeFault?
 
-    init(place: KeyPlace, stores: [PackID], crypto: Crypto) { self.place = place; self.stores = stores; self.crypto = crypto }
+    init(place: KeyDirectory, stores: [PackID], crypto: Crypto) { self.place = place; self.stores = stores; self.crypto = crypto }
 
     mutating func read(_ name: KeyFileName, _ identities: [AgeIdentity]) throws {
         do {

@@ -100,7 +100,7 @@ enum FolderFiles {
     /// A regular file: its bytes, or where it has more than `ExchangeLimits.wholeFileSize`, what reads them. Throws only what
     /// `check` throws, which is called before each further MiB, and when the process is short of something, which is not
     /// the file's fault.
-    static func fetch(_ place: Place, check: @escaping () throws -> Void) throws -> FetchedFile {
+    static func fetch(_ place: DirectoryEntry, check: @escaping () throws -> Void) throws -> FetchedFile {
         switch try open(place, limit: ExchangeLimits.fileSize) {
         case .failed(let fetched): fetched
         case .open(let file):
@@ -110,7 +110,7 @@ enum FolderFiles {
 
     /// All of a regular file; nil when it is not there.
     /// - Throws: why it cannot be read, and what `check` throws, which is called before each further MiB.
-    static func read(_ place: Place, limit: Int = ExchangeLimits.fileSize, check: () throws -> Void = {}) throws -> [UInt8]? {
+    static func read(_ place: DirectoryEntry, limit: Int = ExchangeLimits.fileSize, check: () throws -> Void = {}) throws -> [UInt8]? {
         var fetched = FetchedFile.missing
         switch try open(place, limit: limit) {
         case .failed(let failed): fetched = failed
@@ -124,14 +124,14 @@ enum FolderFiles {
     }
 
     /// No symbolic link, which could lead to files that are not the folder's.
-    private static func openToRead(_ place: Place) throws(Errno) -> OpenFile { try OpenFile(place, O_RDONLY) }
+    private static func openToRead(_ place: DirectoryEntry) throws(Errno) -> OpenFile { try OpenFile(place, O_RDONLY) }
 
     enum Opened {
         case open(FolderFile)
         /// It is missing or cannot be read.
         case failed(FetchedFile)
     }
-    private static func open(_ place: Place, limit: Int) throws -> Opened {
+    private static func open(_ place: DirectoryEntry, limit: Int) throws -> Opened {
         let opened: OpenFile, path = place.path
         func noFile() -> Opened {
             .failed(
@@ -167,7 +167,7 @@ enum FolderFiles {
 
     /// Makes a new file with these bytes. Removes it again when that fails, or making them fails, or `check` throws, which
     /// is called before each further MiB.
-    static func writeNew(_ place: Place, _ data: OutgoingFile, check: () throws -> Void = {}) throws {
+    static func writeNew(_ place: DirectoryEntry, _ data: OutgoingFile, check: () throws -> Void = {}) throws {
         let descriptor: Int32, path = place.path
         do throws(Errno) {
             descriptor = try place.found { (at) throws(Errno) in try System.open(place.name, in: at, O_WRONLY | O_CREAT | O_EXCL) }
@@ -202,7 +202,7 @@ enum FolderFiles {
 
     /// Gives a file its final name, replacing what has it: a file, a link, an empty directory.
     /// - Throws: `.foreignFile` when it is a directory with something in it, or one of another user that we may not replace.
-    static func publish(_ file: Place, as final: Place) throws {
+    static func publish(_ file: DirectoryEntry, as final: DirectoryEntry) throws {
         do throws(Errno) { return try file.rename(to: final) } catch {
             if error.code == EPERM, (try? final.status()) != nil {
                 throw StoreError(
@@ -224,7 +224,7 @@ enum FolderFiles {
     }
 
     /// No error when it is not there.
-    static func remove(_ place: Place) throws {
+    static func remove(_ place: DirectoryEntry) throws {
         do throws(Errno) { try place.unlink() } catch {
             if error != .missing { throw self.error(error.code, "Removing the file", place.path) }
         }
@@ -238,12 +238,12 @@ enum FolderFiles {
         func isRenamed(_ before: Signature) -> Bool { inode == before.inode && size == before.size && modified == before.modified }
     }
     /// Nil when there is no regular file.
-    static func signature(_ place: Place) -> Signature? {
+    static func signature(_ place: DirectoryEntry) -> Signature? {
         guard let status = try? place.status(), status.isRegularFile else { return nil }
         return Signature(inode: status.inode, size: status.size, modified: status.modified, changed: status.changed)
     }
     /// Whether a file is there, and all of it as far as can be told.
-    static func condition(_ place: Place, _ kind: WholeFile) -> WholeFile.Condition {
+    static func condition(_ place: DirectoryEntry, _ kind: WholeFile) -> WholeFile.Condition {
         guard let file = try? openToRead(place) else { return .cutShort }
         defer { withExtendedLifetime(file) {} }
         let descriptor = file.descriptor

@@ -16,7 +16,7 @@ final class FolderSync {
     init(_ folder: Folder) { whole = llvs_shim_is_local(folder.path) == 1 ? try? folder.readable() : nil }
 
     /// Makes durable the bytes of files in the folder.
-    func files(_ places: [Place], check: () throws -> Void) throws {
+    func files(_ places: [DirectoryEntry], check: () throws -> Void) throws {
         if places.count > FolderSync.few, let whole {
             count += 1
             if llvs_shim_syncfs(whole.descriptor) == 0 { return }
@@ -31,7 +31,7 @@ final class FolderSync {
     /// Makes durable the names in a directory. Some network file systems cannot, and need not.
     func directory(_ folder: Folder) throws { try sync(folder.place("."), O_RDONLY | O_DIRECTORY, "Syncing the folder") }
 
-    private func sync(_ place: Place, _ flags: Int32, _ doing: String) throws {
+    private func sync(_ place: DirectoryEntry, _ flags: Int32, _ doing: String) throws {
         do throws(Errno) {
             let file = try OpenFile(place, flags)
             count += 1

@@ -78,7 +78,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
 
     /// A name that is no version id never becomes a path.
-    private func file(_ folder: Folder, _ name: String) -> Place? { VersionID(validating: name) == nil ? nil : folder.place(name) }
+    private func file(_ folder: Folder, _ name: String) -> DirectoryEntry? { VersionID(validating: name) == nil ? nil : folder.place(name) }
 
     // MARK: Receiving
 
@@ -112,7 +112,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
         try prepare(control)
         let sync = isDurable ? FolderSync(folder) : nil
-        var staged: [Place] = []
+        var staged: [DirectoryEntry] = []
         defer {
             for place in staged { try? FolderFiles.remove(place) }
             lock.withLock { syncCount += sync?.count ?? 0 }
@@ -133,7 +133,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         // What is written here is known by its state before it can be found: nobody need read it to see whether it is what it should be.
         let written = staged.map(FolderFiles.signature)
         var states: [Int?] = written.map { _ in nil }
-        func publish(_ i: Int, as final: Place) throws {
+        func publish(_ i: Int, as final: DirectoryEntry) throws {
             try FolderFiles.publish(staged[i], as: final)
             guard let before = written[i], let after = FolderFiles.signature(final), after.isRenamed(before) else { return }
             states[i] = after.hashValue
@@ -156,7 +156,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
 
     /// A name that nobody has, in `tmp/`.
-    private func newPlace() -> Place { staging.place("\(VersionID.random())") }
+    private func newPlace() -> DirectoryEntry { staging.place("\(VersionID.random())") }
 
     /// Makes the sub-folders and removes what an interrupted exchange left in `tmp/` a day ago or longer.
     private func prepare(_ control: OperationControl) throws {
@@ -193,7 +193,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         }
     }
     /// What tells this state of the file from others, when it is whole, and its bytes.
-    private func isWhole(_ place: Place, _ known: Int?, _ kind: WholeFile) -> (state: Int, size: Int)? {
+    private func isWhole(_ place: DirectoryEntry, _ known: Int?, _ kind: WholeFile) -> (state: Int, size: Int)? {
         guard let signature = FolderFiles.signature(place), signature.size > 0 else { return nil }
         let state = signature.hashValue
         if state == known { return (state, Int(clamping: signature.size)) }
@@ -269,7 +269,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         return names
     }
     /// Also one in a folder of its own.
-    private func snapshotFile(_ name: String) throws -> Place {
+    private func snapshotFile(_ name: String) throws -> DirectoryEntry {
         guard SnapshotLimits.isFileName(name) else {
             throw StoreError(.invalidArgument, "\"\(name)\" cannot be the name of a snapshot file.", path: name)
         }

@@ -24,7 +24,7 @@ enum FolderWatch {
             self.path = path
             seen = try? System.statusOfLink(path)
             place = seen.map(FileIdentity.init)
-            watch = try PathWatch([WatchedPlace(path)], whole: true)
+            watch = try PathWatch([WatchedDirectory(path)], whole: true)
         }
 
         func run(_ state: ObservationThread.State, _ changed: () -> Void) {

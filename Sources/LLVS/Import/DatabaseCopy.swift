@@ -16,7 +16,7 @@ final class DatabaseCopy {
     /// - Parameter places: for the folder, without its last part: the first that can be used is.
     /// - Parameter control: looked at for each piece.
     /// - Throws: `.busy` when it was written to again and again while it was copied, or is open in this process.
-    static func make(of database: Place, in places: [String], _ control: PacedControl) throws -> DatabaseCopy? {
+    static func make(of database: DirectoryEntry, in places: [String], _ control: PacedControl) throws -> DatabaseCopy? {
         guard FolderFiles.signature(database) != nil else { return nil }
         try SQLiteLibrary.checkProcess(doing, database.path)
         for _ in 0..<attempts {
@@ -28,7 +28,7 @@ final class DatabaseCopy {
             path: database.path)
     }
 
-    private init(_ database: Place, in places: [String]) throws {
+    private init(_ database: DirectoryEntry, in places: [String]) throws {
         original = database.path
         var failure: StoreError?, made: Folder?
         for place in places where made == nil {
@@ -44,7 +44,8 @@ final class DatabaseCopy {
     }
 
     private static func folder(_ place: String) throws -> Folder {
-        let wanted = Place(place + ".import-" + (try posix("Naming a folder", place) { () throws(Errno) in try RandomName.random().hex }))
+        let name = try posix("Naming a folder", place) { () throws(Errno) in try RandomName.random().hex }
+        let wanted = DirectoryEntry(place + ".import-" + name)
         return try posix("Making the folder", wanted.path) { () throws(Errno) in
             // Without links on the way, so that SQLite need not follow any.
             guard let above = System.resolved(wanted.folder.path) else { throw Errno(ENOENT) }
@@ -57,7 +58,7 @@ final class DatabaseCopy {
     deinit { folder.remove() }
 
     /// Whether nobody wrote to it meanwhile.
-    private func fill(from database: Place, _ control: PacedControl) throws -> Bool {
+    private func fill(from database: DirectoryEntry, _ control: PacedControl) throws -> Bool {
         try SQLiteConnection.checkJournal(database)
         let file = try DatabaseFile(database, DatabaseCopy.doing), log = database.folder.place(database.name + "-wal")
         let logFile = FolderFiles.signature(log) == nil ? nil : try DatabaseFile(log, DatabaseCopy.doing)

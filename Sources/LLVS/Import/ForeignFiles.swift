@@ -75,7 +75,7 @@ final class ForeignDirectory: ForeignFiles {
     }
 
     /// Nil for what is none of the store: a name such as "..".
-    private func place(_ file: String) -> Place? {
+    private func place(_ file: String) -> DirectoryEntry? {
         let parts = ForeignDirectory.parts(file)
         guard let name = parts.last, !parts.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else { return nil }
         return folder(parts.dropLast()).place(name)
@@ -96,7 +96,7 @@ final class ForeignDirectory: ForeignFiles {
     }
 }
 
-extension Place {
+extension DirectoryEntry {
     /// Nil when there is nothing.
     fileprivate func look() throws -> System.Status? {
         do throws(Errno) { return try status() } catch {

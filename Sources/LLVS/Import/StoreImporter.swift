@@ -33,13 +33,13 @@ public enum StoreImporter {
     private static func database(_ path: String, _ control: PacedControl) throws -> String? {
         guard !path.isEmpty, !path.utf8.contains(0) else { return nil }
         let folder = Folder(path)
-        return try ([Place(path)] + ((try? FolderFiles.names(in: folder, control)) ?? []).map(folder.place)).first {
+        return try ([DirectoryEntry(path)] + ((try? FolderFiles.names(in: folder, control)) ?? []).map(folder.place)).first {
             try control.step()
             return isDatabase($0)
         }?.path
     }
 
-    private static func isDatabase(_ place: Place) -> Bool {
+    private static func isDatabase(_ place: DirectoryEntry) -> Bool {
         let start = Array("SQLite format 3\0".utf8)
         guard let status = try? place.status(), status.isRegularFile, status.size >= UInt64(start.count) else { return false }
         if let part = OpenDatabases.part(FileIdentity(status)) { return part == .database }

@@ -25,12 +25,12 @@ final class FlatMap: @unchecked Sendable {
     let id: RandomName
     let count: Int
     let root: UInt32
-    private let memory: CacheBytes
+    private let memory: OpenCache
     private let nodes: UnsafeRawPointer
     let slots: UnsafePointer<MapEntry>
     /// Own `slots` where they are not the file's: memory, or a file of their own.
     private let ownSlots: UnsafeMutablePointer<MapEntry>?
-    private let slotsFile: CacheBytes?
+    private let slotsFile: OpenCache?
     /// The map whose nodes these are, when the slots are others.
     let original: FlatMap?
 
@@ -49,7 +49,7 @@ final class FlatMap: @unchecked Sendable {
     }
 
     /// The same, of bytes that are no flat map either perhaps.
-    convenience init?(_ memory: CacheBytes, versionLimit: Int) {
+    convenience init?(_ memory: OpenCache, versionLimit: Int) {
         guard let file = FlatMapFile(memory) else { return nil }
         self.init(file, versionLimit: versionLimit)
     }

@@ -224,7 +224,7 @@ struct FlatMapBuilder {
     }
 
     /// Writes what is left. Answers the bytes; nil when there were no entries.
-    mutating func finish(_ id: RandomName) throws -> CacheBytes? {
+    mutating func finish(_ id: RandomName) throws -> OpenCache? {
         guard !waiting.isEmpty || !stack.isEmpty else { return nil }
         try close(to: -1)
         // What was carried out of the last interval is the root; keys that still wait make one leaf.

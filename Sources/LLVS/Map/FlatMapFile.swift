@@ -20,7 +20,7 @@ final class FlatMapFile: @unchecked Sendable {
     let count: Int
     /// Where the root begins, in steps of four bytes. Not checked.
     let root: UInt32
-    let memory: CacheBytes
+    let memory: OpenCache
     let nodes: UnsafeRawBufferPointer
     let slots: UnsafePointer<MapEntry>
     private let covered: UnsafeRawBufferPointer
@@ -31,7 +31,7 @@ final class FlatMapFile: @unchecked Sendable {
     private(set) var checkedBytes = 0
 
     /// Nil when the bytes are none, or not as many, or cannot be read. O(blocks).
-    init?(_ memory: CacheBytes) {
+    init?(_ memory: OpenCache) {
         let bytes = memory.bytes
         guard bytes.count >= FlatMapFile.footerSize, let base = bytes.baseAddress, Int(bitPattern: base) & 7 == 0 else { return nil }
         let end = bytes.count - FlatMapFile.footerSize, footer = base + end

@@ -42,7 +42,7 @@ extension MapProvider {
     }
 
     /// The bytes of a map that nobody else looks at, in a file without a name where they would take too much memory.
-    private func mapped(_ bytes: CacheBytes) -> CacheBytes {
+    private func mapped(_ bytes: OpenCache) -> OpenCache {
         let piece = 256 << 10, count = bytes.bytes.count
         guard bytes.areRead, bytes.memory > account.mostOfOneMap, let writer = fileWriter else { return bytes }
         do {
@@ -162,7 +162,7 @@ extension MapProvider {
         _ ordinal: UInt32, isKept: Bool, expected: Int, _ fill: ((UnsafeRawBufferPointer, MapEntry) throws -> Void) throws -> Void
     ) throws -> MapNode? {
         let id = try posix("Naming a map", storage.description) { () throws(Errno) in try RandomName.random() }
-        func write(_ writer: any CacheWriter) throws -> CacheBytes? {
+        func write(_ writer: any CacheWriter) throws -> OpenCache? {
             let isMany = expected * MemoryLayout<MapEntry>.stride > account.reserve
             var builder = FlatMapBuilder(writer, expected: expected, aside: isMany ? fileWriter : nil)
             try fill { try builder.append($0, $1) }
@@ -171,7 +171,7 @@ extension MapProvider {
         let limit = lock.withRead { dag.rows.count }
         var wanted = PersistedMap(id: id, base: ordinal, versionLimit: limit)
         var written = isKept
-        let bytes: CacheBytes?
+        let bytes: OpenCache?
         do {
             bytes = try write(storage.cacheWriter(isKept ? wanted.name : nil))
         } catch let error as StoreError where error.code != .damaged && error.code != .internal {

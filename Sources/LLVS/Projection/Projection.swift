@@ -70,7 +70,7 @@ public final class Projection: @unchecked Sendable {
         try store.requireOpen()
         var path = System.absolute(Paths.withoutTrailingSlashes(path))
         // SQLite's other files are beside what a link leads to.
-        if (try? Place(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
+        if (try? DirectoryEntry(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
         self.store = store
         self.path = path
         self.definition = definition

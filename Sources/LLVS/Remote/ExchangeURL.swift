@@ -4,8 +4,8 @@ package enum ExchangeURL {
         case folder(String)
         case memory(String)
         case webdav(HTTPAddress)
-        case s3(S3Place)
-        case drive(CloudPlace), oneDrive(CloudPlace)
+        case s3(S3Location)
+        case drive(CloudFolder), oneDrive(CloudFolder)
     }
 
     /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme.
@@ -22,7 +22,7 @@ package enum ExchangeURL {
         }
         switch place {
         case .folder(let path) where layout == .packed:
-            return PackedTransport(try FolderPlace(folder(path, settings, store), isDurable: settings.durability == .full))
+            return PackedTransport(try FolderRemoteFiles(folder(path, settings, store), isDurable: settings.durability == .full))
         case .folder(let path):
             return try folder(path, settings, store)
         case .memory(let name):
@@ -53,7 +53,7 @@ package enum ExchangeURL {
     }
 
     /// A cloud drive takes tokens alone, and from one who gives them.
-    private static func checkCloud(_ settings: Exchange.URLOptions, _ place: CloudPlace) throws {
+    private static func checkCloud(_ settings: Exchange.URLOptions, _ place: CloudFolder) throws {
         let http = settings.http
         guard http.credentials.user == nil, http.credentials.password == nil else {
             throw StoreError(
@@ -129,13 +129,13 @@ package enum ExchangeURL {
             guard address.isLoopback else { throw invalid(url, "over a network nothing is sent unencrypted; write https+webdav:") }
             return .webdav(address)
         case "s3":
-            do throws(HTTPAddress.Refusal) { return .s3(try S3Place(rest)) } catch { throw invalid(url, error.why) }
+            do throws(HTTPAddress.Refusal) { return .s3(try S3Location(rest)) } catch { throw invalid(url, error.why) }
         case DriveFiles.service.scheme:
-            do throws(HTTPAddress.Refusal) { return .drive(try CloudPlace(rest, DriveFiles.service)) } catch {
+            do throws(HTTPAddress.Refusal) { return .drive(try CloudFolder(rest, DriveFiles.service)) } catch {
                 throw invalid(url, error.why)
             }
         case OneDriveFiles.service.scheme:
-            do throws(HTTPAddress.Refusal) { return .oneDrive(try CloudPlace(rest, OneDriveFiles.service)) } catch {
+            do throws(HTTPAddress.Refusal) { return .oneDrive(try CloudFolder(rest, OneDriveFiles.service)) } catch {
                 throw invalid(url, error.why)
             }
         default:

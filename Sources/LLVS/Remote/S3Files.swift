@@ -1,7 +1,7 @@
 /// Objects in a bucket of an S3-compatible service, under a prefix. A PUT is atomic there: no file has another name first.
 package final class S3Files: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
-    private let place: S3Place
+    private let place: S3Location
     private let client: HTTPClient
     private let lock = Lock(.leaf)
     private var expat: Expat?
@@ -20,11 +20,11 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
     }
 
-    package init(_ place: S3Place, settings: HTTPSettings) {
+    package init(_ place: S3Location, settings: HTTPSettings) {
         self.place = place
         var settings = settings
         settings.signature = AWSSignature(region: place.region)
-        if settings.credentials.isEmpty, settings.askForCredentials == nil { settings.credentials = S3Place.credentials() }
+        if settings.credentials.isEmpty, settings.askForCredentials == nil { settings.credentials = S3Location.credentials() }
         client = HTTPClient(settings, place: place.endpoint.shown)
     }
     package func close() { client.close() }

@@ -128,7 +128,7 @@ public struct Salvage {
 
     /// Removes what was made for the time of a salvage; what fails is left there.
     private static func removeFolder(_ path: String) {
-        let place = Place(path)
+        let place = DirectoryEntry(path)
         place.folder.folder(place.name).remove()
     }
 

@@ -33,7 +33,7 @@ final class LockedFile: Sendable {
     /// - Returns: nil where there can be no such file, or another's cannot be replaced.
     /// - Throws: `.busy` when another has it open, `.io`.
     static func open(
-        _ place: Place, _ system: FileSystem, isReadOnly: Bool, storeOwner: () -> UInt32?, makeDirectory: () throws -> Void
+        _ place: DirectoryEntry, _ system: FileSystem, isReadOnly: Bool, storeOwner: () -> UInt32?, makeDirectory: () throws -> Void
     ) throws -> LockedFile? {
         // Another who replaces it at the same time may be faster.
         for attempt in 0..<8 {
@@ -61,7 +61,7 @@ final class LockedFile: Sendable {
         throw StoreError(.busy, "The note \(place) is being replaced again and again.", path: place.path)
     }
 
-    private static func locked(_ file: OpenFile, _ status: System.Status, _ place: Place) throws -> LockedFile {
+    private static func locked(_ file: OpenFile, _ status: System.Status, _ place: DirectoryEntry) throws -> LockedFile {
         do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {
             if error.code == EWOULDBLOCK || error.code == EAGAIN {
                 throw StoreError(.busy, "The note \(place) is open already.", path: place.path)
@@ -71,7 +71,7 @@ final class LockedFile: Sendable {
         return LockedFile(file, status, isLocked: true)
     }
 
-    private static func found(_ place: Place, _ system: FileSystem, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> (
+    private static func found(_ place: DirectoryEntry, _ system: FileSystem, isReadOnly: Bool, makeDirectory: () throws -> Void) throws -> (
         OpenFile, System.Status
     )? {
         let flags = isReadOnly ? O_RDONLY : O_RDWR | O_CREAT
@@ -94,14 +94,14 @@ final class LockedFile: Sendable {
     }
 
     /// Whether it is of somebody who may write the store. In a directory with the sticky bit, as /tmp, anybody may have put it there.
-    private static func isTrusted(_ status: System.Status, _ place: Place, _ storeOwner: () -> UInt32?) -> Bool {
+    private static func isTrusted(_ status: System.Status, _ place: DirectoryEntry, _ storeOwner: () -> UInt32?) -> Bool {
         if [UInt32(geteuid()), 0].contains(status.owner) || status.owner == storeOwner() { return true }
         guard let folder = try? place.folder.place(".").status() else { return false }
         return status.owner == folder.owner || (folder.permissions & 0o022 != 0 && !folder.isSticky)
     }
 
     /// Removes what is in the place of the file and cannot be one; whether it did.
-    private static func makesRoom(_ place: Place, _ storeOwner: () -> UInt32?) -> Bool {
+    private static func makesRoom(_ place: DirectoryEntry, _ storeOwner: () -> UInt32?) -> Bool {
         guard let status = try? place.status(), !status.isRegularFile || !isTrusted(status, place, storeOwner) else { return false }
         do throws(Errno) {
             if status.isDirectory { try place.rmdir() } else { try place.unlink() }
@@ -118,7 +118,7 @@ final class LockedFile: Sendable {
         "Where the coordinator is, is kept in a cache, and other processes may open one of the same name. Remove what is there."
 
     /// A new file with the first bytes of the other, if any, in its place; nil where none can be made.
-    private static func replaced(_ other: LockedFile?, _ place: Place, _ system: FileSystem) throws -> LockedFile? {
+    private static func replaced(_ other: LockedFile?, _ place: DirectoryEntry, _ system: FileSystem) throws -> LockedFile? {
         do throws(Errno) {
             var bytes = [UInt8](repeating: 0, count: 4096)
             var count = 0

@@ -19,7 +19,7 @@ public protocol Storage: AnyObject, Sendable {
     var path: String { get }
     /// Where others may add records, each once: what is written there is to be looked at by `scan`. None when nobody can, or nobody can
     /// tell.
-    var watchedPlaces: [WatchedPlace] { get }
+    var watchedPlaces: [WatchedDirectory] { get }
     /// Whether the calling thread is inside a callback by which this storage asks the host: it holds locks then, and
     /// whoever came back into the store would wait for itself.
     var isCallingBack: Bool { get }
@@ -127,7 +127,7 @@ public protocol Storage: AnyObject, Sendable {
     func cacheLocation(_ name: String) -> String
     /// As `cacheGet`, for large blobs that are looked at in some places: read as they are asked for where that is possible. Whether
     /// the bytes are those that were put there is for the caller to check.
-    func cacheOpen(_ name: String) throws -> CacheBytes?
+    func cacheOpen(_ name: String) throws -> OpenCache?
     /// Makes such a blob piece by piece. With nil for a name nobody can ask for it: it is gone with its bytes.
     func cacheWriter(_ name: String?) throws -> any CacheWriter
 
@@ -147,7 +147,7 @@ extension Storage {
     /// As `scan(_:_:)`, without a control.
     public func scan(_ found: (ScannedRecord) throws -> Void) throws { try scan(.none, found) }
     public var path: String { "" }
-    public var watchedPlaces: [WatchedPlace] { [] }
+    public var watchedPlaces: [WatchedDirectory] { [] }
     public var isCallingBack: Bool { false }
     public func scanMark() -> [UInt8]? { nil }
     public func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
@@ -169,8 +169,8 @@ extension Storage {
     public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
     public func openNote(_ name: String) throws -> any StorageNote { CachedNote(self, name) }
     public func cacheLocation(_ name: String) -> String { "the cache \(name) of \(description)" }
-    public func cacheOpen(_ name: String) throws -> CacheBytes? {
-        try cacheGet(name).map { $0.withUnsafeBytes { CacheBytes(copying: $0) } }
+    public func cacheOpen(_ name: String) throws -> OpenCache? {
+        try cacheGet(name).map { $0.withUnsafeBytes { OpenCache(copying: $0) } }
     }
     public func cacheWriter(_ name: String?) throws -> any CacheWriter {
         guard let name else { return MemoryCacheWriter() }

@@ -70,7 +70,7 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     static let magic: UInt64 = 0x0A32_746E_5356_4C4C, earlierMagic: UInt64 = 0x0A74_6F6E_5356_4C4C
     static let slotSize = 160, slotDistance: UInt64 = 512, head = 24, mostData = 136
 
-    private let place: Place
+    private let place: DirectoryEntry
     private var path: String { place.path }
     private let system: FileSystem
     private let storeOwner: @Sendable () -> UInt32?
@@ -92,8 +92,8 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     /// - Returns: nil where there can be no such file; a cache of the storage serves then.
     /// - Throws: `.busy` when another has it open, `.io`.
     init?(
-        _ place: Place, _ system: FileSystem, isReadOnly: Bool, storeOwner: @escaping @Sendable () -> UInt32?, claim: NoteClaim? = nil,
-        makeDirectory: @escaping @Sendable () throws -> Void, cache: NoteCache, isBehindSegments: Bool = false
+        _ place: DirectoryEntry, _ system: FileSystem, isReadOnly: Bool, storeOwner: @escaping @Sendable () -> UInt32?,
+        claim: NoteClaim? = nil, makeDirectory: @escaping @Sendable () throws -> Void, cache: NoteCache, isBehindSegments: Bool = false
     ) throws {
         self.isBehindSegments = isBehindSegments
         self.place = place; self.system = system; self.storeOwner = storeOwner; self.claim = claim

@@ -5,7 +5,7 @@ final class OpenFile: Sendable {
     /// - Parameter mode: the permissions of a file that is made, of which the process's mask takes some.
     init(_ path: String, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) { descriptor = try System.open(path, flags, mode: mode) }
     /// A link in its place is not followed: `ELOOP`.
-    init(_ place: Place, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) {
+    init(_ place: DirectoryEntry, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) {
         descriptor = try place.found { (at) throws(Errno) in try System.open(place.name, in: at, flags, mode: mode) }
     }
     deinit { System.close(descriptor) }
@@ -28,8 +28,8 @@ struct FileSystem: Sendable {
     var fdatasync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fdatasync(fd) }
     var truncate: @Sendable (Int32, UInt64) throws(Errno) -> Void = { (fd, size) throws(Errno) in try System.truncate(fd, to: size) }
     var fsync: @Sendable (Int32) throws(Errno) -> Void = { (fd) throws(Errno) in try System.fsync(fd) }
-    var rename: @Sendable (Place, Place) throws(Errno) -> Void = { (from, to) throws(Errno) in try from.rename(to: to) }
-    var unlink: @Sendable (Place) throws(Errno) -> Void = { (place) throws(Errno) in try place.unlink() }
+    var rename: @Sendable (DirectoryEntry, DirectoryEntry) throws(Errno) -> Void = { (from, to) throws(Errno) in try from.rename(to: to) }
+    var unlink: @Sendable (DirectoryEntry) throws(Errno) -> Void = { (place) throws(Errno) in try place.unlink() }
     var names: @Sendable (Folder) throws(Errno) -> [String] = { (folder) throws(Errno) in try folder.names() }
 
     /// Writes all of the bytes.

@@ -1,7 +1,7 @@
 import CLLVSShims
 
 /// A directory in which others may add something.
-public struct WatchedPlace: Sendable {
+public struct WatchedDirectory: Sendable {
     /// Of the directory.
     public var path: String
     /// Which files in it matter, by their names; nil: all.
@@ -24,7 +24,7 @@ final class PathWatch: @unchecked Sendable {
     // Sendable: `lock` guards what is said to be under it; the thread that waits owns the rest.
     enum Woken { case changed, signalled, late }
 
-    private let places: [WatchedPlace]
+    private let places: [WatchedDirectory]
     /// Read and written by the thread that waits.
     private var watched: [Int32: Int] = [:]
     private let inotify: Int32
@@ -42,7 +42,7 @@ final class PathWatch: @unchecked Sendable {
     ///   - asks: false: as where there is no inotify.
     ///   - whole: whether only files matter that are closed, or get their name; links at the end of the paths are not followed then.
     /// - Throws: what having no descriptors throws.
-    init(_ places: [WatchedPlace], asks: Bool = true, whole: Bool = false) throws {
+    init(_ places: [WatchedDirectory], asks: Bool = true, whole: Bool = false) throws {
         self.places = places
         #if os(Linux)
         let all = IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF

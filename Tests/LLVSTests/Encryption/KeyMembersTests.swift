@@ -15,15 +15,15 @@ import Testing
         let identity = try AgeIdentity(crypto)
         return (identity, KeyMember(name: name, kind: .device, recipient: identity.recipient, added: "2026-11-22T20:00:00Z"))
     }
-    private func open(_ place: KeyPlace, _ identity: AgeIdentity, pin: StoreKeys.Pin? = nil) throws -> StoreKeys {
+    private func open(_ place: KeyDirectory, _ identity: AgeIdentity, pin: StoreKeys.Pin? = nil) throws -> StoreKeys {
         try StoreKeys.open(place, stores: [store], StoreKeys.Unlocking(identities: [identity]), pin: pin, crypto)
     }
-    private func created(_ place: KeyPlace, _ members: [KeyMember]) throws -> StoreKeys {
+    private func created(_ place: KeyDirectory, _ members: [KeyMember]) throws -> StoreKeys {
         try StoreKeys.create(in: place, store: store, passphrase: nil, members: members, hasRecovery: false, clock, crypto).keys
     }
 
     @Test func aDeviceIsAddedAndRemoved() throws {
-        let place = MemoryKeyPlace(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
+        let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
         let first = try created(place, [memberA])
         let second = try first.adding(memberB, in: place, crypto)
         #expect(second.pin == first.pin && place.rings.count == 2)
@@ -46,14 +46,14 @@ import Testing
     }
 
     @Test func twoThatAddAtOnceBothCount() throws {
-        let place = MemoryKeyPlace(), (a, memberA) = try device("a"), (b, memberB) = try device("b"), (c, memberC) = try device("c")
+        let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b"), (c, memberC) = try device("c")
         let keys = try created(place, [memberA])
         _ = try keys.adding(memberB, in: place, crypto)
         _ = try keys.adding(memberC, in: place, crypto)
         for identity in [a, b, c] { #expect(try open(place, identity).pin == keys.pin) }
         #expect(Set(try open(place, a).members.map(\.name)) == ["a", "b", "c"])
         // One that was added while another began an epoch is not forgotten.
-        let place2 = MemoryKeyPlace(), begun = try created(place2, [memberA])
+        let place2 = MemoryKeyDirectory(), begun = try created(place2, [memberA])
         _ = try begun.rotating("regular", in: place2, clock, crypto)
         _ = try begun.adding(memberB, in: place2, crypto)
         let seen = try open(place2, a)
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func twoRotationsAtOnceAreJoined() throws {
-        let place = MemoryKeyPlace(), (a, memberA) = try device("a"), (b, memberB) = try device("b"), (c, memberC) = try device("c")
+        let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b"), (c, memberC) = try device("c")
         let first = try created(place, [memberA, memberB, memberC])
         let one = try first.rotating("by a", removing: [c.recipient], in: place, clock, crypto)
         let two = try first.rotating("by b", in: place, clock, crypto)
@@ -85,8 +85,8 @@ import Testing
     }
 
     @Test func twoFirstDevicesAreJoined() throws {
-        let place = MemoryKeyPlace(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
-        let other = MemoryKeyPlace()
+        let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
+        let other = MemoryKeyDirectory()
         let one = try created(place, [memberA, memberB]), two = try created(other, [memberA, memberB])
         place.files.merge(other.files) { $1 }
         let seenA = try open(place, a, pin: one.pin), seenB = try open(place, b, pin: two.pin)
@@ -103,7 +103,7 @@ import Testing
 
     /// Somebody who was removed knows the old keys and everybody's recipients, and has the storage.
     @Test func aFormerMemberLeadsNobodyAway() throws {
-        let place = MemoryKeyPlace(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
+        let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
         let first = try created(place, [memberA, memberB])
         let second = try first.rotating("b left", removing: [b.recipient], in: place, clock, crypto)
         // As a device that does not know of the second epoch.
@@ -113,7 +113,7 @@ import Testing
         #expect(seen.pin == second.pin && seen.fork?.code == .keysForked && seen.members == [memberA])
         #expect(Set(seen.forked.map(\.recipient)) == [forged.pin.recipient, further.pin.recipient])
         // Keys made anew, as if there had been none.
-        let anew = MemoryKeyPlace()
+        let anew = MemoryKeyDirectory()
         _ = try created(anew, [memberA, memberB])
         #expect(code { _ = try open(anew, a, pin: second.pin) } == .keysForked)
         // A tag that is not right.
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func ringsOfAnyFormAreRefusedOrRead() throws {
-        let (_, member) = try device("a"), place = MemoryKeyPlace()
+        let (_, member) = try device("a"), place = MemoryKeyDirectory()
         let keys = try created(place, [member])
         let good = AgeTools.plain(try KeyRing(store: store, epochs: keys.epochs, members: keys.members, removed: []).encoded(crypto))
         var random = TestRandom(state: 11)

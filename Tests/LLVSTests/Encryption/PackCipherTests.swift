@@ -9,7 +9,7 @@ import LLVSTestSupport
     let clock = KeyClock(now: { 1_795_000_000 }, wait: { _ in })
     init() throws { crypto = try Crypto(for: "tests") }
 
-    private func keys(_ place: MemoryKeyPlace = MemoryKeyPlace()) throws -> (StoreKeys, AgeIdentity) {
+    private func keys(_ place: MemoryKeyDirectory = MemoryKeyDirectory()) throws -> (StoreKeys, AgeIdentity) {
         let identity = try AgeIdentity(crypto)
         let member = KeyMember(name: "a", kind: .device, recipient: identity.recipient, added: "")
         return (try StoreKeys.create(
@@ -87,7 +87,7 @@ import LLVSTestSupport
 
     /// Somebody who knows the recipient of the epoch, and not its secret, can encrypt to it.
     @Test func whoDoesNotKnowTheKeysWritesNothing() throws {
-        let place = MemoryKeyPlace(), (keys, member) = try keys(place), cipher = PackCipher(keys, crypto), made = try part(40)
+        let place = MemoryKeyDirectory(), (keys, member) = try keys(place), cipher = PackCipher(keys, crypto), made = try part(40)
         func named(_ bytes: [UInt8]) -> PackName {
             var name = made.name
             name.id = PackID(LLVS.SHA256.digest(bytes))!
@@ -119,7 +119,7 @@ import LLVSTestSupport
     }
 
     @Test func blobsAreNamedByTheKey() throws {
-        let place = MemoryKeyPlace(), (keys, _) = try keys(place), digest = AgeTools.bytes(32)
+        let place = MemoryKeyDirectory(), (keys, _) = try keys(place), digest = AgeTools.bytes(32)
         let one = try PackCipher(keys, crypto).blobDigest(digest)
         #expect(try PackCipher(keys, crypto).blobDigest(digest) == one && one != PackID(digest))
         #expect(one == PackID(try crypto.hmac(keys.current.nameKey, digest)))

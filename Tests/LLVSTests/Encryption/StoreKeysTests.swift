@@ -18,19 +18,19 @@ import LLVSTestSupport
         let identity = try AgeIdentity(crypto)
         return (identity, KeyMember(name: name, kind: .device, recipient: identity.recipient, added: "2026-11-22T20:00:00Z"))
     }
-    private func open(_ place: KeyPlace, _ identity: AgeIdentity, pin: StoreKeys.Pin? = nil) throws -> StoreKeys {
+    private func open(_ place: KeyDirectory, _ identity: AgeIdentity, pin: StoreKeys.Pin? = nil) throws -> StoreKeys {
         try StoreKeys.open(place, stores: [store], StoreKeys.Unlocking(identities: [identity]), pin: pin, crypto)
     }
-    private func open(_ place: KeyPlace, passphrase: String) throws -> StoreKeys {
+    private func open(_ place: KeyDirectory, passphrase: String) throws -> StoreKeys {
         try StoreKeys.open(place, stores: [store], StoreKeys.Unlocking(passphrase: Secret(passphrase)), crypto)
     }
-    private func created(_ place: KeyPlace, _ members: [KeyMember]) throws -> StoreKeys {
+    private func created(_ place: KeyDirectory, _ members: [KeyMember]) throws -> StoreKeys {
         try StoreKeys.create(in: place, store: store, passphrase: nil, members: members, hasRecovery: false, clock(), crypto).keys
     }
 
     @Test(arguments: [false, true]) func createAndOpen(isFolder: Bool) throws {
         let folder = TemporaryDirectory()
-        let place: KeyPlace = isFolder ? FolderKeyPlace(folder.path) : MemoryKeyPlace()
+        let place: KeyDirectory = isFolder ? FolderKeyDirectory(folder.path) : MemoryKeyDirectory()
         var waits: [Double] = []
         let (phone, phoneMember) = try device("phone")
         let (keys, recovery) = try StoreKeys.create(
@@ -55,7 +55,7 @@ import LLVSTestSupport
 
     /// The ring and the file of the passphrase, opened by `age` with what a person has: the way out without this library.
     @Test func theToolOpensTheKeys() throws {
-        let place = MemoryKeyPlace(), folder = TemporaryDirectory()
+        let place = MemoryKeyDirectory(), folder = TemporaryDirectory()
         let (keys, recovery) = try StoreKeys.create(
             in: place, store: store, passphrase: Secret("one two three"), hasRecovery: true, clock(), crypto)
         let pass = try #require(place.files[place.passphrases[0]]), ring = try #require(place.files[place.rings[0]])
@@ -74,7 +74,7 @@ import LLVSTestSupport
     }
 
     @Test func keysAreMadeInAnEmptyPlaceOnly() throws {
-        let place = MemoryKeyPlace()
+        let place = MemoryKeyDirectory()
         place.hasData = true
         #expect(code { _ = try created(place, [try device("a").1]) } == .storeNotEmpty)
         place.hasData = false
@@ -89,12 +89,12 @@ import LLVSTestSupport
         #expect(place.rings.count == 1 && place.passphrases.isEmpty)
         #expect(try open(place, other).members.map(\.name) == ["other"])
         #expect(code { _ = try created(place, [try device("a").1]) } == .storeNotEmpty)
-        #expect(code { _ = try created(MemoryKeyPlace(), []) } == .invalidArgument)
+        #expect(code { _ = try created(MemoryKeyDirectory(), []) } == .invalidArgument)
     }
 
     @Test func anInterruptedCreationIsFinished() throws {
         struct Stopped: Error {}
-        let place = MemoryKeyPlace()
+        let place = MemoryKeyDirectory()
         var count = 0
         place.beforeCreating = { count += 1; if count == 2 { throw Stopped() } }
         #expect(throws: Stopped.self) {
@@ -113,7 +113,7 @@ import LLVSTestSupport
     }
 
     @Test func missingDamagedAndOthersAreToldApart() throws {
-        let place = MemoryKeyPlace(), (mine, member) = try device("mine")
+        let place = MemoryKeyDirectory(), (mine, member) = try device("mine")
         #expect(code { _ = try open(place, mine) } == .keyMissing)
         _ = try created(place, [member])
         let name = place.rings[0], good = try #require(place.files[name])
@@ -143,7 +143,7 @@ import LLVSTestSupport
     }
 
     @Test func aFileThatIsNotThereAsItWasWrittenReplacesNothing() throws {
-        let place = MemoryKeyPlace(), (mine, member) = try device("mine")
+        let place = MemoryKeyDirectory(), (mine, member) = try device("mine")
         _ = try created(place, [member])
         _ = try PassphraseFile.make(mine, store: store, Secret("old"), in: place, clock(), crypto)
         place.lost = 1
@@ -153,7 +153,7 @@ import LLVSTestSupport
     }
 
     @Test func thePassphraseIsChanged() throws {
-        let place = MemoryKeyPlace()
+        let place = MemoryKeyDirectory()
         let keys = try StoreKeys.create(in: place, store: store, passphrase: Secret("old"), hasRecovery: false, clock(), crypto).keys
         let rings = place.rings
         #expect(code { try StoreKeys.changePassphrase(from: Secret("other"), to: Secret("new"), in: place, clock(), crypto) } == .wrongKey)

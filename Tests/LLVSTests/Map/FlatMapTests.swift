@@ -7,10 +7,10 @@ import Testing
     /// The map written as a persisted map and opened; nil for the empty one.
     static func flatten(_ node: MapNode?, versionLimit: Int = 1 << 20) throws -> FlatMap? {
         guard let bytes = try bytes(of: node) else { return nil }
-        return FlatMap(CacheBytes(copying: bytes.bytes), versionLimit: versionLimit)
+        return FlatMap(OpenCache(copying: bytes.bytes), versionLimit: versionLimit)
     }
 
-    static func bytes(of node: MapNode?) throws -> CacheBytes? {
+    static func bytes(of node: MapNode?) throws -> OpenCache? {
         var builder = FlatMapBuilder(MemoryCacheWriter(), expected: node?.count ?? 0)
         var failure: (any Error)?
         node?.forEach { key, entry in
@@ -155,7 +155,7 @@ import Testing
             let kept = whole
             defer { whole = kept }
             Self.reseal(&whole)
-            guard let flat = whole.withUnsafeBytes({ FlatMap(CacheBytes(copying: $0), versionLimit: 1_000) }) else { return }
+            guard let flat = whole.withUnsafeBytes({ FlatMap(OpenCache(copying: $0), versionLimit: 1_000) }) else { return }
             let root = MapNode(flat)
             var met = 0
             root.forEach { key, entry in met += 1; return entry.version < 1_000 && met <= flat.count }

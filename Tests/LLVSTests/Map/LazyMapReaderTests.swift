@@ -7,7 +7,7 @@ import Testing
     private enum Answer: Equatable { case entry(UInt32), absent, void }
 
     private static func ask(_ bytes: [UInt8], _ patch: [UInt8]? = nil, _ key: [UInt8], versionLimit: Int = 2_000) -> Answer {
-        guard let file = bytes.withUnsafeBytes({ FlatMapFile(CacheBytes(copying: $0)) }) else { return .void }
+        guard let file = bytes.withUnsafeBytes({ FlatMapFile(OpenCache(copying: $0)) }) else { return .void }
         var decoded: MapPatch?
         if let patch {
             decoded = MapPatch(patch, count: file.count, versionLimit: versionLimit)

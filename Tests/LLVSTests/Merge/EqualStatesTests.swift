@@ -121,7 +121,7 @@ import Testing
             func open(_ system: FileSystem = FileSystem()) throws -> NoteFile {
                 let cache = NoteCache(get: { bytes("earlier") })
                 return try #require(
-                    try NoteFile(Place(path), system, isReadOnly: false, storeOwner: { nil }, makeDirectory: {}, cache: cache))
+                    try NoteFile(DirectoryEntry(path), system, isReadOnly: false, storeOwner: { nil }, makeDirectory: {}, cache: cache))
             }
             #expect(try open().read() == bytes("earlier"))
             var note: NoteFile? = try open()
@@ -154,7 +154,8 @@ import Testing
             }
             try writeFile(path, file)
             let note = try #require(try NoteFile(
-                Place(path), FileSystem(), isReadOnly: false, storeOwner: { nil }, makeDirectory: {}, cache: NoteCache(get: { nil })))
+                DirectoryEntry(path), FileSystem(), isReadOnly: false, storeOwner: { nil }, makeDirectory: {},
+                cache: NoteCache(get: { nil })))
             #expect(try note.read() == bytes("newer"))
             try bytes("newest").withUnsafeBytes { try note.write($0) }
             #expect(try note.read() == bytes("newest"))

@@ -95,20 +95,20 @@ import Testing
     @Test func sharedCredentials() {
         let file =
             "[default]\naws_access_key_id=a\r\naws_secret_access_key = b=c \n[x]\n aws_access_key_id =d\naws_session_token= e\n nonsense\n"
-        #expect(S3Place.credentials(in: file, profile: "default") == HTTPCredentials(user: "a", password: "b=c"))
-        #expect(S3Place.credentials(in: file, profile: "x") == HTTPCredentials(user: "d", token: "e"))
-        #expect(S3Place.credentials(in: file, profile: "y").isEmpty)
+        #expect(S3Location.credentials(in: file, profile: "default") == HTTPCredentials(user: "a", password: "b=c"))
+        #expect(S3Location.credentials(in: file, profile: "x") == HTTPCredentials(user: "d", token: "e"))
+        #expect(S3Location.credentials(in: file, profile: "y").isEmpty)
     }
 
     @Test func placesOfObjects() throws {
-        let amazon = try S3Place("//notes/a%20b?region=eu-west-1")
+        let amazon = try S3Location("//notes/a%20b?region=eu-west-1")
         #expect(amazon.address("versions/X").text == "https://notes.s3.eu-west-1.amazonaws.com/a%20b/versions/X")
-        let own = try S3Place("//notes?endpoint=https%3A%2F%2Fh:9000%2Fs3&region=r")
+        let own = try S3Location("//notes?endpoint=https%3A%2F%2Fh:9000%2Fs3&region=r")
         #expect(own.address("x").text == "https://h:9000/s3/notes/x")
         #expect(own.bucketAddress([("prefix", "a b/")]).text == "https://h:9000/s3/notes?prefix=a%20b%2F")
-        #expect(try S3Place("//notes?endpoint=https://h&addressing=virtual").address("x").text == "https://notes.h/x")
+        #expect(try S3Location("//notes?endpoint=https://h&addressing=virtual").address("x").text == "https://notes.h/x")
         // A name with dots fits no certificate for hosts.
-        #expect(try S3Place("//a.b.c?region=r").address("x").text == "https://s3.r.amazonaws.com/a.b.c/x")
+        #expect(try S3Location("//a.b.c?region=r").address("x").text == "https://s3.r.amazonaws.com/a.b.c/x")
     }
 
     // MARK: Lists

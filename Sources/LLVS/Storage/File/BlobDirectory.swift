@@ -28,9 +28,9 @@ final class BlobDirectory: @unchecked Sendable {
     let system: FileSystem
     let lock = Lock(.blobs)
     /// Written here and not synced yet (at durability `normal`).
-    private var dirty: [Place] = []
+    private var dirty: [DirectoryEntry] = []
     /// Put in place since the last sync.
-    private var fresh: [Place] = []
+    private var fresh: [DirectoryEntry] = []
     private var directoryIsDirty = false
     /// The directory's own name was synced: whoever made it may have been killed before he could.
     private var directoryIsDurable = false
@@ -65,7 +65,7 @@ final class BlobDirectory: @unchecked Sendable {
 
     // MARK: Writing
 
-    func place(of name: RandomName) -> Place { folder.place(name.hex + ".blob") }
+    func place(of name: RandomName) -> DirectoryEntry { folder.place(name.hex + ".blob") }
 
     /// Returns the blob's name and the bytes written.
     func store(_ data: UnsafeRawBufferPointer, _ digest: [UInt8]) throws -> (BlobID, UInt64) {
@@ -107,7 +107,7 @@ final class BlobDirectory: @unchecked Sendable {
     }
 
     /// A blob was written; it is to be synced.
-    func note(_ filePath: Place) {
+    func note(_ filePath: DirectoryEntry) {
         lock.withLock {
             if durability != .full { dirty.append(filePath) }
             fresh.append(filePath)
@@ -129,7 +129,7 @@ final class BlobDirectory: @unchecked Sendable {
     }
 
     /// A new file in the directory as it is now: its place stays with it when another directory takes the name.
-    func make(_ name: String, readable: Bool = false) throws -> (OpenFile, Place) {
+    func make(_ name: String, readable: Bool = false) throws -> (OpenFile, DirectoryEntry) {
         tidyOnce()
         let (file, place) = try makeFile(name, readable)
         // As long as it is open: nobody takes it for a leftover. Where there are no locks, its age says so.
@@ -152,9 +152,9 @@ final class BlobDirectory: @unchecked Sendable {
         }
     }
 
-    private func makeFile(_ name: String, _ readable: Bool) throws -> (OpenFile, Place) {
+    private func makeFile(_ name: String, _ readable: Bool) throws -> (OpenFile, DirectoryEntry) {
         let flags = (readable ? O_RDWR : O_WRONLY) | O_CREAT | O_EXCL
-        func new() throws(Errno) -> (OpenFile, Place) {
+        func new() throws(Errno) -> (OpenFile, DirectoryEntry) {
             let place = try folder.pinned().place(name)
             return (try OpenFile(place, flags, mode: system.mode), place)
         }
@@ -167,7 +167,7 @@ final class BlobDirectory: @unchecked Sendable {
 
     /// Gives a file that is whole its name, in the directory that is there by now: somebody may have put another in place while it was
     /// written.
-    func publish(_ file: Place, as name: RandomName) throws -> Place {
+    func publish(_ file: DirectoryEntry, as name: RandomName) throws -> DirectoryEntry {
         if folder.isElsewhere { folder.renew() }
         let final = place(of: name)
         do throws(Errno) { try system.rename(file, final) } catch {

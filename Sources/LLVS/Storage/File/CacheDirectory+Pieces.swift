@@ -6,24 +6,24 @@
 extension CacheDirectory {
     /// The bytes of a cache; nil when it is not there or its envelope is none. They are read when they are asked for, and not compared
     /// with their checksum: who reads a few of them in many has checksums of their parts. O(1).
-    func open(_ name: String) throws -> CacheBytes? {
+    func open(_ name: String) throws -> OpenCache? {
         try CacheName.check(name)
-        if let kept = keptInMemory(name) { return kept.map { $0.withUnsafeBytes { CacheBytes(copying: $0) } } }
+        if let kept = keptInMemory(name) { return kept.map { $0.withUnsafeBytes { OpenCache(copying: $0) } } }
         guard let opened = try? OpenFile(file(name), O_RDONLY) else { return nil }
         return pieces(opened, name)
     }
 
     /// The data of a cache file; nil when its envelope is wrong, or there is no room for it.
-    fileprivate func pieces(_ file: OpenFile, _ name: String) -> CacheBytes? {
+    fileprivate func pieces(_ file: OpenFile, _ name: String) -> OpenCache? {
         guard let (count, _) = CacheDirectory.envelope(of: file, name), count > 0 else { return nil }
         return FilePieces(file, from: UInt64(CacheDirectory.envelopeSize), count: count)?.bytes
     }
 
     /// Maps a file of `size` bytes that nobody else can open; nil where that cannot be done.
-    fileprivate func map(_ file: OpenFile, _ size: UInt64) -> CacheBytes? {
+    fileprivate func map(_ file: OpenFile, _ size: UInt64) -> OpenCache? {
         guard let size = Int(exactly: size), size > 0,
               let memory = mmap(nil, size, PROT_READ, MAP_SHARED, file.descriptor, 0), memory != MAP_FAILED else { return nil }
-        return CacheBytes(
+        return OpenCache(
             UnsafeRawBufferPointer(start: memory, count: size), release: { munmap(memory, size) }, isMapped: true,
             letGo: { HugePages.release(memory, $0) })
     }
@@ -53,13 +53,13 @@ extension CacheDirectory {
         private let directory: CacheDirectory
         private let file: OpenFile
         /// Where it is, and under which name to be asked for; nil once it is in place, and for one without a name.
-        private var place: (name: String, aside: Place)?
+        private var place: (name: String, aside: DirectoryEntry)?
         private let start: UInt64
         private var piece: [UInt8] = []
         private var written: UInt64 = 0
         private var checksum: UInt32 = 0
 
-        init(_ directory: CacheDirectory, _ file: OpenFile, place: (name: String, aside: Place)?) {
+        init(_ directory: CacheDirectory, _ file: OpenFile, place: (name: String, aside: DirectoryEntry)?) {
             self.directory = directory
             self.file = file
             self.place = place
@@ -87,7 +87,7 @@ extension CacheDirectory {
         }
 
         /// Not synced: after a power cut the file does not match its checksum, or is not there, and both are fine.
-        func finish() throws -> CacheBytes {
+        func finish() throws -> OpenCache {
             try flush()
             guard let (name, aside) = place else {
                 if let bytes = directory.map(file, written) { return bytes }
@@ -134,8 +134,8 @@ private final class FilePieces: @unchecked Sendable {
     }
     deinit { munmap(memory.baseAddress, memory.count) }
 
-    var bytes: CacheBytes {
-        CacheBytes(
+    var bytes: OpenCache {
+        OpenCache(
             UnsafeRawBufferPointer(memory), release: { withExtendedLifetime(self) {} }, fill: { [unowned self] in fill($0) },
             letGo: { [unowned self] in letGo($0) })
     }

@@ -45,7 +45,7 @@ final class CacheDirectory: @unchecked Sendable {
         self.writable = writable; self.store = store; self.system = system
     }
 
-    func file(_ name: String) -> Place { folder.place(name + ".cache") }
+    func file(_ name: String) -> DirectoryEntry { folder.place(name + ".cache") }
     /// Makes the directory.
     func makeFolder() throws { if isInner { try store.make(folder, system) } else { try store.makeDirectories(path, system) } }
 
@@ -148,7 +148,7 @@ final class CacheDirectory: @unchecked Sendable {
     }
 
     /// A new file under a name that nobody asks for.
-    func makeAside(mode: UInt32) throws -> (place: Place, file: OpenFile) {
+    func makeAside(mode: UInt32) throws -> (place: DirectoryEntry, file: OpenFile) {
         let suffix = try posix("Writing a cache", path) { () throws(Errno) in try RandomName.random().hex }
         let aside = folder.place(suffix + ".tmp")
         let flags = O_RDWR | O_CREAT | O_EXCL

@@ -9,7 +9,7 @@ final class FileBlobWriter: BlobWriter {
     private let name: RandomName
     private let isReplacing: Bool
     private let file: OpenFile
-    private let place: Place
+    private let place: DirectoryEntry
     private var path: String { place.path }
     private let size: Int?
     private let dataOffset: Int
@@ -66,7 +66,7 @@ final class FileBlobWriter: BlobWriter {
             // One that replaces another may be of a version that is safe already: what is left of it must not get lost.
             if directory.durability == .full || isReplacing { try directory.system.fdatasync(file.descriptor) }
         }
-        let final: Place
+        let final: DirectoryEntry
         do { final = try directory.publish(place, as: name) } catch {
             cancel()
             throw error

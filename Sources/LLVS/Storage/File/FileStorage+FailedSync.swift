@@ -103,7 +103,7 @@ extension BlobDirectory {
     }
 
     /// The same bytes in a file of the same name.
-    private func rewrite(_ blob: Place, size: UInt64) throws {
+    private func rewrite(_ blob: DirectoryEntry, size: UInt64) throws {
         try posix("Writing anew", blob.path) { () throws(Errno) in
             let aside = try folder.place(".again-" + RandomName.random().hex + ".tmp")
             let source = try OpenFile(blob, O_RDONLY)

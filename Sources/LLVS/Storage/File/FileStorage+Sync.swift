@@ -162,7 +162,7 @@ extension FileStorage {
         }
     }
 
-    private func syncFile(_ place: Place) throws {
+    private func syncFile(_ place: DirectoryEntry) throws {
         do throws(Errno) {
             let file = try OpenFile(place, O_RDONLY)
             try options.system.fdatasync(file.descriptor)

@@ -44,11 +44,11 @@ public final class FileStorage: Storage, @unchecked Sendable {
     public let isReadOnly: Bool
     public var path: String { directory.path }
     /// Values of their own may come after the records that name them, from a syncing program. Their directory is made with the first.
-    public var watchedPlaces: [WatchedPlace] {
+    public var watchedPlaces: [WatchedDirectory] {
         [
-            WatchedPlace(directory.segments, names: { $0.hasSuffix(".seg") }),
-            WatchedPlace(directory.blobs, isOptional: true, names: { $0.hasSuffix(".blob") }),
-            WatchedPlace(directory.path, names: { ["segments", "blobs"].contains($0) }),
+            WatchedDirectory(directory.segments, names: { $0.hasSuffix(".seg") }),
+            WatchedDirectory(directory.blobs, isOptional: true, names: { $0.hasSuffix(".blob") }),
+            WatchedDirectory(directory.path, names: { ["segments", "blobs"].contains($0) }),
         ]
     }
     public let blobThreshold: Int? = 1 << 20
@@ -284,7 +284,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
         return file ?? CachedNote(self, name, claim)
     }
     public func cacheLocation(_ name: String) -> String { caches.path + "/" + name + ".cache" }
-    public func cacheOpen(_ name: String) throws -> CacheBytes? {
+    public func cacheOpen(_ name: String) throws -> OpenCache? {
         try state.withLock { try checkOpen() }
         return try caches.open(name)
     }

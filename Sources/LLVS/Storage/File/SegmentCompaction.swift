@@ -1,7 +1,7 @@
 /// A segment that may be compacted: read to its end and found whole.
 struct CompactionInput {
     let id: RandomName
-    let place: Place
+    let place: DirectoryEntry
     var path: String { place.path }
     let length: UInt64
     let sealed: Bool
@@ -25,7 +25,7 @@ struct SegmentCompaction {
     struct Summary { let id: RandomName; let size: UInt64; let created: Int64; let sealed: Bool }
 
     /// Nil: not a segment that may be compacted, or not now.
-    static func summary(_ place: Place) -> Summary? {
+    static func summary(_ place: DirectoryEntry) -> Summary? {
         guard let named = RandomName(hex: place.name.dropLast(4)), let file = try? OpenFile(place, O_RDONLY),
             let status = try? System.status(file.descriptor), status.isRegularFile
         else { return nil }
@@ -44,7 +44,7 @@ struct SegmentCompaction {
     }
 
     /// Reads all of the segment; nil when any of it is not whole, or it holds nothing. Damaged segments stay as they are.
-    func examine(_ place: Place, _ summary: Summary) throws -> CompactionInput? {
+    func examine(_ place: DirectoryEntry, _ summary: Summary) throws -> CompactionInput? {
         guard let file = try? OpenFile(place, O_RDONLY) else { return nil }
         let compacted = try? CompactedSegment.read(file, name: place.name, size: summary.size)
         let from = compacted?.data ?? UInt64(FrameFormat.segmentHeaderSize)
@@ -62,7 +62,7 @@ struct SegmentCompaction {
     }
 
     /// Whether all of the segment is whole.
-    func isWhole(_ place: Place, _ id: RandomName, size: UInt64) throws -> Bool {
+    func isWhole(_ place: DirectoryEntry, _ id: RandomName, size: UInt64) throws -> Bool {
         guard let file = try? OpenFile(place, O_RDONLY) else { return false }
         var isWhole = true
         var scanner = SegmentScanner(

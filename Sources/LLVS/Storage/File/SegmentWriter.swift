@@ -7,7 +7,7 @@
 /// as the bytes. So where every frame is synced the file ends in zeros, and most frames go into this room. Sealing takes it away.
 final class SegmentWriter {
     let id: RandomName
-    let place: Place
+    let place: DirectoryEntry
     let path: String
     let file: OpenFile
     private let identity: FileIdentity?

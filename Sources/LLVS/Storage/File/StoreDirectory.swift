@@ -7,8 +7,8 @@ struct StoreDirectory: Sendable {
     var marker: String { markerPlace.path }
     var segments: String { segmentsFolder.path }
     var blobs: String { blobsFolder.path }
-    private var markerPlace: Place { root.place("llvs-store") }
-    func segment(_ name: String) -> Place { segmentsFolder.place(name) }
+    private var markerPlace: DirectoryEntry { root.place("llvs-store") }
+    func segment(_ name: String) -> DirectoryEntry { segmentsFolder.place(name) }
 
     /// After a fork, and at the end: no descriptor stays open.
     func letGo() { for folder in [root, segmentsFolder, blobsFolder] { folder.letGo() } }
@@ -183,7 +183,7 @@ struct StoreDirectory: Sendable {
         for directory in missing.reversed() {
             do throws(Errno) {
                 try System.mkdir(directory, mode: system.directoryMode)
-                try Place(directory).letOwnerIn()
+                try DirectoryEntry(directory).letOwnerIn()
             } catch {
                 if error.code != EEXIST { throw StoreError.posix(error, doing: "Making the directory", path: directory) }
             }

@@ -90,7 +90,7 @@ final class DatabaseFile: Sendable {
             open: { () throws(Errno) in try System.open(path, O_RDONLY) })
     }
     /// A link in its place is not followed.
-    convenience init(_ place: Place, _ doing: String) throws {
+    convenience init(_ place: DirectoryEntry, _ doing: String) throws {
         try self.init(place.path, doing, look: place.status, open: { () throws(Errno) in
             try place.found { (at) throws(Errno) in try System.open(place.name, in: at, O_RDONLY) }
         })

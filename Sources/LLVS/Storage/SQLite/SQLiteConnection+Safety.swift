@@ -76,9 +76,9 @@ extension SQLiteConnection {
     /// None of the files that are written may have a further name (hard link): what is written here would be written there. To the shared
     /// memory those who read write, too.
     static func checkBeside(_ path: String, _ mode: Mode) throws {
-        let database = Place(path)
+        let database = DirectoryEntry(path)
         try checkJournal(database)
-        func beside(_ suffix: String) -> Place { database.folder.place(database.name + suffix) }
+        func beside(_ suffix: String) -> DirectoryEntry { database.folder.place(database.name + suffix) }
         let owner = try? database.status()
         if mode == .write, let owner {
             try checkNames(
@@ -141,7 +141,7 @@ extension SQLiteConnection {
             path: file)
     }
 
-    static func checkJournal(_ database: Place) throws {
+    static func checkJournal(_ database: DirectoryEntry) throws {
         let path = database.path, journal = database.folder.place(database.name + "-journal")
         if (try? journal.status()) != nil {
             throw StoreError(

@@ -86,7 +86,7 @@ enum SQLiteNewDatabase {
     ///   - mode: the permissions of one that is made, of which the process's mask takes some.
     ///   - bytes: what it is made of; asked for when it is made.
     static func make(at path: String, mode: UInt32, _ patience: SQLiteConnection.Patience, _ bytes: () -> [UInt8] = { bytes }) throws {
-        let place = Place(path)
+        let place = DirectoryEntry(path)
         var waited: Int32 = 0, pause: Int32 = 1
         while true {
             if let known = try? place.status(), !known.isRegularFile || known.size > 0 { return }
@@ -139,7 +139,7 @@ enum SQLiteNewDatabase {
         }
     }
 
-    private static func write(_ bytes: [UInt8], in place: Place, mode: UInt32, permissions: UInt32?) throws(Errno) {
+    private static func write(_ bytes: [UInt8], in place: DirectoryEntry, mode: UInt32, permissions: UInt32?) throws(Errno) {
         let aside = try place.folder.place("\(place.name)-\(RandomName.random().hex).new")
         do throws(Errno) {
             let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: permissions == nil ? mode : 0o600)

@@ -1,10 +1,10 @@
 /// Caches, rows of a table of their own, and notes, files beside the database.
 extension SQLiteStorage {
     public func cacheGet(_ name: String) throws -> [UInt8]? { try cache(name) { try Memory.copy($0, "Reading a cache") } }
-    public func cacheOpen(_ name: String) throws -> CacheBytes? {
+    public func cacheOpen(_ name: String) throws -> OpenCache? {
         try cache(name) {
             try Memory.expect($0.count, "Opening a cache")
-            return CacheBytes(copying: $0)
+            return OpenCache(copying: $0)
         }
     }
 
@@ -55,7 +55,7 @@ extension SQLiteStorage {
         try checkOpen()
         let claim = isReadOnly ? nil : try FileIdentity(path).map { try NoteClaim(name, of: $0) }
         let file = try NoteFile(
-            Place("\(path)-\(name).note"), fileSystem, isReadOnly: isReadOnly,
+            DirectoryEntry("\(path)-\(name).note"), fileSystem, isReadOnly: isReadOnly,
             storeOwner: { [path] in try? System.status(path).owner }, claim: claim, makeDirectory: {},
             cache: NoteCache(
                 get: { [self] in try cacheGet(name) },

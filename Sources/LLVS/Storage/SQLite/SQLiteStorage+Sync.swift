@@ -16,7 +16,7 @@ extension SQLiteStorage {
             // Opening the log beside SQLite is safe: its locks are on the database and the shared memory alone.
             try posix("Syncing", log) { () throws(Errno) in
                 do throws(Errno) {
-                    let file = try OpenFile(Place(log), O_RDONLY)
+                    let file = try OpenFile(DirectoryEntry(log), O_RDONLY)
                     state.withLock { needsSync = false }
                     try System.fdatasync(file.descriptor)
                     state.withLock { counters.syncs &+= 1 }
@@ -64,7 +64,7 @@ extension SQLiteStorage {
     private func rewriteLog() throws {
         try posix("Writing anew", log) { () throws(Errno) in
             let file: OpenFile
-            do throws(Errno) { file = try OpenFile(Place(log), O_RDWR) } catch {
+            do throws(Errno) { file = try OpenFile(DirectoryEntry(log), O_RDWR) } catch {
                 if error.code == ENOENT { return }
                 throw error
             }

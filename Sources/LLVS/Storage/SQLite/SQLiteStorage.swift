@@ -32,9 +32,9 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     public let description: String
     public let isReadOnly: Bool
     /// The log is written at each commit, and the database when the log is put into it.
-    public var watchedPlaces: [WatchedPlace] {
+    public var watchedPlaces: [WatchedDirectory] {
         let name = String(path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...])
-        return [WatchedPlace(Paths.parent(of: path), names: { $0 == name || $0 == name + "-wal" })]
+        return [WatchedDirectory(Paths.parent(of: path), names: { $0 == name || $0 == name + "-wal" })]
     }
     public let blobThreshold: Int? = nil
     public let blockShape = BlockShape.records(SQLiteStorage.chunkSize)
@@ -96,7 +96,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         }
         var path = System.absolute(Paths.withoutTrailingSlashes(path))
         // SQLite's other files are beside what a link leads to.
-        if (try? Place(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
+        if (try? DirectoryEntry(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
         self.path = path
         logPath = path + "-wal"
         self.options = options

@@ -102,7 +102,7 @@ enum CachesTarget {
 
     /// Single keys, looked up before anybody has looked over all of the map.
     private static func lazyReader(
-        _ memory: CacheBytes, _ patch: MapPatch?, _ keys: [[UInt8]], _ expected: (UnsafeRawBufferPointer) -> MapEntry?
+        _ memory: OpenCache, _ patch: MapPatch?, _ keys: [[UInt8]], _ expected: (UnsafeRawBufferPointer) -> MapEntry?
     ) {
         guard let file = FlatMapFile(memory) else { return }
         let lazyReader = LazyMapReader(file, patch, versionLimit: versionLimit)
@@ -123,7 +123,7 @@ enum CachesTarget {
     }
 
     private static func map(_ bytes: [UInt8], _ patch: [UInt8]) {
-        let memory = repaired(bytes).withUnsafeBytes { CacheBytes(copying: $0) }
+        let memory = repaired(bytes).withUnsafeBytes { OpenCache(copying: $0) }
         guard let flat = FlatMap(memory, versionLimit: versionLimit) else { return lazyReader(memory, nil, []) { _ in nil } }
         let map = MapNode(flat), keys = contents(map)
         lazyReader(memory, MapPatch(patch, count: flat.count, versionLimit: versionLimit), keys) { map.lookup($0) }

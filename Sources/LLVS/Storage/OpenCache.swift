@@ -1,6 +1,6 @@
 /// Bytes of a cache that stay where they are for as long as this object lives. Where the storage keeps files they come as they are asked
 /// for. Safe from all threads.
-public final class CacheBytes: @unchecked Sendable {
+public final class OpenCache: @unchecked Sendable {
     // Sendable: the bytes do not change once they are here; who brings them has a lock.
     /// At an address that is a multiple of 16. What was not asked for (`fill`) may be zeros.
     public let bytes: UnsafeRawBufferPointer
@@ -50,7 +50,7 @@ public protocol CacheWriter: AnyObject {
     /// Adds bytes at the end.
     func append(_ bytes: UnsafeRawBufferPointer) throws
     /// Puts the cache in place and answers its bytes. Nothing may be appended behind it.
-    func finish() throws -> CacheBytes
+    func finish() throws -> OpenCache
 }
 
 /// Gathers a cache in memory, for storages that keep no files and for caches that nobody will ask for by name.
@@ -66,9 +66,9 @@ final class MemoryCacheWriter: CacheWriter {
         bytes.append(contentsOf: more)
     }
 
-    func finish() throws -> CacheBytes {
+    func finish() throws -> OpenCache {
         try put(bytes)
         defer { bytes = [] }
-        return bytes.withUnsafeBytes { CacheBytes(copying: $0) }
+        return bytes.withUnsafeBytes { OpenCache(copying: $0) }
     }
 }

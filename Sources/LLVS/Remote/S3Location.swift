@@ -1,5 +1,5 @@
 /// Where objects are: `s3://bucket/prefix?endpoint=https://host&region=eu-west-1&addressing=path`.
-package struct S3Place: Sendable {
+package struct S3Location: Sendable {
     package let bucket: String
     /// Empty, or with a slash at its end.
     package let prefix: String
@@ -35,7 +35,7 @@ package struct S3Place: Sendable {
             }
             options[String(pair[0])] = String(decoding: value, as: UTF8.self)
         }
-        let region = options["region"] ?? S3Place.environment("AWS_REGION") ?? S3Place.environment("AWS_DEFAULT_REGION") ?? "us-east-1"
+        let region = options["region"] ?? Self.environment("AWS_REGION") ?? S3Location.environment("AWS_DEFAULT_REGION") ?? "us-east-1"
         guard RemoteName.isComponent(region) else { throw HTTPAddress.Refusal(why: "its region is none") }
         var endpoint = try HTTPAddress(options["endpoint"] ?? "https://s3.\(region).amazonaws.com/")
         guard endpoint.keepsSecrets else { throw HTTPAddress.Refusal(why: "its endpoint is not encrypted (https)") }
@@ -73,7 +73,7 @@ package struct S3Place: Sendable {
             return HTTPCredentials(user: key, password: secret, token: environment("AWS_SESSION_TOKEN"))
         }
         guard let path = environment("AWS_SHARED_CREDENTIALS_FILE") ?? environment("HOME").map({ $0 + "/.aws/credentials" }),
-              let bytes = try? FolderFiles.read(Place(path), limit: 1 << 20) else { return HTTPCredentials() }
+              let bytes = try? FolderFiles.read(DirectoryEntry(path), limit: 1 << 20) else { return HTTPCredentials() }
         return credentials(in: String(decoding: bytes, as: UTF8.self), profile: environment("AWS_PROFILE") ?? "default")
     }
 

@@ -1,5 +1,5 @@
 /// A folder of an account at a cloud service: `gdrive:///path/to/folder?endpoint=https://host/&rate=20` (docs/cloud-drives.md).
-package struct CloudPlace: Sendable {
+package struct CloudFolder: Sendable {
     /// What services differ in before anything is asked of them.
     struct Service: Sendable {
         /// For messages: "Google Drive".

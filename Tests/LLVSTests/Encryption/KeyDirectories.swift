@@ -2,7 +2,7 @@ import Foundation
 @testable import LLVS
 
 /// Files with keys in memory, with what a place may do wrong.
-final class MemoryKeyPlace: KeyPlace {
+final class MemoryKeyDirectory: KeyDirectory {
     var files: [String: [UInt8]] = [:]
     var hasData = false
     var log: [String] = []
@@ -27,7 +27,7 @@ final class MemoryKeyPlace: KeyPlace {
 }
 
 /// The same in a folder.
-final class FolderKeyPlace: KeyPlace {
+final class FolderKeyDirectory: KeyDirectory {
     let folder: String
     init(_ folder: String) { self.folder = folder }
     var description: String { folder }

@@ -1,5 +1,5 @@
 /// A folder as a place that holds named files: for the packed layout on a drive, a stick or in a folder that is synced.
-final class FolderPlace: RemoteFiles, @unchecked Sendable {
+final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards the folders and counts.
     private let root: Folder
     private let path: String
@@ -32,7 +32,7 @@ final class FolderPlace: RemoteFiles, @unchecked Sendable {
             return folders[directory] ?? made
         }
     }
-    private func place(_ name: String) -> Place {
+    private func place(_ name: String) -> DirectoryEntry {
         let parent = Paths.parent(of: name)
         return folder(parent == "." ? "" : parent).place(String(name.split(separator: "/").last ?? ""))
     }

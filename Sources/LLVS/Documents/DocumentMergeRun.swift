@@ -1,5 +1,5 @@
 /// One merge inside a value: goes down where both sides changed something, on a stack of its own.
-final class ValueMerge {
+final class DocumentMergeRun {
     let values: DocumentValues
     let rules: RuleStates
     /// The newer side is an application that saves: what it removed is gone, and what it decided stands.
