@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import Any
 
 
 def main() -> None:
@@ -18,24 +19,46 @@ def main() -> None:
     except ImportError:
         sys.stderr.write('llvs: the command needs libraries that are not here: install them with: pip install "llvs[tools]"\n')
         sys.exit(2)
+    sys.unraisablehook = _unraisable
+    from . import failures, output
     from .command import run
 
     try:
-        if is_heeded:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        code = run(sys.argv[1:])
+        try:
+            if is_heeded:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            code = run(sys.argv[1:])
+        finally:
+            if is_heeded:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:
-        # Once more, while the first one was told of.
-        code = 130
-    finally:
+        # Before `run` looks for it, behind it, or once more while the first one was told of.
         if is_heeded:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+        told, code = failures.explain(KeyboardInterrupt())
+        if output.last_said != f"llvs: {told}":
+            output.say(f"llvs: {told}")
     try:
         sys.stdout.flush()
     except OSError:
         # Told of already. What is still buffered goes nowhere, and the interpreter says no more of it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(code)
+
+
+def _unraisable(details: Any) -> None:
+    """What Python raised where nothing can be raised: a Ctrl-C that came there (in a finalizer, in the import lock's callback) comes again."""
+    if isinstance(details.exc_value, KeyboardInterrupt):
+        import _thread
+        import time
+
+        def again() -> None:
+            time.sleep(0.001)
+            _thread.interrupt_main()
+
+        _thread.start_new_thread(again, ())
+    else:
+        sys.__unraisablehook__(details)
 
 
 if __name__ == "__main__":

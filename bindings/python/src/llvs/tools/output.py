@@ -131,8 +131,14 @@ def show_json(value: Any) -> None:
     show(as_json(value, indent=2).split("\n"))
 
 
+#: What was said last on standard error.
+last_said = ""
+
+
 def say(message: str) -> None:
     """A remark on standard error, for people."""
+    global last_said
+    last_said = message
     sys.stderr.write(f"{message}\n")
     sys.stderr.flush()
 
