@@ -147,6 +147,8 @@ class Link:
         self._state, self._problems = peer.state, []  # type: PeerState, list[Problem]
         self._moved, self._poke = asyncio.Event(), asyncio.Event()
         self._changed, self._closing = False, False
+        # Held while the peer is asked for something that may end it.
+        self._calling = asyncio.Lock()
         # How often `wait` asked for a look at the store, and which of these has been done.
         self._asked = self._looked = 0
         self._error: Optional[BaseException] = None
@@ -167,9 +169,13 @@ class Link:
     async def _run(self, beginning: bytes) -> None:
         parts = [asyncio.create_task(part) for part in (self._read(beginning), self._write(), self._tick())]
         try:
-            done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
-            for part in done:
-                part.result()
+            await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            # The peer has ended before the call returns that says why.
+            async with self._calling:
+                pass
+            for part in parts:
+                if part.done():
+                    part.result()
         except (Exception, asyncio.CancelledError) as error:
             self._error = error
             if isinstance(error, asyncio.CancelledError):
@@ -190,25 +196,25 @@ class Link:
     async def _read(self, beginning: bytes) -> None:
         data = beginning or await self._reader.read(1 << 18)
         while data:
-            await call(self._peer.receive, data)
+            await self._ask(self._peer.receive, data)
             self._poke.set()
             if (await self._note()).phase == PeerPhase.ENDED:
                 await asyncio.Event().wait()  # the other part writes what is left
             data = await self._reader.read(1 << 18)
-        await call(self._peer.receive_end)
+        await self._ask(self._peer.receive_end)
 
     async def _write(self) -> None:
         says_goodbye = True
         while True:
             changed, self._changed, asked = self._changed, False, self._asked
             if changed:
-                await call(self._peer.store_changed)
+                await self._ask(self._peer.store_changed)
                 await self._note()
                 self._looked = asked
             if self._closing and says_goodbye:
                 says_goodbye = False
-                await call(self._peer.goodbye)
-            while data := await call(self._peer.send):
+                await self._ask(self._peer.goodbye)
+            while data := await self._ask(self._peer.send):
                 self._writer.write(data)
                 await self._writer.drain()
             if (await self._note()).phase == PeerPhase.ENDED:
@@ -218,9 +224,13 @@ class Link:
 
     async def _tick(self) -> None:
         while True:
-            await call(self._peer.tick, time.monotonic())
+            await self._ask(self._peer.tick, time.monotonic())
             self._poke.set()
             await asyncio.sleep(5)
+
+    async def _ask(self, function: Callable[..., T], *arguments: Any) -> T:
+        async with self._calling:
+            return await call(function, *arguments)
 
     async def _note(self) -> PeerState:
         state: PeerState = await call(lambda: self._peer.state)

@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _unraisable(details: Any) -> None:
-    """What Python raised where nothing can be raised: a Ctrl-C that came there (in a finalizer, in the import lock's callback) comes again."""
+    """What Python raised where nothing can be raised: a Ctrl-C that came there (in a finalizer, say) comes again."""
     if isinstance(details.exc_value, KeyboardInterrupt):
         import _thread
         import time
