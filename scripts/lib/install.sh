@@ -54,10 +54,14 @@ install_packages() {
         command -v sudo >/dev/null || die "Please run as root: apt-get install $*"
         as_root=(sudo)
     fi
+    # Suites that run side by side install one after another.
     local log="$logs/apt.log"
-    { "${as_root[@]}" apt-get update &&
-      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } >"$log" 2>&1 ||
-        { tail -n 20 "$log" >&2; die "apt-get could not install $* (whole output: $log)"; }
+    (
+        flock 9
+        { "${as_root[@]}" apt-get update &&
+          "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } >"$log" 2>&1 ||
+            { tail -n 20 "$log" >&2; die "apt-get could not install $* (whole output: $log)"; }
+    ) 9>"$logs/apt.lock"
 }
 
 # A virtual environment with the tools of the Python tests, made anew when their list changes.

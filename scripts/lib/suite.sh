@@ -23,7 +23,10 @@ check() {
 }
 
 # left_out <suite>: the tests that the fast lane leaves out, a line each; none when everything runs.
-left_out() { [ -z "${LLVS_FAST:-}" ] || sed -n "s/^$1 //p" scripts/lib/slow_tests.txt; }
+left_out() { [ -z "${LLVS_FAST:-}" ] || slow_tests "$1"; }
+
+# slow_tests <suite>: the tests that take long, a line each.
+slow_tests() { sed -n "s/^$1 //p" scripts/lib/slow_tests.txt; }
 
 # report_junit <file>...: the counts of JUnit result files; add `--cmocka` for ctest's, whose programs count their own tests.
 report_junit() {
