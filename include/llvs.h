@@ -2089,6 +2089,17 @@ typedef llvs_status (*llvs_decode_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED
 typedef llvs_status (*llvs_credentials_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *place, llvs_bool again,
     LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
 
+/** How versions lie at the place of an exchange. Since 0.1. */
+typedef uint32_t llvs_layout;
+enum llvs_layout_value {
+    /** What the URL says; unless it does, a folder is interchange, and a server is what is there, packed when nothing is. */
+    LLVS_LAYOUT_AUTOMATIC = 0,
+    /** Two files for each version, which other implementations read (docs/interchange.md). */
+    LLVS_LAYOUT_INTERCHANGE = 1,
+    /** Many versions to a file, for few requests (docs/pack-format.md). */
+    LLVS_LAYOUT_PACKED = 2
+};
+
 /** How to open an exchange. Since 0.1. */
 typedef struct llvs_exchange_options {
     uint32_t struct_size;
@@ -2123,8 +2134,8 @@ typedef struct llvs_exchange_options {
     llvs_bytes proxy;
     /** Milliseconds without a byte after which a transfer is given up, in whole seconds; 0: 30,000. */
     uint32_t timeout;
-    /** Zero. */
-    uint32_t reserved;
+    /** How versions lie there, where the URL does not say so. */
+    llvs_layout layout;
     /** In the place of `user`, `password` and `token`; may be NULL. */
     llvs_credentials_fn credentials;
     /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
@@ -2134,10 +2145,25 @@ typedef struct llvs_exchange_options {
         (`access_token`, `refresh_token`, `client_id`, `client_secret`, `token_uri`). One that is refused is renewed, by one thread of all
         processes at a time, and is in the file before it is used: docs/cloud-drives.md. Empty: none. */
     llvs_bytes token_file;
+    /**
+     * What is there is encrypted (docs/encryption.md), and opened by `passphrase` or one of `identities`; then the layout is packed. An
+     * empty place is made so by the first llvs_exchange_send with something to send, which waits 10 seconds, for the passphrase, the
+     * identities, and the `recipients` beside them; at a place that has keys the recipients say nothing. A place in clear is refused
+     * and so is one that is encrypted without these (LLVS_ERROR_KEY_MISSING): nothing is ever sent in clear to
+     * one that has keys. All are read when the exchange is opened, kept in memory that is wiped, and stand in no message and no log.
+     * "age1...", 0 to 250; ASCII. NULL when there are none.
+     */
+    const llvs_bytes *recipients;
+    size_t recipient_count;
+    /** "AGE-SECRET-KEY-1...", 0 to 512; ASCII. NULL when there are none. */
+    const llvs_bytes *identities;
+    size_t identity_count;
+    /** 1 to 1024 bytes, UTF-8 as it is given (normalise it before); empty: none. Opening takes 64 MiB of memory for a moment. */
+    llvs_bytes passphrase;
 } llvs_exchange_options;
 #define LLVS_EXCHANGE_OPTIONS_INIT                                                                                                      \
     { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT,      \
-      LLVS_NONE_INIT, 0, 0, 0, 0, 0, LLVS_NONE_INIT }
+      LLVS_NONE_INIT, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, LLVS_NONE_INIT }
 
 /**
  * Opens an exchange with the place that a URL names, or through a transport of the host.
@@ -2156,7 +2182,9 @@ typedef struct llvs_exchange_options {
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL, or a folder that is the store or lies in it), LLVS_ERROR_UNSUPPORTED (scheme),
  * LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION, LLVS_ERROR_READ_ONLY (a medium that is),
  * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_BUSY (a transport that serves another exchange),
- * LLVS_ERROR_NOT_FOUND, LLVS_ERROR_TRANSPORT. Of a server nothing is asked: whether it can be reached shows when it is exchanged.
+ * LLVS_ERROR_NOT_FOUND, LLVS_ERROR_TRANSPORT, LLVS_ERROR_KEY_MISSING (a folder that is encrypted, without keys). Of a server nothing is
+ * asked: whether it can be reached, and whether the keys fit, shows when it is exchanged: LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEY_MISSING,
+ * LLVS_ERROR_KEYS_FORKED (docs/encryption.md).
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_open(LLVS_BORROWED llvs_store *store, llvs_bytes url,
@@ -2248,6 +2276,75 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_verify(LLVS_BORROWED llvs_exchan
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+
+/** What opens the keys of an encrypted place. Since 0.1. */
+typedef uint32_t llvs_member_kind;
+enum llvs_member_kind_value {
+    /** The passphrase. */
+    LLVS_MEMBER_PASSPHRASE = 0,
+    /** A key on paper. */
+    LLVS_MEMBER_RECOVERY = 1,
+    /** An identity that a device keeps. */
+    LLVS_MEMBER_DEVICE = 2,
+    /** An identity that a program on a server keeps. */
+    LLVS_MEMBER_HOST = 3
+};
+
+/** Somebody who has the keys of an encrypted place. Since 0.1. */
+typedef struct llvs_member {
+    uint32_t struct_size;
+    llvs_member_kind kind;
+    /** For people. */
+    llvs_bytes name;
+    /** The public half of its identity: "age1...". */
+    llvs_bytes recipient;
+    /** When it was added, for people: "2026-11-22T20:00:00Z". */
+    llvs_bytes added;
+} llvs_member;
+/** Members. Since 0.1. */
+typedef struct llvs_member_list {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const llvs_member *const *members;
+    size_t member_count;
+} llvs_member_list;
+/** Since 0.1. */
+LLVS_API void llvs_member_list_free(LLVS_OWNED llvs_member_list *list);
+
+/**
+ * Who has the keys of the place of an exchange that was opened with keys.
+ * Errors: LLVS_ERROR_UNSUPPORTED (opened without), LLVS_ERROR_KEY_MISSING (the place has none yet, or they are gone), LLVS_ERROR_WRONG_KEY,
+ * LLVS_ERROR_KEYS_FORKED, and as llvs_exchange_retrieve. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_members(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
+    LLVS_OWNED llvs_member_list **members, LLVS_OWNED llvs_error **error);
+/**
+ * Gives the keys to one more, who can read what was written and what will be. LLVS_OK for who is a member already.
+ * @param recipient  "age1..."; ASCII
+ * @param name       for people; UTF-8, at most 256 bytes; may be empty
+ * @param kind       for people; not LLVS_MEMBER_PASSPHRASE, which is there when a place is made with one
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (no recipient, or one that was removed), LLVS_ERROR_TOO_LARGE, and as llvs_exchange_members.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_add_member(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes recipient, llvs_bytes name,
+    llvs_member_kind kind, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_error **error);
+/**
+ * Takes the keys of all that is written from now on from a member. What lies there it can read for ever, if it can reach it: take its
+ * access to the place away first. Other devices go on to the new keys with their next exchanges, within 10 minutes. A former member is
+ * never added again: the device makes a new identity.
+ * @param recipient  as llvs_exchange_members gives it
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (no member, or the last one), and as llvs_exchange_members. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_remove_member(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes recipient,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_error **error);
+/**
+ * Makes an identity of age of random bytes: for a device to keep, or as a recovery key to be written on paper.
+ * @param identity   the secret half, "AGE-SECRET-KEY-1..."; owned by the caller, who wipes it
+ * @param recipient  the public half, "age1..."
+ * Errors: LLVS_ERROR_UNSUPPORTED (there is no libcrypto). Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_identity_create(LLVS_OWNED llvs_buffer *identity, LLVS_OWNED llvs_buffer *recipient,
+    LLVS_OWNED llvs_error **error);
 
 /**
  * For whom a stream of packs is encrypted, and who opens it: a file of age (https://age-encryption.org/v1), as the tool of that name makes
@@ -3519,8 +3616,10 @@ LLVS_LAYOUT(llvs_merge_options, 72);
 LLVS_LAYOUT(llvs_conflict, 152);
 LLVS_LAYOUT(llvs_merged_value, 56);
 LLVS_LAYOUT(llvs_merge_values_options, 32);
-LLVS_LAYOUT(llvs_exchange_options, 176);
+LLVS_LAYOUT(llvs_exchange_options, 224);
 LLVS_LAYOUT(llvs_problem, 40);
+LLVS_LAYOUT(llvs_member, 56);
+LLVS_LAYOUT(llvs_member_list, 24);
 LLVS_LAYOUT(llvs_import_options, 32);
 LLVS_LAYOUT(llvs_schema, 96);
 LLVS_LAYOUT(llvs_conflict_list, 40);

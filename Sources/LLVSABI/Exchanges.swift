@@ -83,6 +83,28 @@ final class HostCredentials: Sendable {
     }
 }
 
+/// Before `recipients` was appended.
+private let earlierSizesOfExchangeOptions = [176]
+
+private func layout(_ input: llvs_layout) throws -> Exchange.Layout {
+    switch input {
+    case LLVS_LAYOUT_AUTOMATIC.rawValue: .automatic
+    case LLVS_LAYOUT_INTERCHANGE.rawValue: .interchange
+    case LLVS_LAYOUT_PACKED.rawValue: .packed
+    default: throw InputError.constant("layout", input)
+    }
+}
+
+/// What the place is encrypted with; nil: it is not.
+private func keys(_ input: llvs_exchange_options) throws -> RemoteKeys? {
+    let identities = try elements(input.identities, input.identity_count, "identities", limit: PackRecipients.limit)
+    let recipients = try elements(input.recipients, input.recipient_count, "recipients", limit: PackRecipients.limit)
+    guard !identities.isEmpty || !recipients.isEmpty || input.passphrase.size != 0 else { return nil }
+    return try RemoteKeys(
+        passphrase: rawBytes(input.passphrase, "passphrase"), identities: identities.map { try rawBytes($0, "identities", limit: 1_024) },
+        recipients: recipients.map { try text($0, "recipients", limit: 128) })
+}
+
 /// The options of an exchange as the engine takes them.
 struct ExchangeSettings {
     var hostTransport: TransportHandle?
@@ -92,7 +114,7 @@ struct ExchangeSettings {
     var exchange = Exchange.Options()
 
     init(_ input: UnsafePointer<llvs_exchange_options>?) throws {
-        guard let input = try optionalStruct(input, "llvs_exchange_options") else { return }
+        guard let input = try optionalStruct(input, "llvs_exchange_options", earlierSizes: earlierSizesOfExchangeOptions) else { return }
         // First, so that what the caller gave for the callback is freed whatever fails.
         exchange.decode = HostDecoder(input.decode, Payload(input.decode_payload, input.decode_free))?.decode
         place.askForCredentials = HostCredentials(input.credentials, Payload(input.credentials_payload, input.credentials_free))?.ask
@@ -106,7 +128,8 @@ struct ExchangeSettings {
         place.tokenFile = try optionalText(input.token_file, "token_file")
         place.certificateAuthorities = try optionalText(input.ca_file, "ca_file")
         place.proxy = try optionalText(input.proxy, "proxy")
-        guard input.reserved == 0 else { throw InputError.reserved("llvs_exchange_options") }
+        place.layout = try layout(input.layout)
+        place.keys = try keys(input)
         if input.timeout > 0 { place.timeout = Double(input.timeout) / 1_000 }
         try place.check()
     }

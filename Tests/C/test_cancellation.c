@@ -677,7 +677,58 @@ static void a_token_cancels(void **state) {
     remove_directory(original);
 }
 
+/* Making keys waits ten seconds between two looks, and asks whether to go on all the while. */
+static llvs_status cancel_the_wait(void *payload, const llvs_progress *progress, llvs_error **error) {
+    stopper *s = payload;
+    (void)progress;
+    (void)error;
+    return ++s->calls == 20 ? LLVS_ERROR_CANCELLED : LLVS_OK;
+}
+static void keys_of_places_are_cancelled(void **state) {
+    char *directory = new_directory(), *keys = join(directory, "pack1/keys");
+    llvs_store *store = memory_store();
+    llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+    llvs_exchange *exchange;
+    llvs_member_list *members = NULL;
+    llvs_control control = LLVS_CONTROL_INIT;
+    llvs_buffer identity, recipient;
+    llvs_bytes secret, half;
+    stopper stopper = {0};
+    char url[1024];
+    (void)state;
+    snprintf(url, sizeof url, "file://%s", directory);
+    save(store, NULL, insert("x", "1"));
+    OK(llvs_identity_create(&identity, &recipient, &error));
+    secret.data = identity.data;
+    secret.size = identity.size;
+    half.data = recipient.data;
+    half.size = recipient.size;
+    options.identities = &secret;
+    options.identity_count = 1;
+    OK(llvs_exchange_open(store, llvs_str(url), &options, &exchange, &error));
+    control.progress = cancel_the_wait;
+    control.payload = &stopper;
+    FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_send(exchange, &control, NULL, &error));
+    assert_int_equal(stopper.calls, 20);
+    assert_int_not_equal(access(keys, F_OK), 0);
+    control.progress = NULL;
+    OK(llvs_cancel_token_create(&control.token, &error));
+    llvs_cancel_token_cancel(control.token);
+    FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_members(exchange, &control, &members, &error));
+    FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_add_member(exchange, half, LLVS_NONE, LLVS_MEMBER_DEVICE, &control, &error));
+    FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_remove_member(exchange, half, &control, &error));
+    llvs_cancel_token_free(control.token);
+    llvs_exchange_free(exchange);
+    llvs_store_free(store);
+    llvs_buffer_dispose(&identity);
+    llvs_buffer_dispose(&recipient);
+    free(keys);
+    remove_directory(directory);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_half_done), cmocka_unit_test(a_token_cancels)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_half_done), cmocka_unit_test(a_token_cancels), cmocka_unit_test(keys_of_places_are_cancelled),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,10 +92,10 @@ static void options_that_are_refused(void **state) {
     FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "callback", llvs_exchange_open(store, url, &options, &exchange, &error));
     assert_int_equal(a.freed, 1);
     options.user = LLVS_NONE;
-    options.reserved = 1;
+    options.layout = 9;
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_open(store, url, &options, &exchange, &error));
     assert_int_equal(a.freed, 2);
-    options.reserved = 0;
+    options.layout = LLVS_LAYOUT_AUTOMATIC;
     OK(llvs_exchange_open(store, url, &options, &exchange, &error));
     llvs_exchange_free(exchange);
     assert_int_equal(a.freed, 3);

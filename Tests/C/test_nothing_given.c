@@ -114,6 +114,11 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_exchange_retrieve(NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_verify(NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_send(NULL, NULL, NULL, NULL));
+    llvs_member_list_free(NULL);
+    REFUSES(llvs_exchange_members(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_exchange_add_member(NULL, LLVS_NONE, LLVS_NONE, 0, NULL, NULL));
+    REFUSES(llvs_exchange_remove_member(NULL, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_identity_create(NULL, NULL, NULL));
     REFUSES(llvs_exchange_observe(NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_restoration_state(NULL, NULL, NULL));
     REFUSES(llvs_exchange_set_restoration_state(NULL, LLVS_NONE, NULL));

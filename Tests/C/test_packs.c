@@ -197,11 +197,71 @@ static void it_is_encrypted(void **state) {
     llvs_store_free(two);
 }
 
+/* What a place is encrypted with is looked at when the exchange is opened; Tests/Python/test_encrypted_places.py goes on. */
+static void keys_of_places(void **state) {
+    llvs_store *store = memory_store();
+    char *directory = new_directory(), url[1024];
+    llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+    llvs_exchange *exchange = NULL;
+    llvs_member_list *members = NULL;
+    llvs_exchange_result *result = NULL;
+    llvs_buffer identity, recipient;
+    llvs_bytes secret, half, name = llvs_str("name");
+    llvs_error *problem = NULL;
+    (void)state;
+    snprintf(url, sizeof url, "file://%s/place", directory);
+    OK(llvs_identity_create(&identity, &recipient, &error));
+    assert_memory_equal(identity.data, "AGE-SECRET-KEY-1", 16);
+    assert_memory_equal(recipient.data, "age1", 4);
+    secret.data = identity.data;
+    secret.size = identity.size;
+    half.data = recipient.data;
+    half.size = recipient.size;
+    options.layout = 9;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_open(store, llvs_str(url), &options, &exchange, &error));
+    options.layout = LLVS_LAYOUT_AUTOMATIC;
+    options.recipients = &half;
+    options.recipient_count = 1;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_open(store, llvs_str(url), &options, &exchange, &error));
+    options.recipients = &secret;
+    options.passphrase = llvs_str("words");
+    assert_int_equal(llvs_exchange_open(store, llvs_str(url), &options, &exchange, &problem), LLVS_ERROR_INVALID_ARGUMENT);
+    assert_null(strstr(llvs_error_message(problem), "SECRET-KEY-1"));
+    llvs_error_free(problem);
+    options.recipient_count = 0;
+    options.layout = LLVS_LAYOUT_INTERCHANGE;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_open(store, llvs_str(url), &options, &exchange, &error));
+    options.layout = LLVS_LAYOUT_AUTOMATIC;
+    options.identities = &secret;
+    options.identity_count = 1;
+    OK(llvs_exchange_open(store, llvs_str(url), &options, &exchange, &error));
+    OK(llvs_exchange_retrieve(exchange, NULL, &result, &error));
+    assert_int_equal(result->retrieved_count, 0);
+    llvs_exchange_result_free(result);
+    FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_members(exchange, NULL, &members, &error));
+    FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_add_member(exchange, half, name, LLVS_MEMBER_DEVICE, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_add_member(exchange, half, name, LLVS_MEMBER_PASSPHRASE, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_add_member(exchange, half, name, 7, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_remove_member(exchange, name, NULL, &error));
+    llvs_exchange_free(exchange);
+    /* As a program that was built before these were there: they are not looked at. */
+    options.struct_size = 176;
+    OK(llvs_exchange_open(store, llvs_str(url), &options, &exchange, &error));
+    FAILS(LLVS_ERROR_UNSUPPORTED, llvs_exchange_members(exchange, NULL, &members, &error));
+    llvs_exchange_free(exchange);
+    llvs_member_list_free(NULL);
+    llvs_buffer_dispose(&identity);
+    llvs_buffer_dispose(&recipient);
+    llvs_store_free(store);
+    remove_directory(directory);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_lacking_goes_over),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(it_is_encrypted),
+        cmocka_unit_test(keys_of_places),
         cmocka_unit_test(callbacks_that_fail_are_heard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

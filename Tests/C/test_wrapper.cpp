@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <unistd.h>
 
 static void stores() {
     llvs::Store store = llvs::Store::memory();
@@ -436,6 +437,30 @@ static void packs() {
     EXPECT(code_of([&] { llvs::write_pack(one, {}, write, nullptr, bad); }) == LLVS_ERROR_INVALID_ARGUMENT);
 }
 
+static void encrypted_places() {
+    std::filesystem::path directory = std::filesystem::temp_directory_path() / ("llvs-encrypted-" + std::to_string(getpid()));
+    std::filesystem::remove_all(directory);
+    std::string url = "file://" + directory.string();
+    llvs::Store one = llvs::Store::memory(), two = llvs::Store::memory();
+    llvs::VersionID root = one.make_version("", {llvs::Change::insert("x", "1")});
+    llvs::PlaceKeys keys, others, none;
+    keys.passphrase = "one two three";
+    keys.recipients = {"age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"};
+    others.identities = {"AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"};
+    llvs::Exchange mine(one, url, keys);
+    EXPECT(mine.send().sent == std::vector<llvs::VersionID>{root});
+    EXPECT(mine.members().size() == 2);
+    llvs::Exchange theirs(two, url, others);
+    EXPECT(theirs.retrieve().retrieved == std::vector<llvs::VersionID>{root});
+    EXPECT(code_of([&] { theirs.add_member("nobody", "name"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    mine.remove_member(keys.recipients[0]);
+    EXPECT(mine.members().size() == 1 && mine.members()[0].kind == LLVS_MEMBER_PASSPHRASE);
+    EXPECT(code_of([&] { mine.add_member(keys.recipients[0], "name"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    EXPECT(code_of([&] { llvs::Exchange plain(two, url); }) == LLVS_ERROR_KEY_MISSING);
+    EXPECT(code_of([&] { llvs::Exchange plain(two, url, none); }) == LLVS_ERROR_KEY_MISSING);
+    std::filesystem::remove_all(directory);
+}
+
 static void coordinators() {
     llvs_store_options memory = llvs::Store::options();
     memory.storage = LLVS_STORAGE_MEMORY;
@@ -510,6 +535,7 @@ int main() {
     merges();
     exchanges();
     packs();
+    encrypted_places();
     coordinators();
     return 0;
 }

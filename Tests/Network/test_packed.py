@@ -23,9 +23,9 @@ class Place:
         #: Requests that are refused first in each exchange, where the server asks for Digest.
         self.challenges = challenges
 
-    def __call__(self, layout: str = "packed") -> llvs.Remote:
+    def __call__(self, layout: str = "packed", **keys: Any) -> llvs.Remote:
         mark = "&" if "?" in self.url else "?"
-        return llvs.Remote(f"{self.url}{mark}layout={layout}" if layout else self.url, **self._options)
+        return llvs.Remote(f"{self.url}{mark}layout={layout}" if layout else self.url, **self._options, **keys)
 
     def beside(self, name: str) -> Place:
         """Another one of the same server."""
@@ -203,3 +203,49 @@ def test_what_lies_there_is_what_the_page_says(tmp_path: Path, new_store: Any) -
             found |= set(pack.versions)
             kinds.add(pack.index.name.kind)
     assert found == ids(store) and kinds == {names.LOG, names.BASE}
+
+
+def test_an_encrypted_place(place: Place, store: llvs.Store, new_store: Any) -> None:
+    """Made, opened by another device, refused without keys, and left as it is by what has none or others."""
+    second, third, identity = new_store(), new_store(), llvs.new_identity()
+    large = store.make_version(store.most_recent_head, insert={"large": bytes(range(256)) * 8_000})
+    with llvs.Exchange(store, place("", passphrase="six words", recipients=[identity.recipient])) as way:
+        assert not way.retrieve().problems
+        assert len(way.send().sent) == 4
+        # Reads the keys that were made.
+        assert not way.retrieve().problems and not way.send().sent
+        before = len(place.requests)
+        assert not way.retrieve().problems and not way.send().sent
+        assert len(place.requests) - before - place.challenges <= 1, "nothing new"
+    others = {"identity": llvs.new_identity().secret}
+    for keys in ({}, {"layout": "packed"}, {"layout": "interchange"}, {"passphrase": "seven words"}, others):
+        refused = new_store()
+        save(refused, "mine")
+        for step in ("retrieve", "send"):
+            options = {"layout": "", **keys}
+            with llvs.Exchange(refused, place(**options)) as way:
+                if options["layout"] == "interchange" and step == "retrieve":
+                    assert not way.retrieve().retrieved
+                    continue
+                with pytest.raises(llvs.EncryptionError):
+                    getattr(way, step)()
+    with llvs.Exchange(second, place(identity=identity.secret)) as way:
+        assert not way.retrieve().problems and len(way.members()) == 2
+        assert ids(second) == ids(store) and second.at(large)["large"] == store.at(large)["large"]
+        save(second, "theirs")
+        assert not way.send().problems
+    with llvs.Exchange(third, place(passphrase="six words")) as way:
+        assert not way.retrieve().problems
+    with llvs.Exchange(store, place(passphrase="six words")) as way:
+        assert len(way.retrieve().retrieved) == 1
+    assert ids(store) == ids(second) == ids(third)
+
+
+def test_a_place_in_clear_is_not_encrypted_later(place: Place, store: llvs.Store, new_store: Any) -> None:
+    exchange(store, place)
+    for one in (store, new_store()):
+        save(one, "later")
+        for step in ("retrieve", "send"):
+            with llvs.Exchange(one, place("", passphrase="six words")) as way:
+                with pytest.raises(llvs.EncryptionError, match="not encrypted"):
+                    getattr(way, step)()

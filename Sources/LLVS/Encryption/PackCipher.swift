@@ -45,6 +45,23 @@ struct PackCipher: Sendable {
         PackID(try crypto.hmac((epoch ?? current).nameKey, sha256)) ?? .zero
     }
 
+    /// As packs are written and read at a remote. What no key here opens is a fault of its own.
+    var sealing: PackSealing {
+        PackSealing(
+            seal: { try seal($0) },
+            open: { name, bytes in
+                do { return try open(name, bytes).bytes } catch let error as StoreError where error.code == .keyMissing {
+                    throw PackFault(kind: .keyMissing, why: "it is encrypted with keys that are not here")
+                }
+            },
+            keepsPlaces: false, isEncrypted: true,
+            blobDigests: { sha256 in
+                // In the current epoch first.
+                let others = epochs.filter { $0.recipient != current.recipient }.reversed()
+                return try ([current] + others).map { try blobDigest(sha256, in: $0) }
+            })
+    }
+
     // MARK: Reading
 
     /// Bytes at the remote at most.

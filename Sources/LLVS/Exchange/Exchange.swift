@@ -65,6 +65,9 @@ public final class Exchange: @unchecked Sendable {
         }
     }
 
+    /// Runs what belongs to no other call at the same time.
+    func exclusively<R>(_ what: String, _ body: () throws -> R) throws -> R { try gate.run("\(what) of \(transport.description)", body) }
+
     /// Sends the versions that are not there, predecessors first, and writes anew those whose files there are
     /// known to be unusable: found so by an earlier retrieve of this exchange, or empty or cut short. For the latter
     /// it looks at the newest 500 versions each time, and at 500 others in turn; at all, once, where a version file was met that has

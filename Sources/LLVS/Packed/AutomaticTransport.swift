@@ -4,14 +4,16 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
     // Sendable: `lock` guards what is known of the layout; the rest has locks of its own.
     private let files: any RemoteFiles
     private let versions: RemoteTransport
-    private let packs: PackedTransport
+    let packs: PackedTransport
     private let lock = Lock(.leaf)
     private var isPacked: Bool?
 
-    package init(_ files: any RemoteFiles) {
+    /// - Parameter keys: what the place is encrypted with: then it has packs.
+    package init(_ files: any RemoteFiles, keys: PackedKeys? = nil) {
         self.files = files
         versions = RemoteTransport(files)
-        packs = PackedTransport(files)
+        packs = PackedTransport(files, keys: keys)
+        isPacked = keys == nil ? nil : true
     }
 
     /// Found out once for each opened exchange, by one or two listings where the store has not exchanged packs with the place before.

@@ -48,6 +48,11 @@ struct PackedReading {
         return names.isEmpty ? nil : Dictionary(uniqueKeysWithValues: names.map { ($0, listed[$0] ?? 0) })
     }
 
+    /// Packs that are encrypted with keys that are not here; other keys may have come.
+    func lockedUp(_ listed: [PackName: Int]) -> [PackName: Int] {
+        listed.filter { run.state.bad[$0.key]?.fault?.kind == .keyMissing }
+    }
+
     mutating func finish() throws -> ExchangeResult {
         for (name, ids) in run.state.waiting.sorted(by: { $0.key.id < $1.key.id }) {
             let text = name.description, missing = ids.first?.description ?? ""
@@ -114,7 +119,7 @@ struct PackedReading {
 
     /// Whether the end of a pack is looked at before all of it.
     private func isLookedAtFirst(_ name: PackName, _ size: Int) throws -> Bool {
-        try name.kind == .base && size > 2 * PackedSettings.tail && !verifyKnown && run.settings.sealing.keepsPlaces
+        try name.kind == .base && size > 2 * PackedSettings.tail && !verifyKnown && run.sealing.keepsPlaces
             && run.files.capabilities.hasRanges != false && run.store.statistics().versions > 1
     }
 
@@ -153,14 +158,19 @@ struct PackedReading {
             } catch let fault as PackFault where fault.kind == .damaged { return .whole(try whole(name, size)) }
         }
         let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(name.kind))
-        let sealing = run.settings.sealing
+        let sealing = run.sealing
         return .whole(try PackFile(name, bytes, stores: stores, size: size == PackedRun.notTold ? nil : size, sealing: sealing))
     }
 
     /// What is wrong with a file is told when it is sure, and it is looked at again: soon, while it may be on its way.
     private func fail(_ name: PackName, _ fault: PackFault) {
         let now = run.now, since = run.state.bad[name]?.since ?? now
-        let wait = fault.kind == .notThere ? 0 : fault.kind == .otherStore ? PackedSettings.pause : PackedSettings.day
+        let wait: Int64 =
+            switch fault.kind {
+            case .notThere: 0
+            case .otherStore, .keyMissing: PackedSettings.pause
+            case .damaged, .newer, .tooLarge: PackedSettings.day
+            }
         run.state.bad[name] = PackedState.Bad(since: since, again: now + wait, fault: fault)
     }
 
@@ -216,7 +226,7 @@ struct PackedReading {
     private func whole(_ name: PackName, _ size: Int) throws -> PackFile {
         let limit = PackFormat.fileLimit(name.kind)
         let contents = try run.files.read([RemoteRead(name: name.description, limit: limit)], run.check).first ?? .missing
-        return try PackFile(name, run.bytes(contents, atMost: limit), stores: run.state.stores, size: size, sealing: run.settings.sealing)
+        return try PackFile(name, run.bytes(contents, atMost: limit), stores: run.state.stores, size: size, sealing: run.sealing)
     }
 }
 
@@ -256,9 +266,14 @@ struct PackedBlobs {
     /// False when it is not there, or not what its name says.
     func fetch(_ blob: BlobReference, into spool: SpooledBlobs) throws -> Bool {
         if spool.has(blob) { return true }
+        // Encrypted, the name depends on the keys of its time: mostly the first fits.
+        for digest in try run.sealing.blobDigests(blob.sha256) { if try fetch(blob, as: digest, into: spool) { return true } }
+        return false
+    }
+
+    private func fetch(_ blob: BlobReference, as digest: PackID, into spool: SpooledBlobs) throws -> Bool {
         let names = blob.parts.enumerated().map { part, id in
-            PackName(
-                kind: .blob, digest: blob.digest, first: UInt32(truncatingIfNeeded: part), last: UInt32(truncatingIfNeeded: part), id: id)
+            PackName(kind: .blob, digest: digest, first: UInt32(truncatingIfNeeded: part), last: UInt32(truncatingIfNeeded: part), id: id)
         }
         for start in stride(from: 0, to: names.count, by: 4) {
             let some = names[start..<min(names.count, start + 4)]
@@ -266,7 +281,7 @@ struct PackedBlobs {
             for (name, contents) in try zip(some, run.files.read(reads, run.check)) {
                 do {
                     let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(.blob))
-                    try spool.append(PackFile(name, bytes, stores: run.state.stores, sealing: run.settings.sealing))
+                    try spool.append(PackFile(name, bytes, stores: run.state.stores, sealing: run.sealing), of: blob.digest)
                 } catch is PackFault {
                     try spool.finishCurrent()
                     return false

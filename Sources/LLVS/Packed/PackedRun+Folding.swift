@@ -104,7 +104,7 @@ extension PackedRun {
         place.services.seen = attempt.seen
         place.blobs = state.blobs
         place.random = settings.random
-        place.sealing = settings.sealing
+        place.sealing = sealing
         var result: (MadePack, [VersionID])?
         func emit(_ made: MadePack, _ ids: [VersionID]) throws {
             if made.name.kind == .blob { try upload(made) } else { result = (made, ids) }

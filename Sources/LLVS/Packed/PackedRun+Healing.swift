@@ -77,7 +77,7 @@ extension PackedRun {
 
     private func end(_ name: PackName, _ size: Int) throws -> (PackIndex, PackServices) {
         let limit = PackFormat.fileLimit(name.kind)
-        let isPart = settings.sealing.keepsPlaces && size > PackedSettings.tail && files.capabilities.hasRanges != false
+        let isPart = sealing.keepsPlaces && size > PackedSettings.tail && files.capabilities.hasRanges != false
         let read = RemoteRead(name: name.description, range: isPart ? (size - PackedSettings.tail)..<size : nil, limit: limit)
         let contents = try files.read([read], check).first ?? .missing
         if case .bytes(let bytes, let isWhole) = contents, isPart, !isWhole {
@@ -86,7 +86,7 @@ extension PackedRun {
         }
         let file = try PackFile(
             name, bytes(contents, atMost: limit), stores: state.stores, size: size == PackedRun.notTold ? nil : size,
-            sealing: settings.sealing)
+            sealing: sealing)
         return (file.index, file.services)
     }
 }

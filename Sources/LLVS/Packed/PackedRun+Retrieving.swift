@@ -1,6 +1,7 @@
 /// Reading: docs/pack-format.md, section 7.
 extension PackedRun {
     func retrieve(verifyKnown: Bool) throws -> ExchangeResult {
+        guard try unlock() else { return ExchangeResult() }
         if state.roots.isEmpty, try !lookForRoots() { return ExchangeResult() }
         let logs = try list(.log)
         try lookAtOwn(logs)
@@ -13,6 +14,7 @@ extension PackedRun {
         var reading = PackedReading(self, verifyKnown: verifyKnown)
         try reading.read(all)
         if let others = reading.ofOtherStores(all), try !isFull && listRoots() { try reading.read(others) }
+        if case let locked = reading.lockedUp(all), !locked.isEmpty, try readKeys() { try reading.read(locked) }
         if isFull { try lookForLosses(all) }
         return try reading.finish()
     }

@@ -2,6 +2,7 @@
 extension PackedRun {
     /// - Parameter isFresh: a retrieve has just listed what is there.
     func send(isFresh: Bool) throws -> ExchangeResult {
+        _ = try unlock()
         if !isFresh || state.roots.isEmpty {
             if state.roots.isEmpty { _ = try listRoots() }
             let logs = try list(.log)
@@ -73,12 +74,14 @@ extension PackedRun {
     /// Writes a root where there is none.
     func ensureRoot() throws {
         guard state.roots.isEmpty else { return }
-        let id = settings.random.id()
-        let text = "{\"format\":1,\"store\":\"\(id)\",\"layout\":\"packed\",\"encrypted\":false,\"made\":\"\(made)\"}"
+        try makeKeys()
+        if keys != nil, try listRoots() { throw hasNoRoot }
+        let id = keys?.opened?.keys.store ?? settings.random.id()
+        let text = "{\"format\":1,\"store\":\"\(id)\",\"layout\":\"packed\",\"encrypted\":\(keys != nil),\"made\":\"\(made)\"}"
         var writer = PackWriter(
             PackWriter.Identity(kind: .root, store: id, salt: settings.random.id(), writer: state.writer, first: 0, last: 0))
         try Array(text.utf8).withUnsafeBytes { try writer.add(bare: $0) }
-        let root = try writer.finish()
+        let root = try sealing.seal(writer.finish())
         try upload(root)
         state.roots.append(PackedState.Root(name: root.name, store: id, bytes: root.bytes))
         try save()
@@ -119,7 +122,7 @@ struct PackedSending {
         var place = VersionPacker.Place()
         place.blobs = run.state.blobs
         place.random = run.settings.random
-        place.sealing = run.settings.sealing
+        place.sealing = run.sealing
         place.next = { [run] in
             let number = run.state.holes.min() ?? run.state.next
             return (number, run.state.link(before: number))

@@ -1,10 +1,12 @@
 /// One retrieve or send with a remote in the packed layout. What it knows lives in `state`, which is written down before anything is
 /// uploaded by it, and at the end.
-final class PackedRun {
+package final class PackedRun {
     let store: Store
     let files: any RemoteFiles
     let notes: PackedNotes
     let settings: PackedSettings
+    /// Nil: the remote is not encrypted.
+    let keys: PackedKeys?
     let control: OperationControl
     let what: String
     var state: PackedState
@@ -14,10 +16,11 @@ final class PackedRun {
     private var summarized: Coverage?
 
     init(
-        _ store: Store, _ files: any RemoteFiles, _ notes: PackedNotes, _ settings: PackedSettings, _ control: OperationControl,
-        doing what: String
+        _ store: Store, _ files: any RemoteFiles, _ notes: PackedNotes, _ settings: PackedSettings, _ keys: PackedKeys?,
+        _ control: OperationControl, doing what: String
     ) throws {
-        self.store = store; self.files = files; self.notes = notes; self.settings = settings; self.control = control; self.what = what
+        self.store = store; self.files = files; self.notes = notes; self.settings = settings; self.keys = keys
+        self.control = control; self.what = what
         _ = try store.reloadHistory(control)
         try control.check(.listing, 0, of: 0, doing: what)
         if let found = try notes.load() {
@@ -83,22 +86,32 @@ final class PackedRun {
     /// - Returns: whether any is there.
     func listRoots() throws -> Bool {
         if let rootsListed { return !rootsListed.isEmpty }
-        var sizes: [PackName: Int] = [:]
-        for entry in try files.list("pack1", withTimes: false, check) ?? [] where !entry.isDirectory {
+        var sizes: [PackName: Int] = [:], hasKeys = false
+        for entry in try files.list("pack1", withTimes: false, check) ?? [] {
+            if entry.isDirectory { hasKeys = hasKeys || entry.name == "keys"; continue }
             if let name = PackName("pack1/" + entry.name), name.kind == .root { sizes[name] = entry.size ?? PackedRun.notTold }
         }
-        let names = sizes.keys.sorted { $0.id < $1.id }.prefix(PackedSettings.rootsLimit)
-        let known = Set(state.roots.map(\.name)), new = names.filter { !known.contains($0) }
-        let reads = new.map { RemoteRead(name: $0.description, limit: PackFormat.fileLimit(.root)) }
-        for (name, contents) in try zip(new, files.read(reads, check)) {
-            guard case .bytes(let bytes, _) = contents else { continue }
-            do { state.roots.append(try PackedRun.root(name, bytes)) } catch let fault as PackFault {
-                if fault.kind != .notThere { problems.append(problem(name, fault)) }
-            }
+        if hasKeys, keys == nil { try RemoteKeyDirectory.refuseKeys(files, check) }
+        let known = Set(state.roots.map(\.name))
+        // Those that are known stay: somebody who writes many with smaller ids pushes none of them out.
+        var new = sizes.keys.filter { !known.contains($0) }.sorted { $0.id < $1.id }.prefix(PackedSettings.rootsLookedAt)
+        while !new.isEmpty, state.roots.count < PackedSettings.rootsLimit {
+            let some = new.prefix(PackedSettings.rootsLimit - state.roots.count)
+            new = new.dropFirst(some.count)
+            let reads = some.map { RemoteRead(name: $0.description, limit: PackFormat.fileLimit(.root)) }
+            for (name, contents) in try zip(some, files.read(reads, check)) { try takeRoot(name, contents) }
         }
-        state.roots = Array(state.roots.sorted { $0.name.id < $1.name.id }.prefix(PackedSettings.rootsLimit))
+        state.roots.sort { $0.name.id < $1.name.id }
         rootsListed = sizes
-        return !names.isEmpty
+        return !sizes.isEmpty
+    }
+
+    private func takeRoot(_ name: PackName, _ contents: RemoteContents) throws {
+        guard case .bytes(let bytes, _) = contents else { return }
+        do { state.roots.append(try PackedRun.root(name, bytes, sealing)) } catch let fault as PackFault {
+            if keys == nil, bytes.starts(with: AgeHeader.magic) { throw RemoteKeyDirectory.isEncrypted(files.description) }
+            if fault.kind != .notThere { problems.append(problem(name, fault)) }
+        }
     }
     /// Beside those of versions.
     var problems: [ExchangeProblem] = []
@@ -111,8 +124,8 @@ final class PackedRun {
     }
 
     /// - Throws: `PackFault`.
-    static func root(_ name: PackName, _ bytes: [UInt8]) throws -> PackedState.Root {
-        let file = try PackFile(name, bytes, stores: [])
+    static func root(_ name: PackName, _ bytes: [UInt8], _ sealing: PackSealing = .none) throws -> PackedState.Root {
+        let file = try PackFile(name, bytes, stores: [], sealing: sealing)
         guard let store = PackID(file.index.header[16..<32]) else { throw PackFault.damaged("it is no root") }
         var text: [UInt8] = []
         try file.forEachBlock { text.append(contentsOf: $0) }
@@ -121,7 +134,9 @@ final class PackedRun {
         guard said.format == 1 else { throw PackFault.newer("its format is another than 1") }
         guard said.store == store.description else { throw PackFault.damaged("it names another store than its header") }
         guard said.layout == "packed" else { throw PackFault.newer("its layout is \"\(said.layout)\"") }
-        guard !said.isEncrypted else { throw PackFault.newer("it says that the packs are encrypted") }
+        guard said.isEncrypted == sealing.isEncrypted else {
+            throw PackFault.damaged("it says otherwise of whether the packs are encrypted")
+        }
         return PackedState.Root(name: name, store: store, bytes: bytes)
     }
 

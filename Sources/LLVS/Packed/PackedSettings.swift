@@ -4,8 +4,14 @@ package struct PackedSettings: Sendable {
     package var clock: @Sendable () -> Int64 = { Int64(Clock.now() + Clock.secondsFrom1970To2001) }
     /// What is drawn at random, and the time in the files.
     var random = PackRandom.system
-    /// How files lie at the remote.
-    var sealing = PackSealing.none
+    /// Waits so many seconds, or until the check throws.
+    package var wait: @Sendable (Double, () throws -> Void) throws -> Void = { seconds, check in
+        let end = Clock.steady() + seconds
+        while Clock.steady() < end {
+            try check()
+            usleep(20_000)
+        }
+    }
     /// How many packs of one level are folded into one.
     package var fanIn = 8
 
@@ -33,4 +39,6 @@ package struct PackedSettings: Sendable {
     /// Bytes of packs that are kept while their versions wait for others of the same exchange.
     static let mostKept = 32 << 20
     static let rootsLimit = 16
+    /// Roots of which some may be none.
+    static let rootsLookedAt = 256
 }

@@ -1,6 +1,8 @@
 /// How the state of a remote is written down: little-endian, lists with their counts in front, and a checksum at the end.
 extension PackedState {
     private static let magic = Array("LLVSPR1\n".utf8)
+    /// With a pin: the state of an encrypted remote. An earlier library takes it for none, and asks for no plain remote by it.
+    private static let encryptedMagic = Array("LLVSPR2\n".utf8)
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         bytes.withUnsafeBytes { SHA256.digest($0) }.prefix(16)
     }
@@ -11,7 +13,7 @@ extension PackedState {
     /// All but the checksum; at its end the count of exchanges, 8 bytes.
     var body: [UInt8] {
         var out = StateWriter()
-        out.bytes.raw(PackedState.magic)
+        out.bytes.raw(pin == nil ? PackedState.magic : PackedState.encryptedMagic)
         out.bytes.integer(writer)
         out.bytes.integer(next)
         out.bytes.integer(based ?? -1)
@@ -73,19 +75,24 @@ extension PackedState {
         out.list(Array(blobs.values)) { $1.write(into: &$0.bytes) }
         out.list(heads) { $0.bytes.versionID($1) }
         out.list(lacking) { $0.bytes.versionID($1) }
+        if let pin {
+            out.bytes.integer(pin.number)
+            out.bytes.raw(pin.recipient.bytes)
+        }
         out.bytes.integer(exchanges)
         return out.bytes.bytes
     }
 
     /// Nil for what is none, or damaged: then the device is a new writer.
     init?(encoded bytes: [UInt8]) {
-        guard bytes.count > 32, bytes.starts(with: PackedState.magic),
+        let hasPin = bytes.starts(with: PackedState.encryptedMagic)
+        guard bytes.count > 32, hasPin || bytes.starts(with: PackedState.magic),
             PackedState.checksum(bytes.dropLast(16)).elementsEqual(bytes.suffix(16))
         else { return nil }
-        do { self = try bytes.dropLast(16).dropFirst(8).withUnsafeBytes(PackedState.read) } catch { return nil }
+        do { self = try bytes.dropLast(16).dropFirst(8).withUnsafeBytes { try PackedState.read($0, hasPin: hasPin) } } catch { return nil }
     }
 
-    private static func read(_ bytes: UnsafeRawBufferPointer) throws -> PackedState {
+    private static func read(_ bytes: UnsafeRawBufferPointer, hasPin: Bool) throws -> PackedState {
         var state = PackedState(), from = StateReader(bytes)
         state.writer = try from.cursor.integer(UInt64.self)
         state.next = try from.cursor.integer(UInt32.self)
@@ -139,6 +146,11 @@ extension PackedState {
         }
         state.heads = try from.list { try $0.cursor.versionID() }
         state.lacking = try from.list { try $0.cursor.versionID() }
+        if hasPin {
+            let number = try from.cursor.integer(UInt32.self)
+            guard let recipient = AgeRecipient(Array(try from.cursor.take(32))) else { throw PackFault.damaged("it has no pin") }
+            state.pin = StoreKeys.Pin(number: number, recipient: recipient)
+        }
         state.exchanges = try from.cursor.integer(UInt64.self)
         try from.cursor.end()
         guard state.writer != 0, state.next != 0 else { throw PackFault.damaged("it has no writer") }
@@ -217,6 +229,7 @@ extension PackFault.Kind {
         case .newer: 3
         case .tooLarge: 4
         case .otherStore: 5
+        case .keyMissing: 6
         }
     }
     fileprivate init?(code: UInt8) {
@@ -226,6 +239,7 @@ extension PackFault.Kind {
         case 3: self = .newer
         case 4: self = .tooLarge
         case 5: self = .otherStore
+        case 6: self = .keyMissing
         default: return nil
         }
     }

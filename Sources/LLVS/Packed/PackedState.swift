@@ -63,6 +63,8 @@ struct PackedState {
     /// How many calls there were.
     var exchanges: UInt64 = 0
     var roots: [Root] = []
+    /// The newest keys of an encrypted remote that this device knew; nil: it is not encrypted, or not met yet.
+    var pin: StoreKeys.Pin?
     /// Of this writer, and those of former ones that were done.
     var attempts: [PackName: Attempt] = [:]
     /// Numbers of which no whole pack is there, though one was taken for such.

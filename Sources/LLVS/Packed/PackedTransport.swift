@@ -5,25 +5,33 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes; a run belongs to one call, and `PackedNotes` keeps others out.
     private let files: any RemoteFiles
     private let settings: PackedSettings
+    private let keys: PackedKeys?
     private let lock = Lock(.leaf)
     private var mustForget = false
     /// Until when a send does without a listing of its own, since a retrieve has just made one.
     private var freshUntil = -Double.infinity
     private static let freshness = 10.0
 
-    package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings()) { self.files = files; self.settings = settings }
+    /// - Parameter keys: what the place is encrypted with; nil: it is not.
+    package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings(), keys: PackedKeys? = nil) {
+        self.files = files; self.settings = settings; self.keys = keys
+    }
 
     package var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
 
-    private func run<R>(_ store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
+    /// Whether it was opened with keys.
+    var isKeyed: Bool { keys != nil }
+
+    func run<R>(_ store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         try store.checkWritable(what)
         let notes = try PackedNotes(store, remote: files.description)
         if lock.withLock({ mustForget }) {
             try notes.remove()
+            keys?.forget()
             lock.withLock { mustForget = false }
         }
-        let run = try PackedRun(store, files, notes, settings, control, doing: what)
+        let run = try PackedRun(store, files, notes, settings, keys, control, doing: what)
         do {
             let result = try body(run)
             try run.save()

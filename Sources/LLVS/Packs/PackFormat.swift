@@ -68,6 +68,8 @@ struct PackFault: Error {
         case tooLarge
         /// Its store id is that of no root.
         case otherStore
+        /// It is encrypted with keys that are not here.
+        case keyMissing
     }
     let kind: Kind
     /// In the middle of a sentence: "its digest is wrong".
@@ -91,6 +93,8 @@ struct PackFault: Error {
             case .newer: (.newerFormat, "Nothing of it was taken. Update this library, and read it again.")
             case .tooLarge: (.tooLarge, "Nothing of it was taken: no writer makes such a file.")
             case .otherStore: (.identifierMismatch, "Nothing of it was taken. Remove it where it does not belong.")
+            case .keyMissing:
+                (.keyMissing, "It is taken once they are: they may come with the next exchange, or this device was removed.")
             }
         return StoreError(code, "\(what) was not taken: \(why). \(advice)", versionID: version?.description)
     }

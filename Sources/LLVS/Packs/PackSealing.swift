@@ -7,6 +7,9 @@ struct PackSealing: Sendable {
     var open: @Sendable (PackName, [UInt8]) throws -> [UInt8]
     /// Whether a range of the stored file is that range of the pack; else files are read whole.
     var keepsPlaces: Bool
+    var isEncrypted = false
+    /// The digests that names of the parts of a blob may have, by SHA-256 of what they hold: first the one that is written.
+    var blobDigests: @Sendable ([UInt8]) throws -> [PackID] = { PackID($0).map { [$0] } ?? [] }
 
     /// The file is the pack.
     static let none = PackSealing(seal: { $0 }, open: { $1 }, keepsPlaces: true)

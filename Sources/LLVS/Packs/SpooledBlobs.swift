@@ -29,11 +29,12 @@ final class SpooledBlobs {
     func has(_ reference: BlobReference) -> Bool { finished[reference.digest].map { UInt64($0.size) == reference.size } ?? false }
 
     /// Takes one part; the parts of a blob come in order, and one blob after the other.
+    /// - Parameter digest: of what all parts hold together, where their names have another.
     /// - Throws: `PackFault` when it is not the part that is due.
-    func append(_ part: PackFile) throws {
-        let name = part.index.name, size = part.index.blocks.reduce(0) { $0 + $1.raw }
-        if current?.digest != name.digest { try finishCurrent() }
-        var filling = current ?? Filling(digest: name.digest)
+    func append(_ part: PackFile, of digest: PackID? = nil) throws {
+        let name = part.index.name, digest = digest ?? name.digest, size = part.index.blocks.reduce(0) { $0 + $1.raw }
+        if current?.digest != digest { try finishCurrent() }
+        var filling = current ?? Filling(digest: digest)
         guard name.last == filling.nextPart, !filling.isEnded, filling.size <= Limits.valueSize - size, count < PackFormat.blobsLimit else {
             throw PackFault.damaged("a part of a large value is not the one that is due")
         }

@@ -176,7 +176,7 @@ struct VersionPacker {
         for (index, reader, digest) in found {
             guard let name = PackID(digest) else { continue }
             if let blob = known[name], blob.sha256 == digest { result[index] = blob; continue }
-            var splitter = splitter(name), hash = SHA256(), at = 0
+            var splitter = try splitter(digest), hash = SHA256(), at = 0
             try withScratch(PackFormat.blockLimit) { buffer in
                 while case let got = try VersionPacker.ofOne({ try reader.read(at: at, into: buffer) }), got > 0 {
                     try control.step(0, bytes: got)
@@ -201,8 +201,10 @@ struct VersionPacker {
         return result
     }
 
-    private func splitter(_ digest: PackID) -> BlobSplitter {
-        BlobSplitter(storeID: storeID, writer: writer, digest: digest, random: place.random, sealing: place.sealing) { [emit] in
+    /// - Parameter sha256: of what the parts hold together.
+    private func splitter(_ sha256: [UInt8]) throws -> BlobSplitter {
+        guard let digest = try place.sealing.blobDigests(sha256).first else { throw StoreError(.internal, "A digest has too few bytes.") }
+        return BlobSplitter(storeID: storeID, writer: writer, digest: digest, random: place.random, sealing: place.sealing) { [emit] in
             try emit($0, [])
         }
     }
@@ -223,7 +225,7 @@ struct VersionPacker {
         if let there = known[name], there.sha256 == digest {
             blob = there
         } else {
-            var splitter = splitter(name)
+            var splitter = try splitter(digest)
             try record.forEachPiece(control) { try splitter.append($0) }
             guard let made = BlobReference(size: size, sha256: digest, parts: try splitter.finish()) else {
                 throw StoreError(.internal, "A digest has too few bytes.")

@@ -21,6 +21,8 @@ extension Exchange {
         public var mustExist = false
         /// How versions lie there, where the URL does not say so (`?layout=packed`).
         public var layout = Layout.automatic
+        /// What is encrypted there, and how it is opened; nil: nothing is. Then the layout is packed.
+        public var keys: RemoteKeys?
         /// How a server is reached.
         package var http = HTTPSettings()
 

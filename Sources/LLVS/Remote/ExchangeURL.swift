@@ -20,28 +20,37 @@ package enum ExchangeURL {
                 throw StoreError(.invalidArgument, "A token_file is for cloud drives; \"\(shown(url))\" is none. Leave it out.")
             }
         }
+        let keys = try settings.keys.map(PackedKeys.init)
+        if keys != nil, layout == .interchange {
+            throw StoreError(
+                .invalidArgument,
+                "Keys are given for \"\(shown(url))\" with the layout interchange, in which files lie in clear. Leave one out.")
+        }
         switch place {
-        case .folder(let path) where layout == .packed:
-            return PackedTransport(try FolderRemoteFiles(folder(path, settings, store), isDurable: settings.durability == .full))
+        case .folder(let path) where layout == .packed || keys != nil:
+            let files = try FolderRemoteFiles(folder(path, settings, store), isDurable: settings.durability == .full)
+            return PackedTransport(files, keys: keys)
         case .folder(let path):
-            return try folder(path, settings, store)
+            let transport = try folder(path, settings, store)
+            try RemoteKeyDirectory.refuseKeys(FolderRemoteFiles(transport, isDurable: true)) {}
+            return transport
         case .memory(let name):
-            guard layout != .packed else { throw invalid(url, "an area in memory holds single versions, and no packs") }
+            guard layout != .packed, keys == nil else { throw invalid(url, "an area in memory holds single versions, and no packs") }
             return MemoryTransport(name: name)
         case .webdav(let address):
             guard settings.http.credentials.token == nil || settings.http.credentials.user == nil else {
                 throw StoreError(.invalidArgument, "Both a user and a token are given for \(address.shown). Give one of them.")
             }
-            return transport(WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist), layout)
-        case .s3(let place): return transport(S3Files(place, settings: settings.http), layout)
+            return transport(WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist), layout, keys)
+        case .s3(let place): return transport(S3Files(place, settings: settings.http), layout, keys)
         case .drive(let place):
             try checkCloud(settings, place)
             let files = DriveFiles(place, tokens: settings.tokenFile, settings: settings.http, mustExist: settings.mustExist)
-            return transport(files, layout)
+            return transport(files, layout, keys)
         case .oneDrive(let place):
             try checkCloud(settings, place)
             let files = OneDriveFiles(place, tokens: settings.tokenFile, settings: settings.http, mustExist: settings.mustExist)
-            return transport(files, layout)
+            return transport(files, layout, keys)
         }
     }
 
@@ -68,11 +77,11 @@ package enum ExchangeURL {
         }
     }
 
-    private static func transport(_ files: any RemoteFiles, _ layout: Exchange.Layout) -> any ExchangeTransport {
+    private static func transport(_ files: any RemoteFiles, _ layout: Exchange.Layout, _ keys: PackedKeys?) -> any ExchangeTransport {
         switch layout {
-        case .automatic: AutomaticTransport(files)
+        case .automatic: AutomaticTransport(files, keys: keys)
         case .interchange: RemoteTransport(files)
-        case .packed: PackedTransport(files)
+        case .packed: PackedTransport(files, keys: keys)
         }
     }
 

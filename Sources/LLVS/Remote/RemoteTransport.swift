@@ -109,6 +109,8 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
         }
         lock.withLock { known.fresh = nil }
         if !lock.withLock({ isPrepared }) {
+            // Nothing is written in clear to what is encrypted.
+            try RemoteKeyDirectory.refuseKeys(self.files, check)
             try self.files.prepareUploads(check)
             lock.withLock { isPrepared = true }
         }

@@ -176,9 +176,15 @@ final class PackedDevice {
     let files: MemoryFiles
     private(set) var exchange: Exchange
     private let settings: PackedSettings
+    private let keys: RemoteKeys?
     var isRunning = false
 
-    init(_ place: MemoryPlace, fanIn: Int = 8, random: (@Sendable () -> UInt64)? = nil) throws {
+    /// - Parameter wait: called in the place of waiting.
+    init(
+        _ place: MemoryPlace, fanIn: Int = 8, random: (@Sendable () -> UInt64)? = nil, keys: RemoteKeys? = nil,
+        wait: @escaping () throws -> Void = {}
+    ) throws {
+        self.keys = keys
         var options = Store.Options()
         options.storage = .custom(storage)
         store = try Store(path: "", options: options)
@@ -186,16 +192,21 @@ final class PackedDevice {
         var settings = PackedSettings(
             clock: { place.time }, random: random ?? { place.random.next() })
         settings.fanIn = fanIn
+        nonisolated(unsafe) let waits = wait
+        settings.wait = { _, _ in try waits() }
         self.settings = settings
-        exchange = Exchange(store: store, transport: PackedTransport(files, settings: settings))
+        exchange = Exchange(store: store, transport: PackedTransport(files, settings: settings, keys: try keys.map(PackedKeys.init)))
     }
 
     /// As after a death: what is in memory is gone.
-    func restart() { exchange = Exchange(store: store, transport: PackedTransport(files, settings: settings)) }
+    func restart() {
+        let keys = keys.flatMap { try? PackedKeys($0) }
+        exchange = Exchange(store: store, transport: PackedTransport(files, settings: settings, keys: keys))
+    }
 
     /// The same store, on another machine.
-    func clone(random: @escaping @Sendable () -> UInt64) throws -> PackedDevice {
-        let twin = try PackedDevice(files.place, fanIn: settings.fanIn, random: random)
+    func clone(random: @escaping @Sendable () -> UInt64, keys: RemoteKeys? = nil) throws -> PackedDevice {
+        let twin = try PackedDevice(files.place, fanIn: settings.fanIn, random: random, keys: keys)
         var bytes: [UInt8] = []
         _ = try store.writePack { bytes.append(contentsOf: $0) }
         var at = 0

@@ -45,6 +45,7 @@ import LLVSTesting
         case .newer: "newer_format"
         case .tooLarge: "too_large"
         case .otherStore: "other_store"
+        case .keyMissing: "key missing"
         }
     }
 

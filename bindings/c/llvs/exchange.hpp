@@ -73,6 +73,41 @@ inline ExchangeResult::ExchangeResult(const llvs_exchange_result &raw) {
     }
 }
 
+/// Somebody who has the keys of an encrypted place.
+struct Member {
+    llvs_member_kind kind;
+    /// For people.
+    std::string name;
+    /// "age1..."
+    std::string recipient;
+    /// When, for people.
+    std::string added;
+};
+
+/// What a place is encrypted with; see `passphrase` of llvs_exchange_options. What it holds is read when an exchange is opened.
+struct PlaceKeys {
+    std::string passphrase;
+    /// "AGE-SECRET-KEY-1...".
+    std::vector<std::string> identities;
+    /// Who else is to open a place that is made with these, "age1...".
+    std::vector<std::string> recipients;
+};
+
+namespace detail {
+/// Calls with options that borrow the keys.
+template <class Call> void with_keys(llvs_exchange_options options, const PlaceKeys &keys, Call call) {
+    std::vector<llvs_bytes> recipients, identities;
+    for (const std::string &one : keys.recipients) recipients.push_back(bytes(one));
+    for (const std::string &one : keys.identities) identities.push_back(bytes(one));
+    options.recipients = recipients.data();
+    options.recipient_count = recipients.size();
+    options.identities = identities.data();
+    options.identity_count = identities.size();
+    options.passphrase = bytes(keys.passphrase);
+    call(options);
+}
+} // namespace detail
+
 /// Moves versions between a store and a place that others reach.
 class Exchange {
 public:
@@ -82,6 +117,10 @@ public:
         llvs_exchange *raw = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_open(store.raw(), detail::bytes(url), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
+    }
+    /// With a place that is encrypted.
+    Exchange(const Store &store, std::string_view url, const PlaceKeys &keys, const llvs_exchange_options &options = Exchange::options()) {
+        detail::with_keys(options, keys, [&](const llvs_exchange_options &all) { *this = Exchange(store, url, all); });
     }
     /// Through a transport of the host.
     Exchange(const Store &store, const HostTransport &transport, llvs_exchange_options options = Exchange::options()) {
@@ -128,6 +167,29 @@ public:
     /// The manifest of the snapshot that lies there, of any format; nothing when there is none.
     std::optional<Snapshot> snapshot() const {
         return detail::snapshot([&](auto out, auto error) { return llvs_exchange_snapshot(raw(), out, error); });
+    }
+    /// Who has the keys of the place, which is encrypted.
+    std::vector<Member> members(const llvs_control *control = nullptr) {
+        llvs_member_list *raw_list = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_exchange_members(raw(), control, &raw_list, error); });
+        detail::Handle<llvs_member_list, llvs_member_list_free> list(raw_list);
+        std::vector<Member> all;
+        for (std::size_t i = 0; i < list.get()->member_count; i++) {
+            const llvs_member *one = list.get()->members[i];
+            all.push_back({one->kind, detail::string(one->name), detail::string(one->recipient), detail::string(one->added)});
+        }
+        return all;
+    }
+    /// Gives the keys of the place to one more; see llvs_exchange_add_member.
+    void add_member(std::string_view recipient, std::string_view name = {}, llvs_member_kind kind = LLVS_MEMBER_DEVICE,
+                    const llvs_control *control = nullptr) {
+        detail::run([&](llvs_error **error) {
+            return llvs_exchange_add_member(raw(), detail::bytes(recipient), detail::bytes(name), kind, control, error);
+        });
+    }
+    /// Takes the keys of what is written from now on from a member; see llvs_exchange_remove_member.
+    void remove_member(std::string_view recipient, const llvs_control *control = nullptr) {
+        detail::run([&](llvs_error **error) { return llvs_exchange_remove_member(raw(), detail::bytes(recipient), control, error); });
     }
     void close() { detail::run([&](llvs_error **error) { return llvs_exchange_close(raw(), error); }); }
     /// The handle, for calls of the C interface; it stays this object's.

@@ -166,6 +166,7 @@ if TYPE_CHECKING:
     from .observer import Observer as Observer
     from .projection import Projection as Projection, ProjectionProblem as ProjectionProblem
     from .reader import ValueReader as ValueReader
+    from .members import KeyPair as KeyPair, Member as Member, new_identity as new_identity
     from .remote import AskForCredentials as AskForCredentials, Credentials as Credentials, Remote as Remote
     from .reports import (
         CompactionReport as CompactionReport,
@@ -249,6 +250,7 @@ _MODULES = {
     "observer": "Observer",
     "projection": "Projection ProjectionProblem",
     "reader": "ValueReader",
+    "members": "KeyPair Member new_identity",
     "remote": "AskForCredentials Credentials Remote",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
     "replay": "Step",

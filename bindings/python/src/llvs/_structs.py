@@ -467,11 +467,16 @@ class llvs_exchange_options(ctypes.Structure):
         ("ca_file", llvs_bytes),
         ("proxy", llvs_bytes),
         ("timeout", c_uint32),
-        ("reserved", c_uint32),
+        ("layout", c_uint32),
         ("credentials", c_void_p),
         ("credentials_payload", c_void_p),
         ("credentials_free", c_void_p),
         ("token_file", llvs_bytes),
+        ("recipients", c_void_p),
+        ("recipient_count", c_size_t),
+        ("identities", c_void_p),
+        ("identity_count", c_size_t),
+        ("passphrase", llvs_bytes),
     ]
 
 
@@ -510,6 +515,25 @@ class llvs_exchange_result(ctypes.Structure):
         ("to", llvs_bytes),
         ("exchanges", c_void_p),
         ("exchange_count", c_size_t),
+    ]
+
+
+class llvs_member(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kind", c_uint32),
+        ("name", llvs_bytes),
+        ("recipient", llvs_bytes),
+        ("added", llvs_bytes),
+    ]
+
+
+class llvs_member_list(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("members", c_void_p),
+        ("member_count", c_size_t),
     ]
 
 

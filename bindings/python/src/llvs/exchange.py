@@ -13,6 +13,7 @@ from ._handle import Handle
 from ._options import durability_number
 from ._memory import as_bytes, copy, decode, encode
 from .control import CancelToken, Control, ProgressCallback
+from .members import Member, member_kind, take_members
 from .observer import Observer, notify_thunk, observe
 from .remote import Remote
 from .snapshot import Problem as Problem
@@ -341,6 +342,46 @@ class Exchange(Handle):
         """Sends what the store has and the other side lacks. Errors as for `retrieve`."""
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_exchange_send, pointer, control)
+
+    def members(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> tuple[Member, ...]:
+        """Who has the keys of the place, which is encrypted. Raises UnsupportedError (opened without keys), EncryptionError."""
+        pointer = ctypes.c_void_p()
+        with self._call as exchange, Control(progress, cancel) as control:
+            lib.llvs_exchange_members(exchange, control, ctypes.byref(pointer))
+        try:
+            return take_members(pointer.value or 0)
+        finally:
+            lib.llvs_member_list_free(pointer.value)
+
+    def add_member(
+        self,
+        recipient: str,
+        name: str = "",
+        *,
+        kind: str = "device",
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> None:
+        """Gives the keys of the place to one more, who can read what was written and what will be. Who is a member stays one.
+
+        recipient: the public half of its identity, `age1...`. name, kind ("device", "host" or "recovery"): for people.
+        Raises InvalidArgumentError (no recipient, or one that was removed), and as `members`.
+        """
+        number = member_kind(kind)
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_exchange_add_member(pointer, encode(recipient), encode(name), number, control)
+
+    def remove_member(
+        self, recipient: str, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> None:
+        """Takes the keys of all that is written from now on from a member. What lies there it can read for ever, if it can reach it: take
+        its access to the place away first. Other devices go on to the new keys with their next exchanges, within 10 minutes.
+
+        recipient: as `members` gives it. It is never added again: the device makes a new identity.
+        Raises InvalidArgumentError (no member, or the last one), and as `members`.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_exchange_remove_member(pointer, encode(recipient), control)
 
     def observe(self, callback: Callable[[], Any]) -> Observer:
         """Calls `callback()` soon after the other side may have gained versions, on a thread of the library. Retrieve to see what came.

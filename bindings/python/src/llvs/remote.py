@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Callable, NamedTuple, Optional, Union
+import unicodedata
+from typing import Any, Callable, Iterable, NamedTuple, Optional, Union
 
-from . import _abi, _callbacks, _structs, errors
-from ._memory import address, as_bytes, encode
+from . import _abi, _callbacks, _constants as c, _structs, errors
+from ._memory import BytesArray, address, as_bytes, encode
 from .storage import _data
 
 lib = _abi.lib
+
+
+_LAYOUTS = {"": c.LAYOUT_AUTOMATIC, "interchange": c.LAYOUT_INTERCHANGE, "packed": c.LAYOUT_PACKED}
 
 
 class Credentials(NamedTuple):
@@ -38,7 +42,9 @@ class Remote:
         with llvs.Coordinator("notes.llvs", exchange=place) as notes:
             notes.sync()
 
-    A URL alone is enough where no credentials are needed.
+    A URL alone is enough where no credentials are needed. One that is encrypted, so that whoever holds the files can read nothing:
+
+        place = llvs.Remote("file:///media/stick/notes", passphrase=words)
     """
 
     def __init__(
@@ -53,6 +59,10 @@ class Remote:
         ca_file: str = "",
         proxy: str = "",
         timeout: Optional[float] = None,
+        layout: str = "",
+        passphrase: Optional[str] = None,
+        identity: str = "",
+        recipients: Iterable[str] = (),
     ) -> None:
         """Describes a place; nothing is asked of the server yet.
 
@@ -66,7 +76,21 @@ class Remote:
         ca_file: the path of a file with certificates (PEM) of the authorities that are trusted, in the place of the system's.
         proxy: its URL; else as the environment says (https_proxy, http_proxy, no_proxy).
         timeout: seconds without a byte after which a transfer is given up, in whole seconds; None: 30.
+        layout: "packed" or "interchange", in the place of the same in the URL.
+        passphrase, identity: what is there is encrypted (docs/encryption.md), and this opens it: a passphrase, or a secret key of age
+        (`AGE-SECRET-KEY-1...`); one of the two is enough. An empty place is made so by the first send, for both where both are given,
+        which waits 10 seconds. A place in clear is refused, and so is an encrypted one without these.
+        recipients: who else is to open a place that is made with these: public keys of age (`age1...`), as that of a recovery key.
+
+        Raises TypeError, ValueError. What is wrong with a key shows when an exchange is opened, and whether it fits with its first call:
+        EncryptionError.
         """
+        if layout not in _LAYOUTS:
+            raise errors.InvalidArgumentError(f"{layout!r} is no layout: use packed or interchange")
+        if isinstance(recipients, str):
+            raise TypeError("recipients is an iterable of texts, not one: [recipient]")
+        if passphrase == "":
+            raise errors.InvalidArgumentError("the passphrase is empty; leave it out for a place that is not encrypted")
         if credentials is not None and not callable(credentials):
             raise TypeError(f"credentials must be a function of an address and a bool, not {type(credentials).__name__}")
         if timeout is not None and not 0 < timeout <= 86_400:
@@ -80,7 +104,11 @@ class Remote:
             "token_file": encode(os.fspath(token_file)),
             "ca_file": encode(ca_file),
             "proxy": encode(proxy),
+            "passphrase": encode(unicodedata.normalize("NFC", passphrase or "")),
         }
+        self._identities = BytesArray([encode(identity)] if identity else [])
+        self._recipients = BytesArray(map(encode, recipients))
+        self._layout = _LAYOUTS[layout]
         self._credentials = credentials
         self._timeout = 0 if timeout is None else max(1, round(timeout * 1000))
 
@@ -93,6 +121,9 @@ class Remote:
             if text:
                 setattr(options, name, _structs.llvs_bytes(address(text), len(text)))
         options.timeout = self._timeout
+        options.layout = self._layout
+        options.identities, options.identity_count = self._identities.address, self._identities.count
+        options.recipients, options.recipient_count = self._recipients.address, self._recipients.count
         if self._credentials is not None:
             options.credentials = _address
             options.credentials_payload = _callbacks.register(self._credentials)

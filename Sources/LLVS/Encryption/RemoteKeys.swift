@@ -1,0 +1,50 @@
+/// What an encrypted remote is opened with, or made with when it is new: docs/encryption.md. What it was made from is copied into memory
+/// that is wiped; it prints as nothing.
+public struct RemoteKeys: Sendable, CustomStringConvertible, CustomReflectable {
+    let passphrase: Secret?
+    let identities: [AgeIdentity]
+    /// Further members of a remote that is made with these.
+    let recipients: [AgeRecipient]
+
+    /// - Parameters:
+    ///   - passphrase: 1 to 1,024 bytes of UTF-8; nil or empty: none.
+    ///   - identities: as `age-keygen` prints them: `AGE-SECRET-KEY-1...`.
+    ///   - recipients: who can open a remote that is made with these as well: `age1...`.
+    /// - Throws: `.invalidArgument` for what is none, and for recipients alone, which open nothing; `.unsupported` without libcrypto.
+    public init(passphrase: UnsafeRawBufferPointer? = nil, identities: [UnsafeRawBufferPointer] = [], recipients: [String] = []) throws {
+        let crypto = try RemoteKeys.crypto()
+        guard (passphrase?.count ?? 0) > 0 || !identities.isEmpty else {
+            throw StoreError(
+                .invalidArgument,
+                "An encrypted place is opened with a passphrase or an identity, and neither is given. Recipients say who else is to have "
+                    + "the keys. Give a passphrase, or the identity of this device.")
+        }
+        guard identities.count <= PackRecipients.limit, recipients.count <= KeyRing.membersLimit / 2 else {
+            throw StoreError(.invalidArgument, "\(identities.count) identities and \(recipients.count) recipients are too many.")
+        }
+        if let passphrase, !passphrase.isEmpty {
+            let secret = try Secret(passphrase)
+            try PassphraseFile.check(secret)
+            self.passphrase = secret
+        } else {
+            self.passphrase = nil
+        }
+        self.identities = try identities.map { try AgeIdentity(text: $0, crypto) }
+        self.recipients = try recipients.map(AgeRecipient.init)
+    }
+
+    public var description: String { "(keys)" }
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+
+    static func crypto() throws -> Crypto { try Crypto(for: "an exchange that is encrypted") }
+    var unlocking: StoreKeys.Unlocking { StoreKeys.Unlocking(passphrase: passphrase, identities: identities) }
+
+    /// The members of a remote that is made with these, beside the passphrase.
+    func members(_ clock: KeyClock) -> [KeyMember] {
+        var all: [KeyMember] = [], known: Set<AgeRecipient> = []
+        for recipient in identities.map(\.recipient) + recipients where known.insert(recipient).inserted {
+            all.append(KeyMember(name: "", kind: .device, recipient: recipient, added: clock.text()))
+        }
+        return all
+    }
+}

@@ -1,0 +1,130 @@
+/// Who has the keys of an encrypted place: docs/encryption.md.
+public struct RemoteMember: Hashable, Sendable {
+    /// What opens the keys.
+    public enum Kind: UInt32, Sendable {
+        /// The passphrase.
+        case passphrase = 0
+        /// A key on paper.
+        case recovery = 1
+        /// An identity that a device keeps.
+        case device = 2
+        /// An identity that a program on a server keeps.
+        case host = 3
+    }
+    /// For people.
+    public let name: String
+    /// What it is.
+    public let kind: Kind
+    /// The public half of its identity: `age1...`.
+    public let recipient: String
+    /// When it was added: `2026-11-22T20:00:00Z`, for people.
+    public let added: String
+
+    init(_ member: KeyMember) {
+        name = member.name
+        kind =
+            switch member.kind {
+            case .passphrase: .passphrase
+            case .recovery: .recovery
+            case .device: .device
+            case .host: .host
+            }
+        recipient = "\(member.recipient)"
+        added = member.added
+    }
+}
+
+/// A new identity of age, and its public half.
+public struct RemoteIdentity: Sendable {
+    /// `AGE-SECRET-KEY-1...`
+    private let secret: Secret
+    /// `age1...`
+    public let recipient: String
+
+    /// Makes one of random bytes.
+    /// - Throws: `.unsupported` without libcrypto.
+    public init() throws {
+        let identity = try AgeIdentity(RemoteKeys.crypto())
+        secret = try identity.text()
+        recipient = "\(identity.recipient)"
+    }
+    /// Calls with the secret half, `AGE-SECRET-KEY-1...`: whoever has it opens what its recipient can open.
+    public func withSecret<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R { try secret.withBytes(body) }
+}
+
+/// A transport to a place that may be encrypted.
+package protocol KeyedTransport: StoreTransport {
+    /// Does something with the keys, read anew, of a place that has some.
+    func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R
+}
+
+extension Exchange {
+    /// Who has the keys of the place.
+    /// - Throws: `.unsupported` when the exchange was opened without keys, `.keyMissing` when the place has none yet, and as `retrieve`.
+    public func members(_ control: OperationControl = OperationControl()) throws -> [RemoteMember] {
+        try withKeys("Reading the members", control) { try $0.currentKeys.members.map(RemoteMember.init) }
+    }
+
+    /// Gives the keys to one more, who reads what was written and what will be. Who is a member already stays one.
+    /// - Parameters:
+    ///   - recipient: the public half of its identity: `age1...`.
+    ///   - name: for people; at most 256 bytes.
+    ///   - kind: what it is, for people; not `.passphrase`.
+    ///   - control: as for `retrieve`.
+    /// - Throws: `.invalidArgument` for what is none, and for who was removed; as `members`.
+    public func addMember(
+        _ recipient: String, name: String = "", kind: RemoteMember.Kind = .device, _ control: OperationControl = OperationControl()
+    ) throws {
+        let new = try AgeRecipient(recipient)
+        let kinds: [RemoteMember.Kind: KeyMember.Kind] = [.recovery: .recovery, .device: .device, .host: .host]
+        guard let kind = kinds[kind] else {
+            throw StoreError(.invalidArgument, "The member \"passphrase\" is there when a place is made with one, and is not added.")
+        }
+        try withKeys("Adding a member", control) { run in
+            try run.change { keys, place, clock, crypto in
+                try keys.adding(KeyMember(name: name, kind: kind, recipient: new, added: clock.text()), in: place, crypto)
+            }
+        }
+    }
+
+    /// Takes the keys of what will be written from a member: a new epoch begins. What it has read, and what lies there, it can read for
+    /// ever: take its access to the place away first.
+    /// - Parameters:
+    ///   - recipient: as `members` gives it.
+    ///   - control: as for `retrieve`.
+    /// - Throws: `.invalidArgument` for who is no member, and for the last one; as `members`.
+    public func removeMember(_ recipient: String, _ control: OperationControl = OperationControl()) throws {
+        let gone = try AgeRecipient(recipient)
+        try withKeys("Removing a member", control) { run in
+            try run.change { keys, place, clock, crypto in
+                try keys.rotating("a member was removed", removing: [gone], in: place, clock, crypto)
+            }
+        }
+    }
+
+    private func withKeys<R>(_ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
+        guard let transport = transport as? any KeyedTransport else {
+            throw StoreError(.unsupported, "\(transport.description) has no members: nothing is encrypted there.")
+        }
+        return try exclusively(what) { try transport.withKeys(of: store, "\(what) of \(transport.description)", control, body) }
+    }
+}
+
+extension PackedTransport: KeyedTransport {
+    package func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
+        guard isKeyed else {
+            throw StoreError(.unsupported, "The exchange with \(description) was opened without keys, and has no members to show.")
+        }
+        return try run(store, what, control) { run in
+            _ = try run.unlock()
+            _ = try run.readKeys()
+            return try body(run)
+        }
+    }
+}
+
+extension AutomaticTransport: KeyedTransport {
+    package func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
+        try packs.withKeys(of: store, what, control, body)
+    }
+}

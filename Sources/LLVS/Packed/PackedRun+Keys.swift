@@ -1,0 +1,143 @@
+/// What an exchange with an encrypted remote was opened with, and the keys that this opened.
+package final class PackedKeys: @unchecked Sendable {
+    // Sendable: `lock` guards all that changes.
+    let given: RemoteKeys
+    let crypto: Crypto
+    private let lock = Lock(.leaf)
+    private var found: Opened?
+
+    /// Keys, and when and from which files they were read.
+    struct Opened {
+        var keys: StoreKeys
+        var names: [String]
+        var at: Int64
+        let sealing: PackSealing
+    }
+
+    init(_ given: RemoteKeys) throws {
+        self.given = given
+        crypto = try RemoteKeys.crypto()
+    }
+
+    var opened: Opened? { lock.withLock { found } }
+    func set(_ keys: StoreKeys, _ names: [String], at now: Int64) {
+        let opened = Opened(keys: keys, names: names, at: now, sealing: PackCipher(keys, crypto).sealing)
+        lock.withLock { found = opened }
+    }
+    func lookedAgain(at now: Int64) { lock.withLock { found?.at = now } }
+    func forget() { lock.withLock { found = nil } }
+}
+
+/// Encrypted remotes: docs/encryption.md.
+extension PackedRun {
+    /// How files lie at the remote.
+    var sealing: PackSealing { keys?.opened?.sealing ?? .none }
+
+    private var clock: KeyClock {
+        KeyClock(now: { [settings] in settings.clock() }, wait: { [settings, check] in try settings.wait($0, check) })
+    }
+
+    /// Before anything else: the keys are read where the exchange was opened with some, and both sides must agree whether there are any.
+    /// - Returns: false: it is to be encrypted, and nothing is there yet.
+    func unlock() throws -> Bool {
+        guard let keys else {
+            guard state.pin == nil else { throw RemoteKeyDirectory.isEncrypted(files.description) }
+            return true
+        }
+        guard state.pin != nil || state.roots.isEmpty else { throw isInClear }
+        // Another process of this device may have gone on to newer keys.
+        if let opened = keys.opened, now >= opened.at, now - opened.at < PackedSettings.pause,
+            state.pin.map({ pin in opened.keys.epochs.contains { $0.recipient == pin.recipient } }) ?? true
+        {
+            try take(opened.keys)
+            return true
+        }
+        _ = try readKeys()
+        return keys.opened != nil
+    }
+
+    /// Lists the keys, and reads them when others are there than before.
+    /// - Returns: whether there are others.
+    func readKeys() throws -> Bool {
+        guard let keys else { return false }
+        let names = try RemoteKeyDirectory(files, check).keyFiles(), opened = keys.opened
+        if let opened, opened.names == names {
+            keys.lookedAgain(at: now)
+            try take(opened.keys)
+            return false
+        }
+        let place = RemoteKeyDirectory(files, check, listed: names)
+        let hasRing = names.contains { if case .ring? = KeyFileName($0) { true } else { false } }
+        if !hasRing, state.pin == nil, state.roots.isEmpty {
+            guard try place.holdsData() else { return false }
+            guard !names.isEmpty else { throw isInClear }
+        }
+        let found = try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: state.pin, keys.crypto)
+        keys.set(found, names, at: now)
+        try take(found)
+        for name in Array(state.bad.keys) where state.bad[name]?.fault?.kind == .keyMissing { state.bad[name]?.again = 0 }
+        return true
+    }
+
+    private func take(_ found: StoreKeys) throws {
+        problems.removeAll { $0.error.code == .keysForked }
+        problems += found.problems
+        if let fork = found.fork { problems.append(ExchangeProblem(name: "pack1/keys", error: fork)) }
+        guard state.pin != found.pin else { return }
+        state.pin = found.pin
+        // Before anything is written with them.
+        try save()
+    }
+
+    /// Makes keys where there are none: with what the exchange was opened with.
+    func makeKeys() throws {
+        guard let keys, keys.opened == nil else { return }
+        let place = RemoteKeyDirectory(files, check)
+        do {
+            let made = try StoreKeys.create(
+                in: place, store: settings.random.id(), passphrase: keys.given.passphrase, members: keys.given.members(clock),
+                hasRecovery: false, clock, keys.crypto
+            ).keys
+            keys.set(made, [], at: 0)
+            try take(made)
+        } catch let error as StoreError where error.code == .storeNotEmpty {
+            // Another device was first.
+            guard try readKeys(), keys.opened != nil else { throw isInClear }
+        }
+    }
+
+    // MARK: Members
+
+    var currentKeys: StoreKeys {
+        get throws {
+            guard let opened = keys?.opened else {
+                throw StoreError(
+                    .keyMissing, "\(files.description) has no keys yet: the first send that has something to send makes them. Send first.")
+            }
+            return opened.keys
+        }
+    }
+
+    /// Writes other keys, and goes on with them.
+    func change(_ body: (StoreKeys, RemoteKeyDirectory, KeyClock, Crypto) throws -> StoreKeys) throws {
+        let before = try currentKeys
+        guard let keys else { return }
+        let made = try body(before, RemoteKeyDirectory(files, check), clock, keys.crypto)
+        // They are read anew at the next call.
+        keys.set(made, [], at: 0)
+        try take(made)
+    }
+
+    private var isInClear: StoreError {
+        StoreError(
+            .keyMissing,
+            "\(files.description) is not encrypted, and this exchange was opened with keys. Nothing was sent. An encrypted place is so "
+                + "from its beginning: give an empty one, or leave the keys out.")
+    }
+    var hasNoRoot: StoreError {
+        StoreError(
+            .keyMissing,
+            "No root in \(files.description) can be opened with the keys that are there. Nothing was sent. Bring the files in pack1/ back "
+                + "from a copy, or give an empty place.")
+    }
+}

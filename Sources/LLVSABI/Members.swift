@@ -1,0 +1,66 @@
+import CLLVS
+import LLVS
+
+// MARK: Members of encrypted places
+
+/// Behind `llvs_member_list`.
+final class MemberList: StructHandle<llvs_member_list>, @unchecked Sendable {
+    init(_ members: [RemoteMember]) throws {
+        let arena = Arena()
+        let items = try Items(members, in: arena) { member, arena in
+            llvs_member(
+                struct_size: UInt32(sizeOf: llvs_member.self), kind: member.kind.rawValue, name: try arena.copy(member.name),
+                recipient: try arena.copy(member.recipient), added: try arena.copy(member.added))
+        }
+        try super.init(arena, llvs_member_list(
+            struct_size: UInt32(sizeOf: llvs_member_list.self), reserved: 0, members: items.start, member_count: items.count))
+    }
+}
+
+@_cdecl("llvs_member_list_free") @implementation
+public func llvs_member_list_free(_ list: UnsafeMutablePointer<llvs_member_list>!) { MemberList.free(list) }
+
+@_cdecl("llvs_exchange_members") @implementation
+public func llvs_exchange_members(
+    _ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ members: StructOut<llvs_member_list>!, _ error: ErrorOut!
+) -> llvs_status {
+    members?.pointee = nil
+    return entry(error) {
+        let out = try required(members, "members")
+        out.pointee = try MemberList(LLVSABI.exchange(exchange).members(LLVSABI.control(control))).handedOut
+    }
+}
+
+@_cdecl("llvs_exchange_add_member") @implementation
+public func llvs_exchange_add_member(
+    _ exchange: OpaquePointer!, _ recipient: llvs_bytes, _ name: llvs_bytes, _ kind: llvs_member_kind,
+    _ control: UnsafePointer<llvs_control>!, _ error: ErrorOut!
+) -> llvs_status {
+    entry(error) {
+        guard let kind = RemoteMember.Kind(rawValue: kind) else { throw InputError.constant("kind", kind) }
+        try LLVSABI.exchange(exchange).addMember(
+            text(recipient, "recipient", limit: 128), name: text(name, "name", limit: 4_096), kind: kind, LLVSABI.control(control))
+    }
+}
+
+@_cdecl("llvs_exchange_remove_member") @implementation
+public func llvs_exchange_remove_member(
+    _ exchange: OpaquePointer!, _ recipient: llvs_bytes, _ control: UnsafePointer<llvs_control>!, _ error: ErrorOut!
+) -> llvs_status {
+    entry(error) { try LLVSABI.exchange(exchange).removeMember(text(recipient, "recipient", limit: 128), LLVSABI.control(control)) }
+}
+
+@_cdecl("llvs_identity_create") @implementation
+public func llvs_identity_create(
+    _ identity: UnsafeMutablePointer<llvs_buffer>!, _ recipient: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!
+) -> llvs_status {
+    identity?.pointee = noBuffer
+    recipient?.pointee = noBuffer
+    return entry(error) {
+        let out = try required(identity, "identity"), half = try required(recipient, "recipient")
+        let made = try RemoteIdentity()
+        let other = try Array(made.recipient.utf8).withUnsafeBytes(ownedBuffer)
+        half.pointee = other
+        out.pointee = try made.withSecret(ownedBuffer)
+    }
+}

@@ -1,0 +1,281 @@
+import Testing
+@testable import LLVS
+
+/// Encrypted remotes, on a place in memory: docs/encryption.md.
+@Suite("Packed: encrypted") struct EncryptedExchangeTests {
+    private let mine = Identity(), other = Identity()
+
+    /// An identity, as texts.
+    private struct Identity {
+        let secret: [UInt8], recipient: String
+        init() {
+            guard let made = try? RemoteIdentity() else { fatalError("no libcrypto") }
+            secret = made.withSecret { Array($0) }
+            recipient = made.recipient
+        }
+        func keys(_ recipients: [String] = []) throws -> RemoteKeys {
+            try secret.withUnsafeBytes { try RemoteKeys(identities: [$0], recipients: recipients) }
+        }
+    }
+    private func words(_ text: String) throws -> RemoteKeys { try Array(text.utf8).withUnsafeBytes { try RemoteKeys(passphrase: $0) } }
+    private func device(_ place: MemoryPlace, fanIn: Int = 8) throws -> PackedDevice {
+        try PackedDevice(place, fanIn: fanIn, keys: mine.keys([other.recipient]))
+    }
+    private func expectRefusal(_ code: StoreError.Code, _ device: PackedDevice, _ place: MemoryPlace, _ what: String = "") {
+        let before = place.files
+        for step in 0..<2 {
+            do {
+                if step == 0 { _ = try device.exchange.retrieve() } else { _ = try device.exchange.send() }
+                Issue.record("it was not refused: \(what)")
+            } catch let error as StoreError { #expect(error.code == code, "\(what): \(error.message)") } catch { Issue.record("\(error)") }
+        }
+        #expect(place.files == before, "\(what): something was written")
+    }
+
+    @Test func nothingIsThereInClear() throws {
+        let place = MemoryPlace(), a = try device(place, fanIn: 2), b = try PackedDevice(place, keys: other.keys())
+        let large = Array("SECRETLARGE".utf8) + (0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
+        let version = try a.save("SECRETID", large)
+        for n in 0..<4 {
+            try a.exchangeOnce()
+            try a.save("SECRETID\(n)", Array("SECRETVALUE".utf8))
+        }
+        try a.exchangeOnce()
+        #expect(place.names(.base).count > 0 && place.names(.blob).count == 1)
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids && a.ids.count == 5)
+        #expect(try b.store.value(ValueID("SECRETID"), at: version)?.data == large)
+        for (name, bytes) in place.files {
+            #expect(bytes.starts(with: AgeHeader.magic), "\(name)")
+            let text = String(decoding: bytes, as: UTF8.self)
+            #expect(!text.contains("SECRET") && !name.contains("SECRET") && !text.contains(mine.recipient), "\(name)")
+            #expect(!a.ids.contains { text.contains($0.description) }, "\(name)")
+        }
+        // Each request takes 12 minutes here: so keys are listed again, and what was folded is deleted.
+        let asked = try a.exchangeOnce()
+        #expect(asked.first == "list pack1/keys" && !asked.contains { $0.hasPrefix("publish") }, "nothing new: \(asked)")
+        try b.save()
+        try b.exchangeOnce()
+        try a.exchangeOnce()
+        #expect(a.ids == b.ids && a.ids.count == 6)
+        #expect(try a.exchange.retrieve(verifyKnown: true).problems.isEmpty)
+    }
+
+    @Test func passphrases() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, keys: words("six words"))
+        try a.save()
+        try a.exchangeOnce()
+        let b = try PackedDevice(place, keys: words("six words"))
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids)
+        let c = try PackedDevice(place, keys: words("seven words"))
+        try c.save()
+        expectRefusal(.wrongKey, c, place)
+    }
+
+    @Test func bothSidesAgreeWhetherThereAreKeys() throws {
+        let place = MemoryPlace(), a = try device(place)
+        try a.save()
+        try a.exchangeOnce()
+        let plain = try PackedDevice(place)
+        try plain.save()
+        expectRefusal(.keyMissing, plain, place, "new, without keys")
+        let stranger = try PackedDevice(place, keys: Identity().keys())
+        try stranger.save()
+        expectRefusal(.wrongKey, stranger, place, "new, with others")
+        // The same device, which knows the place, without its keys.
+        let forgetful = try a.clone(random: { 7 }, keys: nil)
+        try forgetful.save()
+        expectRefusal(.keyMissing, forgetful, place, "known, without keys")
+        // In clear, and known or not.
+        let clear = MemoryPlace(), b = try PackedDevice(clear)
+        try b.save()
+        try b.exchangeOnce()
+        let new = try device(clear)
+        try new.save()
+        expectRefusal(.keyMissing, new, clear, "in clear")
+        let known = try b.clone(random: { 8 }, keys: mine.keys())
+        try known.save()
+        expectRefusal(.keyMissing, known, clear, "in clear, and known so")
+        let single = MemoryPlace(), c = try device(single)
+        single.put("versions/\(try c.save())", [1])
+        #expect(throws: StoreError.self) { try c.exchangeOnce() }
+        #expect(single.files.count == 1)
+        // Keys are gone, for a device that had them, and for a new one.
+        for name in place.files.keys where name.hasPrefix("pack1/keys/") { place.remove(name) }
+        a.restart()
+        try a.save()
+        expectRefusal(.keyMissing, a, place, "keys are gone")
+        let late = try device(place)
+        try late.save()
+        expectRefusal(.keyMissing, late, place, "keys are gone, new")
+    }
+
+    @Test func anyByteThatIsChangedIsNoticed() throws {
+        let place = MemoryPlace(), a = try device(place)
+        try a.save()
+        try a.exchangeOnce()
+        for (name, good) in place.files {
+            for i in stride(from: 0, to: good.count, by: 7) {
+                for isNamed in [false, true] {
+                    let now = MemoryPlace()
+                    now.files = place.files
+                    var bad = good, text = name
+                    bad[i] ^= 0x20
+                    if isNamed {
+                        text = String(name.dropLast(26)) + (PackID(SHA256.digest(bad))?.description ?? "")
+                        now.files[name] = nil
+                    }
+                    now.files[text] = bad
+                    let b = try device(now), before = now.files
+                    do {
+                        let problems = try b.exchange.retrieve().problems
+                        let isRoot = name.contains("root-")
+                        #expect(b.ids.isEmpty || (isRoot && !isNamed), "\(name) \(i)")
+                        if isNamed { #expect(!problems.isEmpty, "\(name) \(i)") }
+                    } catch let error as StoreError {
+                        #expect([.damaged, .cutShort, .foreignFile, .wrongKey, .keyMissing, .newerFormat, .tooLarge].contains(error.code))
+                    }
+                    #expect(b.ids.isEmpty && now.files == before, "\(name) \(i)")
+                }
+            }
+        }
+    }
+
+    @Test func filesThatAreSwappedOrReplayed() throws {
+        let place = MemoryPlace(), a = try device(place)
+        for n in 0..<2 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        let logs = place.names(.log).sorted { $0.last < $1.last }
+        let one = try #require(place.files[logs[0].description]), two = try #require(place.files[logs[1].description])
+        // Each under the other's name.
+        let swapped = MemoryPlace()
+        swapped.files = place.files
+        swapped.files[logs[0].description] = two
+        swapped.files[logs[1].description] = one
+        let b = try device(swapped)
+        _ = try b.exchange.retrieve()
+        #expect(b.ids.isEmpty)
+        // The bytes of the first as a later one of the writer, with a name that fits them.
+        let replayed = MemoryPlace()
+        replayed.files = place.files
+        var name = logs[0]
+        name.first = 9
+        name.last = 9
+        replayed.files[name.description] = one
+        let c = try device(replayed)
+        #expect(try c.exchange.retrieve().problems.map(\.error.code) == [.damaged])
+        #expect(c.ids == a.ids)
+        // A file that was folded and deleted comes back.
+        let d = try device(place)
+        try d.exchangeOnce()
+        for n in 2..<20 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        place.clock += 1_000
+        try a.exchangeOnce()
+        #expect(place.files[logs[0].description] == nil)
+        place.put(logs[0].description, one)
+        for device in [d, try self.device(place)] {
+            #expect(try device.exchange.retrieve().problems.isEmpty)
+            #expect(device.ids == a.ids)
+        }
+    }
+
+    @Test func rootsOfSomebodyElse() throws {
+        let place = MemoryPlace(), a = try device(place)
+        try a.save()
+        try a.exchangeOnce()
+        let right = try #require(place.names(.root).first)
+        // In clear, of other keys, and many that are none, with the smallest ids.
+        let clear = MemoryPlace(), b = try PackedDevice(clear)
+        try b.save()
+        try b.exchangeOnce()
+        let others = MemoryPlace(), c = try PackedDevice(others, keys: other.keys())
+        try c.save()
+        try c.exchangeOnce()
+        for from in [clear, others] {
+            let root = try #require(from.names(.root).first).description
+            place.files[root] = from.files[root]
+        }
+        for n in 0..<60 {
+            let root = PackName(kind: .root, id: PackID(high: 0, low: UInt64(n)))
+            place.files[root.description] = [1, 2, 3]
+        }
+        let d = try device(place)
+        _ = try d.exchange.retrieve()
+        #expect(d.ids == a.ids)
+        try d.save()
+        _ = try d.exchange.send()
+        _ = try a.exchange.retrieve()
+        #expect(a.ids == d.ids && a.ids.count == 2)
+        // Without the right one nothing is sent, and no other is made.
+        place.remove(right.description)
+        let e = try device(place), before = place.files
+        try e.save()
+        _ = try e.exchange.retrieve()
+        #expect(throws: StoreError.self) { try e.exchange.send() }
+        #expect(place.files == before)
+    }
+
+    @Test func twoAtOnceMakeOneSetOfKeys() throws {
+        let place = MemoryPlace(), b = try PackedDevice(place, keys: other.keys([mine.recipient]))
+        try b.save("b")
+        let a = try PackedDevice(place, keys: mine.keys(), wait: { if place.files.isEmpty { try b.exchangeOnce() } })
+        try a.save("a")
+        try a.exchangeOnce()
+        #expect(place.files.keys.filter { $0.hasPrefix("pack1/keys/") }.count == 1)
+        try b.exchangeOnce()
+        try a.exchangeOnce()
+        #expect(a.ids == b.ids && a.ids.count == 2)
+    }
+
+    @Test func members() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, keys: mine.keys())
+        #expect(throws: StoreError.self) { try a.exchange.members() }
+        try a.save("one")
+        try a.exchangeOnce()
+        #expect(try a.exchange.members().map(\.recipient) == [mine.recipient])
+        let b = try PackedDevice(place, keys: other.keys())
+        expectRefusal(.wrongKey, b, place)
+        try a.exchange.addMember(other.recipient, name: "the phone")
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids)
+        #expect(try b.exchange.members().first { $0.recipient == other.recipient }?.name == "the phone")
+        let rings = place.files.filter { $0.key.contains("/ring-") }
+        // What follows is not for a former member.
+        try a.exchange.removeMember(other.recipient)
+        #expect(throws: StoreError.self) { try a.exchange.removeMember(other.recipient) }
+        #expect(throws: StoreError.self) { try a.exchange.addMember(other.recipient) }
+        try a.save("two")
+        try a.exchangeOnce()
+        #expect(try b.exchange.retrieve().problems.map(\.error.code) == [.keyMissing])
+        #expect(b.ids.count == 1)
+        let late = try PackedDevice(place, keys: other.keys())
+        #expect(try late.exchange.retrieve().problems.contains { $0.error.code == .keyMissing })
+        #expect(late.ids.count == 1)
+        // Others go on, and an old state of the keys takes nobody back.
+        let c = try PackedDevice(place, keys: mine.keys())
+        try c.exchangeOnce()
+        #expect(c.ids == a.ids && c.ids.count == 2)
+        for name in place.files.keys where name.contains("/ring-") && rings[name] == nil { place.remove(name) }
+        c.restart()
+        try c.save("three")
+        expectRefusal(.keysForked, c, place, "an old state of the keys")
+    }
+
+    @Test func secretsPrintAsNothing() throws {
+        let keys = try mine.keys(), secret = String(decoding: mine.secret, as: UTF8.self)
+        var options = Exchange.URLOptions()
+        options.keys = keys
+        var dumped = ""
+        dump(options, to: &dumped)
+        for text in ["\(keys)", String(reflecting: keys), "\(options)", dumped] {
+            #expect(!text.contains(secret) && !text.contains("SECRET-KEY"))
+        }
+        #expect(throws: StoreError.self) { try RemoteKeys(recipients: [mine.recipient]) }
+    }
+}

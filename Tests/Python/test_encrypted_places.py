@@ -1,0 +1,215 @@
+"""Encrypted places: folders, and what the program `age` makes of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Callable
+
+import llvs
+import pytest
+from llvs import ErrorCode
+from packs.names import encode
+
+WORDS = "six random words of a person"
+LARGE = b"SECRETLARGE" + bytes(range(256)) * 8_192
+
+
+class Made:
+    """A folder that was encrypted once, since that takes ten seconds; each test gets a copy."""
+
+    def __init__(self, directory: Path) -> None:
+        self.folder = directory / "place"
+        self.device, self.recovery = llvs.new_identity(), llvs.new_identity()
+        with llvs.Store("", storage="memory") as store:
+            first = store.make_version(insert={"SECRETID": b"SECRETVALUE", "large": LARGE}, metadata={"author": "SECRETAUTHOR"})
+            self.last = store.make_version(first, update={"SECRETID": b"SECRETAGAIN"}).id
+            place = llvs.Remote(
+                self.folder.as_uri(), passphrase=WORDS, identity=self.device.secret, recipients=[self.recovery.recipient]
+            )
+            with llvs.Exchange(store, place) as way:
+                assert not way.retrieve().versions and not list(self.folder.rglob("*")), "nothing is made before there is something to send"
+                assert len(way.send().sent) == 2
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return Made(tmp_path_factory.mktemp("encrypted"))
+
+
+@pytest.fixture
+def folder(made: Made, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made.folder, tmp_path / "place"))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def ways(made: Made) -> list[dict[str, str]]:
+    return [{"passphrase": WORDS}, {"identity": made.device.secret}, {"identity": made.recovery.secret}]
+
+
+def test_two_devices(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) -> None:
+    last = made.last
+    for number, options in enumerate(ways(made)):
+        store = new_store()
+        with llvs.Exchange(store, llvs.Remote(folder.as_uri(), **options)) as way:
+            assert not way.retrieve().problems
+            assert store.at(last)["large"] == LARGE
+            assert store.at(last)["SECRETID"] == (f"SECRET{number}".encode() if number else b"SECRETAGAIN")
+            last = store.make_version(last, update={"SECRETID": f"SECRET{number + 1}".encode()}).id
+            assert way.send().sent == (last,)
+    for name, content in files(folder).items():
+        assert content.startswith(b"age-encryption.org/v1\n"), name
+        assert b"SECRET" not in content and b"age1" not in content and "SECRET" not in name
+        assert not any(id.encode() in content for id in (made.last, last))
+
+
+def test_what_does_not_fit_is_refused_and_nothing_is_written(
+    made: Made, folder: Path, new_store: Callable[[], llvs.Store], caplog: pytest.LogCaptureFixture
+) -> None:
+    before, stranger = files(folder), llvs.new_identity()
+    cases: list[tuple[Any, ErrorCode]] = [
+        (llvs.Remote(folder.as_uri(), passphrase="seven words"), ErrorCode.WRONG_KEY),
+        (llvs.Remote(folder.as_uri(), identity=stranger.secret), ErrorCode.WRONG_KEY),
+        (llvs.Remote(folder.as_uri(), layout="packed"), ErrorCode.KEY_MISSING),
+        (llvs.Remote(folder.as_uri() + "?layout=packed"), ErrorCode.KEY_MISSING),
+        (llvs.Remote(folder.as_uri()), ErrorCode.KEY_MISSING),
+        (folder, ErrorCode.KEY_MISSING),
+    ]
+    with caplog.at_level(logging.DEBUG):
+        for place, code in cases:
+            for step in ("retrieve", "send"):
+                store = new_store()
+                store.make_version(insert={"mine": b"1"})
+                with pytest.raises(llvs.EncryptionError) as raised, llvs.Exchange(store, place) as way:
+                    getattr(way, step)()
+                assert raised.value.code == code, str(raised.value)
+                for text in (str(raised.value), repr(raised.value), repr(place), caplog.text):
+                    assert "seven words" not in text and stranger.secret not in text
+                assert files(folder) == before
+    assert made.device.secret not in repr(made.device)
+
+
+def test_a_place_in_clear_is_refused(tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
+    for layout in ("packed", "interchange"):
+        place, store = tmp_path / layout, new_store()
+        store.make_version(insert={"a": b"1"})
+        with llvs.Exchange(store, llvs.Remote(place.as_uri(), layout=layout)) as way:
+            way.send()
+        before = files(place)
+        for step in ("retrieve", "send"):
+            with pytest.raises(llvs.EncryptionError, match="not encrypted"):
+                with llvs.Exchange(store, llvs.Remote(place.as_uri(), passphrase=WORDS)) as way:
+                    getattr(way, step)()
+        assert files(place) == before
+
+
+def test_what_is_no_key(tmp_path: Path, store: llvs.Store) -> None:
+    url, identity = (tmp_path / "place").as_uri(), llvs.new_identity()
+    wrong: list[dict[str, Any]] = [
+        {"identity": "AGE-SECRET-KEY-1WRONG"},
+        {"identity": identity.recipient},
+        {"identity": identity.secret, "recipients": ["age1wrong"]},
+        {"identity": identity.secret, "recipients": [identity.secret]},
+        {"recipients": [identity.recipient]},
+        {"passphrase": "x" * 1_025},
+        {"passphrase": WORDS, "layout": "interchange"},
+    ]
+    for options in wrong:
+        with pytest.raises(llvs.InvalidArgumentError) as raised:
+            llvs.Exchange(store, llvs.Remote(url, **options))
+        assert identity.secret not in str(raised.value) and "WRONG" not in str(raised.value)
+    with pytest.raises(llvs.InvalidArgumentError):
+        llvs.Remote(url, passphrase="")
+    with pytest.raises(llvs.InvalidArgumentError):
+        llvs.Remote(url, layout="loose")
+    with pytest.raises(TypeError):
+        llvs.Remote(url, identity=identity.secret, recipients=identity.recipient)
+    with pytest.raises(llvs.InvalidArgumentError):
+        llvs.Exchange(store, llvs.Remote("memory:x", passphrase=WORDS))
+
+
+def test_members(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) -> None:
+    phone, mine, theirs = llvs.new_identity(), new_store(), new_store()
+    with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as way:
+        way.retrieve()
+        assert sorted(one.kind for one in way.members()) == ["device", "device", "passphrase"]
+        with pytest.raises(llvs.InvalidArgumentError):
+            way.add_member("age1wrong")
+        with pytest.raises(llvs.InvalidArgumentError):
+            way.add_member(phone.recipient, kind="friend")
+        way.add_member(phone.recipient, "Ann's phone", kind="host")
+        found = {one.recipient: one for one in way.members()}
+        assert found[phone.recipient].name == "Ann's phone" and found[phone.recipient].kind == "host" and len(found) == 4
+        with llvs.Exchange(theirs, llvs.Remote(folder.as_uri(), identity=phone.secret)) as other:
+            assert len(other.retrieve().retrieved) == 2
+        way.remove_member(phone.recipient)
+        assert phone.recipient not in {one.recipient for one in way.members()}
+        with pytest.raises(llvs.InvalidArgumentError):
+            way.add_member(phone.recipient)
+        version = mine.make_version(made.last, insert={"later": b"SECRETLATER"})
+        way.send()
+    with llvs.Exchange(theirs, llvs.Remote(folder.as_uri(), identity=phone.secret)) as other:
+        result = other.retrieve()
+        assert [problem.code for problem in result.problems] == [ErrorCode.KEY_MISSING] and not result.retrieved
+    third = new_store()
+    with llvs.Exchange(third, llvs.Remote(folder.as_uri(), identity=made.recovery.secret)) as other:
+        assert not other.retrieve().problems and third.at(version)["later"] == b"SECRETLATER"
+    with llvs.Exchange(third, folder.parent / "clear") as plain, pytest.raises(llvs.UnsupportedError):
+        plain.members()
+
+
+def age(*arguments: str, data: bytes = b"") -> bytes:
+    """The program's own view."""
+    return subprocess.run(["age", *arguments], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def test_the_program_age_opens_everything(made: Made, folder: Path, tmp_path: Path) -> None:
+    """As docs/encryption.md tells people to, with the recovery key alone."""
+    key, epoch = tmp_path / "key.txt", tmp_path / "epoch.txt"
+    key.write_text(made.recovery.secret + "\n")
+    ring = max((folder / "pack1/keys").glob("ring-*"))
+    first = age("--decrypt", "-i", str(key), str(ring)).splitlines()[0]
+    keys = json.loads(first)
+    assert len(keys["members"]) == 3 and [one["number"] for one in keys["epochs"]] == [1]
+    epoch.write_text(keys["epochs"][0]["identity"] + "\n")
+    found = [path for path in (folder / "pack1").rglob("*") if path.is_file() and path.parent.name != "keys"]
+    plain = {path.relative_to(folder / "pack1"): age("--decrypt", "-i", str(epoch), str(path)) for path in found}
+    assert len(plain) == 3 and all(content.startswith(b"LLVSPK1\n") and content.endswith(b"LLVSEND\n") for content in plain.values())
+    assert sum(b'"encrypted":true' in content for content in plain.values()) == 1
+    with pytest.raises(subprocess.CalledProcessError):
+        age("--decrypt", "-i", str(key), str(found[0]))
+
+
+def test_what_age_made_without_the_keys_is_not_believed(
+    made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]
+) -> None:
+    """Somebody who knows the recipient of an epoch, and not its secret, encrypts a pack to it."""
+    key, epoch = tmp_path / "key.txt", tmp_path / "epoch.txt"
+    key.write_text(made.recovery.secret + "\n")
+    identity = json.loads(age("--decrypt", "-i", str(key), str(max((folder / "pack1/keys").glob("ring-*")))).splitlines()[0])
+    epoch.write_text(identity["epochs"][0]["identity"] + "\n")
+    recipient = subprocess.run(["age-keygen", "-y", str(epoch)], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    (log,) = (folder / "pack1/log").iterdir()
+    plain = bytearray(age("--decrypt", "-i", str(epoch), str(log)))
+    for change in (None, 104):
+        forged = bytearray(plain)
+        if change is not None:
+            forged[len(forged) - 160 + change] ^= 1
+        content = age("-r", recipient, data=bytes(forged))
+        log.unlink()
+        log = log.with_name(log.name[:-26] + encode(hashlib.sha256(content).digest()[:16]))
+        log.write_bytes(content)
+        store = new_store()
+        with llvs.Exchange(store, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as way:
+            result = way.retrieve()
+        if change is None:
+            assert len(result.retrieved) == 2 and not result.problems, "age writes what we read"
+        else:
+            assert not result.retrieved and [problem.code for problem in result.problems] == [ErrorCode.DAMAGED]
