@@ -709,8 +709,8 @@ static void measure_waiting(void) {
     remove_directory(directory);
 }
 
-/* A folder that is full of names which are none of ours. */
-static void measure_foreign_names(void) {
+/* A folder that is full of empty files with these names, and a retrieve from it; once more when it is met again. */
+static void measure_names(const char *format, const char *first, const char *again) {
     enum { NAMES = 5000 };
     char *directory = new_directory(), *folder = join(directory, "folder"), *url = malloc(strlen(folder) + 16),
          *name = malloc(strlen(folder) + 64);
@@ -725,15 +725,21 @@ static void measure_foreign_names(void) {
     OK(llvs_exchange_send(exchange, NULL, NULL, &error));
     for (i = 0; i < NAMES; i++) {
         FILE *file;
-        sprintf(name, "%s/versions/none of ours %d", folder, i);
+        sprintf(name + sprintf(name, "%s/versions/", folder), format, i);
         file = fopen(name, "w");
         assert_non_null(file);
         fclose(file);
     }
     begin();
     OK(llvs_exchange_retrieve(exchange, NULL, &result, &error));
-    end("foreign-name-of-5000", "hostile", NAMES);
+    end(first, "hostile", NAMES);
     llvs_exchange_result_free(result);
+    if (again) {
+        begin();
+        OK(llvs_exchange_retrieve(exchange, NULL, &result, &error));
+        end(again, "hostile", NAMES);
+        llvs_exchange_result_free(result);
+    }
     llvs_exchange_free(exchange);
     close_store(store);
     free(url);
@@ -805,7 +811,8 @@ static void measure_all(void) {
     measure_common_bases();
     measure_heads_on_a_line();
     measure_waiting();
-    measure_foreign_names();
+    measure_names("none of ours %d", "foreign-name-of-5000", NULL);
+    measure_names("00000000-0000-4000-8000-%012d", "empty-version-of-5000", "empty-version-once-more");
     measure_documents();
 }
 

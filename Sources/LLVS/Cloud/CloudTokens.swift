@@ -8,6 +8,8 @@ final class CloudTokens: Sendable {
         var members: [(name: String, json: [UInt8])] = []
     }
     private static let largest = 64 << 10
+    /// Seconds that another may take to renew a token: longer than any answer of a service that is waited for.
+    let patience: Double
 
     private let path: String
     private let service: String
@@ -17,7 +19,9 @@ final class CloudTokens: Sendable {
     /// - Parameters:
     ///   - path: of the file.
     ///   - settings: how the service is reached.
-    init(_ path: String, _ place: CloudFolder, settings: HTTPSettings) {
+    ///   - patience: seconds to wait for another process.
+    init(_ path: String, _ place: CloudFolder, settings: HTTPSettings, patience: Double = 300) {
+        self.patience = patience
         self.path = System.resolved(path) ?? System.absolute(path)
         service = place.service.name
         address = place.tokenAddress
@@ -156,12 +160,18 @@ final class CloudTokens: Sendable {
     private func withLock<R>(_ check: () throws -> Void, _ body: () throws -> R) throws -> R {
         let place = DirectoryEntry(path + ".lock")
         let file = try posix("Opening", place.path) { () throws(Errno) in try OpenFile(place, O_RDWR | O_CREAT, mode: 0o600) }
+        let begun = Clock.steady()
         while true {
             do throws(Errno) { try System.lockExclusively(file.descriptor); break } catch {
                 // A file system without locks keeps nobody out.
                 guard error.code == EWOULDBLOCK || error.code == EAGAIN else { break }
             }
             try check()
+            guard Clock.steady() - begun < patience else {
+                throw StoreError(
+                    .busy, "Another process has held the lock \(place.path) for \(Int(patience)) seconds. End it, and try again.",
+                    path: place.path)
+            }
             usleep(20_000)
         }
         defer { try? System.unlock(file.descriptor) }

@@ -259,7 +259,7 @@ enum FolderFiles {
     /// Removes regular files that were last written so many seconds ago. Failures are left for another time.
     /// - Throws: what the control throws.
     static func removeFiles(in folder: Folder, olderThan seconds: Int, _ control: PacedControl = .none) throws {
-        let now = System.now
+        let now = folder.now
         do {
             try forEachName(in: folder) { name in
                 do { try control.step(0) } catch { throw Stopped(error: error) }

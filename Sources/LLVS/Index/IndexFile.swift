@@ -1,14 +1,20 @@
 /// An index at one version, as bytes of a cache: what a later process begins with, instead of reading all values.
 ///
-///     "LLVSIDX1" · digest of the definition (32) · version id · checksum of the version's record u32 · values · entries (varints)
-///     · for each entry, in order: bytes shared with the one before · further bytes (varints) · these · CRC-32C of all before
+///     "LLVSIDX2" · bytes of the definition (varint) · the definition, canonical JSON · version id · checksum of its record u32
+///     · values · entries (varints) · for each entry, in order: bytes shared with the one before · further bytes (varints) · these
+///     · CRC-32C of all before
 ///
 /// A version id says what the version holds; the checksum of its record keeps a store apart from another that gave the same id to something
 /// else. What does not add up in any way is not there.
 struct IndexFile {
-    private static let magic = Array("LLVSIDX1".utf8)
+    private static let magic = Array("LLVSIDX2".utf8)
     /// Key and id.
     private static let mostEntry = 5_120 + 1_024
+    /// All entries together have at most so many times the bytes of the file: more are neither written nor read, since a small file of long
+    /// entries that share nearly all of their bytes would take any memory.
+    private static let mostExpansion = 64
+    /// Entries are put into the tree when they have so many bytes.
+    private static let stretch = 4 << 20
 
     let version: VersionID
     let checksum: UInt32
@@ -21,43 +27,69 @@ struct IndexFile {
         return "index-" + String(decoding: digest.prefix(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    static func bytes(of tree: IndexCache.Tree, _ version: VersionID, _ checksum: UInt32) throws -> [UInt8] {
-        var out = ByteWriter(), last: [UInt8] = [], stopped: (any Error)?
-        out.raw(magic + tree.digest)
+    /// Nil where there is to be no file.
+    static func bytes(
+        of tree: IndexCache.Tree, _ definition: IndexDefinition, _ version: VersionID, _ checksum: UInt32
+    ) throws -> [UInt8]? {
+        var out = ByteWriter(), last: [UInt8] = [], size = 0, stopped: (any Error)?
+        out.raw(magic)
+        out.varint(UInt64(definition.text.count))
+        out.raw(definition.text)
         out.versionID(version)
         out.integer(checksum)
         out.varint(UInt64(clamping: tree.values))
         out.varint(UInt64(clamping: tree.root?.count ?? 0))
         tree.root?.forEach { key, _ in
             let shared = last.withUnsafeBytes { MapNode.commonPrefix($0, key) }
+            do { try Memory.grow(&out.bytes, by: 20 + key.count - shared, "Writing an index") } catch { stopped = error }
+            guard stopped == nil else { return false }
             out.varint(UInt64(shared))
             out.varint(UInt64(key.count - shared))
             out.raw(UnsafeRawBufferPointer(rebasing: key[shared...]))
             last.replaceSubrange(shared..., with: key[shared...])
-            do { try Memory.check() } catch { stopped = error }
-            return stopped == nil
+            size &+= key.count
+            return true
         }
         if let stopped { throw stopped }
+        guard size / mostExpansion <= out.bytes.count else { return nil }
         out.integer(out.bytes.withUnsafeBytes { Bytes.crc32c($0) })
         return out.bytes
+    }
+
+    /// What the bytes say that they are an index of; nil for other bytes.
+    static func definition(of bytes: [UInt8]) -> IndexDefinition? {
+        bytes.withUnsafeBytes { bytes in
+            var reader = ByteReader(bytes)
+            guard let start = reader.take(magic.count), start.elementsEqual(magic), let size = reader.count(atMost: reader.remaining),
+                  let text = reader.take(size) else { return nil }
+            return try? IndexDefinition(text)
+        }
     }
 
     /// Nil for bytes that are no index of that definition.
     /// - Throws: what the control throws, `.outOfMemory`.
     init?(_ bytes: [UInt8], _ definition: IndexDefinition, _ control: PacedControl) throws {
         let end = bytes.count - 4
-        guard end > 0, bytes.starts(with: IndexFile.magic + definition.digest) else { return nil }
+        var head = ByteWriter()
+        head.raw(IndexFile.magic)
+        head.varint(UInt64(definition.text.count))
+        head.raw(definition.text)
+        guard end > 0, bytes.starts(with: head.bytes) else { return nil }
         let read = try bytes.withUnsafeBytes { all -> (VersionID, UInt32, MapNode?, Int)? in
             let body = UnsafeRawBufferPointer(rebasing: all[..<end])
             guard Bytes.crc32c(body) == UInt32(littleEndian: all.loadUnaligned(fromByteOffset: end, as: UInt32.self)) else { return nil }
             var reader = ByteReader(body)
-            guard reader.take(IndexFile.magic.count + definition.digest.count) != nil, let version = reader.versionID(),
+            guard reader.take(head.bytes.count) != nil, let version = reader.versionID(),
                 let checksum = reader.integer(UInt32.self), let values = reader.count(atMost: Int(UInt32.max)),
                 // Each has two bytes at least.
                 let count = reader.count(atMost: body.count / 2)
             else { return nil }
-            try Memory.expect(body.count &+ count * 96, "Reading an index")
-            var arena = KeyArena(), last: [UInt8] = []
+            var root: MapNode?, arena = KeyArena(), last: [UInt8] = [], size = 0, stretch = 0
+            func flush() throws {
+                try Memory.expect(arena.count * 96, "Reading an index")
+                root = try arena.withChanges(isSorted: true) { try MapNode.applying($0, to: root, deepest: IndexMaking.deepestPrefix) }
+                (arena, stretch) = (KeyArena(), 0)
+            }
             for i in 0..<count {
                 guard let shared = reader.count(atMost: last.count), let rest = reader.count(atMost: IndexFile.mostEntry - shared),
                     let more = reader.take(rest)
@@ -66,11 +98,16 @@ struct IndexFile {
                 guard i == 0 || rest > 0 && (shared == last.count || more[0] > last[shared]) else { return nil }
                 last.replaceSubrange(shared..., with: more)
                 guard IndexFile.isEntry(last, definition) else { return nil }
+                size += last.count
+                stretch += last.count
+                guard size / IndexFile.mostExpansion <= body.count else { return nil }
+                try arena.makeRoom(for: last.count, "Reading an index")
                 last.withUnsafeBytes { arena.append($0, IndexMaking.slot) }
-                try control.step(0, bytes: rest)
+                if stretch >= IndexFile.stretch { try flush() }
+                try control.step(0, bytes: last.count)
             }
             guard reader.remaining == 0 else { return nil }
-            let root = try arena.withChanges(isSorted: true) { try MapNode.applying($0, to: nil, deepest: IndexMaking.deepestPrefix) }
+            try flush()
             return (version, checksum, root, values)
         }
         guard let read else { return nil }
@@ -110,17 +147,24 @@ enum IndexFiles {
 
     /// Writes a tree, where that pays: `changes` were made to it since a file of it was read or written; nil: it was made of all values.
     /// - Returns: whether a file of it is there now.
-    static func save(_ tree: IndexCache.Tree, changes: Int?, in store: Store) -> Bool {
+    static func save(_ tree: IndexCache.Tree, _ definition: IndexDefinition, changes: Int?, in store: Store) -> Bool {
         let isMuch = changes.map { $0 >= max(fewestValues, tree.values / changedPart) } ?? (tree.values >= fewestValues)
         let storage = store.storage
         guard isMuch, !storage.isReadOnly, !(storage is MemoryStorage), !store.isVirtual(tree.ordinal) else { return false }
         let name = IndexFile.name(tree.digest)
         do {
-            let bytes = try IndexFile.bytes(of: tree, store.versionID(tree.ordinal), checksum(tree.ordinal, store))
+            let checksum = checksum(tree.ordinal, store)
+            guard let bytes = try IndexFile.bytes(of: tree, definition, store.versionID(tree.ordinal), checksum) else { return false }
             try storage.cachePut(name, bytes)
         } catch { return false }
         note(name, in: storage)
         return true
+    }
+
+    /// The names of all that are there, as far as that is noted.
+    static func names(in store: Store) -> [String] {
+        (((try? store.storage.cacheGet(list)) ?? nil) ?? []).split(separator: UInt8(ascii: "\n")).prefix(mostFiles)
+            .map { String(decoding: $0, as: UTF8.self) }.filter { $0.hasPrefix("index-") }
     }
 
     private static func checksum(_ ordinal: UInt32, _ store: Store) -> UInt32 {

@@ -32,7 +32,8 @@ struct IndexMaking {
 
     // MARK: From all values
 
-    private func whole(_ ordinal: UInt32) throws -> IndexCache.Tree {
+    /// Whatever is there of other versions.
+    func whole(_ ordinal: UInt32) throws -> IndexCache.Tree {
         let map = try store.maps.map(ordinal, control)
         var root: MapNode?, arena = KeyArena(), bytes = 0, values = 0
         func flush() throws {
@@ -48,6 +49,7 @@ struct IndexMaking {
             try reading.forEach { _, id, keys in
                 for key in keys {
                     let entry = key + id
+                    try arena.makeRoom(for: entry.count, "Making an index")
                     arena.append(entry, IndexMaking.slot)
                     bytes += entry.count
                 }

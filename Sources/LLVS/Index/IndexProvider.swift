@@ -68,7 +68,7 @@ final class IndexProvider: @unchecked Sendable {
                     let basis = try basis ?? IndexFiles.tree(definition, in: store, control).map { keep($0, on: nil) }
                     if let basis, basis.ordinal == ordinal { return basis }
                     let (tree, from) = try IndexMaking(store, definition, control).tree(ordinal, from: basis)
-                    let isSaved = IndexFiles.save(tree, changes: from == nil ? nil : tree.changes, in: store)
+                    let isSaved = IndexFiles.save(tree, definition, changes: from == nil ? nil : tree.changes, in: store)
                     return keep(isSaved ? tree.asSaved : tree, on: from)
                 }
             }

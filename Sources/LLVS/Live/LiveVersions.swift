@@ -50,6 +50,7 @@ struct VersionSource {
         }
         let payload = try record.payload().payload
         var out = ByteWriter()
+        try Memory.grow(&out.bytes, by: 10 + payload.count, "Sending a version")
         out.varint(UInt64(payload.count))
         out.raw(payload)
         return out.bytes

@@ -6,7 +6,7 @@ extension PeerSession {
     struct Receiving {
         var sink: VersionSink
         /// Those that came and wait, and their bytes.
-        var frames: [(ordinal: UInt64, codec: UInt8, raw: Int, bytes: [UInt8])] = []
+        var frames: ArraySlice<(ordinal: UInt64, codec: UInt8, raw: Int, bytes: [UInt8])> = []
         var framesSize: UInt64 = 0
         /// Bytes that were taken since the other side was allowed more.
         var consumed: UInt64 = 0
@@ -113,22 +113,22 @@ extension PeerSession {
     private func drain(_ hello: LiveFrame.Hello) throws {
         try receiving.sink.run()
         while !receiving.sink.isWaiting, let frame = receiving.frames.first {
-            receiving.frames.removeFirst()
+            receiving.frames[receiving.frames.startIndex].bytes = []
             try receiving.sink.append(PeerSession.inflate(frame))
             try receiving.sink.run()
             receiving.fromThem.formUnion(receiving.sink.takeAdded())
             let size = UInt64(frame.bytes.count) + 13
             receiving.framesSize -= min(receiving.framesSize, size)
             receiving.consumed += size
-            if receiving.sink.isWaiting {
+            if receiving.sink.isWaiting, frame.ordinal > 0 {
                 // What this frame says of order holds when all of it has been stored.
-                if frame.ordinal > 0 {
-                    receiving.frames.insert((frame.ordinal, 0, 0, []), at: 0)
-                    receiving.framesSize += 13
-                    receiving.consumed -= min(receiving.consumed, 13)
-                }
+                receiving.frames[receiving.frames.startIndex] = (frame.ordinal, 0, 0, [])
+                receiving.framesSize += 13
+                receiving.consumed -= min(receiving.consumed, 13)
                 break
             }
+            // Of a slice, in constant time: there may be as many empty frames as the window has room for.
+            receiving.frames.removeFirst()
             guard frame.ordinal > 0 else { continue }
             receiving.theirMark = frame.ordinal
             if receiving.sink.refused == 0 {

@@ -9,6 +9,12 @@ struct KeyArena {
         bytes.append(contentsOf: key)
     }
 
+    /// Asks for the memory of one more key of so many bytes, where there may be any number.
+    mutating func makeRoom(for size: Int, _ doing: @autoclosure () -> String) throws {
+        try Memory.grow(&bytes, by: size, doing())
+        try Memory.grow(&changes, doing())
+    }
+
     /// The change of a key, in changes that were appended in order; nil when there is none.
     func find(_ key: UnsafeRawBufferPointer) -> MapChange? {
         bytes.withUnsafeBytes { bytes in

@@ -85,14 +85,18 @@ struct PackRecord {
                 let digest = SHA256.digest(data)
                 digest.withUnsafeBytes { hasher.add(setting: entry.id, size: entry.size, digest: $0) }
                 if let page = table.add(entry, digest: entry.size > RecordTable.digestThreshold ? digest : nil) { pages += page }
+                try Memory.grow(&bodies.bytes, by: RecordTable.bodyHeaderSize + data.count, "Packing a version")
                 appendBody(entry, data, to: &bodies)
             }
         }
         pages += table.directory
         let record = start(tableSize: pages.count, bodiesSize: bodies.bytes.count)
+        let references = references
         var out = ByteWriter()
+        let size = record.count + pages.count + bodies.bytes.count
+        try Memory.grow(&out.bytes, by: 16 + size + references.count, "Packing a version")
         out.bytes.append(0)
-        out.varint(UInt64(record.count + pages.count + bodies.bytes.count))
+        out.varint(UInt64(size))
         out.raw(record)
         out.raw(pages)
         out.raw(bodies.bytes)

@@ -58,7 +58,8 @@ final class BlockCache: @unchecked Sendable {
     ///   - readers: the store's lock.
     init(budget: Int, blockSize: Int, readers: ReadWriteLock) {
         self.readers = readers
-        let budget = min(max(0, budget), 8 << 30)
+        // Where there is no memory for the tables, nothing is cached.
+        let budget = llvs_shim_has_memory(min(max(0, budget), 8 << 30) / 32) != 0 ? min(max(0, budget), 8 << 30) : 0
         // Blocks are smaller than `blockSize` where records are.
         var slots = 64
         while slots < budget / max(512, blockSize / 8) { slots *= 2 }

@@ -23,13 +23,8 @@ public struct VerifyReport: Sendable {
 }
 
 extension Store {
-    /// Reads every record and every value, and reports what is damaged, and what is lost. Changes nothing but caches that turn out to
-    /// be wrong, which are removed. Others may read and commit meanwhile.
-    ///
-    /// What is found is remembered by this handle: its next retrieve asks for those versions, and makes them whole.
-    /// - Parameter control: called with stage `.verifying`, after each version and at least once per MiB of values.
-    /// - Complexity: reads the whole store.
-    public func verify(_ control: OperationControl = OperationControl()) throws -> VerifyReport {
+    /// Reads every record and every value, and holds what came from caches of the history and of maps against them.
+    func verifyRecords(_ control: OperationControl) throws -> VerifyReport {
         try reloadHistory(control)
         var verification = Verification(caches: CacheVerification(rows: lock.withRead { caches.rows }))
         // Without the commit lock: the progress callback may use the store.

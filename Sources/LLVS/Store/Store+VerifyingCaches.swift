@@ -94,7 +94,7 @@ extension Store {
         return nil
     }
 
-    private func wrongCache(_ name: String, _ what: String, _ version: VersionID) -> StorageDamage {
+    func wrongCache(_ name: String, _ what: String, _ version: VersionID) -> StorageDamage {
         let advice = storage.isReadOnly ? "Remove it" : "It was removed"
         return StorageDamage(
             file: storage.cacheLocation(name), offset: 0,

@@ -37,7 +37,7 @@ public final class Store: @unchecked Sendable {
         public var compaction = Compaction.automatic
         /// File storage: seconds for which files that were put together are kept, so that whoever is copying the
         /// store misses nothing. At least 0; 15 minutes when nothing is said.
-        public var compactionGrace: Double = 900
+        public var compactionGrace = FileStorage.Options().compactionGrace
         /// SQLite storage: seconds for which other processes that write are waited for, before `.busy`; 0 does not wait.
         public var busyTimeout: Double = 10
         /// The permissions of files that are made, of which the process's mask takes some; directories may be entered by whoever may

@@ -56,6 +56,13 @@ final class Folder: Sendable {
     /// Whether the path leads to another directory by now, or to none: one call. `renew` opens that one.
     var isElsewhere: Bool { opened.withLock { $0 }?.identity.isGone(from: path) ?? false }
 
+    /// Nanoseconds since 1970, for the ages of what is in the directory: ours, or when a name came or went here last, if that is earlier.
+    /// By the clock of a server that is behind, a file of a moment ago would otherwise be as old as that.
+    var now: Int64 {
+        guard let held = try? held(), let status = try? System.status(held.descriptor) else { return System.now }
+        return min(System.now, status.modified)
+    }
+
     /// The directory once more, to be read or synced.
     func readable() throws(Errno) -> OpenFile { try OpenFile(place("."), O_RDONLY | O_DIRECTORY) }
 

@@ -146,6 +146,17 @@ import Testing
         #expect(try temporary.names("tmp") == ["new"])
     }
 
+    /// By the clock of the server that holds the folder: it may be days behind ours.
+    @Test func whatAnotherWritesThereNowStays() throws {
+        let temporary = TemporaryFolder(), transport = try folder(temporary.path)
+        mkdir(temporary.path + "/tmp", 0o700)
+        try temporary.write("tmp/part", "x")
+        let daysAgo = timeval(tv_sec: time(nil) - 3 * 86_400, tv_usec: 0)
+        for name in ["/tmp/part", "/tmp"] { utimes(temporary.path + name, [daysAgo, daysAgo]) }
+        try transport.send([files("A")], OperationControl())
+        #expect(try temporary.names("tmp") == ["part"])
+    }
+
     /// Whoever can put links into an exchange folder must not have files elsewhere removed or written.
     @Test func linksInAnExchangeFolderLeadNowhere() throws {
         let temporary = TemporaryFolder(), place = temporary.path
