@@ -791,6 +791,68 @@ static void measure_documents(void) {
     }
 }
 
+/* ---- finding ---- */
+
+static size_t found(llvs_index *index, llvs_version_id at, const char *equal, uint32_t want, uint64_t limit) {
+    llvs_index_question question = LLVS_INDEX_QUESTION_INIT;
+    llvs_index_page *page;
+    size_t count;
+    question.equal = llvs_str(equal);
+    question.want = want;
+    question.limit = limit;
+    OK(llvs_index_find(index, llvs_id(&at), &question, NULL, &page, &error));
+    count = want == LLVS_INDEX_COUNT ? (size_t)page->total : page->count;
+    llvs_index_page_free(page);
+    return count;
+}
+
+static void measure_indexes(void) {
+    enum { VALUES = 4000, VERSIONS = 100 };
+    char *directory = new_directory(), *path = join(directory, "store"), (*texts)[64] = calloc(VALUES, sizeof *texts),
+         (*ids)[16] = calloc(VALUES, sizeof *ids);
+    llvs_store *store = open_kind(path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
+    llvs_index_options options = LLVS_INDEX_OPTIONS_INIT;
+    llvs_index *index;
+    llvs_change *changes = calloc(VALUES, sizeof *changes);
+    llvs_version_id first, at;
+    int i;
+    assert_true(texts && ids && changes);
+    for (i = 0; i < VALUES; i++) {
+        const llvs_change none = LLVS_CHANGE_INIT;
+        snprintf(ids[i], sizeof ids[i], "p/%05d", i);
+        snprintf(texts[i], sizeof texts[i], "{\"last\":\"name %d\",\"age\":%d}", i % 40, i % 90);
+        changes[i] = none;
+        changes[i].id = llvs_str(ids[i]);
+        changes[i].kind = LLVS_CHANGE_INSERT;
+        changes[i].data = llvs_str(texts[i]);
+    }
+    OK(llvs_store_make_version(store, LLVS_NONE, changes, VALUES, sizeof *changes, NULL, &first, NULL, &error));
+    options.definition = llvs_str("{\"prefix\":\"p/\",\"on\":[\"/last\"]}");
+    OK(llvs_index_open(store, &options, &index, &error));
+    begin();
+    assert_int_equal(found(index, first, "[]", LLVS_INDEX_COUNT, 0), VALUES);
+    end("make-4000", "index", 1);
+    begin();
+    assert_int_equal(found(index, first, "[\"name 7\"]", LLVS_INDEX_IDS, 100), 100);
+    end("page-of-100", "index", 1);
+    begin();
+    assert_int_equal(found(index, first, "[\"name 7\"]", LLVS_INDEX_COUNT, 0), VALUES / 40);
+    end("count", "index", 1);
+    begin();
+    for (at = first, i = 0; i < VERSIONS; i++) at = set(store, at, ids[i], "{\"last\":\"other\"}");
+    end("save-one-value", "index", VERSIONS);
+    begin();
+    assert_int_equal(found(index, at, "[\"other\"]", LLVS_INDEX_COUNT, 0), VERSIONS);
+    end("after-100-versions", "index", VERSIONS);
+    llvs_index_free(index);
+    close_store(store);
+    free(changes);
+    free(texts);
+    free(ids);
+    free(path);
+    remove_directory(directory);
+}
+
 static void measure_all(void) {
     /* Two sizes of a store show what grows with it. */
     const subject subjects[] = { { LLVS_STORAGE_FILE, "file-1000", 1000 },
@@ -814,6 +876,7 @@ static void measure_all(void) {
     measure_names("none of ours %d", "foreign-name-of-5000", NULL);
     measure_names("00000000-0000-4000-8000-%012d", "empty-version-of-5000", "empty-version-once-more");
     measure_documents();
+    measure_indexes();
 }
 
 /* ---- tests ---- */

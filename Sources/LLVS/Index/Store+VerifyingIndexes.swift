@@ -11,7 +11,8 @@ extension Store {
         return report
     }
 
-    /// Holds each index that is kept on disk against one that is made of the values. Its checksum only tells that it is what somebody wrote.
+    /// Holds each index that is kept on disk against one that is made of the values: its checksum only tells that it is what somebody
+    /// wrote.
     private func verifyIndexes(_ report: inout VerifyReport, _ control: PacedControl) throws {
         for name in IndexFiles.names(in: self) {
             guard let bytes = try? storage.cacheGet(name), let definition = IndexFile.definition(of: bytes),
