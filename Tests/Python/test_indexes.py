@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Iterator, Optional
+from typing import Annotated, Any, Callable, Iterator, Optional
 
 import llvs
 import pytest
@@ -422,6 +422,30 @@ def test_many_threads_ask_at_once(store: llvs.Store) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+ASKED: list[Callable[..., Any]] = [
+    lambda found, **how: list(found.ids(**how)), lambda found, **how: list(found.entries(**how)),
+    lambda found, **how: list(found.values(**how)), lambda found, **how: list(found.items(**how)),
+    lambda found, **how: found.first(**how), lambda found, **how: found.page(5, **how), lambda found, **how: found.count(**how),
+]
+
+
+@pytest.mark.parametrize("ask", ASKED)
+def test_each_way_of_asking_can_be_watched_and_cancelled(ask: Callable[..., Any]) -> None:
+    with llvs.Store(storage="memory") as store:
+        store.make_version(insert={f"v{i}": b'{"a":%d}' % i for i in range(3_000)})
+        found = store.index(definition='{"prefix":"v","on":["/a"]}').find()
+        token = llvs.CancelToken()
+        token.cancel()
+        with pytest.raises(llvs.CancelledError):
+            ask(found, cancel=token)
+        with pytest.raises(ZeroDivisionError):
+            ask(found, progress=lambda state: 1 // 0)
+        told: list[int] = []
+        answer = ask(found, progress=lambda state: told.append(state.completed))
+        assert max(told) >= 3_000
+        assert ask(found) == answer
 
 
 # MARK: Caches on disk

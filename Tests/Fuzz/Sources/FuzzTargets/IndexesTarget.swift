@@ -43,7 +43,9 @@ enum IndexesTarget {
 
     private static func projection(_ json: [UInt8]) throws {
         let found = try json.withUnsafeBytes { try ProjectionDefinition($0) }
-        guard let again = try? found.text.withUnsafeBytes({ try ProjectionDefinition($0) }) else { fail("the one form of a definition is none") }
+        guard let again = try? found.text.withUnsafeBytes({ try ProjectionDefinition($0) }) else {
+            fail("the one form of a definition is none")
+        }
         require(again.text == found.text && again.digest == found.digest, "a definition has two forms")
     }
 

@@ -302,37 +302,70 @@ class Found(Iterable[str]):
         """The version."""
         return self._version.decode()
 
-    def _walk(self, want: int, read: Callable[[Any], list[Any]]) -> Iterator[Any]:
+    def _walk(
+        self, want: int, read: Callable[[Any], list[Any]], progress: Optional[ProgressCallback], cancel: Optional[CancelToken]
+    ) -> Iterator[Any]:
         after = b""
         while True:
-            found, after = self._index._ask(self._version, self._asked, want, 0, after, read)
+            found, after = self._ask(want, 0, after, read, progress, cancel)
             yield from found
             if not after:
                 return
 
+    def _ask(
+        self,
+        want: int,
+        limit: int,
+        after: bytes,
+        read: Callable[[Any], Any],
+        progress: Optional[ProgressCallback],
+        cancel: Optional[CancelToken],
+    ) -> tuple[Any, bytes]:
+        control = None if progress is None and cancel is None else Control(progress, cancel)
+        return self._index._ask(self._version, self._asked, want, limit, after, read, control)
+
     def __iter__(self) -> Iterator[str]:
-        return self._walk(0, _ids)
+        return self.ids()
 
-    def entries(self) -> Iterator[IndexEntry]:
+    def ids(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Iterator[str]:
+        """The ids: what iterating gives.
+
+        progress, cancel: here and below, of making the index, where it is not there at the version, and of reading values; looked at in
+        each page. Raises CancelledError.
+        """
+        return self._walk(0, _ids, progress, cancel)
+
+    def entries(
+        self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> Iterator[IndexEntry]:
         """Keys and ids."""
-        return self._walk(c.INDEX_KEYS, _entries)
+        return self._walk(c.INDEX_KEYS, _entries, progress, cancel)
 
-    def values(self) -> Iterator[Value]:
+    def values(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Iterator[Value]:
         """The values."""
-        return self._walk(c.INDEX_VALUES, _values)
+        return self._walk(c.INDEX_VALUES, _values, progress, cancel)
 
-    def items(self) -> Iterator[tuple[str, bytes]]:
+    def items(
+        self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> Iterator[tuple[str, bytes]]:
         """Ids and bytes."""
-        return ((value.id, value.data) for value in self.values())
+        return ((value.id, value.data) for value in self.values(progress=progress, cancel=cancel))
 
-    def first(self) -> Optional[Value]:
+    def first(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Optional[Value]:
         """The first value, or None."""
-        found, _ = self._index._ask(self._version, self._asked, c.INDEX_VALUES, 1, b"", _values)
+        found, _ = self._ask(c.INDEX_VALUES, 1, b"", _values, progress, cancel)
         return found[0] if found else None
 
-    def page(self, limit: int = 0, after: Optional[bytes] = None) -> IndexPage:
+    def page(
+        self,
+        limit: int = 0,
+        after: Optional[bytes] = None,
+        *,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> IndexPage:
         """One page, of at most `limit` entries (0: 1,000), behind the cursor of the page before."""
-        found, cursor = self._index._ask(self._version, self._asked, c.INDEX_KEYS, limit, after or b"", _entries)
+        found, cursor = self._ask(c.INDEX_KEYS, limit, after or b"", _entries, progress, cancel)
         return IndexPage(tuple(found), cursor or None)
 
     def count(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> int:
@@ -340,9 +373,7 @@ class Found(Iterable[str]):
 
         progress, cancel: of making the index, where it is not there at the version. Raises CancelledError, and what `Index.find` raises.
         """
-        found, _ = self._index._ask(
-            self._version, self._asked, c.INDEX_COUNT, 1, b"", lambda page: int(page.total), Control(progress, cancel)
-        )
+        found, _ = self._ask(c.INDEX_COUNT, 1, b"", lambda page: int(page.total), progress, cancel)
         return int(found)
 
     def __repr__(self) -> str:
