@@ -141,11 +141,11 @@ final class BlobDirectory: @unchecked Sendable {
     /// so slow in bringing it here.
     private func tidyOnce() {
         guard lock.withLock({ let first = !isTidied; isTidied = true; return first }) else { return }
-        let yesterday = folder.now &- 86_400 * 1_000_000_000
+        let day: Int64 = 86_400 * 1_000_000_000
         for name in (try? folder.names()) ?? [] where name.hasSuffix(".new") && RandomName(hex: name.dropLast(4)) != nil {
             let old = folder.place(name)
             guard let file = try? OpenFile(old, O_RDONLY), let status = try? System.status(file.descriptor), status.isRegularFile,
-                status.modified < yesterday
+                status.modified < folder.now &- day
             else { continue }
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch { if error.code == EWOULDBLOCK { continue } }
             withExtendedLifetime(file) { try? system.unlink(old) }

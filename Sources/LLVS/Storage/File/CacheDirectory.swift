@@ -171,10 +171,10 @@ final class CacheDirectory: @unchecked Sendable {
 
     /// Removes files that are more than a day old.
     func removeOld(where matches: (String) -> Bool) {
-        let yesterday = folder.now &- 86_400 * 1_000_000_000
+        let day: Int64 = 86_400 * 1_000_000_000
         for name in (try? folder.names()) ?? [] where matches(name) {
             let old = folder.place(name)
-            if let status = try? old.status(), status.modified < yesterday { try? old.unlink() }
+            if let status = try? old.status(), status.modified < folder.now &- day { try? old.unlink() }
         }
     }
 
