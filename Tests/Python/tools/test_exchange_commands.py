@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import llvs
-from llvs.tools import remotes
+from llvs.tools import key_store, remotes
 
 from .conftest import SURROUNDINGS, Run
 
@@ -109,7 +109,7 @@ def test_remotes_that_came_with_a_store(two: Run, monkeypatch: pytest.MonkeyPatc
 
 def test_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = {"ann@https+webdav://x/": "from the key store"}
-    monkeypatch.setattr(remotes, "_key_store_get", lambda url, user: kept.get(f"{user}@{url}"))
+    monkeypatch.setattr(key_store, "get", lambda url, user: kept.get(f"{user}@{url}"))
     for name in ("LLVS_TOKEN", "LLVS_PASSWORD", "LLVS_USER"):
         monkeypatch.delenv(name, raising=False)
     asking = remotes._Asking("https+webdav://x/", "ann")
@@ -136,3 +136,53 @@ def test_watch(two: Run) -> None:
     _, said = running.communicate(timeout=120)
     assert running.returncode == 130 and said.strip() == b"llvs: stopped; what was done whole is kept"
     assert two("-s", "b.llvs", "get", "x").out == "1"
+
+
+def test_an_encrypted_place(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipients = []
+    for name in ("a", "b"):
+        recipients.append(two("-s", "a.llvs", "remote", "new-identity", f"{name}.key").out.strip())
+        assert stat.S_IMODE(os.stat(f"{name}.key").st_mode) == 0o600
+        two("-s", f"{name}.llvs", "remote", "add", "all", "shared", "--identity-file", f"{name}.key")
+    assert "perhaps a key" in two("-s", "a.llvs", "remote", "new-identity", "a.key", code=2).err
+    assert two("-s", "a.llvs", "push").out == "all: 0 versions received, 1 sent\n"
+    files = [path for path in Path("shared").rglob("*") if path.is_file()]
+    assert files and all(path.read_bytes().startswith(b"age-encryption.org/v1\n") for path in files)
+    # Neither without keys nor with others.
+    before = {path: path.read_bytes() for path in files}
+    two("-s", "b.llvs", "set", "y=2")
+    assert "is encrypted" in two("-s", "b.llvs", "push", "./shared", code=3).err
+    two("-s", "b.llvs", "push", code=3)
+    assert before == {path: path.read_bytes() for path in Path("shared").rglob("*") if path.is_file()}
+
+    two("-s", "a.llvs", "remote", "add-member", "all", recipients[1], "--label", "the tablet\x1b[31m")
+    listed = two("-s", "a.llvs", "remote", "members", "all")
+    assert all(one in listed.out for one in recipients) and "the tablet" in listed.out and "\x1b" not in listed.out
+    found = two("-s", "b.llvs", "remote", "members", "all", "--json").json_lines
+    assert sorted(one["recipient"] for one in found) == sorted(recipients) and list(found[0]) == ["recipient", "kind", "name", "added"]
+    assert two("-s", "b.llvs", "pull").out == "all: 1 version received, 0 sent\n"
+    assert two("-s", "b.llvs", "push").out == "all: 0 versions received, 1 sent\n"
+    two("-s", "a.llvs", "remote", "remove-member", "all", recipients[1])
+    assert recipients[1] not in two("-s", "a.llvs", "remote", "members", "all").out
+    assert "answers" in two("-s", "a.llvs", "remote", "check").out
+    # Whoever changes the list has nothing sent in clear.
+    kept = Path("a.llvs/remotes.json")
+    assert "SECRET" not in kept.read_text()
+    changed = json.loads(kept.read_text())
+    del changed["remotes"]["all"]["identity_file"]
+    kept.write_text(json.dumps(changed))
+    assert "was not added here" in two("-s", "a.llvs", "push", code=2).err
+
+
+def test_the_passphrase_of_an_encrypted_place(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    two("-s", "a.llvs", "remote", "add", "all", "shared", "--encrypted")
+    assert two("-s", "a.llvs", "remote", "list", "--json").json["encrypted"] is True
+    assert "LLVS_PASSPHRASE" in two("-s", "a.llvs", "push", code=2).err and not Path("shared").exists()
+    assert "encrypted place" in two("-s", "a.llvs", "remote", "add", "x", "y", "--recipient", "age1x", code=2).err
+    Path("none.key").write_text("# no key\n")
+    two("-s", "a.llvs", "remote", "add", "other", "shared", "--identity-file", "none.key")
+    assert "there is no identity" in two("-s", "a.llvs", "push", "other", code=2).err
+    monkeypatch.setenv("LLVS_PASSPHRASE", "six random words of a person")
+    assert two("-s", "a.llvs", "push", "all").out == "all: 0 versions received, 1 sent\n"
+    assert [one["kind"] for one in two("-s", "a.llvs", "remote", "members", "all", "--json").json_lines] == ["passphrase"]
+    assert "six random" not in Path("a.llvs/remotes.json").read_text()

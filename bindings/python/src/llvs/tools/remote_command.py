@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Iterator, Optional
 
 import click
 
 import llvs
 
-from . import escape, output, remotes
+from . import encrypted, escape, key_store, output, remotes
 from .failures import DONE, MISUSED, Failure, explain
 from .session import session
 
@@ -24,7 +25,7 @@ def remote_command() -> None:
     """Keep places to exchange with, by name, beside the store.
 
     Passwords are not among what is kept: they come from LLVS_USER and LLVS_PASSWORD (or LLVS_TOKEN), from the system's key store, or from
-    a prompt.
+    a prompt. So does the passphrase of an encrypted place (LLVS_PASSPHRASE).
     """
 
 
@@ -38,10 +39,25 @@ def remote_command() -> None:
 @click.option("--client-id", metavar="ID", help="Sign in to a cloud drive with the browser, as the app of this id (LLVS_CLIENT_SECRET).")
 @click.option("--token-file", type=click.Path(path_type=Path), metavar="FILE", help="Where tokens of a cloud drive are, or will be, kept.")
 @click.option("--keep-password", is_flag=True, help="Ask for the password now, and keep it in the system's key store.")
+@click.option("--encrypted", "has_passphrase", is_flag=True, help="What is there is encrypted, and opened with a passphrase.")
+@click.option("--keep-passphrase", is_flag=True, help="Ask for the passphrase now, and keep it in the system's key store.")
+@click.option("--identity-file", type=click.Path(path_type=Path), metavar="FILE", help="It is opened with the identity of age in there.")
+@click.option("--recipient", "recipients", multiple=True, metavar="AGE1...", help="Who else gets the keys when the place is made.")
 def add_command(
-    name: str, url: str, keep_password: bool, client_id: Optional[str], token_file: Optional[Path], **options: Any
+    name: str,
+    url: str,
+    keep_password: bool,
+    client_id: Optional[str],
+    token_file: Optional[Path],
+    has_passphrase: bool,
+    keep_passphrase: bool,
+    identity_file: Optional[Path],
+    recipients: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Add a place: the path of a folder, or a URL.
+
+    With --encrypted or --identity-file nobody who holds the files there can read them: it is so from the first push to an empty place on.
 
     Cloud drives (gdrive:, onedrive:) are reached with tokens: --client-id asks for them in the browser, and they are kept with you, in
     ~/.local/state/llvs/tokens or in --token-file; --token-file alone names a file that has some.
@@ -59,9 +75,19 @@ def add_command(
         elif not where.is_file():
             raise Failure(f"there is no file {escape.line(str(where))}: give --client-id ID to sign in", MISUSED)
         place["token_file"] = str(where)
+    if has_passphrase or keep_passphrase:
+        place["encrypted"] = True
+    if identity_file is not None:
+        place["identity_file"] = str(identity_file.absolute())
+    if recipients:
+        place["recipients"] = list(recipients)
+        if not encrypted.is_encrypted(place):
+            raise Failure("a recipient is for an encrypted place: give --encrypted or --identity-file FILE as well", MISUSED)
+    if keep_passphrase:
+        encrypted.keep_passphrase(place["url"])
     if keep_password:
         password = click.prompt(f"Password at {escape.line(url)}", hide_input=True, err=True)
-        remotes.keep_password(place["url"], options["user"] or "", password)
+        key_store.keep(place["url"], options["user"] or "", password)
     known.places[name] = place
     known.write()
     known.trust(name)
@@ -99,7 +125,8 @@ def remove_command(name: str) -> None:
     place = known.find(name)
     del known.places[name]
     known.write()
-    remotes.forget_password(place["url"], place.get("user") or "")
+    key_store.forget(place["url"], place.get("user") or "")
+    encrypted.forget_passphrase(place["url"])
     known.own_token_file(name, place["url"]).unlink(missing_ok=True)
     output.show([f"{escape.line(name)} is forgotten"])
 
@@ -120,3 +147,55 @@ def check_command(name: Optional[str]) -> int:
             worst = max(worst, code)
         output.show([f"{escape.line(called)}: {told}"])
     return worst
+
+
+@contextlib.contextmanager
+def _way(name: str) -> Iterator[llvs.Exchange]:
+    """An exchange with a remote, to ask for its members. Works beside a program that has the store open."""
+    path, storage = session().place()
+    place = remotes.Remotes(path, storage).checked(name)
+    with llvs.Store(path, storage=storage, create=False) as store, remotes.reaching([place]):
+        with llvs.Exchange(store, remotes.place_of(place), create=False) as way:
+            yield way
+
+
+@remote_command.command("members")
+@click.argument("name")
+@click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
+def members_command(name: str, is_json: bool) -> None:
+    """List who has the keys of an encrypted place."""
+    with _way(name) as way:
+        members = way.members()
+    if is_json:
+        output.show_json_lines(member._asdict() for member in members)
+    else:
+        output.show(output.table([[member.recipient, member.kind, escape.line(member.name), member.added] for member in members]))
+
+
+@remote_command.command("add-member")
+@click.argument("name")
+@click.argument("recipient")
+@click.option("--label", default="", metavar="TEXT", help="For people: whose it is.")
+@click.option("--kind", type=click.Choice(["device", "host", "recovery"]), default="device", help="For people, too.")
+def add_member_command(name: str, recipient: str, label: str, kind: str) -> None:
+    """Give the keys of an encrypted place to one more: RECIPIENT is the public half of its identity, age1..."""
+    with _way(name) as way:
+        way.add_member(recipient, label, kind=kind)
+    output.show([f"{escape.line(recipient)} can open {escape.line(name)}"])
+
+
+@remote_command.command("remove-member")
+@click.argument("name")
+@click.argument("recipient")
+def remove_member_command(name: str, recipient: str) -> None:
+    """Take the keys of all that will be written from a member. What lies there it can read for ever, if it can reach it."""
+    with _way(name) as way:
+        way.remove_member(recipient)
+    output.show([f"{escape.line(recipient)} opens nothing that is written from now on"])
+
+
+@remote_command.command("new-identity")
+@click.argument("file", type=click.Path(path_type=Path))
+def new_identity_command(file: Path) -> None:
+    """Make an identity of age in a new FILE, for its owner alone, and show its public half. Who has the file opens what that can open."""
+    output.show([encrypted.make_identity(file)])

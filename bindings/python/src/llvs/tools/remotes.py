@@ -3,7 +3,8 @@
 A store may come from somebody else, with a list of remotes in it. So what was added here is remembered outside of all stores, by digests
 (`Trusted`), and nothing is exchanged with a remote that is not.
 
-Passwords and tokens come from the environment (LLVS_USER, LLVS_PASSWORD, LLVS_TOKEN), from the system's key store, or from a prompt.
+Passwords and tokens come from the environment (LLVS_USER, LLVS_PASSWORD, LLVS_TOKEN), from the system's key store, or from a prompt; so
+does the passphrase of an encrypted place (`encrypted.py`).
 """
 
 from __future__ import annotations
@@ -23,10 +24,9 @@ import click
 import llvs
 from llvs import oauth
 
-from . import escape, output
+from . import encrypted, escape, key_store, output
 from .failures import MISUSED, NETWORK, STORE, Failure
 
-_SERVICE = "llvs"
 _scheme = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _name = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -187,13 +187,13 @@ def reaching(places: Iterable[dict[str, Any]]) -> Iterator[None]:
 
 def place_of(place: dict[str, Any]) -> Union[str, llvs.Remote]:
     """What the package exchanges with."""
-    url = place["url"]
+    url, keys = place["url"], encrypted.options_of(place)
     if _is_folder(url):
-        return str(url)
+        return llvs.Remote(url if _scheme.match(url) else Path(url).as_uri(), **keys) if keys else str(url)
     options = {name: place[name] for name in OPTIONS if name != "user" and place.get(name) is not None}
     if "token_file" not in options:
         options["credentials"] = _Asking(url, place.get("user") or "")
-    return llvs.Remote(url, **options)
+    return llvs.Remote(url, **options, **keys)
 
 
 def sign_in(url: str, token_file: Path, client_id: str, ca_file: Optional[str]) -> None:
@@ -248,7 +248,7 @@ class _Asking:
         return llvs.Credentials(os.environ.get("LLVS_USER") or self._user, password) if password else None
 
     def _of_key_store(self) -> Optional[llvs.Credentials]:
-        password = _key_store_get(self._url, self._user)
+        password = key_store.get(self._url, self._user)
         return llvs.Credentials(self._user, password) if password else None
 
     def _of_prompt(self) -> Optional[llvs.Credentials]:
@@ -257,41 +257,3 @@ class _Asking:
         where = escape.line(self._url)
         user = self._user or click.prompt(f"User at {where}", default="", show_default=False, err=True)
         return llvs.Credentials(user, click.prompt(f"Password at {where}", hide_input=True, default="", show_default=False, err=True))
-
-
-def _key_store_get(url: str, user: str) -> Optional[str]:
-    try:
-        import keyring
-        import keyring.errors
-    except ImportError:
-        return None
-    try:
-        return keyring.get_password(_SERVICE, f"{user}@{url}")
-    except keyring.errors.KeyringError:
-        return None
-
-
-def keep_password(url: str, user: str, password: str) -> None:
-    """Puts a password into the system's key store. Raises Failure where there is none."""
-    try:
-        import keyring
-        import keyring.errors
-    except ImportError:
-        raise Failure('there is no key store without the package keyring: install it with: pip install "llvs[tools]"', STORE) from None
-    try:
-        keyring.set_password(_SERVICE, f"{user}@{url}", password)
-    except keyring.errors.KeyringError as problem:
-        raise Failure(f"the system's key store did not take the password ({escape.line(str(problem))}): use LLVS_PASSWORD", STORE) from None
-
-
-def forget_password(url: str, user: str) -> None:
-    """Removes a password from the system's key store, where there is one."""
-    try:
-        import keyring
-        import keyring.errors
-    except ImportError:
-        return
-    try:
-        keyring.delete_password(_SERVICE, f"{user}@{url}")
-    except keyring.errors.KeyringError:
-        pass

@@ -1,0 +1,99 @@
+"""Places of exchange that are encrypted: what opens them, which is never among what is kept beside the store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, Optional
+
+import click
+
+import llvs
+
+from . import escape, key_store
+from .failures import MISUSED, STORE, Failure
+
+_BEGINNING = "AGE-SECRET-KEY-1"
+_MOST = 64 << 10
+
+
+def is_encrypted(place: dict[str, Any]) -> bool:
+    """Whether a place was added as one that is encrypted."""
+    return bool(place.get("encrypted")) or place.get("identity_file") is not None
+
+
+def options_of(place: dict[str, Any]) -> dict[str, Any]:
+    """What opens a place, as options of `llvs.Remote`; none for one in clear. Raises Failure."""
+    if not is_encrypted(place):
+        return {}
+    options: dict[str, Any] = {"recipients": tuple(place.get("recipients") or ())}
+    if place.get("identity_file") is not None:
+        options["identity"] = _identity_in(Path(place["identity_file"]))
+    if place.get("encrypted"):
+        options["passphrase"] = _passphrase(place["url"])
+    return options
+
+
+def keep_passphrase(url: str) -> None:
+    """Asks for the passphrase of a place, twice, and puts it into the system's key store. Raises Failure."""
+    key_store.keep(_name(url), "", _asked(url))
+
+
+def forget_passphrase(url: str) -> None:
+    """Removes it from there."""
+    key_store.forget(_name(url), "")
+
+
+def make_identity(path: Path) -> str:
+    """Makes a file with a new identity, as `age-keygen` does, for its owner alone, and gives its recipient. Raises Failure."""
+    made = llvs.new_identity()
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise Failure(f"{escape.line(str(path))} is there already, and perhaps a key: give another name", MISUSED) from None
+    with open(descriptor, "w", encoding="ascii") as file:
+        file.write(f"# public key: {made.recipient}\n{made.secret}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return made.recipient
+
+
+def _name(url: str) -> str:
+    return f"passphrase of {url}"
+
+
+def _passphrase(url: str) -> str:
+    found = os.environ.get("LLVS_PASSPHRASE") or key_store.get(_name(url), "")
+    if found:
+        return found
+    if not sys.stdin.isatty() or not sys.stderr.isatty():
+        raise Failure(
+            f"{escape.line(url)} is encrypted, and its passphrase is not here: give it in LLVS_PASSPHRASE, or add the remote with "
+            "--keep-passphrase",
+            MISUSED,
+        )
+    return _asked(url)
+
+
+def _asked(url: str) -> str:
+    """Twice: who makes a place with a slip of the finger opens it never again."""
+    asked: str = click.prompt(f"Passphrase of {escape.line(url)}", hide_input=True, confirmation_prompt="Once more", err=True)
+    return asked
+
+
+def _identity_in(path: Path) -> str:
+    where = escape.line(str(path))
+    found: Optional[str] = None
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read(_MOST).splitlines()
+    except OSError as problem:
+        raise Failure(f"the identity in {where} cannot be read: {problem.strerror}", STORE) from None
+    for line in lines:
+        if line.strip().startswith(_BEGINNING):
+            found = line.strip()
+            break
+    if found is None:
+        raise Failure(f"there is no identity ({_BEGINNING}...) in {where}: make one with \"llvs remote new-identity FILE\"", MISUSED)
+    return found

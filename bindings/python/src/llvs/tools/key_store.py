@@ -1,0 +1,49 @@
+"""Passwords and passphrases in the system's key store."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from . import escape
+from .failures import STORE, Failure
+
+_SERVICE = "llvs"
+
+
+def get(url: str, user: str) -> Optional[str]:
+    """What the system's key store has, if there is one."""
+    try:
+        import keyring
+        import keyring.errors
+    except ImportError:
+        return None
+    try:
+        return keyring.get_password(_SERVICE, f"{user}@{url}")
+    except keyring.errors.KeyringError:
+        return None
+
+
+def keep(url: str, user: str, password: str) -> None:
+    """Puts a password into the system's key store. Raises Failure where there is none."""
+    try:
+        import keyring
+        import keyring.errors
+    except ImportError:
+        raise Failure('there is no key store without the package keyring: install it with: pip install "llvs[tools]"', STORE) from None
+    try:
+        keyring.set_password(_SERVICE, f"{user}@{url}", password)
+    except keyring.errors.KeyringError as problem:
+        raise Failure(f"the system's key store did not take the password ({escape.line(str(problem))}): use LLVS_PASSWORD", STORE) from None
+
+
+def forget(url: str, user: str) -> None:
+    """Removes a password from the system's key store, where there is one."""
+    try:
+        import keyring
+        import keyring.errors
+    except ImportError:
+        return
+    try:
+        keyring.delete_password(_SERVICE, f"{user}@{url}")
+    except keyring.errors.KeyringError:
+        pass
