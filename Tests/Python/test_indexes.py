@@ -239,6 +239,36 @@ def test_a_declaration_that_is_not_valid_voids_itself_alone(tmp_path: Path, wron
         assert notes.store.schema(notes.current_version).problem is None
 
 
+def test_a_renamed_index_is_there_at_once(tmp_path: Path) -> None:
+    """An index is known by its definition: under another name nothing is read again."""
+    with llvs.Coordinator(tmp_path / "store") as notes:
+        notes.save(insert={f"c/{i}": b'{"name":"%d"}' % i for i in range(300)})
+        notes.register_schema(SCHEMA)
+        assert read(notes.index("by-name"))[0] == 300
+        before = notes.current_version
+        notes.save(update={"__llvs_schema": json.dumps({"merge": 1, "indexes": {"renamed": SCHEMA["indexes"]["by-name"]}}).encode()})
+        count, values = read(notes.index("renamed"))
+        assert count == 300 and values < 10
+        assert notes.index("by-name").find(at=before).count() == 300
+
+
+def test_devices_that_declare_one_name_differently_end_with_one_of_both(tmp_path: Path) -> None:
+    place = str(tmp_path / "shared")
+    with llvs.Coordinator(tmp_path / "a", exchange=place) as a, llvs.Coordinator(tmp_path / "b", exchange=place) as b:
+        a.save(insert={"c/1": b'{"name":"Ann","age":5}'})
+        a.sync()
+        b.sync()
+        a.register_schema(SCHEMA)
+        b.register_schema({"merge": 1, "indexes": {"by-name": {"prefix": "c/", "on": ["/age"]}}})
+        for one in (a, b, a):
+            one.sync()
+        assert a.current_version == b.current_version
+        found = [list(one.index("by-name").find().entries()) for one in (a, b)]
+        assert found[0] == found[1] and found[0][0].key in (("Ann",), (5,))
+        told = a.store.open_conflicts(a.current_version)["__llvs_schema"]
+        assert [conflict.path for conflict in told] == [("indexes", "by-name")]
+
+
 # MARK: Collections
 
 
