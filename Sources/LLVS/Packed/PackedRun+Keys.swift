@@ -80,7 +80,8 @@ extension PackedRun {
     }
 
     private func take(_ found: StoreKeys) throws {
-        problems.removeAll { $0.error.code == .keysForked }
+        // Told anew below, and once.
+        problems.removeAll { told in told.error.code == .keysForked || found.problems.contains { $0.name == told.name } }
         problems += found.problems
         if let fork = found.fork { problems.append(ExchangeProblem(name: "pack1/keys", error: fork)) }
         guard state.pin != found.pin else { return }

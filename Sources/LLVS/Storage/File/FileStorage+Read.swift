@@ -47,9 +47,15 @@ extension FileStorage {
     /// `without`: a segment in which it is not any more.
     private func locate(_ place: RecordPlace, without short: UInt32? = nil) throws -> (OpenFile, RecordPlace) {
         if place.segment != short, let file = try file(of: place.segment) { return (file, place) }
-        for attempt in 0..<2 {
-            // Perhaps it was compacted by another process since we looked.
-            if attempt > 0 { try discoverFolded() }
+        var known = 0
+        for attempt in 0..<10 {
+            // Perhaps it was compacted by another process since we looked, and what it was compacted into was so again meanwhile.
+            if attempt > 0 {
+                try discoverFolded()
+                let found = state.withLock { segments.reduce(0) { $0 + $1.relocations.count } }
+                if attempt > 1, found == known { break }
+                known = found
+            }
             var places = [place], seen: Set<UInt32> = []
             while let next = places.popLast() {
                 guard seen.insert(next.segment).inserted else { continue }
