@@ -51,9 +51,9 @@ extension FileStorage {
         for attempt in 0..<10 {
             // Perhaps it was compacted by another process since we looked, and what it was compacted into was so again meanwhile.
             if attempt > 0 {
-                try discoverFolded()
+                let sawAll = try discoverFolded()
                 let found = state.withLock { segments.reduce(0) { $0 + $1.relocations.count } }
-                if attempt > 1, found == known { break }
+                if attempt > 1, sawAll, found == known { break }
                 known = found
             }
             var places = [place], seen: Set<UInt32> = []

@@ -136,16 +136,23 @@ extension FileStorage {
 
     /// Looks for segments that were compacted from others, by this or another process. Also those that are known are asked again: a
     /// syncing program may have brought back, and somebody deleted, what they had been compacted from long ago.
-    func discoverFolded() throws {
+    /// - Returns: false when one that was listed could not be read: it may have been compacted itself by then.
+    @discardableResult
+    func discoverFolded() throws -> Bool {
         let names = try segmentNames()
         let here = Set(names)
+        var sawAll = true
         for name in names where name.hasPrefix(CompactionSource.namePrefix) {
-            guard let head = readHead(name) else { continue }
+            guard let head = readHead(name) else {
+                sawAll = false
+                continue
+            }
             try state.withLock {
                 try checkOpen()
                 try applyRelocations(of: head, in: segmentLocked(named: name), here: here)
             }
         }
+        return sawAll
     }
 
     /// Whether what the segment of that name held is in a segment that is `there`. Under `state`.
