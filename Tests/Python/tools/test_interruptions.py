@@ -14,7 +14,7 @@ from typing import Any, Iterator
 import pytest
 
 import llvs
-from llvs.tools import exchange_commands
+from llvs.tools import exchange_commands, failures
 
 from .conftest import SURROUNDINGS, Run, program
 
@@ -82,8 +82,9 @@ def test_at_any_time(store: Path, tmp_path: Path, arguments: str) -> None:
         codes.add(code)
         # While nothing is imported and after all is done, the system ends it, as it ends other programs; a shell says 130 of that as well.
         assert code in (0, 130, -signal.SIGINT), (step, code, said)
-        # A line's end comes before the sentence: on a terminal it stands behind the ^C.
-        assert b"Traceback" not in said and len(said.split(b"\n")) <= 3, (step, code, said)
+        # A line's end comes before the sentence: on a terminal it stands behind the ^C. An export may have told of its end before.
+        lines = [line for line in said.splitlines() if line]
+        assert b"Traceback" not in said and len(lines) - any(b" written to x.tar" in line for line in lines) <= 1, (step, code, said)
         assert code != 130 or said.strip().endswith(STOPPED), (step, code, said)
     assert codes & {130, -signal.SIGINT}, "none of them came while it ran"
     assert not [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")]
@@ -125,14 +126,38 @@ def test_what_came_before_is_told(llvs_run: Run, monkeypatch: pytest.MonkeyPatch
     assert [count for count in counts if 0 < count < 101], counts
 
 
+def test_another_exception_in_its_place(llvs_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while a class is made: Python up to 3.11 raises a RuntimeError instead. A handler of the host's may hide it as well."""
+
+    class Interrupting:
+        def __set_name__(self, owner: type, name: str) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def make_class(*_: Any) -> Any:
+        try:
+            return type("Made", (), {"attribute": Interrupting()})
+        except KeyboardInterrupt:
+            raise RuntimeError("something else") from None
+
+    before = signal.signal(signal.SIGINT, failures.interrupt)
+    try:
+        llvs_run("init", "made.llvs")
+        with monkeypatch.context() as changed:
+            changed.setattr(llvs.Store, "statistics", make_class)
+            assert llvs_run("-s", "made.llvs", "pull", "./there", code=130).err == STOPPED.decode() + "\n"
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert llvs_run("-s", "made.llvs", "pull", "./there").out == "./there: 0 versions received, 0 sent\n"
+
+
 def test_what_was_interrupted_goes_on(store: Path, tmp_path: Path) -> None:
     """Ctrl-C while versions come in: those that came whole are kept, and a second run brings the rest."""
     assert program("-s", str(store), "push", str(tmp_path / "there"), stdout=subprocess.DEVNULL).returncode == 0
     assert program("init", str(tmp_path / "mine.llvs"), stdout=subprocess.DEVNULL).returncode == 0
     command = ["-s", str(tmp_path / "mine.llvs"), "pull", str(tmp_path / "there")]
     for step in range(6):
-        code, _ = interrupted(command, 0.05 * step, tmp_path)
-        assert code in (0, 130, -signal.SIGINT)
+        code, said = interrupted(command, 0.05 * step, tmp_path)
+        assert code in (0, 130, -signal.SIGINT), (step, code, said)
     assert program(*command, stdout=subprocess.DEVNULL).returncode == 0
     with llvs.Store(store, read_only=True) as theirs, llvs.Store(tmp_path / "mine.llvs", read_only=True) as ours:
         assert {version.id for version in ours.history()} == {version.id for version in theirs.history()}

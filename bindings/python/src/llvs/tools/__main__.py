@@ -26,7 +26,7 @@ def main() -> None:
     try:
         try:
             if is_heeded:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
+                signal.signal(signal.SIGINT, failures.interrupt)
             code = run(sys.argv[1:])
         finally:
             if is_heeded:

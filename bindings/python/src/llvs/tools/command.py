@@ -111,6 +111,7 @@ def llvs_command(context: click.Context, store: Optional[str], coordinator: str,
 def run(arguments: Sequence[str]) -> int:
     """Runs the command and gives its exit code; errors are one sentence on standard error."""
     output.prepare()
+    failures.begin()
     try:
         result: Any = llvs_command.main(list(arguments), prog_name="llvs", standalone_mode=False)
         sys.stdout.flush()

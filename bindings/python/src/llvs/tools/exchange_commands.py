@@ -10,7 +10,7 @@ import click
 import llvs
 
 from . import describe, escape, output, progress, remotes
-from .failures import DONE, NOT_SO, explain
+from .failures import DONE, NOT_SO, explain, stop_if_interrupted
 from .session import session
 
 _json_option = click.option("--json", "is_json", is_flag=True, help="One JSON text for each place.")
@@ -173,5 +173,6 @@ def watch_command(place: Optional[str], every: float, is_json: bool) -> int:
             except llvs.CancelledError:
                 raise
             except llvs.Error as problem:
+                stop_if_interrupted()
                 output.say(f"llvs: {explain(problem)[0]} (tried again soon)")
             due.wait(every)

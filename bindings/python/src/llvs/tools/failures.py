@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Optional
+from typing import NoReturn, Optional
 
 import llvs
 
@@ -13,6 +13,32 @@ from .versions import VersionNameError
 
 #: Exit codes. 130 is what shells give a program that Ctrl-C ended.
 DONE, NOT_SO, MISUSED, STORE, NETWORK, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+#: Whether Ctrl-C came since the command began.
+_is_interrupted = False
+
+
+def interrupt(number: int, frame: object) -> NoReturn:
+    """The command's handler of Ctrl-C. It notes the Ctrl-C before it raises: Python and libraries make other exceptions of some.
+
+    Where a class is being made, for example, Python 3.11 raises a RuntimeError in its place.
+    """
+    global _is_interrupted
+    _is_interrupted = True
+    raise KeyboardInterrupt
+
+
+def begin() -> None:
+    """A command begins, to which no Ctrl-C has come."""
+    global _is_interrupted
+    _is_interrupted = False
+
+
+def stop_if_interrupted() -> None:
+    """Raises KeyboardInterrupt where Ctrl-C came and something else was raised for it."""
+    if _is_interrupted:
+        raise KeyboardInterrupt
 
 
 class Failure(Exception):
@@ -25,7 +51,8 @@ class Failure(Exception):
 
 def explain(error: BaseException) -> tuple[str, int]:
     """The sentence and the exit code for what a command raised; the sentence is harmless on a terminal."""
-    return escape.lines(_sentence(error)), code_of(error)
+    cause = KeyboardInterrupt() if _is_interrupted else error
+    return escape.lines(_sentence(cause)), code_of(cause)
 
 
 def code_of(error: BaseException) -> int:

@@ -11,7 +11,7 @@ import click
 import llvs
 
 from . import encrypted, escape, key_store, output, remotes
-from .failures import DONE, MISUSED, Failure, explain
+from .failures import DONE, MISUSED, Failure, explain, stop_if_interrupted
 from .session import session
 
 
@@ -143,6 +143,7 @@ def check_command(name: Optional[str]) -> int:
                 found = exchange.snapshot()
             told = "answers" if found is None else f"answers, with a snapshot of {output.counted(found.version_count, 'version')}"
         except (llvs.Error, Failure) as problem:
+            stop_if_interrupted()
             told, code = explain(problem)
             worst = max(worst, code)
         output.show([f"{escape.line(called)}: {told}"])
