@@ -58,7 +58,8 @@ BAD_INPUT = {
     "a value merger that calls back in": ["test_value_merger.py::test_it_may_call_back_in"],
     "a model that cannot decode what was merged": ["test_model_devices.py::test_what_was_merged_and_cannot_be_read"],
     "texts made to defeat the diff": ["../LLVSTests/Documents/HostileTextTests.swift::stepsAreCounted"],
-    "fuzzing": ["../Fuzz/Sources/FuzzTargets/DocumentsTarget.swift::run", "../Fuzz/Sources/FuzzTargets/ConflictsTarget.swift::run"],
+    "fuzzing": ["../Fuzz/Sources/FuzzTargets/DocumentsTarget.swift::run", "../Fuzz/Sources/FuzzTargets/ConflictsTarget.swift::run",
+        "../Fuzz/Sources/FuzzTargets/DocumentPartsTargets.swift::run"],
 }
 
 
