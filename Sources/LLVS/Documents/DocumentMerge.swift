@@ -266,10 +266,12 @@ public struct DocumentMerge {
     private func record(_ draft: RecordDraft, _ merge: DocumentMergeRun, _ room: inout RecordRoom) throws -> ConflictRecord {
         func bytes(_ ref: ValueRef) throws -> [UInt8]? { ref.isAbsent ? nil : try CanonicalWriter.bytes(of: ref, in: merge.values) }
         let rule = merge.rules.rule(draft.inputs.state).map { rules.rules[$0] }.flatMap { $0.isBuiltIn ? nil : $0 }
+        let inputs = draft.inputs, newer = try bytes(inputs.x), older = try bytes(inputs.y)
+        // Most often a side stands: then its bytes are there once.
+        let result = draft.result == inputs.x ? newer : draft.result == inputs.y ? older : try bytes(draft.result)
         let record = ConflictRecord(
-            kind: draft.kind, path: try RecordPath.json(draft.place, merge.values), base: try bytes(draft.inputs.o),
-            newer: try bytes(draft.inputs.x), older: try bytes(draft.inputs.y), result: try bytes(draft.result),
-            rule: rule.map { ($0.prefix, $0.pattern) })
+            kind: draft.kind, path: try RecordPath.json(draft.place, merge.values), base: try bytes(inputs.o), newer: newer, older: older,
+            result: result, rule: rule.map { ($0.prefix, $0.pattern) })
         try room.take(record)
         return record
     }

@@ -237,15 +237,18 @@ final class DocumentMergeRun {
 
     private func text(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
         let base = values.isKind(inputs.o, .string) ? values.text(inputs.o) : UnsafeRawBufferPointer(start: nil, count: 0)
+        let newerWins = saves || !rule.pick.isOlder
         let merged = try TextMerge.merge(
             base, values.text(inputs.x), values.text(inputs.y), unit: rule.unit, keepsBoth: rule.keepsBoth,
-            newerWins: saves || !rule.pick.isOlder, steps: &textSteps, work: values.work)
+            newerWins: newerWins, steps: &textSteps, work: values.work)
         let result = values.add(.text(merged.text))
         for overlap in merged.overlaps {
             let part = RecordDraft.Inputs(
                 o: values.add(.text(overlap.base)), x: values.add(.text(overlap.newer)), y: values.add(.text(overlap.older)),
                     state: inputs.state)
-            record(.overlap, part, values.add(.text(overlap.result)), place)
+            // What stands is told once where it is a side's.
+            let result = rule.keepsBoth ? values.add(.text(overlap.result)) : newerWins ? part.x : part.y
+            record(.overlap, part, result, place)
         }
         if merged.isLimited { record(.limit, inputs, result, place) }
         return result
@@ -275,6 +278,7 @@ final class DocumentMergeRun {
             return values.add(.object(members))
         case .tuple: return values.add(.array(frame.results))
         case .list(let plan):
+            frame.close()
             let (elements, moved) = try plan.emit(frame.results)
             if moved.count > Self.mostMoves {
                 let list = values.add(.array(elements))
@@ -282,11 +286,16 @@ final class DocumentMergeRun {
                 return list
             }
             for key in moved {
-                let inputs = RecordDraft.Inputs(o: frame.o(key), x: frame.x(key), y: frame.y(key), state: frame.state)
+                let nodes = plan.nodes(of: key), sides = (frame.inputs.o, frame.inputs.x, frame.inputs.y)
+                let inputs = RecordDraft.Inputs(
+                    o: ValueRef(tree: sides.0.tree, node: nodes.base), x: ValueRef(tree: sides.1.tree, node: nodes.newer),
+                    y: ValueRef(tree: sides.2.tree, node: nodes.older), state: frame.state)
                 record(.moveMove, inputs, frame.results[key], Place(frame: frame, child: key))
             }
             return values.add(.array(elements))
-        case .set(let plan): return values.add(.array(try plan.emit(frame.results, values)))
+        case .set(let plan):
+            frame.close()
+            return values.add(.array(try plan.emit(frame.results, values)))
         }
     }
 }

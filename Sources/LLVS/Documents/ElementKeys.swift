@@ -9,11 +9,16 @@ struct ElementKeys {
 
     private struct Known {
         /// The lower half: the rest is told by comparing.
-        var digest: UInt32
-        var node: UInt32
-        var tree: UInt8
-        var source: Source
-        var element: ValueRef { ValueRef(tree: UInt32(tree), node: node) }
+        let digest: UInt32
+        /// The node in 26 bits, which no tree has more of; its tree in 4, its source in 2.
+        private let place: UInt32
+
+        init(digest: UInt32, _ element: ValueRef, _ source: Source) {
+            self.digest = digest
+            place = element.node & 0x03FF_FFFF | (element.tree & 15) << 26 | UInt32(source.rawValue) << 30
+        }
+        var element: ValueRef { ValueRef(tree: place >> 26 & 15, node: place & 0x03FF_FFFF) }
+        var source: Source { place >> 30 == 0 ? .declared : place >> 30 == 1 ? .id : .value }
     }
     private var known: [Known] = []
     private var slots: [UInt32] = []
@@ -34,16 +39,19 @@ struct ElementKeys {
     func element(_ number: Int) -> ValueRef { known[number].element }
     func source(_ number: Int) -> Source { known[number].source }
 
-    /// The number of the element's key: the same for the same key, from 0 on. Elements are of the first 256 trees.
+    /// The number of the element's key: the same for the same key, from 0 on. Elements are of the first 16 trees.
     mutating func number(of element: ValueRef) throws -> UInt32 {
         let (slot, digest, source) = try find(element)
         if slots[slot] != .max { return slots[slot] }
         let number = UInt32(truncatingIfNeeded: known.count)
-        known.append(Known(digest: digest, node: element.node, tree: UInt8(truncatingIfNeeded: element.tree), source: source))
+        known.append(Known(digest: digest, element, source))
         slots[slot] = number
         if 4 * known.count > 3 * slots.count { grow() }
         return number
     }
+
+    /// No more elements will be looked for: what finds them is let go.
+    mutating func close() { slots = [] }
 
     /// Whether there was an element with the same key.
     func contains(_ element: ValueRef) throws -> Bool { try slots[find(element).slot] != .max }

@@ -90,7 +90,11 @@ struct JSONTree {
 
     /// The elements of an array, or the values of an object's members, in the order of the text.
     func children(of node: UInt32) -> [UInt32] {
-        var children: [UInt32] = []
+        let end = next(node), step: UInt32 = kind(node) == .object ? 1 : 0
+        var children: [UInt32] = [], count = 0, i = node + 1
+        while i < end { i = next(i + step); count += 1 }
+        // Room for just so many: those of long lists take as much memory as all else.
+        children.reserveCapacity(count)
         appendChildren(of: node, to: &children)
         return children
     }

@@ -14,7 +14,7 @@ final class ListAlignment {
     private var sizes: [Int32] = []
     /// The class of each key: which elements would have the same key but for their occurrence.
     private var classes: [UInt32] = []
-    /// How many elements of its class a key has before it.
+    /// How many elements of its class a key has before it, made when a record asks for one.
     private var occurrences: [UInt32] = []
     private var keys: ElementKeys
     private var newerAnchors: [Bool] = []
@@ -39,12 +39,13 @@ final class ListAlignment {
         let largest = (counts.max() ?? 0) - (runs.isEmpty ? 0 : inRuns)
         try Memory.expect(48 * (counts.reduce(0, +) - (runs.isEmpty ? 0 : 3 * inRuns)), "Merging a list")
         if try runs.isEmpty || !plan(sides, trees, runs, atMost: largest) { _ = try plan(sides, trees, [], atMost: counts.max() ?? 0) }
+        keys.close()
     }
 
     /// False when a run is none: it would be moved.
     private func plan(_ sides: [ListRuns.Elements], _ trees: [UInt32], _ runs: [ListRun], atMost count: Int) throws -> Bool {
         keys = ElementKeys(values, declared: declared, usesID: true, atMost: count)
-        (keyCount, classes, occurrences) = (0, [], [])
+        (keyCount, classes) = (0, [])
         try number(sides, trees, runs.isEmpty ? [] : split(runs, sides, trees))
         try findAnchors()
         guard areAnchors else { return false }
@@ -65,7 +66,8 @@ final class ListAlignment {
     /// The runs without those elements that are of a class with one that is in no run: which of a class an element is, is told by
     /// counting all of them.
     private func split(_ runs: [ListRun], _ sides: [ListRuns.Elements], _ trees: [UInt32]) throws -> [ListRun] {
-        var keys = keys
+        var keys = ElementKeys(values, declared: nil, usesID: false, atMost: 0)
+        swap(&keys, &self.keys)
         defer { self.keys = keys }
         let starts = [runs.map(\.base), runs.map(\.newer), runs.map(\.older)]
         for (s, side) in sides.enumerated() {
@@ -96,7 +98,10 @@ final class ListAlignment {
 
     /// Gives each item its key: the first of a class has one, the next of that class the one after it.
     private func number(_ sides: [ListRuns.Elements], _ trees: [UInt32], _ runs: [ListRun]) throws {
-        var first: [UInt32] = [], next: [UInt32] = [], keys = keys
+        var first: [UInt32] = [], next: [UInt32] = []
+        // Taken out: a second holder would have them copied, and their room lost.
+        var keys = ElementKeys(values, declared: nil, usesID: false, atMost: 0)
+        swap(&keys, &self.keys)
         defer { self.keys = keys }
         // The key of each run.
         var runKeys: [UInt32] = []
@@ -112,7 +117,6 @@ final class ListAlignment {
                 if last[kind] == .max { first[kind] = key } else { next[Int(last[kind])] = key }
                 next.append(.max)
                 classes.append(UInt32(truncatingIfNeeded: kind))
-                occurrences.append(last[kind] == .max ? 0 : occurrences[Int(last[kind])] + 1)
             }
             last[kind] = key
             return key
@@ -136,7 +140,6 @@ final class ListAlignment {
                     keyCount += 1
                     next.append(.max)
                     classes.append(.max)
-                    occurrences.append(0)
                 }
                 numbers.append(runKeys[r])
             }
@@ -206,20 +209,28 @@ final class ListAlignment {
 
     /// One child for each key: those of the base, then the newer side's new ones, then the older's.
     func children(of frame: MergeFrame) {
-        let none = [UInt32](repeating: MergeFrame.none, count: keyCount)
-        frame.base = base + none[base.count...]
-        frame.newer = none
-        frame.older = none
-        for (i, key) in newerKeys.enumerated() { frame.newer[Int(key)] = newer[i] }
-        for (i, key) in olderKeys.enumerated() { frame.older[Int(key)] = older[i] }
-        (newer, older) = ([], [])
+        func filled(_ items: [UInt32], _ keys: some Sequence<UInt32>) -> [UInt32] {
+            var nodes = [UInt32](repeating: MergeFrame.none, count: keyCount)
+            for (node, key) in zip(items, keys) { nodes[Int(key)] = node }
+            return nodes
+        }
+        frame.base = filled(base, 0..<UInt32(truncatingIfNeeded: base.count))
+        frame.newer = filled(newer, newerKeys)
+        frame.older = filled(older, olderKeys)
+        frame.reserve(keyCount)
+    }
+
+    /// The nodes of a key that both sides have, and the base.
+    func nodes(of key: Int) -> (base: UInt32, newer: UInt32, older: UInt32) {
+        func node(_ items: [UInt32], _ keys: [UInt32]) -> UInt32 { keys.firstIndex { $0 == key }.map { items[$0] } ?? MergeFrame.none }
+        return (base[key], node(newer, newerKeys), node(older, olderKeys))
     }
 
     /// What a record's path calls a child: by its key, or, where that is its value, by its place in the base.
     func step(_ child: Int) -> RecordPath.Step {
         let kind = Int(classes[child]), source = keys.source(kind)
         guard source != .value else { return .index(child < base.count ? place(child) : 0) }
-        return .key(keys.parts(of: keys.element(kind), source), occurrence: Int(occurrences[child]))
+        return .key(keys.parts(of: keys.element(kind), source), occurrence: occurrence(child))
     }
 
     /// Where in the base an item of it begins.
@@ -234,44 +245,67 @@ final class ListAlignment {
 
     func contestedStep(_ child: Int) throws -> ContestedValues.Step {
         let kind = Int(classes[child]), source = keys.source(kind)
-        return .key(source, try keys.bytes(of: keys.element(kind), source), occurrence: Int(occurrences[child]))
+        return .key(source, try keys.bytes(of: keys.element(kind), source), occurrence: occurrence(child))
+    }
+
+    /// The keys of a class are in the order of their elements.
+    private func occurrence(_ child: Int) -> Int {
+        if occurrences.isEmpty {
+            var counts = [UInt32](repeating: 0, count: keys.count)
+            occurrences = classes.map { kind in
+                guard kind != .max else { return 0 }
+                counts[Int(kind)] += 1
+                return counts[Int(kind)] - 1
+            }
+        }
+        return Int(occurrences[child])
     }
 
     // MARK: Order
 
     /// The elements that came out, in order, and the keys that both sides moved to different places.
     func emit(_ results: [ValueRef]) throws -> (elements: [ValueRef], moved: [Int]) {
+        let (order, moved) = try self.order(results)
+        var elements: [ValueRef] = []
+        elements.reserveCapacity(sizes.isEmpty ? order.count : sizes.reduce(results.count) { $0 + Int($1) - 1 })
+        for key in order.lazy.map(Int.init) {
+            elements.append(results[key])
+            if key < sizes.count, sizes[key] > 1 { appendRun(from: results[key], Int(sizes[key]), to: &elements) }
+        }
+        return (elements, moved)
+    }
+
+    /// The keys of what came out, in order.
+    private func order(_ results: [ValueRef]) throws -> (keys: [UInt32], moved: [Int]) {
         let x = anchored(newerKeys, newerAnchors), y = anchored(olderKeys, olderAnchors)
         // The gap of each key that the side added or moved, or -1.
         let newerGaps = gaps(newerKeys, newerAnchors, results), olderGaps = gaps(olderKeys, olderAnchors, results)
-        var elements: [ValueRef] = [], moved: [Int] = []
-        elements.reserveCapacity(results.count)
-        var i = 0, j = 0
+        var order: [UInt32] = [], moved: [Int] = [], i = 0, j = 0
+        order.reserveCapacity(results.count)
         for gap in 0...base.count {
             if gap > 0 {
                 if x[gap - 1] >= 0 { i = Int(x[gap - 1]) + 1 }
                 if y[gap - 1] >= 0 { j = Int(y[gap - 1]) + 1 }
             }
-            var left: [Int] = [], right: [Int] = []
+            var left: [UInt32] = [], right: [UInt32] = []
             // Without an anchor just before it, a gap has no run.
             if gap == 0 || x[gap - 1] >= 0 {
-                while i < newerKeys.count, !newerAnchors[i] { left.append(Int(newerKeys[i])); i += 1 }
+                while i < newerKeys.count, !newerAnchors[i] { left.append(newerKeys[i]); i += 1 }
             }
             if gap == 0 || y[gap - 1] >= 0 {
-                while j < olderKeys.count, !olderAnchors[j] { right.append(Int(olderKeys[j])); j += 1 }
+                while j < olderKeys.count, !olderAnchors[j] { right.append(olderKeys[j]); j += 1 }
             }
             if !left.isEmpty || !right.isEmpty {
-                left.removeAll { results[$0].isAbsent }
-                right.removeAll { results[$0].isAbsent }
-                try weave(left, right, gap, newerGaps, olderGaps, results, &elements, &moved)
+                left.removeAll { results[Int($0)].isAbsent }
+                right.removeAll { results[Int($0)].isAbsent }
+                try weave(left, right, gap, newerGaps, olderGaps, &order, &moved)
             }
             if gap < base.count, newerGaps[gap] < 0, olderGaps[gap] < 0, !results[gap].isAbsent {
-                elements.append(results[gap])
-                if !sizes.isEmpty, sizes[gap] > 1 { appendRun(from: results[gap], Int(sizes[gap]), to: &elements) }
+                order.append(UInt32(truncatingIfNeeded: gap))
             }
         }
         try values.work.done(2 * results.count)
-        return (elements, moved.sorted())
+        return (order, moved.sorted())
     }
 
     private func appendRun(from first: ValueRef, _ count: Int, to elements: inout [ValueRef]) {
@@ -293,27 +327,29 @@ final class ListAlignment {
 
     /// The runs of one gap: shared elements hold them together; in each piece between those the older side's come first.
     private func weave(
-        _ left: [Int], _ right: [Int], _ gap: Int, _ newerGaps: [Int32], _ olderGaps: [Int32], _ results: [ValueRef],
-        _ elements: inout [ValueRef], _ moved: inout [Int]
+        _ left: [UInt32], _ right: [UInt32], _ gap: Int, _ newerGaps: [Int32], _ olderGaps: [Int32], _ order: inout [UInt32],
+        _ moved: inout [Int]
     ) throws {
-        var place: [Int: Int32] = [:]
-        if !left.isEmpty { for (j, key) in right.enumerated() where newerGaps[key] == gap { place[key] = Int32(truncatingIfNeeded: j) } }
+        var place: [UInt32: Int32] = [:]
+        if !left.isEmpty {
+            for (j, key) in right.enumerated() where newerGaps[Int(key)] == gap { place[key] = Int32(truncatingIfNeeded: j) }
+        }
         let shared = try IncreasingRun.members(left.map { place[$0] ?? -1 }, values.work)
         var i = 0, j = 0
         for end in 0...left.count where end == left.count || shared[end] {
             let to = end == left.count ? right.count : Int(place[left[end]] ?? 0)
             while j < to {
                 // What the newer side has in a run of its own stands there.
-                if newerGaps[right[j]] < 0 { elements.append(results[right[j]]) }
+                if newerGaps[Int(right[j])] < 0 { order.append(right[j]) }
                 j += 1
             }
             while i < end {
-                elements.append(results[left[i]])
-                if left[i] < base.count, olderGaps[left[i]] >= 0 { moved.append(left[i]) }
+                order.append(left[i])
+                if left[i] < base.count, olderGaps[Int(left[i])] >= 0 { moved.append(Int(left[i])) }
                 i += 1
             }
             guard end < left.count else { break }
-            elements.append(results[left[end]])
+            order.append(left[end])
             i += 1
             j += 1
         }

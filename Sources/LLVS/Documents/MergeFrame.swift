@@ -45,6 +45,9 @@ final class MergeFrame {
         return ValueRef(tree: value.tree, node: value.node &- 1)
     }
 
+    /// Everything was delivered, and nobody asks for the children any more.
+    func close() { (base, newer, older) = ([], [], []) }
+
     // MARK: Objects
 
     /// The union of the members of all three, in the order of their names.

@@ -25,6 +25,7 @@ final class SetPlan {
                 }
                 self.nodes.append(nodes)
             }
+            keys.close()
             return
         }
         parts.reserveCapacity(most + most / 16)
@@ -60,6 +61,7 @@ final class SetPlan {
             }
             self.nodes.append(nodes)
         }
+        keys.close()
     }
 
     /// Without a declared key nothing is merged inside elements: they are there or not.
@@ -67,10 +69,18 @@ final class SetPlan {
         let none = MergeFrame.none
         defer { nodes = [] }
         guard !isKeyed else {
-            func filled(_ nodes: [UInt32]) -> [UInt32] { nodes + [UInt32](repeating: none, count: parts.count - nodes.count) }
-            frame.base = filled(nodes[0])
-            frame.newer = filled(nodes[1])
-            frame.older = filled(nodes[2])
+            func filled(_ side: Int) -> [UInt32] {
+                var nodes: [UInt32] = []
+                swap(&nodes, &self.nodes[side])
+                let missing = parts.count - nodes.count
+                nodes.reserveCapacity(parts.count)
+                nodes.append(contentsOf: repeatElement(none, count: missing))
+                return nodes
+            }
+            frame.base = filled(0)
+            frame.newer = filled(1)
+            frame.older = filled(2)
+            frame.reserve(parts.count)
             return
         }
         let count = keys.count, (x, y) = (frame.inputs.x.tree, frame.inputs.y.tree)

@@ -106,7 +106,8 @@ enum RulesTarget {
             ("kinds", contact, "{\"merge\":1,\"ids\":{\"Contact/\":{\"/a\":\"set\",\"/t\":{\"pick\":{\"max\":\"/at\"}}}}}"),
             ("members", "{\"merge\":1}", "{\"merge\":1,\"ids\":{\"a\":{\"\":{\"identity\":[\"/a\"],\"delete\":\"delete\",\"absent\":{}}}}}"),
             ("wrong", contact, "{\"merge\":1,\"ids\":{\"\":{\"/a/~2/*\":{\"as\":\"list\",\"keys\":[]}}}}"),
-            ("forms", contact, "{\"merge\":1,\"ids\":{\"\":{\"schema\":{\"at\":\"/v\",\"renames\":[{\"to\":2,\"from\":\"/n\",\"path\":\"/m\"}]}}}}"),
+            ("forms", contact,
+                "{\"merge\":1,\"ids\":{\"\":{\"schema\":{\"at\":\"/v\",\"renames\":[{\"to\":2,\"from\":\"/n\",\"path\":\"/m\"}]}}}}"),
             ("later-number", contact, "{\"merge\":2,\"ids\":{}}"),
         ]
         return cases.map { name, other, rules in
@@ -117,7 +118,8 @@ enum RulesTarget {
 
 /// Texts, by words, by lines and by characters.
 ///
-///     input = how u8 (bits 0-1: the unit; 2: both stay where they overlap; 3: the older wins) · (size u16 · base) · (size u16 · newer) · older
+///     input = how u8 (bits 0-1: the unit; 2: both stay where they overlap; 3: the older wins)
+///             · (size u16 · base) · (size u16 · newer) · older
 enum TextTarget {
     static let target = FuzzTarget(name: "text", run: run, seeds: seeds)
 
