@@ -2141,9 +2141,9 @@ typedef struct llvs_exchange_options {
     /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
     void *credentials_payload;
     llvs_free_fn credentials_free;
-    /** For a cloud drive (gdrive:, onedrive:), in the place of all credentials above: the path of a file with OAuth tokens in JSON
-        (`access_token`, `refresh_token`, `client_id`, `client_secret`, `token_uri`). One that is refused is renewed, by one thread of all
-        processes at a time, and is in the file before it is used: docs/cloud-drives.md. Empty: none. */
+    /** For a cloud drive (gdrive:, onedrive:, box:, pcloud:), in the place of all credentials above: the path of a file with OAuth tokens
+        in JSON (`access_token`, `refresh_token`, `client_id`, `client_secret`, `token_uri`). One that is refused is renewed, by one thread
+        of all processes at a time, and is in the file before it is used: docs/cloud-drives.md. Empty: none. */
     llvs_bytes token_file;
     /**
      * What is there is encrypted (docs/encryption.md), and opened by `passphrase` or one of `identities`; then the layout is packed. An
@@ -2172,12 +2172,13 @@ typedef struct llvs_exchange_options {
  *                 when it is not there ("http+webdav:" on this machine only);
  *                 "s3://bucket/prefix?endpoint=https://host&region=eu-west-1&addressing=path": objects of an S3-compatible service;
  *                 without an endpoint Amazon's, without a region AWS_REGION, AWS_DEFAULT_REGION or us-east-1; addressing is "path" with
- *                 an endpoint, "virtual" without, unless it is said; "gdrive:///path/to/folder", "onedrive:///path/to/folder":
- *                 a folder of Google Drive or OneDrive, by a `token_file`, a `token` or `credentials`, made when it is not there
- *                 (docs/cloud-drives.md). A query of all but "memory:" may say layout=packed (many versions to a file, docs/sync.md)
- *                 or layout=interchange (two files for each, which other implementations read); unless it does, a folder is
- *                 interchange, a server is what is there, and packed when nothing is. UTF-8; %XX stands for a byte. No user and
- *                 no password: these are options. Empty with a `host_transport`
+ *                 an endpoint, "virtual" without, unless it is said; "gdrive:///path/to/folder", "onedrive:///path/to/folder",
+ *                 "box:///path/to/folder", "pcloud:///path/to/folder?region=eu": a folder of Google Drive, OneDrive, Box or pCloud,
+ *                 by a `token_file`, a `token` or `credentials`, made when it is not there (docs/cloud-drives.md). A query of all
+ *                 but "memory:" may say layout=packed (many versions to a file, docs/sync.md) or layout=interchange (two files for
+ *                 each, which other implementations read); unless it does, a folder is interchange, a server is what is there, and
+ *                 packed when nothing is. UTF-8; %XX stands for a byte. No user and no password: these are options. Empty with a
+ *                 `host_transport`
  * @param options  may be NULL
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (no URL, or a folder that is the store or lies in it), LLVS_ERROR_UNSUPPORTED (scheme),
  * LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION, LLVS_ERROR_READ_ONLY (a medium that is),

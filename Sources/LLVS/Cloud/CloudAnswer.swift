@@ -49,6 +49,8 @@ struct CloudAnswer {
         guard [.number, .string].contains(text.tree.kind(node)) else { return nil }
         return Int(String(decoding: text.tree.text(node), as: UTF8.self)).flatMap { $0 >= 0 ? $0 : nil }
     }
+    /// A number as it is written, of any size.
+    var number: String? { text.tree.kind(node) == .number ? String(decoding: text.tree.text(node), as: UTF8.self) : nil }
     /// The elements of an array; none of all else.
     var elements: [CloudAnswer] {
         text.tree.kind(node) == .array ? text.tree.children(of: node).map { CloudAnswer(text, $0) } : []
@@ -70,11 +72,14 @@ struct CloudAnswer {
 
 /// JSON that is sent: an object of such values.
 enum CloudJSON {
-    case text(String), list([String]), object([(String, CloudJSON)])
+    case text(String), number(Int), list([String]), array([CloudJSON]), object([(String, CloudJSON)])
 
     var bytes: [UInt8] {
         switch self {
         case .text(let text): return JSONString.encode(text)
+        case .number(let number): return Array(String(number).utf8)
+        case .array(let values):
+            return [UInt8(ascii: "[")] + values.map(\.bytes).joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
         case .list(let texts):
             return [UInt8(ascii: "[")] + texts.map(JSONString.encode).joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
         case .object(let members):

@@ -15,6 +15,10 @@ package struct CloudFolder: Sendable {
         var rate: Double
         /// What `space=` may say.
         var spaces: [String] = []
+        /// What `region=` may say, and where requests go then.
+        var regions: [String: String] = [:]
+        /// Where bytes go, where that is another host; at `endpoint` where another is given.
+        var uploads: String?
     }
 
     let service: Service
@@ -22,6 +26,7 @@ package struct CloudFolder: Sendable {
     let path: [String]
     let endpoint: HTTPAddress
     let tokenAddress: HTTPAddress
+    private let uploads: HTTPAddress
     let space: String?
     let rate: Double
 
@@ -55,20 +60,27 @@ package struct CloudFolder: Sendable {
         }
         guard path.count <= 64 else { throw HTTPAddress.Refusal(why: "it leads through more than 64 folders") }
 
+        let known = ["endpoint", "rate"] + (service.spaces.isEmpty ? [] : ["space"]) + (service.regions.isEmpty ? [] : ["region"])
         var options: [String: String] = [:]
         for part in bytes[end...].dropFirst().split(separator: UInt8(ascii: "&")) {
             let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             let key = pair.first.map { String(decoding: $0, as: UTF8.self) } ?? ""
-            guard pair.count == 2, ["endpoint", "rate"].contains(key) || (key == "space" && !service.spaces.isEmpty),
+            guard pair.count == 2, known.contains(key),
                   let value = PercentCoding.decode(pair[1])
             else {
-                let known = ["endpoint=", "rate="] + (service.spaces.isEmpty ? [] : ["space="])
-                throw HTTPAddress.Refusal(
-                    why: "after its question mark only \(known.joined(separator: ", ")) and layout= may stand; tokens are options")
+                let names = known.map { "\($0)=" }.joined(separator: ", ")
+                throw HTTPAddress.Refusal(why: "after its question mark only \(names) and layout= may stand; tokens are options")
             }
             options[key] = String(decoding: value, as: UTF8.self)
         }
-        var endpoint = try HTTPAddress(options["endpoint"] ?? service.endpoint)
+        var usual = service.endpoint
+        if let region = options["region"] {
+            guard let there = service.regions[region] else {
+                throw HTTPAddress.Refusal(why: "its region is none of \(service.regions.keys.sorted().joined(separator: ", "))")
+            }
+            usual = there
+        }
+        var endpoint = try HTTPAddress(options["endpoint"] ?? usual)
         guard endpoint.keepsSecrets else { throw HTTPAddress.Refusal(why: "its endpoint is not encrypted (https)") }
         guard endpoint.query.isEmpty else { throw HTTPAddress.Refusal(why: "its endpoint has a query") }
         if endpoint.path.utf8.last != UInt8(ascii: "/") { endpoint.path += "/" }
@@ -90,12 +102,17 @@ package struct CloudFolder: Sendable {
         self.rate = rate
         space = options["space"]
         isElsewhere = options["endpoint"] != nil
+        if let text = service.uploads, !isElsewhere { uploads = try HTTPAddress(text) } else { uploads = endpoint }
         tokenAddress = isElsewhere ? endpoint.appending(service.tokenPath) : try HTTPAddress(service.tokens)
     }
 
     /// Below the endpoint.
-    func address(_ path: String, _ query: [(String, String)] = []) -> HTTPAddress {
-        var address = endpoint
+    func address(_ path: String, _ query: [(String, String)] = []) -> HTTPAddress { CloudFolder.address(endpoint, path, query) }
+    /// The same where bytes go to.
+    func uploadAddress(_ path: String, _ query: [(String, String)] = []) -> HTTPAddress { CloudFolder.address(uploads, path, query) }
+
+    private static func address(_ top: HTTPAddress, _ path: String, _ query: [(String, String)]) -> HTTPAddress {
+        var address = top
         address.path += path
         if !query.isEmpty { address.query = "?" + query.map { "\($0)=\(PercentCoding.encode($1))" }.joined(separator: "&") }
         return address

@@ -51,6 +51,8 @@ struct CloudDirectory {
     }
     mutating func forget(_ name: String) { oldest[name] = nil; others[name] = nil }
 
+    func entry(_ name: String) -> CloudEntry? { oldest[name] }
+    func contains(_ id: String) -> Bool { all.contains(id) }
     func ids(_ name: String) -> [String]? { oldest[name].map { [$0.id] + (others[name] ?? []).map(\.id) } }
     var entries: [RemoteEntry] {
         oldest.values.map { RemoteEntry(name: $0.name, isDirectory: $0.isFolder, size: $0.isFolder ? nil : $0.size, age: nil) }
@@ -74,6 +76,11 @@ final class CloudNames: Sendable {
     func file(_ path: String) -> [String]? {
         let (directory, name) = RemoteName.split(path)
         return directories.withLock { $0[directory]?.ids(name) }
+    }
+    /// The file of that name; nil when nothing is known of it.
+    func entry(_ path: String) -> CloudEntry? {
+        let (directory, name) = RemoteName.split(path)
+        return directories.withLock { $0[directory]?.entry(name) }
     }
     func addFile(_ path: String, _ entry: CloudEntry) {
         let (directory, name) = RemoteName.split(path)

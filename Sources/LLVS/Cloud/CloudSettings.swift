@@ -40,6 +40,8 @@ struct CloudEntry {
     var isFolder: Bool
     /// When it was made, as the service writes it: texts in the order of times.
     var made: String
+    /// What its bytes hash to, in the way of the service, where that is told.
+    var digest: String?
 
     /// The oldest of several of one name is the one that all devices take.
     static func isOlder(_ a: CloudEntry, _ b: CloudEntry) -> Bool { (a.made, a.id) < (b.made, b.id) }

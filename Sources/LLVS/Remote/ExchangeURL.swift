@@ -5,7 +5,7 @@ package enum ExchangeURL {
         case memory(String)
         case webdav(HTTPAddress)
         case s3(S3Location)
-        case drive(CloudFolder), oneDrive(CloudFolder)
+        case cloud(CloudFolder, CloudService)
     }
 
     /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme.
@@ -43,20 +43,15 @@ package enum ExchangeURL {
             }
             return transport(WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist), layout, keys)
         case .s3(let place): return transport(S3Files(place, settings: settings.http), layout, keys)
-        case .drive(let place):
+        case .cloud(let place, let service):
             try checkCloud(settings, place)
-            let files = DriveFiles(place, tokens: settings.tokenFile, settings: settings.http, mustExist: settings.mustExist)
-            return transport(files, layout, keys)
-        case .oneDrive(let place):
-            try checkCloud(settings, place)
-            let files = OneDriveFiles(place, tokens: settings.tokenFile, settings: settings.http, mustExist: settings.mustExist)
-            return transport(files, layout, keys)
+            return transport(service.open(place, settings.tokenFile, settings.http, settings.mustExist), layout, keys)
         }
     }
 
     private static func isCloud(_ place: Place) -> Bool {
         switch place {
-        case .drive, .oneDrive: true
+        case .cloud: true
         case .folder, .memory, .webdav, .s3: false
         }
     }
@@ -139,18 +134,16 @@ package enum ExchangeURL {
             return .webdav(address)
         case "s3":
             do throws(HTTPAddress.Refusal) { return .s3(try S3Location(rest)) } catch { throw invalid(url, error.why) }
-        case DriveFiles.service.scheme:
-            do throws(HTTPAddress.Refusal) { return .drive(try CloudFolder(rest, DriveFiles.service)) } catch {
-                throw invalid(url, error.why)
+        case let scheme:
+            if let service = CloudService.all.first(where: { $0.about.scheme == scheme }) {
+                do throws(HTTPAddress.Refusal) { return .cloud(try CloudFolder(rest, service.about), service) } catch {
+                    throw invalid(url, error.why)
+                }
             }
-        case OneDriveFiles.service.scheme:
-            do throws(HTTPAddress.Refusal) { return .oneDrive(try CloudFolder(rest, OneDriveFiles.service)) } catch {
-                throw invalid(url, error.why)
-            }
-        default:
+            let drives = CloudService.all.map { "\($0.about.scheme):" }.joined(separator: ", ")
             throw StoreError(
                 .unsupported,
-                "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav:, s3:, gdrive: and onedrive: are. "
+                "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav:, s3:, \(drives) are. "
                     + "Others go through a transport of the host."
             )
         }

@@ -27,7 +27,7 @@ import webbrowser
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
-from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from . import errors
 
@@ -46,6 +46,8 @@ class Service:
     scopes: Sequence[str]
     #: What the page wants to know besides, so that there is a refresh token.
     parameters: Mapping[str, str]
+    #: In the place of the token's host, where the page says that the account is there.
+    other_hosts: Sequence[str] = ()
 
     def behind(self, gateway: str) -> Service:
         """The same at a gateway, as the `endpoint` of a URL names one: the pages have their paths there."""
@@ -67,6 +69,8 @@ SERVICES = {
         ("Files.ReadWrite", "offline_access"),
         {},
     ),
+    "box": Service("https://account.box.com/api/oauth2/authorize", "https://api.box.com/oauth2/token", ("root_readwrite",), {}),
+    "pcloud": Service("https://my.pcloud.com/oauth2/authorize", "https://api.pcloud.com/oauth2_token", (), {}, ("eapi.pcloud.com",)),
 }
 
 
@@ -83,7 +87,7 @@ def sign_in(
 ) -> None:
     """Asks the user to consent, and writes the tokens to a file.
 
-    service: the scheme of a cloud drive ("gdrive", "onedrive"), or a `Service`.
+    service: the scheme of a cloud drive ("gdrive", "onedrive", "box", "pcloud"), or a `Service`.
     token_file: is written anew as a whole, with mode 0600; what it had is lost.
     client_id, client_secret: of the app; both are kept in the file, since renewing needs them. Apps on phones and desktops may have no
     secret.
@@ -108,15 +112,18 @@ def sign_in(
         }  # fmt: skip
         mark = "&" if urlsplit(place.authorize).query else "?"
         (show or open_browser)(f"{place.authorize}{mark}{urlencode(query)}")
-        code = listener.wait(timeout)
+        code, host = listener.wait(timeout)
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": listener.address, "client_id": client_id}
     if client_secret:
         form["client_secret"] = client_secret
-    found = _ask(place.token, {**form, "code_verifier": verifier}, ca_file)
+    token = place.token
+    if host in place.other_hosts:
+        token = urlunsplit(urlsplit(token)._replace(netloc=host))
+    found = _ask(token, {**form, "code_verifier": verifier}, ca_file)
     tokens = {name: found[name] for name in ("access_token", "refresh_token") if isinstance(found.get(name), str)}
     if "access_token" not in tokens:
-        raise errors.TransportError(f"signing in failed: {place.token} answers without a token")
-    tokens |= {"client_id": client_id, "token_uri": place.token} | ({"client_secret": client_secret} if client_secret else {})
+        raise errors.TransportError(f"signing in failed: {token} answers without a token")
+    tokens |= {"client_id": client_id, "token_uri": token} | ({"client_secret": client_secret} if client_secret else {})
     _write(os.fspath(token_file), tokens)
 
 
@@ -182,8 +189,8 @@ class _Listener:
             self._answer = found
         return "You can close this page."
 
-    def wait(self, timeout: float) -> str:
-        """The code."""
+    def wait(self, timeout: float) -> tuple[str, str]:
+        """The code, and the host that the account is at where the page says so."""
         end = time.monotonic() + timeout
         while self._answer is None:
             left = end - time.monotonic()
@@ -192,7 +199,7 @@ class _Listener:
             self._server.timeout = min(left, 1.0)
             self._server.handle_request()
         if code := self._answer.get("code"):
-            return code
+            return code, self._answer.get("hostname", "")
         reason = self._answer.get("error", "")
         known = ("access_denied", "invalid_scope", "unauthorized_client", "server_error")
         raise errors.PermissionDeniedError(f"the service lets nobody in: {reason if reason in known else 'it gives no known reason'}")
@@ -220,6 +227,9 @@ def _ask(address: str, form: Mapping[str, str], ca_file: str) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise errors.TransportError(f"signing in failed: {address} answers no JSON object")
+    # pCloud refuses with the status 200.
+    if isinstance(found.get("result"), int) and 1000 <= found["result"] < 4000:
+        raise errors.PermissionDeniedError(f"signing in failed: {address} refuses the code, or the app ({found['result']})")
     return found
 
 

@@ -59,8 +59,8 @@ def add_command(
 
     With --encrypted or --identity-file nobody who holds the files there can read them: it is so from the first push to an empty place on.
 
-    Cloud drives (gdrive:, onedrive:) are reached with tokens: --client-id asks for them in the browser, and they are kept with you, in
-    ~/.local/state/llvs/tokens or in --token-file; --token-file alone names a file that has some.
+    Cloud drives (gdrive:, onedrive:, box:, pcloud:) are reached with tokens: --client-id asks for them in the browser, and they are kept
+    with you, in ~/.local/state/llvs/tokens or in --token-file; --token-file alone names a file that has some.
     """
     known = _remotes()
     remotes.check_name(name)

@@ -1,0 +1,211 @@
+// Publishing: files with their names in one request, large ones part by part.
+
+extension BoxFiles {
+    /// Below that a session is refused.
+    private static let sessionSize = 20_000_000
+
+    package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
+        var published: [RemotePublished?] = files.map { _ in nil }
+        for isAnew in [false, true] {
+            let left = files.indices.filter { published[$0] == nil }
+            if left.isEmpty { break }
+            if isAnew { forget() }
+            for (i, outcome) in zip(left, try put(left.map { files[$0] }, check)) { published[i] = outcome }
+        }
+        return try published.map { outcome in
+            guard let outcome else { throw account.restless() }
+            return outcome
+        }
+    }
+
+    /// Nil where a folder is gone that was there.
+    private func put(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished?] {
+        var folders: [String: String] = [:], looked: Set<String> = []
+        for directory in Set(files.map { RemoteName.split($0.name).directory }) {
+            folders[directory] = try folder(directory, check) ?? make(directory, check)
+        }
+        let replaced = files.indices.filter { files[$0].replaces }
+        var old: [Int: String] = [:]
+        for (i, entry) in zip(replaced, try entries(replaced.map { files[$0].name }, &looked, check)) { old[i] = entry?.id }
+
+        var small: [(index: Int, upload: CloudUpload, digest: String)] = [], outcomes: [RemotePublished?] = files.map { _ in nil }
+        for i in files.indices {
+            guard let parent = folders[RemoteName.split(files[i].name).directory] else { continue }
+            let upload = try CloudUpload(
+                id: old[i] ?? "", name: files[i].name, isNew: old[i] == nil, parent: parent, files[i].data, check)
+            if upload.size < BoxFiles.sessionSize {
+                small.append((i, upload, AWSSignature.hex(try upload.sha1(check).whole)))
+            } else {
+                outcomes[i] = try putLarge(upload, replacing: upload.id, files[i].replaces, check)
+            }
+        }
+        let requests = try small.map { try multipart($0.upload, replacing: $0.upload.id, $0.digest) }
+        for ((i, upload, digest), (request, outcome)) in zip(small, zip(requests, try client.perform(requests, check))) {
+            let made = try settle(upload, digest, outcome.get(), request.what)
+            guard case .conflict(let id) = made, files[i].replaces, upload.isNew else { outcomes[i] = made.published; continue }
+            // Lists do not show yet what is to be replaced.
+            let again = try multipart(upload, replacing: id, digest)
+            outcomes[i] = try settle(upload, digest, client.perform(again, check), again.what).published
+        }
+        return outcomes
+    }
+
+    /// Name and bytes in one request.
+    private func multipart(_ upload: CloudUpload, replacing id: String, _ digest: String) throws -> HTTPRequest {
+        let query = [("fields", BoxFiles.fields)]
+        let address = place.uploadAddress("api/2.0/files/" + (id.isEmpty ? "content" : "\(id)/content"), query)
+        var request = account.request(.post, address, "Writing \(upload.name)")
+        let name = RemoteName.split(upload.name).name
+        var attributes: [(String, CloudJSON)] = [("name", .text(name))]
+        if id.isEmpty { attributes.append(("parent", .object([("id", .text(upload.parent))]))) }
+        // Neither can end in a line that the other begins with.
+        let mark = "llvs-\(try posix("Naming a part for", place.description) { () throws(Errno) in try RandomName.random().hex })"
+        var body = Array("--\(mark)\r\nContent-Disposition: form-data; name=\"attributes\"\r\n\r\n".utf8)
+        body += CloudJSON.object(attributes).bytes
+        body += Array("\r\n--\(mark)\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\(name)\"\r\n".utf8)
+        body += Array("Content-Type: application/octet-stream\r\n\r\n".utf8)
+        try Memory.grow(&body, by: upload.size + 64, "Writing \(upload.name)")
+        try upload.append(to: &body)
+        body += Array("\r\n--\(mark)--\r\n".utf8)
+        request.body = .bytes(body)
+        // What it calls by that name is a SHA-1.
+        request.headers = [("Content-Type", "multipart/form-data; boundary=\(mark)"), ("Content-MD5", digest)]
+        // Made twice, the second tells of the first.
+        request.repeats = true
+        return request
+    }
+
+    private enum Made {
+        case done(RemotePublished)
+        /// Another file has the name.
+        case conflict(String)
+        /// A folder is gone.
+        case gone
+        var published: RemotePublished? {
+            switch self {
+            case .done(let published): published
+            case .conflict: .exists
+            case .gone: nil
+            }
+        }
+    }
+
+    /// What came of an upload; the service tells what it keeps.
+    private func settle(_ upload: CloudUpload, _ digest: String, _ response: HTTPResponse, _ what: String) throws -> Made {
+        let name = RemoteName.split(upload.name).name
+        if response.isSuccess, response.status != 202 {
+            let entry = try account.json(response, what)["entries"]?.elements.first.flatMap(BoxFiles.entry)
+            guard let entry, entry.size == upload.size, entry.digest == digest else {
+                throw StoreError(.transport, "\(what) failed: the service keeps other bytes than were sent. Try again.")
+            }
+            if entry.name != name { return .done(.refused(account.taken(upload.name, by: entry.name))) }
+            names.addFile(upload.name, entry)
+            return .done(.published)
+        }
+        switch response.status {
+        case 404, 410: return .gone
+        case 409:
+            guard var there = BoxFiles.conflict(response) else { throw BoxFiles.error(response, what) }
+            if there.name != name { return .done(.refused(account.taken(upload.name, by: there.name))) }
+            if there.isFolder { return .done(.refused(StoreError(.foreignFile, "a folder is in its place"))) }
+            // Ours, by a request whose answer was lost.
+            guard there.digest == digest else { return .conflict(there.id) }
+            there.size = upload.size
+            names.addFile(upload.name, there)
+            return .done(.published)
+        default: throw BoxFiles.error(response, what)
+        }
+    }
+
+    // MARK: Large files
+
+    /// In a session, part by part.
+    private func putLarge(_ upload: CloudUpload, replacing old: String, _ replaces: Bool, _ check: Check) throws -> RemotePublished? {
+        var id = old
+        let digest = AWSSignature.hex(try upload.sha1(check).whole)
+        for _ in 0..<3 {
+            var members: [(String, CloudJSON)] = [
+                ("file_size", .number(upload.size)), ("file_name", .text(RemoteName.split(upload.name).name)),
+            ]
+            if id.isEmpty { members.append(("folder_id", .text(upload.parent))) }
+            let address = place.uploadAddress("api/2.0/files/" + (id.isEmpty ? "" : "\(id)/") + "upload_sessions")
+            let begin = account.request(.post, address, "Writing \(upload.name)", .object(members))
+            let response = try client.perform(begin, check)
+            guard response.isSuccess else {
+                let made = try settle(upload, digest, response, begin.what)
+                guard case .conflict(let other) = made, replaces, id.isEmpty else { return made.published }
+                id = other
+                continue
+            }
+            let answer = try account.json(response, begin.what)
+            guard let session = answer["id"]?.string, BoxFiles.isID(session), let partSize = answer["part_size"]?.count,
+                  (64 << 10...1 << 30).contains(partSize)
+            else { throw account.unusable(begin.what, "opens no session") }
+            if let last = try send(upload, session, partSize, check) { return try settle(upload, digest, last, begin.what).published }
+            guard !id.isEmpty else { continue }
+            // A session is gone once its file is whole: the last answer may have been lost.
+            let look = account.request(.get, place.address("2.0/files/\(id)", [("fields", BoxFiles.fields)]), "Looking at \(upload.name)")
+            guard let entry = try account.ask(look, check).flatMap(BoxFiles.entry) else { return nil }
+            guard entry.digest == digest else { continue }
+            names.addFile(upload.name, entry)
+            return .published
+        }
+        throw StoreError(
+            .transport,
+            "Writing \(upload.name) in \(place.description) failed: the service loses the upload again and again. Exchange again later.")
+    }
+
+    /// The session's last answer; nil when the service has forgotten it.
+    private func send(_ upload: CloudUpload, _ session: String, _ partSize: Int, _ check: Check) throws -> HTTPResponse? {
+        let digests = try upload.sha1(partSize: partSize, check)
+        let address = place.uploadAddress("api/2.0/files/upload_sessions/\(session)")
+        func digest(_ bytes: [UInt8]) -> (name: String, value: String) {
+            ("Digest", "sha=" + String(decoding: Base64.encode(bytes), as: UTF8.self))
+        }
+        let starts = Array(stride(from: 0, to: upload.size, by: partSize))
+        let requests = zip(starts, digests.parts).map { start, sha1 in
+            let end = min(upload.size, start + partSize)
+            var put = account.request(.put, address, "Writing \(upload.name)")
+            put.body = upload.body(from: start, size: end - start)
+            put.headers = [("Content-Type", "application/octet-stream"), ("Content-Range", "bytes \(start)-\(end - 1)/\(upload.size)"),
+                           digest(sha1)]
+            put.repeats = true
+            return put
+        }
+        for (request, outcome) in zip(requests, try client.perform(requests, check)) {
+            let response = try outcome.get()
+            if [404, 410].contains(response.status) { return nil }
+            // A part that was there already, by a request whose answer was lost, is among those that are listed.
+            guard response.isSuccess || [409, 416].contains(response.status) else { throw BoxFiles.error(response, request.what) }
+        }
+        guard let parts = try parts(address, digests.parts, check) else { return nil }
+        let body = CloudJSON.object([("parts", .array(parts))])
+        var commit = account.request(.post, address.appending("/commit"), "Writing \(upload.name)", body)
+        commit.headers.append(digest(digests.whole))
+        let response = try client.perform(commit, check)
+        return [404, 410].contains(response.status) ? nil : response
+    }
+
+    /// The parts that the service has, as it wants them named; nil when they are not all there.
+    private func parts(_ address: HTTPAddress, _ digests: [[UInt8]], _ check: Check) throws -> [CloudJSON]? {
+        var parts: [(offset: Int, json: CloudJSON)] = [], listed = 0
+        let wanted = Set(digests.map(AWSSignature.hex))
+        while true {
+            var page = address.appending("/parts")
+            page.query = "?limit=1000&offset=\(listed)"
+            guard let answer = try account.ask(account.request(.get, page, "Looking at an upload"), check) else { return nil }
+            let entries = answer["entries"]?.elements ?? []
+            for part in entries {
+                guard let id = part["part_id"]?.string, let offset = part["offset"]?.count, let size = part["size"]?.count,
+                      let sha1 = part["sha1"]?.string, wanted.contains(sha1)
+                else { continue }
+                let json = CloudJSON.object([("part_id", .text(id)), ("offset", .number(offset)), ("size", .number(size))])
+                parts.append((offset, json))
+            }
+            listed += entries.count
+            if entries.isEmpty || listed >= answer["total_count"]?.count ?? 0 { break }
+        }
+        guard Set(parts.map(\.offset)).count == digests.count, parts.count == digests.count else { return nil }
+        return parts.sorted { $0.offset < $1.offset }.map(\.json)
+    }
+}

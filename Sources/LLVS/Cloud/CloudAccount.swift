@@ -1,0 +1,124 @@
+/// An account at a service, as one opened exchange reaches it: what all cloud drives do in the same way.
+final class CloudAccount: Sendable {
+    typealias Check = () throws -> Void
+    typealias Failure = @Sendable (_ response: HTTPResponse, _ what: String) -> StoreError
+
+    let place: CloudFolder
+    let client: HTTPClient
+    /// Whether the place is not to be made.
+    let mustExist: Bool
+    private let tokens: CloudTokens?
+    private let failure: Failure
+    private let ranges = Guarded<Bool?>(nil)
+
+    /// - Parameters:
+    ///   - tokens: the path of a file of tokens, in the place of the credentials among the settings.
+    ///   - judge: what answers mean, where their status does not say so.
+    ///   - failure: the error for an answer.
+    init(
+        _ place: CloudFolder, tokens path: String?, settings: HTTPSettings, mustExist: Bool,
+        judge: @escaping @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict, failure: @escaping Failure
+    ) {
+        self.place = place
+        self.mustExist = mustExist
+        self.failure = failure
+        let tokens = path.map { CloudTokens($0, place, settings: settings) }
+        self.tokens = tokens
+        client = HTTPClient(settings.forCloud(place, tokens, judge: judge), place: place.description)
+    }
+    func close() {
+        client.close()
+        tokens?.close()
+    }
+
+    /// Whose it is, as far as that can be told from others.
+    var name: String? { tokens?.account }
+    /// Whether parts of files can be read; nil until it was tried.
+    var hasRanges: Bool? { ranges.withLock { $0 } }
+    var counts: RemoteCounts {
+        let counts = client.counts
+        return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
+    }
+
+    // MARK: Requests
+
+    /// - Parameter doing: for messages: "Reading a".
+    func request(_ method: HTTPRequest.Method, _ address: HTTPAddress, _ doing: String) -> HTTPRequest {
+        var request = HTTPRequest(method: method, address: address, doing: "\(doing) in \(place.description) by")
+        request.sink = .kept(limit: CloudAnswer.largest)
+        return request
+    }
+
+    /// One that sends JSON, and may be made twice.
+    func request(_ method: HTTPRequest.Method, _ address: HTTPAddress, _ doing: String, _ json: CloudJSON) -> HTTPRequest {
+        var request = request(method, address, doing)
+        request.body = .bytes(json.bytes)
+        request.headers = [("Content-Type", "application/json")]
+        request.repeats = true
+        return request
+    }
+
+    /// The JSON of a success; nil for a 404.
+    func ask(_ request: HTTPRequest, _ check: Check) throws -> CloudAnswer? {
+        let response = try client.perform(request, check)
+        if response.status == 404 { return nil }
+        guard response.isSuccess else { throw failure(response, request.what) }
+        return try json(response, request.what)
+    }
+
+    /// - Throws: `.transport` for an answer that is no JSON object.
+    func json(_ response: HTTPResponse, _ what: String) throws -> CloudAnswer {
+        try client.json(response, what, place.service.name)
+    }
+
+    /// What came of reading files.
+    func contents(_ request: HTTPRequest, _ outcome: HTTPClient.Outcome) throws -> RemoteContents {
+        try RemoteContents(request, outcome, error: failure) { isObeyed in ranges.withLock { $0 = isObeyed } }
+    }
+
+    // MARK: Errors
+
+    func missing() -> StoreError {
+        StoreError(.notFound, "There is no such place: \(place.description). Check the address, and which account the token is of.")
+    }
+    func noFolder(_ name: String) -> StoreError {
+        StoreError(
+            .foreignFile, "Making the folder \(name) in \(place.description) failed: a file has that name. Move it away.", path: name)
+    }
+    func restless() -> StoreError {
+        StoreError(.notFound, "Writing to \(place.description) failed: its folders go away all the time. Exchange again.")
+    }
+    /// For a list or an answer that is none.
+    func unusable(_ what: String, _ why: String) -> StoreError {
+        StoreError(.transport, "\(what) failed: the answer \(why). Try again later, and check the endpoint.")
+    }
+    /// Where names that differ in case only are one.
+    func taken(_ name: String, by other: String) -> StoreError {
+        StoreError(.foreignFile, "there is \(other), and names that differ in case only are one there", path: name)
+    }
+
+    /// What services say in the same way; nil for all else.
+    static func failure(_ response: HTTPResponse, _ what: String, _ kind: Kind?) -> StoreError {
+        guard let kind = kind ?? (response.status == 401 ? Kind.signIn : nil) else { return HTTPFailure.error(response, what) }
+        var error: StoreError =
+            switch kind {
+            case .full: StoreError(.noSpace, "\(what) failed: the account is full. Make room in it, and exchange again.")
+            case .signIn:
+                StoreError(
+                    .permission,
+                    "\(what) failed: the service refuses the token, or wants one. Sign in (options token_file, token or credentials).")
+            case .tooMany:
+                StoreError(
+                    .busy, "\(what) failed: the service has had too many requests of this account or app. Exchange again later.")
+            case .mayNot(let advice): StoreError(.permission, "\(what) failed: \(advice)")
+            case .tooLarge: StoreError(.tooLarge, "\(what) failed: the account takes no file of that size.")
+            case .passing: StoreError(.transport, "\(what) failed: the service cannot do it just now. Exchange again later.")
+            }
+        error.retryAfter = response.header("retry-after").flatMap(HTTPClient.seconds)
+        return error
+    }
+    enum Kind {
+        case full, signIn, tooMany, tooLarge, passing
+        case mayNot(String)
+    }
+}

@@ -1,0 +1,300 @@
+/// Files below a folder of pCloud, by its HTTP interface. Files are reached by their paths.
+///
+/// Whatever happens it answers with the status 200; `result` says what it means.
+package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
+    // Sendable: `names` and the account have locks of their own.
+    static let service = CloudFolder.Service(
+        name: "pCloud", scheme: "pcloud", endpoint: "https://api.pcloud.com/", tokens: "https://api.pcloud.com/oauth2_token",
+        tokenPath: "oauth2_token", rate: 10, regions: ["us": "https://api.pcloud.com/", "eu": "https://eapi.pcloud.com/"])
+    /// A listing of more names is not asked for again while the account's feed tells of nothing there.
+    private static let longList = 1_000
+
+    private let account: CloudAccount
+    private let names = CloudNames()
+
+    private var place: CloudFolder { account.place }
+    private var client: HTTPClient { account.client }
+    package var description: String { place.description }
+    package var capabilities: RemoteCapabilities {
+        RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
+    }
+    package var counts: RemoteCounts { account.counts }
+
+    /// - Parameters:
+    ///   - tokens: the path of a file of tokens, in the place of the credentials among the settings.
+    ///   - mustExist: whether the place is not to be made.
+    package init(_ place: CloudFolder, tokens: String?, settings: HTTPSettings, mustExist: Bool) {
+        account = CloudAccount(
+            place, tokens: tokens, settings: settings, mustExist: mustExist, judge: PCloudFiles.judge, failure: PCloudFiles.error)
+    }
+    package func close() {
+        names.forgetAll()
+        account.close()
+    }
+
+    // MARK: Requests
+
+    private func path(_ name: String) -> String { "/" + (place.path + name.split(separator: "/").map(String.init)).joined(separator: "/") }
+
+    private func request(_ method: String, _ query: [(String, String)], _ doing: String) -> HTTPRequest {
+        account.request(.get, place.address(method, query), doing)
+    }
+
+    /// The JSON of a success; nil where there is no such file or folder.
+    private func ask(_ request: HTTPRequest, _ check: Check) throws -> CloudAnswer? {
+        try answer(client.perform(request, check), request.what)
+    }
+    private func answer(_ response: HTTPResponse, _ what: String) throws -> CloudAnswer? {
+        guard response.isSuccess else { throw PCloudFiles.error(response, what) }
+        let answer = try account.json(response, what)
+        switch answer["result"]?.count {
+        case 0: return answer
+        case let result? where PCloudFiles.isMissing(result): return nil
+        case _?: throw PCloudFiles.error(response, what)
+        case nil: throw account.unusable(what, "has no result")
+        }
+    }
+
+    private static func entry(_ item: CloudAnswer) -> CloudEntry? {
+        let isFolder = item["isfolder"]?.bool ?? false
+        guard let name = item["name"]?.string, let id = item[isFolder ? "folderid" : "fileid"]?.count else { return nil }
+        return CloudEntry(
+            id: "\(isFolder ? "d" : "f")\(id)", name: name, parents: [item["parentfolderid"]?.count].compactMap { $0.map { "d\($0)" } },
+            size: item["size"]?.count, isFolder: isFolder, made: "", digest: item["hash"]?.number)
+    }
+
+    // MARK: Listing
+
+    package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
+        let old = names.directory(directory), told = try old.flatMap { try follow($0, check) }
+        if let told, told.isSame, var old {
+            old.token = told.next
+            names.set(directory, old)
+            return old.entries
+        }
+        var start = told?.next
+        while true {
+            let request = request("listfolder", [("path", path(directory))], "Listing \(directory)/")
+            guard let folder = try ask(request, check)?["metadata"] else {
+                names.forget(directory)
+                if account.mustExist { try requirePlace(check) }
+                return nil
+            }
+            guard let id = folder["folderid"]?.count, let contents = folder["contents"] else {
+                throw account.unusable(request.what, "holds no list")
+            }
+            var found: [CloudEntry] = []
+            for item in contents.elements {
+                guard let entry = PCloudFiles.entry(item) else { continue }
+                try Memory.grow(&found, "A listing")
+                found.append(entry)
+            }
+            if found.count <= PCloudFiles.longList { start = nil } else if start == nil {
+                // Changes are told from before the list on, which is made anew.
+                start = try position(check)
+                if start != nil { continue }
+            }
+            // What the feed told of and the list does not show yet is asked for again.
+            if let told, start != nil, !told.files.isSubset(of: found.map(\.id)) { start = old?.token }
+            let files = CloudDirectory(found, in: ["d\(id)"], token: start)
+            names.set(directory, files)
+            return files.entries
+        }
+    }
+
+    private func position(_ check: Check) throws -> String? {
+        try ask(request("diff", [("last", "0")], "Asking for changes"), check)?["diffid"]?.count.map(String.init)
+    }
+
+    /// What the feed of the account tells since a listing: a hint alone. Nil where there is none, or the service has forgotten.
+    private func follow(_ directory: CloudDirectory, _ check: Check) throws -> (isSame: Bool, files: Set<String>, next: String)? {
+        guard var token = directory.token else { return nil }
+        var isSame = true, files: Set<String> = []
+        for _ in 0..<100 {
+            let request = request("diff", [("diffid", token), ("limit", "1000")], "Asking for changes")
+            guard let page = try ask(request, check), let next = page["diffid"]?.count.map(String.init) else { return nil }
+            let entries = page["entries"]?.elements ?? []
+            for event in entries {
+                let kind = event["event"]?.string ?? "reset"
+                if kind == "reset" { return nil }
+                // One on the way may be among them: which these are is not known here.
+                if kind.utf8.reversed().starts(with: "folder".utf8.reversed()) { isSame = false }
+                guard let item = event["metadata"], let id = item["fileid"]?.count.map({ "f\($0)" }) else { continue }
+                let entry = kind == "deletefile" ? nil : PCloudFiles.entry(item)
+                if let entry, entry.parents == directory.folders {
+                    files.insert(id)
+                    let there = directory.entry(entry.name)
+                    if there?.id != id || there?.digest != entry.digest || entry.digest == nil { isSame = false }
+                } else {
+                    files.remove(id)
+                    if directory.contains(id) { isSame = false }
+                }
+            }
+            if entries.isEmpty || next == token { return (isSame, files, next) }
+            token = next
+        }
+        return nil
+    }
+
+    // MARK: Reading
+
+    package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
+        var contents: [RemoteContents] = files.map { _ in .missing }
+        var left = Array(files.indices)
+        for _ in 0..<2 where !left.isEmpty {
+            let links = left.map { request("getfilelink", [("path", path(files[$0].name))], "Reading \(files[$0].name)") }
+            var asked: [(index: Int, request: HTTPRequest)] = []
+            for (i, (link, outcome)) in zip(left, zip(links, try client.perform(links, check))) {
+                guard let answer = try answer(outcome.get(), link.what) else { continue }
+                var request = account.request(.get, try address(answer, link.what), "Reading \(files[i].name)")
+                // The link is a secret by itself, and takes no other.
+                request.isAnonymous = true
+                request.sink = .kept(limit: files[i].limit)
+                request.range = files[i].range
+                asked.append((i, request))
+            }
+            for ((i, request), outcome) in zip(asked, try client.perform(asked.map(\.request), check)) {
+                contents[i] = try account.contents(request, outcome)
+            }
+            // A link serves for a while only, and its file may have been replaced.
+            left = asked.map(\.index).filter { if case .missing = contents[$0] { true } else { false } }
+        }
+        return contents
+    }
+
+    private func address(_ link: CloudAnswer, _ what: String) throws -> HTTPAddress {
+        guard let host = link["hosts"]?.elements.first?.string, let path = link["path"]?.string, path.utf8.first == UInt8(ascii: "/")
+        else { throw account.unusable(what, "holds no link") }
+        let scheme = host == place.endpoint.authority ? place.endpoint.origin.scheme : "https"
+        guard let address = try? HTTPAddress("\(scheme)://\(host)\(path)") else { throw account.unusable(what, "holds no link") }
+        return address
+    }
+
+    // MARK: Publishing
+
+    package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
+        let uploads = try files.map { try CloudUpload(id: "", name: $0.name, isNew: !$0.replaces, parent: "", $0.data, check) }
+        let digests = try uploads.map { AWSSignature.hex(try $0.sha1(check).whole) }
+        var published: [RemotePublished?] = files.map { _ in nil }
+        for isAnew in [false, true] {
+            let left = uploads.indices.filter { published[$0] == nil }
+            if isAnew { for directory in Set(left.map { RemoteName.split(files[$0].name).directory }) { try make(directory, check) } }
+            let requests = try left.map { try put(uploads[$0]) }
+            for (i, (request, outcome)) in zip(left, zip(requests, try client.perform(requests, check))) {
+                published[i] = try settle(uploads[i], digests[i], outcome.get(), request.what, check)
+            }
+        }
+        return try published.map { outcome in
+            guard let outcome else { throw account.restless() }
+            return outcome
+        }
+    }
+
+    /// It appears as a whole. Where the name is taken, what is new gets another.
+    private func put(_ upload: CloudUpload) throws -> HTTPRequest {
+        let (directory, name) = RemoteName.split(upload.name)
+        let query = [("path", path(directory)), ("filename", name), ("nopartial", "1")] + (upload.isNew ? [("renameifexists", "1")] : [])
+        var request = request("uploadfile", query, "Writing \(upload.name)")
+        request.method = .put
+        request.body = upload.body(from: 0)
+        request.headers = [("Content-Type", "application/octet-stream")]
+        request.repeats = true
+        guard upload.size == 0 else { return request }
+        // Nothing at all is no upload in that way.
+        let mark = "llvs-\(try posix("Naming a part for", place.description) { () throws(Errno) in try RandomName.random().hex })"
+        let part = "--\(mark)\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\(name)\"\r\n\r\n\r\n--\(mark)--\r\n"
+        request.method = .post
+        request.body = .bytes(Array(part.utf8))
+        request.headers = [("Content-Type", "multipart/form-data; boundary=\(mark)")]
+        return request
+    }
+
+    /// What came of an upload. Nil: a folder is missing.
+    private func settle(
+        _ upload: CloudUpload, _ digest: String, _ response: HTTPResponse, _ what: String, _ check: Check
+    ) throws -> RemotePublished? {
+        if PCloudFiles.result(response) == 2004 { return .refused(StoreError(.foreignFile, "a folder is in its place")) }
+        guard let answer = try answer(response, what) else { return nil }
+        let entry = answer["metadata"]?.elements.first.flatMap(PCloudFiles.entry), kept = answer["checksums"]?.elements.first
+        guard let entry, entry.size == upload.size, kept?["sha1"]?.string.map({ $0 == digest }) ?? true else {
+            throw StoreError(.transport, "\(what) failed: the service keeps other bytes than were sent. Try again.")
+        }
+        guard entry.name != RemoteName.split(upload.name).name else {
+            names.addFile(upload.name, entry)
+            return .published
+        }
+        // The name was taken, and ours got another: it is not needed.
+        let remove = request("deletefile", [("fileid", String(entry.id.dropFirst()))], "Deleting a copy of \(upload.name)")
+        _ = try ask(remove, check)
+        let look = request("checksumfile", [("path", path(upload.name))], "Looking at \(upload.name)")
+        guard let there = try ask(look, check) else {
+            let stat = request("listfolder", [("path", path(upload.name)), ("nofiles", "1")], "Looking at \(upload.name)")
+            return try ask(stat, check) == nil ? nil : .refused(StoreError(.foreignFile, "a folder is in its place"))
+        }
+        // Ours, by a request whose answer was lost.
+        return there["sha1"]?.string == digest ? .published : .exists
+    }
+
+    /// Makes a directory, and what is missing of the way there.
+    private func make(_ directory: String, _ check: Check) throws {
+        if account.mustExist { try requirePlace(check) }
+        let components = place.path + directory.split(separator: "/").map(String.init)
+        for depth in components.indices.dropFirst(account.mustExist ? place.path.count : 0) {
+            let way = "/" + components[...depth].joined(separator: "/")
+            let request = request("createfolderifnotexists", [("path", way)], "Making a folder")
+            let response = try client.perform(request, check)
+            guard PCloudFiles.result(response) != 2004 else { throw account.noFolder(components[depth]) }
+            _ = try answer(response, request.what)
+        }
+    }
+
+    private func requirePlace(_ check: Check) throws {
+        let look = request("listfolder", [("path", path("")), ("nofiles", "1")], "Looking at a folder")
+        guard try ask(look, check) == nil else { return }
+        throw account.missing()
+    }
+
+    // MARK: Deleting
+
+    package func delete(_ names: [String], _ check: Check) throws {
+        let requests = names.map { request("deletefile", [("path", path($0))], "Deleting \($0)") }
+        for (name, (request, outcome)) in zip(names, zip(requests, try client.perform(requests, check))) {
+            _ = try answer(outcome.get(), request.what)
+            self.names.forgetFile(name)
+        }
+    }
+
+    // MARK: Answers
+
+    private static func result(_ response: HTTPResponse) -> Int? { try? CloudAnswer(response)?["result"]?.count }
+
+    /// A part of the path, the folder, or the file.
+    private static func isMissing(_ result: Int) -> Bool { [2002, 2005, 2009].contains(result) }
+
+    private static let judge: @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict = { response, request in
+        // Links lead to files, and not to answers.
+        guard !request.isAnonymous, response.status == 200, let result = result(response) else { return .plain }
+        return switch result {
+        case 1000, 2000, 2094: .refused
+        case 4000...4999: .tooMany
+        case 5000...5999: .passing
+        default: .plain
+        }
+    }
+
+    private static let error: CloudAccount.Failure = { response, what in
+        guard response.status == 200, let result = result(response) else { return CloudAccount.failure(response, what, nil) }
+        switch result {
+        case 1000, 2000, 2094:
+            let advice = "the service refuses the token, or wants one. Sign in, and check the region: accounts in Europe want region=eu."
+            return CloudAccount.failure(response, what, .mayNot(advice))
+        case 2003:
+            return CloudAccount.failure(response, what, .mayNot("the token may not do this. Sign in with an app that may write."))
+        case 2008: return CloudAccount.failure(response, what, .full)
+        case 4000...4999: return CloudAccount.failure(response, what, .tooMany)
+        case 5000...5999: return CloudAccount.failure(response, what, .passing)
+        default:
+            return StoreError(.transport, "\(what) failed: the service answers with the result \(result). Check the address.")
+        }
+    }
+}
