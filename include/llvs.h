@@ -2813,6 +2813,62 @@ typedef struct llvs_index_options {
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_index_open(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_index_options *options,
     LLVS_OWNED llvs_index **index, LLVS_OWNED llvs_error **error);
+/** Takes the keys that a callback gives for one value; lives for the callback only. Since 0.1. */
+typedef struct llvs_index_keys llvs_index_keys;
+/**
+ * Gives the keys of a value, each to llvs_index_keys_add: any number, in any order. It looks at the id and the bytes alone, and gives the
+ * same each time. Since 0.1.
+ *   thread     the one that asks or prepares the index; several at once when several do
+ *   re-entry   may call the library, the store included; no lock is held. (To ask the index that is being made is LLVS_ERROR_BUSY.)
+ *   pointers   live for the callback only
+ *   result     LLVS_OK: the keys of the value are those that were added; none: it is not in the index
+ * All else: the question fails, keeps nothing of what it made, and gives LLVS_ERROR_USER with what `error` was set to (by llvs_error_make;
+ * optional)
+ */
+typedef llvs_status (*llvs_index_keys_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *id,
+                                          LLVS_BORROWED const llvs_bytes *data, LLVS_BORROWED llvs_index_keys *keys,
+                                          LLVS_OWNED llvs_error **error);
+/**
+ * Adds a key; one that is there already is one. A key of more than 1,024 bytes is found all the same, by asking the callback again.
+ * @param tuple  a JSON array with as many scalars as the index has parts; `{}` is one that is missing, which the first cannot be. Copied
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (no such array; the 10,001st of a value); the question then fails so, whatever the callback answers.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_index_keys_add(LLVS_BORROWED llvs_index_keys *keys, llvs_bytes tuple,
+    LLVS_OWNED llvs_error **error);
+/** An index whose keys a callback gives. Since 0.1. */
+typedef struct llvs_computed_index_options {
+    uint32_t struct_size;
+    /** As in llvs_index_options; the callback is then called on a thread of the library as well. */
+    llvs_bool warm;
+    /** What the ids of its values begin with, UTF-8; may be empty. */
+    llvs_bytes prefix;
+    /** With a `callback_version`: what the callback is known by, UTF-8, at most 128 bytes; may be empty. */
+    llvs_bytes name;
+    /** How many parts a key has, 1 to 8; 0: one. */
+    uint32_t parts;
+    /**
+     * To be raised when the callback gives other keys than before. With a name, and unless it is 0, the index is kept in the caches of the
+     * store, and found again by whoever gives the same name, number, prefix and parts; else it is known to this handle alone.
+     */
+    uint32_t callback_version;
+    /** As in llvs_index_options. */
+    llvs_coordinator *coordinator;
+} llvs_computed_index_options;
+#define LLVS_COMPUTED_INDEX_OPTIONS_INIT \
+    { (uint32_t)sizeof(llvs_computed_index_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, 0 }
+/**
+ * Opens an index for values of any kind, also such as are no JSON, whose keys the host gives. It makes nothing yet. It is asked as others
+ * are; what is said there of JSON does not hold for its values.
+ * @param options  may be NULL: all values, keys of one part
+ * @param keys, payload, payload_free  see "Callbacks" above
+ * @param index    to be released by llvs_index_free
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (a number of parts or a length that cannot be; a coordinator as for llvs_index_open),
+ * LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_CLOSED. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_computed_index_open(LLVS_BORROWED llvs_store *store,
+    LLVS_BORROWED const llvs_computed_index_options *options, llvs_index_keys_fn keys, LLVS_OWNED void *payload, llvs_free_fn payload_free,
+    LLVS_OWNED llvs_index **index, LLVS_OWNED llvs_error **error);
 /** Releases the index. Since 0.1. */
 LLVS_API void llvs_index_free(LLVS_OWNED llvs_index *index);
 /** What a page of an index tells besides ids: any of them, joined by `|`. Since 0.1. */
@@ -2901,8 +2957,8 @@ LLVS_API void llvs_index_page_free(LLVS_OWNED llvs_index_page *page);
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_NOT_FOUND (nothing of the name is declared),
  * LLVS_ERROR_INVALID_ARGUMENT (a tuple that is none, too many parts, a beginning beside bounds, a cursor of another index),
  * LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_DAMAGED (with the id of a value that cannot be read: without it the answer would be wrong),
- * LLVS_ERROR_BUSY (from within the progress callback of the call that makes the index), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the
- * progress callback), LLVS_ERROR_OUT_OF_MEMORY, storage errors.
+ * LLVS_ERROR_BUSY (from within a callback of the call that makes the index), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
+ * callback, or that which gives keys), LLVS_ERROR_OUT_OF_MEMORY, storage errors.
  * Cost: O(log n) and the page; the first time at a version, reading the values that differ from the nearest version that has the index, or
  * all under its prefix. `unique` reads the values found; bounds longer than 1,023 bytes those values that agree with them so far.
  * Since 0.1.
@@ -2916,8 +2972,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_index_find(LLVS_BORROWED llvs_index *inde
  *     {"keys":[["Smith","Ann"]],"bytes":["08…"],"why":null,"definition":{…},"from":"<version id>"}
  *
  * `bytes` are the keys as they are compared, in hexadecimal. `why`, where there are none: "prefix", "reserved", "not-json", "where",
- * "too-many-keys" or "no-first-part", as docs/index-keys.md has them, or "no-value": there is none at the version. `from` is the version at
- * which the definition is declared, or null.
+ * "too-many-keys", "no-first-part" or "no-keys", as docs/index-keys.md has them, or "no-value": there is none at the version. `from` is the
+ * version at which the definition is declared, or null.
  * @param at  the version; empty: the current one
  * @param id  the value id
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8,
@@ -3637,6 +3693,7 @@ LLVS_LAYOUT(llvs_syncer_options, 32);
 LLVS_LAYOUT(llvs_snapshot, 96);
 LLVS_LAYOUT(llvs_coordinator_options, 72);
 LLVS_LAYOUT(llvs_index_options, 48);
+LLVS_LAYOUT(llvs_computed_index_options, 56);
 LLVS_LAYOUT(llvs_index_question, 128);
 LLVS_LAYOUT(llvs_index_page, 96);
 LLVS_LAYOUT(llvs_projection_options, 24);

@@ -27,6 +27,46 @@ public func llvs_index_open(
     }
 }
 
+/// Behind `llvs_index_keys`, for as long as the callback runs.
+final class IndexKeysHandle: Handle, @unchecked Sendable {
+    // Sendable: it is used by the thread of the callback.
+    let keys: IndexKeys
+    init(_ keys: IndexKeys) { self.keys = keys }
+}
+
+@_cdecl("llvs_index_keys_add") @implementation
+public func llvs_index_keys_add(_ keys: OpaquePointer!, _ tuple: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { try handle(keys, IndexKeysHandle.self, "keys").keys.add(rawBytes(tuple, "tuple")) }
+}
+
+@_cdecl("llvs_computed_index_open") @implementation
+public func llvs_computed_index_open(
+    _ store: OpaquePointer!, _ options: UnsafePointer<llvs_computed_index_options>!, _ keys: llvs_index_keys_fn!,
+    _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!, _ index: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
+    let payload = Payload(payload, payload_free)
+    index?.pointee = nil
+    return entry(error) {
+        let out = try required(index, "index")
+        let store = try LLVSABI.store(store), input = try optionalStruct(options, "llvs_computed_index_options")
+        guard let keys else { throw InputError.null("keys") }
+        let coordinator = try input?.coordinator.map { try openCoordinator($0) }
+        let definition = try IndexDefinition(
+            prefix: array(input?.prefix ?? noBytes, "prefix"), parts: max(1, Int(input?.parts ?? 0)),
+            name: optionalText(input?.name ?? noBytes, "name") ?? "", version: input?.callback_version ?? 0
+        ) { id, data, given in
+            let handle = IndexKeysHandle(given)
+            var id = llvs_bytes(data: id.baseAddress?.assumingMemoryBound(to: UInt8.self), size: id.count)
+            var data = llvs_bytes(data: data.baseAddress?.assumingMemoryBound(to: UInt8.self), size: data.count)
+            try withExtendedLifetime(handle) {
+                try callHost("The callback of an index") { keys(payload.pointer, &id, &data, handle.borrowed, $0) }
+            }
+        }
+        let isWarm = try flag(input?.warm ?? 0, "warm")
+        out.pointee = IndexHandle(try ValueIndex(store, .definition(definition), of: coordinator, isWarm: isWarm)).owned
+    }
+}
+
 @_cdecl("llvs_index_free") @implementation
 public func llvs_index_free(_ index: OpaquePointer!) { free(index, IndexHandle.self, leadsToStore: true) }
 

@@ -16,6 +16,7 @@ CHECK_INIT(llvs_import_options, LLVS_IMPORT_OPTIONS_INIT);
 CHECK_INIT(llvs_move, LLVS_MOVE_INIT);
 CHECK_INIT(llvs_coordinator_options, LLVS_COORDINATOR_OPTIONS_INIT);
 CHECK_INIT(llvs_index_options, LLVS_INDEX_OPTIONS_INIT);
+CHECK_INIT(llvs_computed_index_options, LLVS_COMPUTED_INDEX_OPTIONS_INIT);
 CHECK_INIT(llvs_index_question, LLVS_INDEX_QUESTION_INIT);
 CHECK_INIT(llvs_projection_options, LLVS_PROJECTION_OPTIONS_INIT);
 CHECK_INIT(llvs_peer_options, LLVS_PEER_OPTIONS_INIT);

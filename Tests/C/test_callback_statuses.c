@@ -446,6 +446,34 @@ static void value_mergers(void **state) {
     WAS_ASKED();
 }
 
+/* One value in an index. */
+static llvs_status give_keys(void *payload, const llvs_bytes *id, const llvs_bytes *data, llvs_index_keys *keys, llvs_error **error) {
+    (void)payload; (void)id; (void)data;
+    asked++;
+    if (llvs_index_keys_add(keys, llvs_str("[1]"), error) != LLVS_OK) return LLVS_ERROR_USER;
+    return answer;
+}
+
+static void indexes(void **state) {
+    (void)state;
+    EVERY_STATUS("give keys") {
+        llvs_store *store = memory_store();
+        llvs_index *index;
+        llvs_index_page *page = NULL;
+        llvs_error *error = NULL;
+        llvs_status status;
+        save(store, NULL, insert("a", "0"));
+        OK(llvs_computed_index_open(store, NULL, give_keys, NULL, NULL, &index, &error));
+        status = llvs_index_find(index, LLVS_NONE, NULL, NULL, &page, &error);
+        assert_int_equal(page != NULL, answer == LLVS_OK);
+        is(expected_of(no_codes), status, error);
+        llvs_index_page_free(page);
+        llvs_index_free(index);
+        llvs_store_free(store);
+    }
+    WAS_ASKED();
+}
+
 /* ---- what else is asked for bytes ---- */
 
 static llvs_status decode(void *payload, const llvs_bytes *data, llvs_reply *reply, llvs_error **error) {
@@ -567,6 +595,7 @@ int main(void) {
         cmocka_unit_test(progress),
         cmocka_unit_test(arbiters),
         cmocka_unit_test(value_mergers),
+        cmocka_unit_test(indexes),
         cmocka_unit_test(decoders),
         cmocka_unit_test(credentials),
         cmocka_unit_test(suites),

@@ -233,10 +233,124 @@ static void wrong_arguments_are_refused(void **state) {
     llvs_store_free(store);
 }
 
+/* Gives each word of a value, and its length, unless the payload names another way. */
+static llvs_status give_words(void *payload, const llvs_bytes *id, const llvs_bytes *data, llvs_index_keys *keys, llvs_error **error) {
+    const char *how = payload, *at = (const char *)data->data, *end = at + data->size;
+    char tuple[6000];
+    int i;
+    assert_true(id->size > 2 && memcmp(id->data, "v/", 2) == 0);
+    if (strcmp(how, "fail") == 0) {
+        *error = llvs_error_make(77, llvs_str("no more"));
+        return LLVS_ERROR_USER;
+    }
+    if (strcmp(how, "swallow") == 0) MAY_FAIL(llvs_index_keys_add(keys, llvs_str("[{},1]"), NULL));
+    if (strcmp(how, "many") == 0) {
+        for (i = 0; i < 10001; i++) {
+            snprintf(tuple, sizeof tuple, "[%d,0]", i);
+            if (llvs_index_keys_add(keys, llvs_str(tuple), error) != LLVS_OK) return LLVS_ERROR_USER;
+        }
+    }
+    while (at < end) {
+        const char *space = memchr(at, ' ', (size_t)(end - at));
+        size_t size = (size_t)((space ? space : end) - at);
+        snprintf(tuple, sizeof tuple, "[\"%.*s\",%d]", (int)size, at, (int)size);
+        if (llvs_index_keys_add(keys, llvs_str(tuple), error) != LLVS_OK) return LLVS_ERROR_USER;
+        at += size + 1;
+    }
+    return LLVS_OK;
+}
+
+static int freed;
+static void count_freed(void *payload) { (void)payload; freed++; }
+
+static llvs_index *computed(llvs_store *store, const char *how) {
+    llvs_computed_index_options options = LLVS_COMPUTED_INDEX_OPTIONS_INIT;
+    llvs_index *index;
+    options.prefix = llvs_str("v/");
+    options.parts = 2;
+    OK(llvs_computed_index_open(store, &options, give_words, (void *)how, count_freed, &index, &error));
+    return index;
+}
+
+static void a_callback_gives_the_keys(void **state) {
+    static char long_words[2][2001];
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_computed_index_options computed_options = LLVS_COMPUTED_INDEX_OPTIONS_INIT;
+    llvs_index_question question = LLVS_INDEX_QUESTION_INIT;
+    llvs_change changes[5];
+    llvs_error *error = NULL;
+    llvs_version_id version;
+    llvs_store *store;
+    llvs_index *index;
+    llvs_index_page *page;
+    llvs_buffer json;
+    char tuple[2100];
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        memset(long_words[i], 'x', 2000);
+        long_words[i][1999] = (char)('a' + i);
+    }
+    options.storage = LLVS_STORAGE_MEMORY;
+    OK(llvs_store_open(LLVS_NONE, &options, &store, &error));
+    changes[0] = insert("v/1", "b a b");
+    changes[1] = insert("v/2", "a");
+    changes[2] = insert("w/3", "a");
+    changes[3] = insert("v/4", long_words[0]);
+    changes[4] = insert("v/5", long_words[1]);
+    OK(llvs_store_make_version(store, LLVS_NONE, changes, 5, sizeof changes[0], NULL, &version, NULL, &error));
+    freed = 0;
+    index = computed(store, "");
+    question.equal = llvs_str("[\"a\"]");
+    question.want = LLVS_INDEX_KEYS | LLVS_INDEX_COUNT;
+    OK(llvs_index_find(index, LLVS_NONE, &question, NULL, &page, &error));
+    assert_true(page->count == 2 && page->total == 2);
+    assert_string_equal((const char *)page->ids.data, "v/1");
+    assert_string_equal((const char *)page->keys.data, "[\"a\",1]");
+    llvs_index_page_free(page);
+    /* Two keys that are one as far as they are kept. */
+    snprintf(tuple, sizeof tuple, "[\"%s\"]", long_words[1]);
+    question.equal = llvs_str(tuple);
+    OK(llvs_index_find(index, LLVS_NONE, &question, NULL, &page, &error));
+    assert_true(page->count == 1 && page->total == 1);
+    assert_string_equal((const char *)page->ids.data, "v/5");
+    llvs_index_page_free(page);
+    OK(llvs_index_explain(index, LLVS_NONE, llvs_str("v/2"), &json, &error));
+    assert_non_null(strstr((const char *)json.data, "{\"keys\":[[\"a\",1]]"));
+    llvs_buffer_dispose(&json);
+    llvs_index_free(index);
+    assert_int_equal(freed, 1);
+    index = computed(store, "fail");
+    assert_int_equal(llvs_index_find(index, LLVS_NONE, NULL, NULL, &page, &error), LLVS_ERROR_USER);
+    assert_int_equal(llvs_error_user_code(error), 77);
+    llvs_error_free(error);
+    llvs_index_free(index);
+    index = computed(store, "swallow");
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "first part", llvs_index_find(index, LLVS_NONE, NULL, NULL, &page, &error));
+    llvs_index_free(index);
+    index = computed(store, "many");
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "10001", llvs_index_find(index, LLVS_NONE, NULL, NULL, &page, &error));
+    llvs_index_free(index);
+    assert_int_equal(freed, 4);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_computed_index_open(store, NULL, NULL, NULL, count_freed, &index, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_computed_index_open(store, NULL, give_words, "", count_freed, NULL, &error));
+    computed_options.parts = 9;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_computed_index_open(store, &computed_options, give_words, "", count_freed, &index, &error));
+    computed_options.parts = 1;
+    computed_options.prefix = llvs_str("\xff");
+    FAILS(LLVS_ERROR_INVALID_UTF8, llvs_computed_index_open(store, &computed_options, give_words, "", count_freed, &index, &error));
+    computed_options.prefix = LLVS_NONE;
+    computed_options.warm = 1;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_computed_index_open(store, &computed_options, give_words, "", count_freed, &index, &error));
+    assert_int_equal(freed, 9);
+    OK(llvs_store_close(store, &error));
+    llvs_store_free(store);
+}
+
 int main(int count, char **arguments) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_vectors_hold), cmocka_unit_test(pages_go_on_behind_each_other),
-        cmocka_unit_test(wrong_arguments_are_refused),
+        cmocka_unit_test(wrong_arguments_are_refused), cmocka_unit_test(a_callback_gives_the_keys),
     };
     const char *given = count > 1 ? arguments[1] : getenv("LLVS_VECTORS"), *slash = strrchr(__FILE__, '/');
     if (given) snprintf(vectors, sizeof vectors, "%s", given);

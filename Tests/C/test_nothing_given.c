@@ -145,6 +145,8 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_coordinator_observe_exchanges(NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_coordinator_bootstrap(NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_index_open(NULL, NULL, NULL, NULL));
+    REFUSES(llvs_computed_index_open(NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+    REFUSES(llvs_index_keys_add(NULL, LLVS_NONE, NULL));
     REFUSES(llvs_index_find(NULL, LLVS_NONE, NULL, NULL, NULL, NULL));
     REFUSES(llvs_index_explain(NULL, LLVS_NONE, LLVS_NONE, NULL, NULL));
     llvs_index_page_free(NULL);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <unistd.h>
 
@@ -256,6 +257,29 @@ static void finding() {
     EXPECT(index.explain("c/9", first).find(R"("why":"no-value")") != std::string::npos);
     EXPECT(code_of([&] { llvs::Index::named(store, "none").count(); }) == LLVS_ERROR_NOT_FOUND);
     EXPECT(code_of([&] { llvs::Index::defined(store, "{}"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    // Keys that a function gives.
+    llvs::ComputedIndexOptions computed;
+    computed.prefix = "c/";
+    bool fails = false;
+    llvs::Index sizes = llvs::Index::computed(store, computed, [&](std::string_view id, std::string_view data) {
+        if (fails) throw std::out_of_range(std::string(id));
+        return std::vector<std::string>{"[" + std::to_string(data.size()) + "]", "[\"" + std::string(id) + "\"]"};
+    });
+    EXPECT(sizes.ids(Question::find("[16]"), first) == std::vector<std::string>{"c/3"} && sizes.count({}, first) == 6);
+    EXPECT(sizes.ids(Question::find(R"(["c/2"])")) == std::vector<std::string>{"c/2"});
+    fails = true;
+    llvs::VersionID third = store.make_version(second, {llvs::Change::insert("c/4", "no JSON")});
+    bool thrown = false;
+    try {
+        sizes.count({}, third);
+    } catch (const std::out_of_range &error) { thrown = std::string(error.what()) == "c/4"; }
+    EXPECT(thrown && sizes.count({}, first) == 6);
+    fails = false;
+    EXPECT(sizes.ids(Question::find("[7]"), third) == std::vector<std::string>{"c/4"});
+    auto none = [](std::string_view, std::string_view) { return std::vector<std::string>{"[]"}; };
+    EXPECT(code_of([&] { llvs::Index::computed(store, computed, none).count(); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    computed.parts = 9;
+    EXPECT(code_of([&] { llvs::Index::computed(store, computed, none); }) == LLVS_ERROR_INVALID_ARGUMENT);
     llvs_store_options memory = llvs::Store::options();
     memory.storage = LLVS_STORAGE_MEMORY;
     llvs_coordinator_options settings = llvs::Coordinator::options();

@@ -13,6 +13,17 @@ extension ValueIndex {
         guard (name == nil) != definition.isEmpty else {
             throw StoreError(.invalidArgument, "An index is opened by its name or by its definition. Give one of them.")
         }
+        try self.init(store, name.map { .name($0) } ?? .definition(IndexDefinition(checking: definition)), of: coordinator, isWarm: isWarm)
+    }
+
+    /// Which index: one that is declared, or one that is given.
+    package enum Which {
+        case name(String)
+        case definition(IndexDefinition)
+    }
+
+    /// The same, of a definition that is read.
+    package convenience init(_ store: Store, _ which: Which, of coordinator: StoreCoordinator?, isWarm: Bool = false) throws {
         guard coordinator.map({ $0.store === store }) ?? true else {
             throw StoreError(.invalidArgument, "An index is opened with a coordinator of another store. Give the store of the coordinator.")
         }
@@ -22,10 +33,9 @@ extension ValueIndex {
                 "An index is kept warm for the current version of a coordinator. Open it with one, or do not keep it warm.")
         }
         let current = coordinator.map { coordinator in { @Sendable () throws -> VersionID in coordinator.currentVersion } }
-        if let name {
-            try self.init(store, named: name, current: current)
-        } else {
-            try self.init(store, IndexDefinition(checking: definition), current: current)
+        switch which {
+        case .name(let name): try self.init(store, named: name, current: current)
+        case .definition(let definition): try self.init(store, definition, current: current)
         }
         guard isWarm, let coordinator else { return }
         let follower = try CurrentVersionFollower(coordinator, ifNot: "An index was not prepared") { [weak self] control in

@@ -59,9 +59,15 @@ public struct IndexDefinition: Sendable {
     public let digest: [UInt8]
     /// How the stars of `on` hang together.
     let stars: IndexStars
+    /// Who gives the keys in place of pointers.
+    let callback: IndexCallback?
 
     /// How many parts a key has.
-    public var parts: Int { on.count }
+    public var parts: Int { callback?.parts ?? on.count }
+    /// Whether two that have one digest are one index in every process.
+    var isLasting: Bool { callback?.isLasting ?? true }
+    /// Whether a value may have more than one key.
+    var mayRepeat: Bool { callback != nil || !stars.stars.isEmpty }
 
     /// - Parameter json: the definition.
     /// - Throws: `InvalidIndex`, `.outOfMemory`.
@@ -87,6 +93,7 @@ public struct IndexDefinition: Sendable {
         self.text = try reader.canonical(folds: folds, hasConditions: !conditions.isEmpty)
         digest = (Array("llvs-index 1\n".utf8) + self.text).withUnsafeBytes { Array(SHA256.digest($0)) }
         stars = IndexStars(on)
+        callback = nil
     }
 }
 

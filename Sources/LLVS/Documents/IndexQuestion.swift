@@ -35,12 +35,14 @@ public struct IndexQuestion: Sendable {
         ///   - name: what it is called in messages.
         /// - Throws: `.invalidArgument`.
         init(_ json: UnsafeRawBufferPointer, named name: String) throws {
+            try self.init(json) { StoreError(.invalidArgument, "\"\(name)\" of a question to an index is not usable: \($0).") }
+        }
+
+        /// - Parameter wrong: the error for what is wrong with it.
+        init(_ json: UnsafeRawBufferPointer, orThrow wrong: (String) -> StoreError) throws {
             guard json.count > 0 else {
                 (text, nodes) = (nil, [])
                 return
-            }
-            func wrong(_ why: String) -> StoreError {
-                StoreError(.invalidArgument, "\"\(name)\" of a question to an index is not usable: \(why).")
             }
             guard let text = try JSONTreeParser.parse(json, copying: true, work: DocumentControl()), text.tree.kind(0) == .array else {
                 throw wrong("a JSON array is expected, like [\"Smith\",\"Ann\"]")

@@ -7,6 +7,8 @@ struct IndexTuples {
         case condition = "where"
         case tooManyKeys = "too-many-keys"
         case noFirstPart = "no-first-part"
+        /// A callback gave none.
+        case noKeys = "no-keys"
     }
 
     private let definition: IndexDefinition

@@ -135,6 +135,7 @@ enum IndexFiles {
     /// What is kept of an index, if it is good for this store; what is not good for any is removed.
     /// - Throws: what the control throws, `.outOfMemory`.
     static func tree(_ definition: IndexDefinition, in store: Store, _ control: PacedControl) throws -> IndexCache.Tree? {
+        guard definition.isLasting else { return nil }
         let name = IndexFile.name(definition.digest)
         guard let bytes = try? store.storage.cacheGet(name) else { return nil }
         guard let file = try IndexFile(bytes, definition, control) else {
@@ -150,7 +151,9 @@ enum IndexFiles {
     static func save(_ tree: IndexCache.Tree, _ definition: IndexDefinition, changes: Int?, in store: Store) -> Bool {
         let isMuch = changes.map { $0 >= max(fewestValues, tree.values / changedPart) } ?? (tree.values >= fewestValues)
         let storage = store.storage
-        guard isMuch, !storage.isReadOnly, !(storage is MemoryStorage), !store.isVirtual(tree.ordinal) else { return false }
+        guard isMuch, definition.isLasting, !storage.isReadOnly, !(storage is MemoryStorage), !store.isVirtual(tree.ordinal) else {
+            return false
+        }
         let name = IndexFile.name(tree.digest)
         do {
             let checksum = checksum(tree.ordinal, store)

@@ -59,7 +59,7 @@ final class IndexProvider: @unchecked Sendable {
     func tree(_ definition: IndexDefinition, _ ordinal: UInt32, in store: Store, _ control: PacedControl) throws -> IndexCache.Tree {
         let place = Place(digest: definition.digest, ordinal: ordinal)
         while true {
-            switch try claim(place) {
+            switch try claim(place, isComputed: definition.callback != nil) {
             case .kept(let tree): return tree
             case .others: try control.look()
             case .own(let making, let basis):
@@ -92,20 +92,19 @@ final class IndexProvider: @unchecked Sendable {
     /// How long another thread is waited for before the control is looked at.
     private static let turn = 0.02
 
-    private func claim(_ place: Place) throws -> Claimed {
+    private func claim(_ place: Place, isComputed: Bool) throws -> Claimed {
         try lock.withLock {
             if let tree = cache.find(place.digest, place.ordinal) { return .kept(tree) }
             let thread = llvs_shim_thread_number(), isMaking = running.contains { $0.thread == thread }
-            if let other = running.first(where: { $0.place == place }) {
-                if other.thread == thread {
-                    throw StoreError(
-                        .busy, "An index was asked for from within a callback of the call that makes it. Ask after that has returned.")
-                }
-                // From within a callback nobody is waited for, who may be waiting for this thread: it is made twice.
-                if !isMaking {
-                    _ = ended.wait(lock, until: Clock.steady() + IndexProvider.turn)
-                    return .others
-                }
+            // A callback that gives keys would be called for one version after the other, each call within the one before.
+            if running.contains(where: { $0.thread == thread && $0.place.digest == place.digest && (isComputed || $0.place == place) }) {
+                throw StoreError(
+                    .busy, "An index was asked for from within a callback of the call that makes it. Ask after that has returned.")
+            }
+            // From within a callback nobody is waited for, who may be waiting for this thread: it is made twice.
+            if !isMaking, running.contains(where: { $0.place == place }) {
+                _ = ended.wait(lock, until: Clock.steady() + IndexProvider.turn)
+                return .others
             }
             let making = Making(place, self)
             running.append(making)

@@ -21,7 +21,7 @@ final class IndexReading {
             guard var entry, IndexTuples.absence(of: raw, in: definition) == nil else { return try filling.append(raw, nil) }
             if entry.size == MapEntry.unknownSize { entry = try store.maps.stored(raw, in: entry.version) ?? entry }
             // What is larger is no JSON, whatever it is.
-            let isLarge = entry.size != MapEntry.unknownSize && Int(entry.size) > JSONTreeParser.sizeLimit
+            let isLarge = definition.callback == nil && entry.size != MapEntry.unknownSize && Int(entry.size) > JSONTreeParser.sizeLimit
             try filling.append(raw, isLarge ? nil : entry)
         }
     }
@@ -32,7 +32,7 @@ final class IndexReading {
         try forEachValue { i, id, data in
             var keys: [[UInt8]] = []
             if let data {
-                _ = try IndexTuples.forEach(data, definition, work) { parts in
+                _ = try definition.forEachTuple(of: id, data, work) { parts in
                     var key: [UInt8] = []
                     IndexKey.append(key: parts, folds: definition.folds, to: &key)
                     keys.append(key)

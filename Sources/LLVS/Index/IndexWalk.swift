@@ -35,7 +35,7 @@ struct IndexWalk {
         self.bounds = bounds
         self.control = control
         most = max(IndexKey.limit, bounds.low.count, bounds.high?.count ?? 0) + 1
-        let isUnique = question.isUnique && !definition.stars.stars.isEmpty
+        let isUnique = question.isUnique && definition.mayRepeat
         let isLong = bounds.low.count >= IndexKey.limit || (bounds.high?.count ?? 0) >= IndexKey.limit
         looksAtValues = isUnique || isLong
         self.isUnique = isUnique
@@ -86,7 +86,12 @@ struct IndexWalk {
         return page
     }
 
-    private var broken: StoreError { StoreError(.internal, "An index of \(store.description) holds what is no entry.") }
+    private var broken: StoreError {
+        guard definition.callback != nil else { return StoreError(.internal, "An index of \(store.description) holds what is no entry.") }
+        return StoreError(
+            .invalidArgument,
+            "The callback of an index of \(store.description) gave a value other keys than before. Let it look at the id and bytes alone.")
+    }
 
     /// How many entries are meant.
     private func total() throws -> UInt64 {
@@ -200,7 +205,7 @@ struct IndexWalk {
             }
             try reading.forEachValue { i, _, data in
                 guard let data else { throw broken }
-                try IndexTuples.withAll(data, definition) { parts in
+                try definition.withTuples(of: values[start + i].id, data) { parts in
                     try body(values[start + i].same, parts.map { parts in
                         var whole: [UInt8] = []
                         IndexKey.append(whole: parts, folds: definition.folds, most: most, to: &whole)

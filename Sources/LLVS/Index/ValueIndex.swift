@@ -161,7 +161,7 @@ public final class ValueIndex: Sendable {
                     return
                 }
                 var tuples: [[UInt8]: [UInt8]] = [:]
-                found.why = try IndexTuples.forEach(data, definition, DocumentControl()) { parts in
+                found.why = try definition.forEachTuple(of: id.bytes, data, DocumentControl()) { parts in
                     var whole: [UInt8] = []
                     IndexKey.append(whole: parts, folds: definition.folds, to: &whole)
                     tuples[whole] = IndexKey.tuple(parts)

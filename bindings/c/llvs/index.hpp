@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,6 +64,15 @@ struct IndexPage {
     std::uint64_t total = 0;
 };
 
+/// An index whose keys a function gives; see llvs_computed_index_options.
+struct ComputedIndexOptions {
+    std::string prefix;
+    std::uint32_t parts = 1;
+    /// With a version other than 0: what the function is known by, so that the index is kept in the caches of the store.
+    std::string name;
+    std::uint32_t version = 0;
+};
+
 /// An index; see llvs_index. Safe from all threads.
 class Index {
 public:
@@ -73,6 +83,16 @@ public:
     /// The same for the current version of a coordinator; a warm one is prepared at each new one, on a thread of the library.
     static Index named(const Coordinator &coordinator, std::string_view name, bool warm = false) {
         return Index(coordinator.store(), name, {}, coordinator.raw(), warm);
+    }
+    /// Gives the keys of a value, each a JSON array, by its id and its bytes; see llvs_index_keys_fn. Several threads may call it at once;
+    /// an exception of it comes out of the question unchanged.
+    using Keys = std::function<std::vector<std::string>(std::string_view id, std::string_view data)>;
+    /// One whose keys a function gives, for values of any kind; see llvs_computed_index_open.
+    static Index computed(const Store &store, const ComputedIndexOptions &options, Keys keys) {
+        return Index(store, options, std::move(keys), nullptr, false);
+    }
+    static Index computed(const Coordinator &coordinator, const ComputedIndexOptions &options, Keys keys, bool warm = false) {
+        return Index(coordinator.store(), options, std::move(keys), coordinator.raw(), warm);
     }
 
     /// One page at a version; an empty one: the current version.
@@ -157,6 +177,31 @@ private:
         llvs_index *raw = nullptr;
         detail::run([&](llvs_error **error) { return llvs_index_open(store.raw(), &options, &raw, error); });
         handle_ = decltype(handle_)(raw);
+    }
+    Index(const Store &store, const ComputedIndexOptions &given, Keys keys, llvs_coordinator *coordinator, bool warm) {
+        llvs_computed_index_options options = LLVS_COMPUTED_INDEX_OPTIONS_INIT;
+        options.prefix = detail::bytes(given.prefix);
+        options.parts = given.parts;
+        options.name = detail::bytes(given.name);
+        options.callback_version = given.version;
+        options.coordinator = coordinator;
+        options.warm = warm;
+        llvs_index *raw = nullptr;
+        auto *payload = new Keys(std::move(keys));
+        detail::run([&](llvs_error **error) {
+            return llvs_computed_index_open(store.raw(), &options, give, payload, detail::delete_payload<Keys>, &raw, error);
+        });
+        handle_ = decltype(handle_)(raw);
+    }
+    static llvs_status give(void *payload, const llvs_bytes *id, const llvs_bytes *data, llvs_index_keys *keys, llvs_error **error) {
+        return detail::guard(error, [&]() -> llvs_status {
+            auto view = [](const llvs_bytes &bytes) { return std::string_view(reinterpret_cast<const char *>(bytes.data), bytes.size); };
+            for (const std::string &tuple : (*static_cast<Keys *>(payload))(view(*id), view(*data))) {
+                llvs_status status = llvs_index_keys_add(keys, detail::bytes(tuple), error);
+                if (status != LLVS_OK) return status;
+            }
+            return LLVS_OK;
+        });
     }
     static std::string text(const std::uint8_t *data, std::uint64_t size) {
         return size ? std::string(reinterpret_cast<const char *>(data), static_cast<std::size_t>(size)) : std::string();

@@ -26,6 +26,7 @@ Names for types, to annotate functions of one's own with:
     MergeRules   how to merge inside values: the name of a kind, a rule, patterns with rules, a schema, or JSON text
     MISSING      the part of a key in an index that a value has not got
     KeyPart      a part of a key in an index: None, a bool, a number, a str, or `MISSING`
+    KeyFunction  what gives the keys of a value in place of a definition
     FileContent  what a `Transport` may give for a file: bytes, or a binary file or an iterable of bytes for a large one
 """
 
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
         Index as Index,
         IndexEntry as IndexEntry,
         IndexPage as IndexPage,
+        KeyFunction as KeyFunction,
         KeyPart as KeyPart,
         MISSING as MISSING,
         Missing as Missing,
@@ -233,7 +235,7 @@ _MODULES = {
     """
     ),
     "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
-    "indexes": "Explanation Found Index IndexEntry IndexPage KeyPart MISSING Missing",
+    "indexes": "Explanation Found Index IndexEntry IndexPage KeyFunction KeyPart MISSING Missing",
     "live": "Link Listener Peer PeerPhase PeerState connect device_key listen make_invitation make_pairing",
     "log": "LogLevel log_to observe_log",
     "merge": (

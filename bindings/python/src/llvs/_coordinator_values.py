@@ -109,15 +109,25 @@ class CoordinatorValues(CoordinatorStore):
         return self.at().range(start, stop, reverse=reverse)
 
     def index(
-        self, name: Optional[str] = None, *, definition: Union[Mapping[str, Any], str, bytes, None] = None, warm: bool = False
+        self,
+        name: Optional[str] = None,
+        *,
+        definition: Union[Mapping[str, Any], str, bytes, None] = None,
+        keys: Optional[llvs.KeyFunction] = None,
+        prefix: str = "",
+        parts: int = 1,
+        version: int = 0,
+        warm: bool = False,
     ) -> llvs.Index:
         """An index, as `Store.index`. Where a question names no version, it is about the current one.
 
-        warm: whether it is prepared at each new current version, on a thread of the library, for as long as it is held.
+        warm: whether it is prepared at each new current version, on a thread of the library, for as long as it is held; `keys` is then
+        called there as well.
         """
-        from .indexes import Index
+        from .indexes import Index, computed
 
-        return Index(self.store, cast(llvs.Coordinator, self), name, definition, self._what(), warm)
+        found = computed(keys, definition, prefix, parts, version)
+        return Index(self.store, cast(llvs.Coordinator, self), name, found, self._what(), warm)
 
     def collection(self, model: type[_Model]) -> llvs.Collection[_Model]:
         """The objects of a model, as a mutable mapping from ids to objects; a class becomes a model by `llvs.model`.

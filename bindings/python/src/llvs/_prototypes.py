@@ -205,6 +205,10 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
         borrowed("llvs_coordinator*"), borrowed("llvs_control*"), borrowed("llvs_bool*"), borrowed("llvs_move*"), ERROR,
     ]),
     "llvs_index_open": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_index_options*"), owned("llvs_index**"), ERROR]),
+    "llvs_index_keys_add": (STATUS, [borrowed("llvs_index_keys*"), BYTES, ERROR]),
+    "llvs_computed_index_open": (STATUS, [
+        borrowed("llvs_store*"), borrowed("llvs_computed_index_options*"), FUNCTION, owned("void*"), FUNCTION, owned("llvs_index**"), ERROR,
+    ]),
     "llvs_index_free": (None, [owned("llvs_index*")]),
     "llvs_index_page_free": (None, [owned("llvs_index_page*")]),
     "llvs_index_find": (STATUS, [

@@ -619,6 +619,18 @@ class llvs_index_options(ctypes.Structure):
     ]
 
 
+class llvs_computed_index_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("warm", c_uint32),
+        ("prefix", llvs_bytes),
+        ("name", llvs_bytes),
+        ("parts", c_uint32),
+        ("callback_version", c_uint32),
+        ("coordinator", c_void_p),
+    ]
+
+
 class llvs_index_question(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),

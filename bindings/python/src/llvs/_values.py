@@ -105,15 +105,32 @@ class ValueReading(Fetching):
             )
         return State(self, id, Range())
 
-    def index(self, name: Optional[str] = None, *, definition: Union[Mapping[str, Any], str, bytes, None] = None) -> llvs.Index:
-        """An index: one that the store's rules declare under "indexes", or one that is defined here.
+    def index(
+        self,
+        name: Optional[str] = None,
+        *,
+        definition: Union[Mapping[str, Any], str, bytes, None] = None,
+        keys: Optional[llvs.KeyFunction] = None,
+        prefix: str = "",
+        parts: int = 1,
+        version: int = 0,
+    ) -> llvs.Index:
+        """An index: one that the store's rules declare under "indexes", or one that is defined here, or whose keys a function gives.
 
             store.index("contacts-by-name").find("Smith", at=version)
             store.index(definition={"prefix": "contact/", "on": ["/lastName", "/firstName"], "text": "fold"})
 
+            store.index(keys=lambda id, data: data.decode().split(), prefix="text/").find("word")
+
         definition: an object, or JSON text. Where a question names no version, it is about the newest head.
+        keys: for values of any kind: gives the keys of a value by its id and bytes, any number of them, each a part or a tuple of `parts`
+        of them. It looks at these alone, and gives the same each time. It is called on the thread that asks, several at once when several
+        do; what it raises comes out of the question, and to ask the index that is being made is BusyError. The function is kept until the
+        index is closed.
+        prefix: what the ids of those values begin with.
+        version: with a name: under both, the index is kept in the caches of the store; to be raised when `keys` gives others than before.
         Raises InvalidArgumentError for a definition that is none. Nothing is made before it is asked.
         """
-        from .indexes import Index
+        from .indexes import Index, computed
 
-        return Index(cast("llvs.Store", self), None, name, definition, self._what())
+        return Index(cast("llvs.Store", self), None, name, computed(keys, definition, prefix, parts, version), self._what())

@@ -6,11 +6,11 @@ import ctypes
 import json
 import math
 from decimal import Decimal
-from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
 import llvs
 
-from . import _abi, _constants as c, _pages, _structs
+from . import _abi, _callbacks, _constants as c, _pages, _structs
 from ._blocks import Block
 from ._handle import Handle
 from ._memory import address, copy, decode, encode, version_bytes
@@ -43,6 +43,9 @@ MISSING = Missing()
 #: A part of a key: a scalar of JSON, or `MISSING`. Numbers are compared by value, exactly.
 KeyPart = Union[None, bool, int, float, Decimal, str, Missing]
 
+#: What gives the keys of a value, by its id and its bytes: each a part, or several as a tuple.
+KeyFunction = Callable[[str, bytes], Iterable[Union[KeyPart, Sequence[KeyPart]]]]
+
 
 class IndexEntry(NamedTuple):
     """An entry of an index."""
@@ -67,7 +70,8 @@ class Explanation(NamedTuple):
 
     #: Its keys, in order.
     keys: tuple[tuple[KeyPart, ...], ...]
-    #: Why it has none: "prefix", "reserved", "not-json", "where", "too-many-keys", "no-first-part" (docs/index-keys.md), or "no-value".
+    #: Why it has none: "prefix", "reserved", "not-json", "where", "too-many-keys", "no-first-part", "no-keys" (docs/index-keys.md), or
+    #: "no-value".
     why: Optional[str]
     #: The definition that counts.
     definition: dict[str, Any]
@@ -117,6 +121,43 @@ def _read(data: bytes) -> Any:
     return json.loads(decode(data), parse_float=_number)
 
 
+class Computed(NamedTuple):
+    """An index whose keys a function gives."""
+
+    keys: KeyFunction
+    prefix: str
+    parts: int
+    version: int
+
+
+def computed(keys: Optional[KeyFunction], definition: Any, prefix: str, parts: int, version: int) -> Any:
+    """What `Index` takes as the definition, of the arguments of `Store.index`."""
+    if keys is None:
+        if prefix or parts != 1 or version:
+            raise TypeError("prefix, parts and version are those of an index whose keys a function gives: give keys as well")
+        return definition
+    if definition is not None:
+        raise TypeError("an index has a definition, or keys that a function gives, not both")
+    if not callable(keys):
+        raise TypeError(f"keys is a function of an id and bytes, not {type(keys).__name__}")
+    if parts < 1:
+        raise llvs.InvalidArgumentError(f"the keys of an index have 1 to 8 parts, not {parts}")
+    return Computed(keys, prefix, parts, version)
+
+
+def _give(keys: KeyFunction, id: int, data: int, given: int) -> None:
+    pairs = (_structs.llvs_bytes.from_address(pointer) for pointer in (id, data))
+    name, value = (copy(pair.data, pair.size) if pair.size else b"" for pair in pairs)
+    found = keys(decode(name), value)
+    if isinstance(found, (str, bytes)):
+        raise TypeError(f"the keys of a value are an iterable of keys, not {type(found).__name__}: write [key]")
+    for key in found:
+        lib.llvs_index_keys_add(given, _bound(key))
+
+
+_give_thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p], _give)
+
+
 class Index(Handle):
     """An index of a store: `Store.index` and `Coordinator.index` open it.
 
@@ -143,27 +184,45 @@ class Index(Handle):
         warm: bool = False,
     ) -> None:
         """What `Store.index` and `Coordinator.index` call."""
-        options = _structs.llvs_index_options(struct_size=ctypes.sizeof(_structs.llvs_index_options), warm=int(bool(warm)))
-        if definition is not None and not isinstance(definition, (bytes, str)):
-            definition = json.dumps(definition, ensure_ascii=False)
-        texts = (encode(name or ""), encode(definition) if isinstance(definition, str) else definition or b"")
-        for field, text in zip(("name", "definition"), texts):
+        options: Any
+        if isinstance(definition, Computed):
+            options = _structs.llvs_computed_index_options(
+                struct_size=ctypes.sizeof(_structs.llvs_computed_index_options), parts=definition.parts, callback_version=definition.version
+            )
+            texts = {"name": encode(name or ""), "prefix": encode(definition.prefix)}
+        else:
+            options = _structs.llvs_index_options(struct_size=ctypes.sizeof(_structs.llvs_index_options))
+            if definition is not None and not isinstance(definition, (bytes, str)):
+                definition = json.dumps(definition, ensure_ascii=False)
+            texts = {"name": encode(name or ""), "definition": encode(definition) if isinstance(definition, str) else definition or b""}
+        options.warm = int(bool(warm))
+        for field, text in texts.items():
             if text:
                 pair = getattr(options, field)
                 pair.data, pair.size = address(text), len(text)
         pointer = ctypes.c_void_p()
+
+        def open_it(handle: int) -> None:
+            if isinstance(definition, Computed):
+                payload = _callbacks.register(definition.keys)
+                lib.llvs_computed_index_open(
+                    handle, byref(options), _give_thunk, payload, _callbacks.payload_free, byref(pointer)
+                )
+            else:
+                lib.llvs_index_open(handle, byref(options), byref(pointer))
+
         with store._call as handle:
             if coordinator is None:
-                lib.llvs_index_open(handle, byref(options), byref(pointer))
+                open_it(handle)
             else:
                 with coordinator._call as options.coordinator:
-                    lib.llvs_index_open(handle, byref(options), byref(pointer))
+                    open_it(handle)
         super().__init__(pointer.value or 0)
-        self._calls_back = store._calls_back
+        self._calls_back = store._calls_back or isinstance(definition, Computed)
         self._store, self._coordinator, self._of = store, coordinator, what
         #: Versions at which it was asked, and is probably there.
         self._made: set[bytes] = set()
-        #: The name under which it is declared; None when its definition was given.
+        #: The name under which it is declared, or its function is known; None when its definition was given.
         self.name = name
 
     def _what(self) -> str:
