@@ -59,7 +59,7 @@ extension FileStorage {
             var places = [place], seen: Set<UInt32> = []
             while let next = places.popLast() {
                 guard seen.insert(next.segment).inserted else { continue }
-                if next.segment != short, let file = try file(of: next.segment) { return (file, next) }
+                if next.segment != short, let file = try file(of: next.segment, evenIfGone: attempt > 0) { return (file, next) }
                 places += state.withLock { relocations(of: next) }
             }
         }
@@ -84,7 +84,9 @@ extension FileStorage {
     }
 
     /// The segment's file, open; nil when it is gone.
-    private func file(of index: UInt32) throws -> OpenFile? {
+    /// - Parameter evenIfGone: looks also for one that was compacted and gone when it was last looked for. Who unites a store with a copy
+    ///   brings such files back, and what it was compacted into may have been compacted and removed meanwhile.
+    private func file(of index: UInt32, evenIfGone: Bool = false) throws -> OpenFile? {
         state.lock()
         guard !closed else { state.unlock(); throw StorageRange.closed(description) }
         guard Int(index) < segments.count else { state.unlock(); throw StorageRange.unknownPlace(description) }
@@ -92,7 +94,7 @@ extension FileStorage {
         useClock &+= 1
         segment.lastUse = useClock
         if let file = segment.pinned ?? segment.file { state.unlock(); return file }
-        if segment.gone, !segment.relocations.isEmpty { state.unlock(); return nil }
+        if segment.gone, !segment.relocations.isEmpty, !evenIfGone { state.unlock(); return nil }
         let (name, id) = (segment.name, segment.id)
         filesOpened &+= 1
         state.unlock()
