@@ -12,6 +12,7 @@ const row rows[] = {
     { "load", "memory", "  peak memory above the data", "MiB", -1, ABSOLUTE, 0, 0, { 1000000, 1000000 } },
     { "batches", "first_ms", "load in ten batches: the first", "ms", -1, NO_GOAL },
     { "batches", "last", "  the last three, times the first three", "x", -1, ABSOLUTE, 1.5, 0, { 1000000, 10000000 } },
+    { "batches", "last_computed", "    of processor time", "x", -1, NO_GOAL },
     { "batches", "close_ms", "  close", "ms", -1, NO_GOAL },
     { "batches", "memory", "  peak memory above the data", "MiB", -1, ABSOLUTE, 0, 0, { 1000000, 10000000 } },
     { "batches", "kept", "  memory before it is closed", "MiB", -1, NO_GOAL },
