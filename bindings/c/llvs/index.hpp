@@ -91,6 +91,7 @@ public:
     static Index computed(const Store &store, const ComputedIndexOptions &options, Keys keys) {
         return Index(store, options, std::move(keys), nullptr, false);
     }
+    /// The same, of a coordinator, whose current version is meant where none is named; see llvs_index_options.
     static Index computed(const Coordinator &coordinator, const ComputedIndexOptions &options, Keys keys, bool warm = false) {
         return Index(coordinator.store(), options, std::move(keys), coordinator.raw(), warm);
     }
