@@ -2339,6 +2339,26 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_add_member(LLVS_BORROWED llvs_ex
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_remove_member(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes recipient,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_error **error);
 /**
+ * Sets another passphrase. The members and their keys stay; what the old one opened is removed from the place. The exchange goes on with
+ * the new one. Others that were opened with the old one get LLVS_ERROR_WRONG_KEY within 10 minutes, and are to be opened anew with the new
+ * one. When it is interrupted, both may open the place: do it again.
+ * @param passphrase  the new one; 1 to 1,024 bytes of UTF-8, copied into memory that is wiped
+ * @param leaked      whether somebody else has the old one, and a copy of its file still opens with that. The member "passphrase" gets
+ *                    another identity, and a new epoch begins, as by llvs_exchange_remove_member. A place without that member gets it.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (no passphrase; without `leaked`, the exchange was opened without the old one), and as
+ * llvs_exchange_members. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_change_passphrase(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes passphrase,
+    llvs_bool leaked, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_error **error);
+/**
+ * Joins keys that compete, which an exchange tells of as a problem LLVS_ERROR_KEYS_FORKED: a new epoch begins, which has the members of
+ * both sides but those that were removed on one. Look at llvs_exchange_members first: all of them are believed. Does nothing where none
+ * compete.
+ * Errors: as llvs_exchange_members. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_join_keys(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
+    LLVS_OWNED llvs_error **error);
+/**
  * Makes an identity of age of random bytes: for a device to keep, or as a recovery key to be written on paper.
  * @param identity   the secret half, "AGE-SECRET-KEY-1..."; owned by the caller, who wipes it
  * @param recipient  the public half, "age1..."

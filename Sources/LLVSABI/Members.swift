@@ -50,6 +50,23 @@ public func llvs_exchange_remove_member(
     entry(error) { try LLVSABI.exchange(exchange).removeMember(text(recipient, "recipient", limit: 128), LLVSABI.control(control)) }
 }
 
+@_cdecl("llvs_exchange_change_passphrase") @implementation
+public func llvs_exchange_change_passphrase(
+    _ exchange: OpaquePointer!, _ passphrase: llvs_bytes, _ leaked: llvs_bool, _ control: UnsafePointer<llvs_control>!, _ error: ErrorOut!
+) -> llvs_status {
+    entry(error) {
+        try LLVSABI.exchange(exchange).changePassphrase(
+            to: rawBytes(passphrase, "passphrase"), hasLeaked: flag(leaked, "leaked"), LLVSABI.control(control))
+    }
+}
+
+@_cdecl("llvs_exchange_join_keys") @implementation
+public func llvs_exchange_join_keys(
+    _ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ error: ErrorOut!
+) -> llvs_status {
+    entry(error) { try LLVSABI.exchange(exchange).joinKeys(LLVSABI.control(control)) }
+}
+
 @_cdecl("llvs_identity_create") @implementation
 public func llvs_identity_create(
     _ identity: UnsafeMutablePointer<llvs_buffer>!, _ recipient: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!

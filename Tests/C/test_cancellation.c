@@ -717,6 +717,8 @@ static void keys_of_places_are_cancelled(void **state) {
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_members(exchange, &control, &members, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_add_member(exchange, half, LLVS_NONE, LLVS_MEMBER_DEVICE, &control, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_remove_member(exchange, half, &control, &error));
+    FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_change_passphrase(exchange, half, 1, &control, &error));
+    FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_join_keys(exchange, &control, &error));
     llvs_cancel_token_free(control.token);
     llvs_exchange_free(exchange);
     llvs_store_free(store);

@@ -118,6 +118,8 @@ static void every_function_takes_nothing(void **state) {
     REFUSES(llvs_exchange_members(NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_add_member(NULL, LLVS_NONE, LLVS_NONE, 0, NULL, NULL));
     REFUSES(llvs_exchange_remove_member(NULL, LLVS_NONE, NULL, NULL));
+    REFUSES(llvs_exchange_change_passphrase(NULL, LLVS_NONE, 0, NULL, NULL));
+    REFUSES(llvs_exchange_join_keys(NULL, NULL, NULL));
     REFUSES(llvs_identity_create(NULL, NULL, NULL));
     REFUSES(llvs_exchange_observe(NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(llvs_exchange_restoration_state(NULL, NULL, NULL));

@@ -243,6 +243,10 @@ static void keys_of_places(void **state) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_add_member(exchange, half, name, LLVS_MEMBER_PASSPHRASE, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_add_member(exchange, half, name, 7, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_remove_member(exchange, name, NULL, &error));
+    FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_change_passphrase(exchange, name, 1, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_change_passphrase(exchange, LLVS_NONE, 1, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_change_passphrase(exchange, name, 2, NULL, &error));
+    FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_join_keys(exchange, NULL, &error));
     llvs_exchange_free(exchange);
     /* As a program that was built before these were there: they are not looked at. */
     options.struct_size = 176;

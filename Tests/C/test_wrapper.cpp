@@ -480,6 +480,12 @@ static void encrypted_places() {
     mine.remove_member(keys.recipients[0]);
     EXPECT(mine.members().size() == 1 && mine.members()[0].kind == LLVS_MEMBER_PASSPHRASE);
     EXPECT(code_of([&] { mine.add_member(keys.recipients[0], "name"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    mine.change_passphrase("four five six");
+    mine.join_keys();
+    EXPECT(mine.members().size() == 1);
+    EXPECT(code_of([&] { llvs::Exchange late(two, url, keys); late.members(); }) == LLVS_ERROR_WRONG_KEY);
+    mine.change_passphrase("one two three", true);
+    EXPECT(code_of([&] { llvs::Exchange late(two, url, keys); late.members(); }) == LLVS_OK);
     EXPECT(code_of([&] { llvs::Exchange plain(two, url); }) == LLVS_ERROR_KEY_MISSING);
     EXPECT(code_of([&] { llvs::Exchange plain(two, url, none); }) == LLVS_ERROR_KEY_MISSING);
     std::filesystem::remove_all(directory);

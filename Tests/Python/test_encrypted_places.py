@@ -165,6 +165,84 @@ def test_members(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) 
         plain.members()
 
 
+def test_another_passphrase(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) -> None:
+    """The old one opens nothing any more, the exchange goes on, and others are told."""
+
+    def opened(**options: str) -> int:
+        with llvs.Exchange(new_store(), llvs.Remote(folder.as_uri(), **options)) as way:
+            return len(way.retrieve().retrieved)
+
+    mine, keys = new_store(), folder / "pack1/keys"
+    with llvs.Exchange(new_store(), llvs.Remote(folder.as_uri(), identity=made.device.secret)) as way:
+        with pytest.raises(llvs.InvalidArgumentError, match="opened with it"):
+            way.change_passphrase("the next")
+    before = files(keys)
+    with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as way:
+        for wrong in ("", "x" * 1_025):
+            with pytest.raises(llvs.InvalidArgumentError):
+                way.change_passphrase(wrong)
+        assert files(keys) == before
+        members = way.members()
+        way.change_passphrase("the ne\u0301xt")
+        assert way.members() == members and len(way.retrieve().retrieved) == 2
+        changed = files(keys)
+        assert len(changed) == len(before) and set(changed) - set(before) and set(before) - set(changed)
+        last = mine.make_version(made.last, insert={"later": b"1"}).id
+        assert way.send().sent == (last,)
+    with pytest.raises(llvs.EncryptionError) as raised:
+        opened(passphrase=WORDS)
+    assert raised.value.code == ErrorCode.WRONG_KEY
+    assert opened(passphrase="the n\u00e9xt") == opened(identity=made.recovery.secret) == 3
+
+
+def test_a_passphrase_that_leaked(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) -> None:
+    """Who kept a copy of its file reads what was written until then, and nothing of what comes later."""
+    keys, mine, theirs = folder / "pack1/keys", new_store(), new_store()
+    (kept,) = keys.glob("pass-*")
+    copy = kept.read_bytes()
+    # By a device that does not know the old one.
+    with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), identity=made.device.secret)) as way:
+        way.retrieve()
+        before = {one.recipient for one in way.members()}
+        way.change_passphrase("another", leaked=True)
+        after = {one.recipient for one in way.members()}
+        assert len(after - before) == len(before - after) == 1
+        last = mine.make_version(made.last, insert={"later": b"SECRETLATER"}).id
+        assert way.send().sent == (last,)
+    assert not kept.exists()
+    kept.write_bytes(copy)
+    with llvs.Exchange(theirs, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as way:
+        result = way.retrieve()
+        assert len(result.retrieved) == 2 and ErrorCode.KEY_MISSING in {one.code for one in result.problems}
+    with llvs.Exchange(new_store(), llvs.Remote(folder.as_uri(), passphrase="another")) as way:
+        assert len(way.retrieve().retrieved) == 3
+
+
+def test_keys_that_compete_are_joined(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
+    """Two devices take a member out at once, each another one, before either sees the other's keys."""
+    there = Path(shutil.copytree(folder, tmp_path / "there"))
+    for place, gone in ((folder, made.device), (there, made.recovery)):
+        with llvs.Exchange(new_store(), llvs.Remote(place.as_uri(), passphrase=WORDS)) as way:
+            way.remove_member(gone.recipient)
+    for path in (there / "pack1/keys").iterdir():
+        shutil.copy(path, folder / "pack1/keys")
+    mine = new_store()
+    with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as way:
+        assert ErrorCode.KEYS_FORKED in {one.code for one in way.retrieve().problems}
+        way.join_keys()
+        assert not way.retrieve().problems
+        assert [one.kind for one in way.members()] == ["passphrase"]
+        joined = files(folder)
+        way.join_keys()
+        assert files(folder) == joined, "nothing competes any more"
+        version = mine.make_version(made.last, insert={"later": b"1"}).id
+        assert way.send().sent == (version,)
+    for identity in (made.device, made.recovery):
+        with llvs.Exchange(new_store(), llvs.Remote(folder.as_uri(), identity=identity.secret)) as way:
+            result = way.retrieve()
+            assert len(result.retrieved) == 2 and ErrorCode.KEY_MISSING in {one.code for one in result.problems}
+
+
 def age(*arguments: str, data: bytes = b"") -> bytes:
     """The program's own view."""
     return subprocess.run(["age", *arguments], input=data, stdout=subprocess.PIPE, check=True).stdout

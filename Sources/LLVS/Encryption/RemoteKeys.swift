@@ -1,7 +1,7 @@
 /// What an encrypted remote is opened with, or made with when it is new: docs/encryption.md. What it was made from is copied into memory
 /// that is wiped; it prints as nothing.
 public struct RemoteKeys: Sendable, CustomStringConvertible, CustomReflectable {
-    let passphrase: Secret?
+    var passphrase: Secret?
     let identities: [AgeIdentity]
     /// Further members of a remote that is made with these.
     let recipients: [AgeRecipient]

@@ -102,6 +102,36 @@ extension Exchange {
         }
     }
 
+    /// Sets another passphrase. The members and their keys stay; what the old one opened is removed from the place.
+    ///
+    /// The exchange goes on with the new one. Others that were opened with the old one get `.wrongKey` within 10 minutes, and are to be
+    /// opened anew with the new one. When it is interrupted, both may open the place: do it again.
+    /// - Parameters:
+    ///   - new: 1 to 1,024 bytes of UTF-8.
+    ///   - hasLeaked: whether somebody else has the old one: a copy of its file still opens with it. The member "passphrase" then gets
+    ///     another identity, and a new epoch begins, as when a member is removed. A place without that member gets it.
+    ///   - control: as for `retrieve`.
+    /// - Throws: `.invalidArgument` for what is no passphrase, and without `hasLeaked` when the exchange was opened without the old one; as
+    ///   `members`.
+    public func changePassphrase(
+        to new: UnsafeRawBufferPointer, hasLeaked: Bool = false, _ control: OperationControl = OperationControl()
+    ) throws {
+        let secret = try Secret(new)
+        try PassphraseFile.check(secret)
+        try withKeys("Changing the passphrase", control) { try $0.changePassphrase(to: secret, hasLeaked: hasLeaked) }
+    }
+
+    /// Joins keys that compete (`.keysForked` among the problems of an exchange): a new epoch begins, which has the members of both sides
+    /// but those that were removed on one. Look at `members` first: all of them are believed. Nothing happens where none compete.
+    /// - Parameter control: as for `retrieve`.
+    /// - Throws: as `members`.
+    public func joinKeys(_ control: OperationControl = OperationControl()) throws {
+        try withKeys("Joining the keys", control) { run in
+            guard try !run.currentKeys.forked.isEmpty else { return }
+            try run.change { keys, place, clock, crypto in try keys.joining(in: place, clock, crypto) }
+        }
+    }
+
     private func withKeys<R>(_ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         guard let transport = transport as? any KeyedTransport else {
             throw StoreError(.unsupported, "\(transport.description) has no members: nothing is encrypted there.")

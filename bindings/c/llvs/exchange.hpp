@@ -191,6 +191,16 @@ public:
     void remove_member(std::string_view recipient, const llvs_control *control = nullptr) {
         detail::run([&](llvs_error **error) { return llvs_exchange_remove_member(raw(), detail::bytes(recipient), control, error); });
     }
+    /// Sets another passphrase; see llvs_exchange_change_passphrase.
+    void change_passphrase(std::string_view passphrase, bool leaked = false, const llvs_control *control = nullptr) {
+        detail::run([&](llvs_error **error) {
+            return llvs_exchange_change_passphrase(raw(), detail::bytes(passphrase), leaked, control, error);
+        });
+    }
+    /// Joins keys that compete; see llvs_exchange_join_keys.
+    void join_keys(const llvs_control *control = nullptr) {
+        detail::run([&](llvs_error **error) { return llvs_exchange_join_keys(raw(), control, error); });
+    }
     void close() { detail::run([&](llvs_error **error) { return llvs_exchange_close(raw(), error); }); }
     /// The handle, for calls of the C interface; it stays this object's.
     llvs_exchange *raw() const { return handle_.get(); }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import unicodedata
 from typing import Any, Callable, NamedTuple, Optional
 
 import llvs
@@ -382,6 +383,36 @@ class Exchange(Handle):
         """
         with self._call as pointer, Control(progress, cancel) as control:
             lib.llvs_exchange_remove_member(pointer, encode(recipient), control)
+
+    def change_passphrase(
+        self,
+        passphrase: str,
+        *,
+        leaked: bool = False,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> None:
+        """Sets another passphrase. The members and their keys stay; what the old one opened is removed from the place.
+
+        The exchange goes on with the new one. Others that were opened with the old one get EncryptionError (`ErrorCode.WRONG_KEY`) within
+        10 minutes, and are to be opened anew. When it is interrupted, both may open the place: do it again.
+
+        leaked: whether somebody else has the old one, since a copy of its file still opens with it. The member "passphrase" gets another
+        identity, and a new epoch begins, as by `remove_member`. A place without that member gets it.
+        Raises InvalidArgumentError (no passphrase; without `leaked`, the exchange was opened without the old one), and as `members`.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            text = encode(unicodedata.normalize("NFC", passphrase))
+            lib.llvs_exchange_change_passphrase(pointer, text, int(bool(leaked)), control)
+
+    def join_keys(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> None:
+        """Joins keys that compete, which an exchange tells of as a problem with `ErrorCode.KEYS_FORKED`: a new epoch begins, which has the
+        members of both sides but those that were removed on one. Look at `members` first: all of them are believed.
+
+        Does nothing where none compete. Raises as `members`.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_exchange_join_keys(pointer, control)
 
     def observe(self, callback: Callable[[], Any]) -> Observer:
         """Calls `callback()` soon after the other side may have gained versions, on a thread of the library. Retrieve to see what came.

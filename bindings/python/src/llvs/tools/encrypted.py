@@ -45,6 +45,22 @@ def forget_passphrase(url: str) -> None:
     key_store.forget(_name(url), "")
 
 
+def new_passphrase(url: str) -> str:
+    """What LLVS_NEW_PASSPHRASE says, or asks for it, twice. Raises Failure."""
+    found = os.environ.get("LLVS_NEW_PASSPHRASE")
+    if found:
+        return found
+    if not sys.stdin.isatty() or not sys.stderr.isatty():
+        raise Failure(f"the new passphrase of {escape.line(url)} is not here: give it in LLVS_NEW_PASSPHRASE", MISUSED)
+    return _asked(url, "New passphrase")
+
+
+def replace_passphrase(url: str, new: str) -> None:
+    """Puts another passphrase into the system's key store, where the old one was."""
+    if key_store.get(_name(url), ""):
+        key_store.keep(_name(url), "", new)
+
+
 def make_identity(path: Path) -> str:
     """Makes a file with a new identity, as `age-keygen` does, for its owner alone, and gives its recipient. Raises Failure."""
     made = llvs.new_identity()
@@ -76,9 +92,9 @@ def _passphrase(url: str) -> str:
     return _asked(url)
 
 
-def _asked(url: str) -> str:
+def _asked(url: str, what: str = "Passphrase") -> str:
     """Twice: who makes a place with a slip of the finger opens it never again."""
-    asked: str = click.prompt(f"Passphrase of {escape.line(url)}", hide_input=True, confirmation_prompt="Once more", err=True)
+    asked: str = click.prompt(f"{what} of {escape.line(url)}", hide_input=True, confirmation_prompt="Once more", err=True)
     return asked
 
 

@@ -195,6 +195,31 @@ def remove_member_command(name: str, recipient: str) -> None:
     output.show([f"{escape.line(recipient)} opens nothing that is written from now on"])
 
 
+@remote_command.command("change-passphrase")
+@click.argument("name")
+@click.option("--leaked", is_flag=True, help="Somebody else has the old one: what is written from now on gets other keys.")
+def change_passphrase_command(name: str, leaked: bool) -> None:
+    """Set another passphrase for an encrypted place. Other devices are asked for it with their next exchanges.
+
+    The new one is asked for, or taken from LLVS_NEW_PASSPHRASE. It is kept in the system's key store where the old one was.
+    """
+    url = _remotes().find(name)["url"]
+    new = encrypted.new_passphrase(url)
+    with _way(name) as way:
+        way.change_passphrase(new, leaked=leaked)
+    encrypted.replace_passphrase(url, new)
+    output.show([f"{escape.line(name)} has another passphrase"])
+
+
+@remote_command.command("join-keys")
+@click.argument("name")
+def join_keys_command(name: str) -> None:
+    """Join keys of an encrypted place that two devices renewed at once. Look at its members first: all of them are believed."""
+    with _way(name) as way:
+        way.join_keys()
+    output.show([f"the keys of {escape.line(name)} are joined"])
+
+
 @remote_command.command("new-identity")
 @click.argument("file", type=click.Path(path_type=Path))
 def new_identity_command(file: Path) -> None:
