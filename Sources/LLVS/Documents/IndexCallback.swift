@@ -78,6 +78,7 @@ extension IndexDefinition {
     ///   - name: with a version other than 0, what the callback is known by: the index is then kept in the caches of the store, and found
     ///     again by whoever gives the same name, version, prefix and number of parts. At most 128 bytes.
     ///   - version: to be raised when the callback gives other keys than before; 0: it is known to nobody else.
+    ///   - keys: gives the keys of a value.
     /// - Throws: `.invalidArgument`, `.invalidUTF8`.
     public init(prefix: [UInt8], parts: Int = 1, name: String = "", version: UInt32 = 0, keys: @escaping Keys) throws {
         guard (1...IndexDefinition.mostParts).contains(parts) else {
