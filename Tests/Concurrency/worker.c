@@ -362,46 +362,27 @@ done:
     free(must);
 }
 
-static int tells_of(const llvs_damage *damage, const char *part) {
-    size_t size = strlen(part);
-    for (size_t i = 0; i + size <= damage->message.size; i++)
-        if (memcmp((const char *)damage->message.data + i, part, size) == 0) return 1;
+static int is_missing_blob(const llvs_damage *damage) {
+    static const char end[] = ".blob failed: No such file";
+    for (size_t i = 0; i + sizeof end - 1 <= damage->message.size; i++)
+        if (memcmp((const char *)damage->message.data + i, end, sizeof end - 1) == 0) return 1;
     return 0;
 }
 
-/* What a verification must not find; looked at again when `gone` is set: see `verify`. */
-static void verify_once(struct worker *worker, int *gone) {
+static void verify(struct worker *worker) {
     llvs_verify_report *report;
     llvs_error *error;
-    int may_be_gone = *gone;
-    *gone = 0;
     if (!succeeded("verifying", llvs_store_verify(worker->store, NULL, &report, &error), &error)) return;
     const llvs_damage *damage;
     for (size_t i = 0; (damage = report->damages[i]); i++) {
         /* A copy of a store that was being written may lack a large value until the two are united: docs/operations.md. */
-        if (worker->place->world && tells_of(damage, ".blob failed: No such file")) continue;
-        if (may_be_gone && tells_of(damage, "the file is gone")) {
-            *gone = 1;
-            continue;
-        }
+        if (worker->place->world && is_missing_blob(damage)) continue;
         ledger_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data,
                     (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
         break;
     }
     llvs_verify_report_free(report);
     tally(VERIFICATIONS, 1);
-}
-
-/* Where two stores are united while others compact both, and delete at once what they compacted, a segment that was listed may be gone
-   before it is read, and what it was compacted into not be there yet: verified again, it must be. */
-static void verify(struct worker *worker) {
-    int gone = worker->place->world && worker->place->compaction == FOLDS_AND_DELETES;
-    for (int attempt = 0; attempt < 4; attempt++) {
-        verify_once(worker, &gone);
-        if (!gone) return;
-    }
-    gone = 0;
-    verify_once(worker, &gone);
 }
 
 static void compact(struct worker *worker) {
