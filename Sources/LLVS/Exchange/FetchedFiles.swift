@@ -1,0 +1,74 @@
+// What a transport answered: how it is read, and held against what was asked for.
+
+extension FetchedFile {
+    /// Bytes, as far as is known.
+    var size: Int {
+        switch self {
+        case .data(let bytes): bytes.count
+        case .pieces(let reader): reader.size
+        case .missing, .unreadable: 0
+        }
+    }
+
+    /// Nil when there is nothing to read. A large one that is in memory is read in pieces all the same, with `check` before each MiB.
+    func document(checking check: @escaping () throws -> Void) -> InterchangeDecoder.Document? {
+        switch self {
+        case .data(let bytes): bytes.count > ExchangeLimits.wholeFileSize ? .pieces(CheckedBytes(bytes, check)) : .bytes(bytes)
+        case .pieces(let reader): .pieces(reader)
+        case .missing, .unreadable: nil
+        }
+    }
+}
+
+/// A large file that is in memory.
+private final class CheckedBytes: PieceReader, @unchecked Sendable {
+    // Sendable: one thread at a time uses it: the one that it is handed to.
+    private let bytes: [UInt8], check: () throws -> Void
+    func look() throws { try check() }
+    private var position = 0, nextCheck = 0
+
+    init(_ bytes: [UInt8], _ check: @escaping () throws -> Void) { self.bytes = bytes; self.check = check }
+    var size: Int { bytes.count }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        if position >= nextCheck {
+            try check()
+            nextCheck = position + OperationControl.bytesPerCheck
+        }
+        let count = min(buffer.count, bytes.count - position)
+        bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[position..<position + count])) }
+        position += count
+        return count
+    }
+}
+
+extension VersionID {
+    /// Nil when the text cannot be a version id.
+    init?(validating text: String) {
+        var text = text
+        guard let id = text.withUTF8({ VersionID(validating: UnsafeRawBufferPointer($0)) }) else { return nil }
+        self = id
+    }
+}
+
+extension StoreError {
+    /// For errors that are known to be ours.
+    static func of(_ error: any Error) -> StoreError { error as? StoreError ?? StoreError(.internal, "An unexpected error: \(error).") }
+}
+
+extension ExchangeTransport {
+    /// Fetches, and holds the answer's length against the question's.
+    func fetched(
+        _ names: [String], of kind: String, _ fetch: ([String], OperationControl) throws -> [FetchedFile], _ control: OperationControl
+    ) throws -> [FetchedFile] {
+        let files = try fetch(names, control)
+        guard !files.isEmpty, files.count <= names.count else {
+            throw StoreError(
+                .transport,
+                "\(description) was asked for \(names.count) \(kind) and answered with \(files.count). Mend the transport: "
+                    + "it answers at least one and at most as many as were asked for."
+            )
+        }
+        return files
+    }
+}
