@@ -4,18 +4,22 @@
 #include "CCrypto.h"
 #include "CLLVSShims.h"
 #include <limits.h>
+#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/pem.h>
 #include <string.h>
 
 /* One more is one more line. All are in libcrypto 3.0. */
 #define LLVS_CRYPTO_FUNCTIONS(X) \
-    X(ERR_pop_to_mark) X(ERR_set_mark) X(EVP_CIPHER_CTX_ctrl) X(EVP_CIPHER_CTX_free) X(EVP_CIPHER_CTX_new) \
+    X(BIO_free) X(BIO_new_mem_buf) X(ERR_pop_to_mark) X(ERR_set_mark) X(EVP_CIPHER_CTX_ctrl) X(EVP_CIPHER_CTX_free) X(EVP_CIPHER_CTX_new) \
     X(EVP_DecryptFinal_ex) X(EVP_DecryptInit_ex) X(EVP_DecryptUpdate) X(EVP_EncryptFinal_ex) X(EVP_EncryptInit_ex) \
     X(EVP_EncryptUpdate) X(EVP_PBE_scrypt) X(EVP_PKEY_CTX_free) X(EVP_PKEY_CTX_new) X(EVP_PKEY_derive) \
     X(EVP_PKEY_derive_init) X(EVP_PKEY_derive_set_peer) X(EVP_PKEY_free) X(EVP_PKEY_get_raw_public_key) \
-    X(EVP_PKEY_new_raw_private_key) X(EVP_PKEY_new_raw_public_key) X(EVP_chacha20_poly1305) X(EVP_sha256) X(HMAC)
+    X(EVP_PKEY_new_raw_private_key) X(EVP_PKEY_new_raw_public_key) X(EVP_chacha20_poly1305) X(EVP_sha256) X(HMAC) \
+    X(EVP_DigestSign) X(EVP_DigestSignInit) X(EVP_MD_CTX_free) X(EVP_MD_CTX_new) X(EVP_PKEY_get_bits) X(EVP_PKEY_get_group_name) \
+    X(PEM_read_bio_PrivateKey)
 
 struct llvs_crypto_functions {
 #define LLVS_CRYPTO_MEMBER(name) __typeof__(name) *name##_;
@@ -148,5 +152,26 @@ int llvs_crypto_unseal(const llvs_crypto *c, const uint8_t *key, const uint8_t *
                 c->functions->EVP_DecryptFinal_ex_(context, to + made, &more) == 1 && (size_t)made + (size_t)more == size;
     c->functions->EVP_CIPHER_CTX_free_(context);
     if (!right) llvs_crypto_wipe(out, size);
+    return done(c, right);
+}
+
+int llvs_crypto_sign_p256(const llvs_crypto *c, const void *pem, size_t pem_size, const void *data, size_t size, uint8_t *out, size_t *made) {
+    *made = 0;
+    if (pem_size == 0 || pem_size > INT_MAX) return 0;
+    c->functions->ERR_set_mark_();
+    BIO *text = c->functions->BIO_new_mem_buf_(pem, (int)pem_size);
+    /* The empty passphrase: without one a person would be asked at the terminal. */
+    EVP_PKEY *key = text ? c->functions->PEM_read_bio_PrivateKey_(text, NULL, NULL, "") : NULL;
+    char group[32] = "";
+    size_t group_size = 0, room = llvs_crypto_signature_size;
+    int right = key && c->functions->EVP_PKEY_get_bits_(key) == 256 &&
+                c->functions->EVP_PKEY_get_group_name_(key, group, sizeof group, &group_size) == 1 && strcmp(group, "prime256v1") == 0;
+    EVP_MD_CTX *context = right ? c->functions->EVP_MD_CTX_new_() : NULL;
+    right = context && c->functions->EVP_DigestSignInit_(context, NULL, c->functions->EVP_sha256_(), NULL, key) == 1 &&
+            c->functions->EVP_DigestSign_(context, out, &room, data, size) == 1;
+    if (right) *made = room;
+    c->functions->EVP_MD_CTX_free_(context);
+    c->functions->EVP_PKEY_free_(key);
+    c->functions->BIO_free_(text);
     return done(c, right);
 }

@@ -33,6 +33,12 @@ int llvs_crypto_seal(const llvs_crypto *_Nonnull crypto, const uint8_t *_Nonnull
 int llvs_crypto_unseal(const llvs_crypto *_Nonnull crypto, const uint8_t *_Nonnull key, const uint8_t *_Nonnull nonce,
                        const void *_Nullable also, size_t also_size, const void *_Nonnull data, size_t size, void *_Nonnull out);
 
+/* ECDSA over P-256 with SHA-256 (FIPS 186-4): the signature in DER, up to 80 bytes in `out`, and how many in `made`. The private key is PEM
+   without a passphrase. 0 also for a key of another kind. */
+enum { llvs_crypto_signature_size = 80 };
+int llvs_crypto_sign_p256(const llvs_crypto *_Nonnull crypto, const void *_Nonnull pem, size_t pem_size, const void *_Nonnull data,
+                          size_t size, uint8_t *_Nonnull out, size_t *_Nonnull made);
+
 /* Zeros, which no compiler takes away. */
 void llvs_crypto_wipe(void *_Nullable memory, size_t size);
 /* Whether both are the same, in a time that tells nothing of where they differ. */

@@ -7,11 +7,8 @@ final class CloudTokens: Sendable {
         var access: String?, refresh: String?, client: String?, secret: String?, address: HTTPAddress?
         var members: [(name: String, json: [UInt8])] = []
     }
-    private static let largest = 64 << 10
-    /// Seconds that another may take to renew a token: longer than any answer of a service that is waited for.
-    let patience: Double
-
-    private let path: String
+    private let file: TokenFile
+    private var path: String { file.path }
     private let service: String
     private let address: HTTPAddress
     private let client: HTTPClient
@@ -21,8 +18,7 @@ final class CloudTokens: Sendable {
     ///   - settings: how the service is reached.
     ///   - patience: seconds to wait for another process.
     init(_ path: String, _ place: CloudFolder, settings: HTTPSettings, patience: Double = 300) {
-        self.patience = patience
-        self.path = System.resolved(path) ?? System.absolute(path)
+        file = TokenFile(path, patience: patience)
         service = place.service.name
         address = place.tokenAddress
         var plain = HTTPSettings()
@@ -40,7 +36,7 @@ final class CloudTokens: Sendable {
     func credentials(refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials {
         let tokens = try read()
         if let access = tokens.access, refused == nil || refused?.token != access { return HTTPCredentials(token: access) }
-        return HTTPCredentials(token: try withLock(check) { try renewed(refused: refused?.token, check) })
+        return HTTPCredentials(token: try file.withLock(check) { try renewed(refused: refused?.token, check) })
     }
 
     /// One at a time, of all processes. What was refused may be renewed by another by now.
@@ -52,9 +48,7 @@ final class CloudTokens: Sendable {
             guard let refresh = tokens.refresh else { throw mustSignIn("it has expired, and there is no refresh_token beside it") }
             let answer = try ask(tokens, refresh, check)
             if let answer {
-                tokens.access = answer.access
-                tokens.refresh = answer.refresh ?? refresh
-                try write(tokens)
+                try file.write(tokens.members, [("access_token", answer.access), ("refresh_token", answer.refresh ?? refresh)])
                 return answer.access
             }
             if isLast { break }
@@ -105,76 +99,20 @@ final class CloudTokens: Sendable {
     // MARK: The file
 
     private func read() throws -> Tokens {
-        guard let bytes = try FolderFiles.read(DirectoryEntry(path), limit: CloudTokens.largest) else {
-            throw StoreError(.notFound, "The file of tokens \(path) is not there. Sign in, or check the path.", path: path)
-        }
-        guard let found = try CloudAnswer(bytes), found.isObject else { throw unusable("is no JSON object") }
+        let found = try file.read()
         var tokens = Tokens(
             access: found["access_token"]?.string, refresh: found["refresh_token"]?.string, client: found["client_id"]?.string,
             secret: found["client_secret"]?.string)
         let all = [tokens.access, tokens.refresh, tokens.client, tokens.secret].compactMap { $0 }
-        guard !all.contains(where: { $0.utf8.contains { $0 < 0x20 || $0 == 0x7F } }) else { throw unusable("holds a control character") }
-        guard tokens.access != nil || tokens.refresh != nil else { throw unusable("holds neither an access_token nor a refresh_token") }
+        guard !all.contains(where: { $0.utf8.contains { $0 < 0x20 || $0 == 0x7F } }) else { throw file.unusable("holds a control character") }
+        guard tokens.access != nil || tokens.refresh != nil else { throw file.unusable("holds neither an access_token nor a refresh_token") }
         if let text = found["token_uri"]?.string {
             do throws(HTTPAddress.Refusal) { tokens.address = try HTTPAddress(text) } catch {
-                throw unusable("has a token_uri that is none: \(error.why)")
+                throw file.unusable("has a token_uri that is none: \(error.why)")
             }
-            guard tokens.address?.keepsSecrets ?? false else { throw unusable("has a token_uri that is not encrypted (https)") }
+            guard tokens.address?.keepsSecrets ?? false else { throw file.unusable("has a token_uri that is not encrypted (https)") }
         }
         tokens.members = found.members
         return tokens
-    }
-
-    private func unusable(_ why: String) -> StoreError {
-        StoreError(.invalidArgument, "The file of tokens \(path) cannot be used: it \(why). Sign in again, or mend it.", path: path)
-    }
-
-    /// All of it or nothing, on disk before it returns, for nobody else to read.
-    private func write(_ tokens: Tokens) throws {
-        var members = tokens.members
-        for (name, text) in [("access_token", tokens.access), ("refresh_token", tokens.refresh)] {
-            guard let text else { continue }
-            let json = JSONString.encode(text)
-            if let at = members.firstIndex(where: { $0.name == name }) { members[at].json = json } else { members.append((name, json)) }
-        }
-        let inner = members.map { JSONString.encode($0.name) + Array(": ".utf8) + $0.json }.joined(separator: Array(",\n  ".utf8))
-        let bytes = Array("{\n  ".utf8) + inner + Array("\n}\n".utf8)
-        let place = DirectoryEntry(path)
-        try posix("Keeping the new token in", path) { () throws(Errno) in
-            let part = place.folder.place("\(place.name).\(try RandomName.random().hex).part")
-            do throws(Errno) {
-                let file = try OpenFile(part, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-                try bytes.borrowed { (bytes) throws(Errno) in try FileSystem().write(file.descriptor, bytes, at: 0) }
-                try System.fsync(file.descriptor)
-                try part.rename(to: place)
-            } catch {
-                try? part.unlink()
-                throw error
-            }
-            // Some file systems sync no directories.
-            if let folder = try? place.folder.readable() { try? System.fsync(folder.descriptor) }
-        }
-    }
-
-    /// A file beside the tokens, which is locked and stays: it is empty.
-    private func withLock<R>(_ check: () throws -> Void, _ body: () throws -> R) throws -> R {
-        let place = DirectoryEntry(path + ".lock")
-        let file = try posix("Opening", place.path) { () throws(Errno) in try OpenFile(place, O_RDWR | O_CREAT, mode: 0o600) }
-        let begun = Clock.steady()
-        while true {
-            do throws(Errno) { try System.lockExclusively(file.descriptor); break } catch {
-                // A file system without locks keeps nobody out.
-                guard error.code == EWOULDBLOCK || error.code == EAGAIN else { break }
-            }
-            try check()
-            guard Clock.steady() - begun < patience else {
-                throw StoreError(
-                    .busy, "Another process has held the lock \(place.path) for \(Int(patience)) seconds. End it, and try again.",
-                    path: place.path)
-            }
-            usleep(20_000)
-        }
-        defer { try? System.unlock(file.descriptor) }
-        return try body()
     }
 }

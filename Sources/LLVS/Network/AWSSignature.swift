@@ -1,10 +1,17 @@
+/// Signs requests, where credentials do not travel themselves.
+protocol RequestSignature: Sendable {
+    /// What is added to a request.
+    /// - Parameter now: seconds since 1970.
+    func headers(for request: HTTPRequest, to address: HTTPAddress, _ credentials: HTTPCredentials, now: Int64) throws -> [(
+        name: String, value: String
+    )]
+}
+
 /// Signs requests as Amazon's services want it (Signature Version 4): the secret key never travels.
-struct AWSSignature: Sendable {
+struct AWSSignature: RequestSignature {
     var region: String
     var service = "s3"
 
-    /// What is added to a request.
-    /// - Parameter now: seconds since 1970.
     func headers(for request: HTTPRequest, to address: HTTPAddress, _ credentials: HTTPCredentials, now: Int64) throws -> [(
         name: String, value: String
     )] {
@@ -34,7 +41,7 @@ struct AWSSignature: Sendable {
     }
 
     /// "20130524T000000Z"
-    private static func time(_ now: Int64) -> String {
+    static func time(_ now: Int64) -> String {
         var seconds = time_t(now), parts = tm()
         gmtime_r(&seconds, &parts)
         func digits(_ value: Int32, _ count: Int) -> String {

@@ -123,7 +123,7 @@ package struct HTTPSettings: Sendable {
     /// Its URL; nil: as the environment says.
     package var proxy: String?
     /// How requests are signed, where credentials do not travel themselves.
-    var signature: AWSSignature?
+    var signature: (any RequestSignature)?
     /// In the place of all other credentials: gives some, or others than those that were refused. Its second parameter is the call's check.
     var renew: (@Sendable (_ refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials?)?
     /// Of answers that are not what their status says.

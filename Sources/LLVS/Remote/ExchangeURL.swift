@@ -6,6 +6,7 @@ package enum ExchangeURL {
         case webdav(HTTPAddress)
         case s3(S3Location)
         case cloud(CloudFolder, CloudService)
+        case cloudKit(CloudKitPlace)
     }
 
     /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme.
@@ -46,12 +47,18 @@ package enum ExchangeURL {
         case .cloud(let place, let service):
             try checkCloud(settings, place)
             return transport(service.open(place, settings.tokenFile, settings.http, settings.mustExist), layout, keys)
+        case .cloudKit(let place):
+            guard let tokens = settings.tokenFile, settings.http.credentials.isEmpty, settings.http.askForCredentials == nil else {
+                throw StoreError(
+                    .invalidArgument, "What asks \(place.description) is in a file of keys or tokens. Give token_file, and no other credentials.")
+            }
+            return transport(CloudKitFiles(place, tokens: tokens, settings: settings.http, mustExist: settings.mustExist), layout, keys)
         }
     }
 
     private static func isCloud(_ place: Place) -> Bool {
         switch place {
-        case .cloud: true
+        case .cloud, .cloudKit: true
         case .folder, .memory, .webdav, .s3: false
         }
     }
@@ -134,6 +141,8 @@ package enum ExchangeURL {
             return .webdav(address)
         case "s3":
             do throws(HTTPAddress.Refusal) { return .s3(try S3Location(rest)) } catch { throw invalid(url, error.why) }
+        case CloudKitPlace.scheme:
+            do throws(HTTPAddress.Refusal) { return .cloudKit(try CloudKitPlace(rest)) } catch { throw invalid(url, error.why) }
         case let scheme:
             if let service = CloudService.all.first(where: { $0.about.scheme == scheme }) {
                 do throws(HTTPAddress.Refusal) { return .cloud(try CloudFolder(rest, service.about), service) } catch {
@@ -143,7 +152,7 @@ package enum ExchangeURL {
             let drives = CloudService.all.map { "\($0.about.scheme):" }.joined(separator: ", ")
             throw StoreError(
                 .unsupported,
-                "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav:, s3:, \(drives) are. "
+                "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav:, s3:, \(drives), cloudkit: are. "
                     + "Others go through a transport of the host."
             )
         }

@@ -45,6 +45,8 @@ package struct RemoteCapabilities: Sendable {
     package var hasRanges: Bool?
     /// It tells what changed, without a listing.
     package var hasFeed: Bool
+    /// Bytes of a file at most; nil: more than any pack has.
+    package var largestFile: Int?
 }
 
 /// Requests and bytes.

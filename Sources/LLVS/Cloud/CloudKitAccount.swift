@@ -1,0 +1,211 @@
+/// Who asks CloudKit, and how: a server with a key, whose requests are signed, or a person with a token, which each answer may replace.
+///
+/// The file of tokens is JSON: `key_id` and `private_key` (PEM, P-256), or `api_token` and `web_auth_token`; other members stay as they are.
+final class CloudKitAccount: Sendable {
+    typealias Check = () throws -> Void
+
+    let place: CloudKitPlace
+    private let client: HTTPClient
+    private let file: TokenFile
+    private let key: Guarded<Secret?>
+    /// Nil until the file was read.
+    private let isOfServer = Guarded<Bool?>(nil)
+    private let ranges = Guarded<Bool?>(nil)
+
+    init(_ place: CloudKitPlace, tokens path: String, settings: HTTPSettings) {
+        self.place = place
+        let file = TokenFile(path), key = Guarded<Secret?>(nil)
+        self.file = file
+        self.key = key
+        var settings = settings
+        settings.signature = CloudKitSignature(key: key, path: file.path)
+        settings.pace = RequestPace.shared("\(place.endpoint.shown) \(file.path)", perSecond: place.rate)
+        settings.renew = { refused, _ in
+            guard refused == nil, let id = try CloudKitAccount.serverKey(file, place, key) else { return nil }
+            return HTTPCredentials(user: id)
+        }
+        client = HTTPClient(settings, place: place.description)
+    }
+    func close() { client.close() }
+
+    var counts: RemoteCounts {
+        let counts = client.counts
+        return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
+    }
+    /// Whether parts of assets can be read; nil until it was tried.
+    var hasRanges: Bool? { ranges.withLock { $0 } }
+
+    /// The id of a server's key, which is kept for signing; nil where the file has none.
+    private static func serverKey(_ file: TokenFile, _ place: CloudKitPlace, _ key: Guarded<Secret?>) throws -> String? {
+        let found = try file.read()
+        guard let id = found["key_id"]?.string else { return nil }
+        guard let pem = found["private_key"]?.string, isPrintable(id) else {
+            throw file.unusable("holds a key_id, and no private_key in PEM beside it")
+        }
+        guard place.database == "public" else {
+            throw file.unusable("holds the key of a server, which opens the public database alone")
+        }
+        let secret = try Secret(pem)
+        key.withLock { $0 = secret }
+        return id
+    }
+    private func isServer() throws -> Bool {
+        if let known = isOfServer.withLock({ $0 }) { return known }
+        let found = try CloudKitAccount.serverKey(file, place, key) != nil
+        isOfServer.withLock { $0 = found }
+        return found
+    }
+    private static func isPrintable(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= 8_192 && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
+    // MARK: Requests
+
+    /// The JSON of an answer; nil where the zone, or the type of the records, is not there.
+    /// - Parameter doing: for messages: "Listing log/".
+    func ask(_ what: String, _ json: CloudJSON, _ doing: String, _ check: Check) throws -> CloudAnswer? {
+        var request = HTTPRequest(method: .post, address: place.address(what), doing: "\(doing) in \(place.description) by")
+        request.sink = .kept(limit: CloudAnswer.largest)
+        request.body = .bytes(json.bytes)
+        request.headers = [("Content-Type", "application/json")]
+        request.repeats = true
+        let response = try perform(request, check)
+        guard let answer = try CloudAnswer(response) else {
+            guard response.isSuccess else { throw HTTPFailure.error(response, request.what) }
+            throw StoreError(
+                .transport,
+                "\(request.what) failed: what answers is not CloudKit. Check the network, which may want somebody to sign in, and the endpoint."
+            )
+        }
+        if answer["serverErrorCode"] != nil || !response.isSuccess {
+            guard let error = failure(answer, request.what, response) else { return nil }
+            throw error
+        }
+        return answer
+    }
+
+    private func perform(_ request: HTTPRequest, _ check: Check) throws -> HTTPResponse {
+        if try isServer() { return try client.perform(request, check) }
+        // A token may serve for one request: one at a time, of all processes.
+        return try file.withLock(check) {
+            let found = try file.read()
+            guard let api = found["api_token"]?.string, let token = found["web_auth_token"]?.string, CloudKitAccount.isPrintable(api),
+                  CloudKitAccount.isPrintable(token)
+            else { throw file.unusable("holds neither key_id and private_key nor api_token and web_auth_token") }
+            var request = request
+            request.isAnonymous = true
+            request.address.query = "?ckAPIToken=\(PercentCoding.encode(api))&ckWebAuthToken=\(PercentCoding.encode(token))"
+            let response = try client.perform(request, check)
+            if let next = response.header("x-apple-cloudkit-web-auth-token"), next != token, CloudKitAccount.isPrintable(next) {
+                try file.write(found.members, [("web_auth_token", next)])
+            }
+            return response
+        }
+    }
+
+    /// Sends the bytes of an asset, and answers with what stands for them in a record.
+    func upload(_ body: HTTPRequest.Body, to url: String?, _ doing: String, _ check: Check) throws -> CloudJSON {
+        guard let url, let address = try? HTTPAddress(url), address.keepsSecrets else { throw unusable(doing, "holds no place for an asset") }
+        var request = HTTPRequest(method: .post, address: address, doing: "\(doing) in \(place.description) at")
+        // The address is a secret by itself, and serves once.
+        request.isAnonymous = true
+        request.body = body
+        request.headers = [("Content-Type", "application/octet-stream")]
+        let response = try client.perform(request, check)
+        guard response.isSuccess else { throw HTTPFailure.error(response, "\(doing) in \(place.description)") }
+        guard let file = try CloudAnswer(response)?["singleFile"], let receipt = file["receipt"]?.string else {
+            throw unusable(doing, "tells nothing of the asset")
+        }
+        let texts = ["fileChecksum", "wrappingKey", "referenceChecksum"].compactMap { name in
+            file[name]?.string.map { (name, CloudJSON.text($0)) }
+        }
+        return .object(texts + [("receipt", .text(receipt)), ("size", .number(body.size ?? 0))])
+    }
+
+    /// Reads assets, each at its address.
+    func download(_ assets: [(url: String, range: Range<Int>?, limit: Int)], _ doing: String, _ check: Check) throws -> [RemoteContents] {
+        let requests = try assets.map { asset in
+            // What is to be the name of a file is part of it, as a word in braces.
+            let url = asset.url.utf8.filter { !"${}".utf8.contains($0) }
+            guard let address = try? HTTPAddress(String(decoding: url, as: UTF8.self)), address.keepsSecrets else { throw unusable(doing, "holds no asset") }
+            var request = HTTPRequest(method: .get, address: address, doing: "\(doing) in \(place.description) at")
+            request.isAnonymous = true
+            request.sink = .kept(limit: asset.limit)
+            request.range = asset.range
+            return request
+        }
+        return try zip(requests, client.perform(requests, check)).map { request, outcome in
+            try RemoteContents(request, outcome, error: { HTTPFailure.error($0, $1) }) { isObeyed in ranges.withLock { $0 = isObeyed } }
+        }
+    }
+
+    // MARK: Errors
+
+    /// What went wrong, with a request or with one record of it; nil where the zone, the record or its type is not there.
+    func failure(_ answer: CloudAnswer, _ what: String, _ response: HTTPResponse? = nil) -> StoreError? {
+        let code = answer["serverErrorCode"]?.string ?? ""
+        var error: StoreError
+        switch code {
+        case "NOT_FOUND", "ZONE_NOT_FOUND", "UNKNOWN_ITEM": return nil
+        case "AUTHENTICATION_FAILED", "AUTHENTICATION_REQUIRED", "NOT_AUTHENTICATED", "SIGN_IN_FAILED":
+            error = StoreError(
+                .permission,
+                "\(what) failed: CloudKit refuses who asks. Sign in again, which writes web_auth_token into \(file.path); with the key of a "
+                    + "server, check the key and this machine's clock.", path: file.path)
+        case "ACCESS_DENIED":
+            error = StoreError(.permission, "\(what) failed: the account or key may not do this. Check the roles of the container.")
+        case "QUOTA_EXCEEDED":
+            error = StoreError(.noSpace, "\(what) failed: the account is full. Make room in it, and exchange again.")
+        case "LIMIT_EXCEEDED":
+            error = StoreError(.tooLarge, "\(what) failed: CloudKit takes nothing of that size.")
+        case "THROTTLED":
+            error = StoreError(.busy, "\(what) failed: there were too many requests. Exchange again later.")
+        case "TRY_AGAIN_LATER", "ZONE_BUSY", "INTERNAL_ERROR", "CONFLICT", "ATOMIC_ERROR":
+            error = StoreError(.transport, "\(what) failed: CloudKit cannot do it just now (\(code)). Exchange again later.")
+        case "":
+            error = response.map { HTTPFailure.error($0, what) } ?? unusable(what, "tells of a failure without a code")
+        default:
+            let shown = PercentCoding.encode(String(code.prefix(64)))
+            error = StoreError(.transport, "\(what) failed: CloudKit answers with \(shown). Check the container and its schema.")
+        }
+        if let seconds = answer["retryAfter"]?.count { error.retryAfter = Double(min(seconds, 86_400)) }
+        return error
+    }
+
+    /// For an answer that is none.
+    func unusable(_ what: String, _ why: String) -> StoreError {
+        StoreError(.transport, "\(what) failed: the answer \(why). Try again later, and check the endpoint.")
+    }
+}
+
+/// Signs requests with the key of a server: date, digest of the body and path, by ECDSA.
+private struct CloudKitSignature: RequestSignature {
+    let key: Guarded<Secret?>
+    let path: String
+
+    func headers(for request: HTTPRequest, to address: HTTPAddress, _ credentials: HTTPCredentials, now: Int64) throws -> [(
+        name: String, value: String
+    )] {
+        guard let secret = key.withLock({ $0 }), let id = credentials.user else { return [] }
+        var digest = SHA256()
+        if case .bytes(let bytes) = request.body { digest.update(bytes) }
+        let date = CloudKitSignature.date(now), body = String(decoding: Base64.encode(digest.finish()), as: UTF8.self)
+        guard let signature = try Crypto(for: path).sign(Array("\(date):\(body):\(address.path)".utf8), with: secret) else {
+            throw StoreError(
+                .invalidArgument, "The private_key in \(path) is no private key of P-256 in PEM without a passphrase. Mend it.", path: path)
+        }
+        return [("X-Apple-CloudKit-Request-KeyID", id), ("X-Apple-CloudKit-Request-ISO8601Date", date),
+                ("X-Apple-CloudKit-Request-SignatureV1", String(decoding: Base64.encode(signature), as: UTF8.self))]
+    }
+
+    /// "2013-05-24T00:00:00Z"
+    private static func date(_ now: Int64) -> String {
+        var text: [UInt8] = []
+        for (i, byte) in AWSSignature.time(now).utf8.enumerated() {
+            if i == 4 || i == 6 { text.append(UInt8(ascii: "-")) }
+            if i == 11 || i == 13 { text.append(UInt8(ascii: ":")) }
+            text.append(byte)
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

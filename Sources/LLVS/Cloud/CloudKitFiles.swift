@@ -1,0 +1,323 @@
+/// Files as records of CloudKit: packs as records of their own, and the records of versions that apps of other implementations use, each
+/// of which stands for a file in `versions/` and one in `changes/` (docs/cloud-drives.md).
+package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
+    // Sendable: the state and the account have locks of their own.
+    /// Bytes of what is in a record itself; more is an asset beside it.
+    private static let inlinePack = 700_000, inlineChanges = 10_000
+    /// Bytes of an asset.
+    private static let largestAsset = 15 << 20
+    /// Of one request: records, and bytes, about.
+    private static let recordsAtOnce = 200, bytesAtOnce = 2 << 20
+    private static let readAtOnce = 16
+
+    private let account: CloudKitAccount
+    private let mustExist: Bool
+    private let state = Guarded(State())
+    private struct State {
+        /// What the feed told of so far: files by directory, then name, each with its bytes where they are told; nil before it was asked.
+        var known: (token: String, since: Double, names: CloudKitListing)?
+        /// Changes that were sent, and wait for their versions.
+        var waiting: [String: OutgoingFile] = [:]
+    }
+
+    private var place: CloudKitPlace { account.place }
+    package var description: String { place.description }
+    package var capabilities: RemoteCapabilities {
+        RemoteCapabilities(
+            requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: place.hasFeed, largestFile: 12 << 20)
+    }
+    package var counts: RemoteCounts { account.counts }
+
+    /// - Parameters:
+    ///   - tokens: the path of the file of keys or tokens.
+    ///   - mustExist: whether the zone is not to be made.
+    package init(_ place: CloudKitPlace, tokens: String, settings: HTTPSettings, mustExist: Bool) {
+        account = CloudKitAccount(place, tokens: tokens, settings: settings)
+        self.mustExist = mustExist
+    }
+    package func close() {
+        state.withLock { $0 = State() }
+        account.close()
+    }
+
+    // MARK: Listing
+
+    package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
+        let listing = try place.hasFeed ? follow(check) : query(CloudKitRecord.type(ofDirectory: directory), check)
+        guard let listing else {
+            guard !mustExist else {
+                throw StoreError(
+                    .notFound, "There is no such place: \(description). Check the address, and which account the token is of.")
+            }
+            return nil
+        }
+        return listing.entries(directory)
+    }
+
+    /// All records of a type, where nothing tells what changed.
+    private func query(_ type: CloudKitRecord.Kind, _ check: Check) throws -> CloudKitListing? {
+        var listing = CloudKitListing(store: place.store), marker: String?, pages = 0
+        let filter = CloudJSON.object([
+            ("comparator", .text("EQUALS")), ("fieldName", .text("storeIdentifier")),
+            ("fieldValue", .object([("value", .text(place.store)), ("type", .text("STRING"))])),
+        ])
+        repeat {
+            var members = [
+                place.zoneID, ("query", .object([("recordType", .text(type.rawValue)), ("filterBy", .array([filter]))])),
+                ("desiredKeys", .list(["size", "storeIdentifier"])), ("resultsLimit", .number(CloudKitFiles.recordsAtOnce)),
+            ]
+            if let marker { members.append(("continuationMarker", .text(marker))) }
+            let what = "Listing what is"
+            guard let page = try account.ask("records/query", .object(members), what, check) else { return pages == 0 ? listing : nil }
+            for record in page["records"]?.elements ?? [] { try listing.take(record) }
+            let next = page["continuationMarker"]?.string
+            pages += 1
+            guard next == nil || (pages < 100_000 && next != marker) else { throw account.unusable(what, "does not end") }
+            marker = next
+        } while marker != nil
+        return listing
+    }
+
+    /// All records, of which the zone tells what changed. Nil where there is no such zone.
+    private func follow(_ check: Check) throws -> CloudKitListing? {
+        let old = state.withLock { $0.known.flatMap { $0.since + 86_400 > Clock.steady() ? $0 : nil } }
+        var listing = old?.names ?? CloudKitListing(store: place.store), token = old?.token, since = old?.since ?? Clock.steady(), pages = 0
+        while true {
+            var zone: [(String, CloudJSON)] = [
+                place.zoneID, ("desiredKeys", .list(["size", "storeIdentifier"])), ("resultsLimit", .number(CloudKitFiles.recordsAtOnce)),
+                ("desiredRecordTypes", .list(CloudKitRecord.Kind.allCases.map(\.rawValue))),
+            ]
+            if let token { zone.append(("syncToken", .text(token))) }
+            let what = "Listing what is"
+            guard let answer = try account.ask("changes/zone", .object([("zones", .array([.object(zone)]))]), what, check),
+                  let page = answer["zones"]?.elements.first
+            else { return nil }
+            if page["serverErrorCode"] != nil {
+                guard let error = account.failure(page, what) else { return nil }
+                // It has forgotten what the token stands for: all is listed.
+                guard token != nil, page["serverErrorCode"]?.string == "BAD_REQUEST" else { throw error }
+                (listing, token, since) = (CloudKitListing(store: place.store), nil, Clock.steady())
+                continue
+            }
+            for record in page["records"]?.elements ?? [] { try listing.take(record) }
+            pages += 1
+            guard let next = page["syncToken"]?.string else { throw account.unusable(what, "has no syncToken") }
+            let isLast = page["moreComing"]?.bool != true
+            guard isLast || (next != token && pages < 100_000) else { throw account.unusable(what, "does not end") }
+            token = next
+            guard isLast else { continue }
+            let known = (token: next, since: since, names: listing)
+            state.withLock { $0.known = known }
+            return listing
+        }
+    }
+
+    // MARK: Reading
+
+    package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
+        var contents: [RemoteContents] = files.map { _ in .missing }
+        let records = files.map { CloudKitRecord($0.name, in: place) }
+        let known = files.indices.filter { records[$0] != nil }
+        for start in stride(from: 0, to: known.count, by: CloudKitFiles.readAtOnce) {
+            try check()
+            let part = known[start..<min(start + CloudKitFiles.readAtOnce, known.count)]
+            var names: [CloudJSON] = []
+            for name in Set(part.compactMap { records[$0]?.name }) { names.append(.object([("recordName", .text(name))])) }
+            let keys = Set(part.flatMap { records[$0]?.keys ?? [] }).sorted()
+            let json = CloudJSON.object([place.zoneID, ("records", .array(names)), ("desiredKeys", .list(keys))])
+            guard let answer = try account.ask("records/lookup", json, "Reading", check) else { continue }
+            var found: [String: CloudAnswer] = [:]
+            for record in answer["records"]?.elements ?? [] {
+                guard let name = record["recordName"]?.string else { continue }
+                if record["serverErrorCode"] != nil {
+                    if let error = account.failure(record, "Reading \(name) in \(description)") { throw error }
+                } else if record["deleted"]?.bool != true {
+                    found[name] = record
+                }
+            }
+            var assets: [(index: Int, url: String, range: Range<Int>?, limit: Int)] = []
+            for i in part {
+                guard let record = records[i], let fields = found[record.name]?["fields"] else { continue }
+                switch try record.contents(fields) {
+                case .none: break
+                case .bytes(let bytes):
+                    contents[i] = bytes.count > files[i].limit ? tooLarge(files[i]) : .bytes(bytes, isWhole: true)
+                case .asset(let url): assets.append((i, url, files[i].range, files[i].limit))
+                case .unusable:
+                    contents[i] = .unreadable(
+                        StoreError(.damaged, "\(files[i].name) in \(description) is damaged: its record holds no such bytes.", path: record.name))
+                }
+            }
+            let read = try account.download(assets.map { ($0.url, $0.range, $0.limit) }, "Reading", check)
+            for (asset, outcome) in zip(assets, read) { contents[asset.index] = outcome }
+        }
+        return contents
+    }
+
+    private func tooLarge(_ file: RemoteRead) -> RemoteContents {
+        .unreadable(
+            StoreError(.tooLarge, "\(file.name) in \(description) has more than \(file.limit) bytes, and is not read.", path: file.name))
+    }
+
+    // MARK: Publishing
+
+    package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
+        var published: [RemotePublished] = files.map { _ in .published }
+        var batch: [(index: Int, operation: CloudJSON)] = [], size = 0
+        let records = files.map { CloudKitRecord($0.name, in: place) }
+        let changes = files.indices.filter { records[$0]?.part == .changes }
+        // A version is one record: its changes wait for it, which come before it.
+        if !changes.isEmpty {
+            let waiting = Dictionary(changes.map { (files[$0].name, files[$0].data) }, uniquingKeysWith: { $1 })
+            state.withLock { $0.waiting = waiting }
+        }
+        for i in files.indices {
+            guard let record = records[i] else {
+                published[i] = .refused(StoreError(.unsupported, "CloudKit holds no file of that name", path: files[i].name))
+                continue
+            }
+            guard record.part != .changes else { continue }
+            guard let fields = try fields(of: record, files[i], check) else {
+                published[i] = .refused(StoreError(.tooLarge, "CloudKit holds nothing of that size", path: files[i].name))
+                continue
+            }
+            let operation = CloudJSON.object([
+                ("operationType", .text(files[i].replaces ? "forceReplace" : "create")),
+                ("record", .object([
+                    ("recordName", .text(record.name)), ("recordType", .text(record.kind.rawValue)), ("fields", .object(fields.members)),
+                ])),
+            ])
+            if batch.count == CloudKitFiles.recordsAtOnce || size + fields.size > CloudKitFiles.bytesAtOnce {
+                try modify(&batch, &published, check)
+                size = 0
+            }
+            batch.append((i, operation))
+            size += fields.size
+        }
+        try modify(&batch, &published, check)
+        return published
+    }
+
+    /// The fields of a record, and about how many bytes they have. Nil for more than a record or an asset holds.
+    private func fields(
+        of record: CloudKitRecord, _ file: RemoteUpload, _ check: Check
+    ) throws -> (members: [(String, CloudJSON)], size: Int)? {
+        var members = [CloudKitRecord.field("storeIdentifier", "STRING", .text(place.store))], size = 200
+        func add(_ data: OutgoingFile, _ inlineKey: String, upTo limit: Int, _ assetKey: String) throws -> Bool {
+            if data.size <= limit {
+                let text = Base64.encode(try data.bytes())
+                members.append(CloudKitRecord.field(inlineKey, "BYTES", .text(String(decoding: text, as: UTF8.self))))
+                size += text.count
+                return true
+            }
+            guard data.size <= CloudKitFiles.largestAsset else { return false }
+            let value = try asset(data, record, assetKey, check)
+            members.append(CloudKitRecord.field(assetKey, "ASSETID", value))
+            return true
+        }
+        switch record.part {
+        case .pack:
+            members.append(CloudKitRecord.field("size", "INT64", .number(file.data.size)))
+            return try add(file.data, "data", upTo: CloudKitFiles.inlinePack, "asset") ? (members, size) : nil
+        case .version, .changes:
+            guard file.data.size <= CloudKitFiles.inlinePack, let version = CloudKitRecord.list(ofFile: try file.data.bytes()) else {
+                return nil
+            }
+            let changes = "changes/" + record.name
+            // Who writes a version anew, and not its changes, takes those that are there.
+            guard let data = try state.withLock({ $0.waiting[changes] }) ?? there(changes, check) else { return nil }
+            let text = Base64.encode(version)
+            members.append(CloudKitRecord.field("version", "BYTES", .text(String(decoding: text, as: UTF8.self))))
+            size += text.count
+            return try add(data, "valueChanges", upTo: CloudKitFiles.inlineChanges, "valueChangesAsset") ? (members, size) : nil
+        }
+    }
+
+    private func there(_ name: String, _ check: Check) throws -> OutgoingFile? {
+        switch try read([RemoteRead(name: name, limit: CloudKitFiles.largestAsset)], check).first {
+        case .bytes(let bytes, _): return OutgoingFile(bytes)
+        case .large(let reader):
+            var bytes = [UInt8](repeating: 0, count: reader.size), at = 0
+            while at < bytes.count {
+                let got = try bytes.withUnsafeMutableBytes { try reader.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[at...])) }
+                guard got > 0 else { return nil }
+                at += got
+            }
+            return OutgoingFile(bytes)
+        case .missing, .unreadable, nil: return nil
+        }
+    }
+
+    private func asset(_ data: OutgoingFile, _ record: CloudKitRecord, _ field: String, _ check: Check) throws -> CloudJSON {
+        let what = "Writing \(record.name)"
+        let token = CloudJSON.object([
+            ("recordName", .text(record.name)), ("recordType", .text(record.kind.rawValue)), ("fieldName", .text(field)),
+        ])
+        let json = CloudJSON.object([place.zoneID, ("tokens", .array([token]))])
+        var answer = try account.ask("assets/upload", json, what, check)
+        if answer == nil {
+            try makeZone(check)
+            answer = try account.ask("assets/upload", json, what, check)
+        }
+        let url = answer?["tokens"]?.elements.first?["url"]?.string
+        return try account.upload(HTTPRequest.Body(data, check), to: url, what, check)
+    }
+
+    private func modify(_ batch: inout [(index: Int, operation: CloudJSON)], _ published: inout [RemotePublished], _ check: Check) throws {
+        guard !batch.isEmpty else { return }
+        let operations = batch.map(\.operation)
+        let found = try modify(operations, "Writing", check)
+        for ((i, _), record) in zip(batch, found) {
+            guard record["serverErrorCode"] != nil else { published[i] = .published; continue }
+            switch record["serverErrorCode"]?.string {
+            case "EXISTS": published[i] = .exists
+            case "LIMIT_EXCEEDED": published[i] = .refused(StoreError(.tooLarge, "CloudKit holds nothing of that size"))
+            default:
+                let what = "Writing to \(description)"
+                throw account.failure(record, what) ?? account.unusable(what, "says that the record is not there")
+            }
+        }
+        batch = []
+    }
+
+    /// What became of each operation, in order.
+    private func modify(_ operations: [CloudJSON], _ what: String, _ check: Check) throws -> [CloudAnswer] {
+        let json = CloudJSON.object([place.zoneID, ("operations", .array(operations)), ("atomic", .bool(false))])
+        var answer = try account.ask("records/modify", json, what, check)
+        if answer == nil {
+            try makeZone(check)
+            answer = try account.ask("records/modify", json, what, check)
+        }
+        guard let found = answer?["records"]?.elements, found.count == operations.count else {
+            throw account.unusable("\(what) in \(description)", "does not tell of each record")
+        }
+        return found
+    }
+
+    private func makeZone(_ check: Check) throws {
+        guard let zone = place.zone, !mustExist, place.database == "private" else {
+            throw StoreError(.notFound, "There is no such place: \(description). Check the address, and which account the token is of.")
+        }
+        let operation = CloudJSON.object([
+            ("operationType", .text("create")), ("zone", .object([("zoneID", .object([("zoneName", .text(zone))]))])),
+        ])
+        _ = try account.ask("zones/modify", .object([("operations", .array([operation]))]), "Making the zone", check)
+    }
+
+    // MARK: Deleting
+
+    package func delete(_ names: [String], _ check: Check) throws {
+        let records = names.compactMap { CloudKitRecord($0, in: place) }.filter { $0.part == .pack }
+        for start in stride(from: 0, to: records.count, by: CloudKitFiles.recordsAtOnce) {
+            let part = records[start..<min(start + CloudKitFiles.recordsAtOnce, records.count)]
+            let operations = part.map { record in
+                CloudJSON.object([
+                    ("operationType", .text("forceDelete")), ("record", .object([("recordName", .text(record.name))])),
+                ])
+            }
+            for record in try modify(operations, "Deleting", check) where record["serverErrorCode"] != nil {
+                if let error = account.failure(record, "Deleting in \(description)") { throw error }
+            }
+        }
+    }
+}

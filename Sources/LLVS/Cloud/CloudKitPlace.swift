@@ -1,0 +1,89 @@
+/// A place in a container of CloudKit: `cloudkit://container/environment/database?store=ID&zone=NAME` (docs/cloud-drives.md).
+package struct CloudKitPlace: Sendable {
+    static let scheme = "cloudkit"
+    private static let service = "https://api.apple-cloudkit.com/"
+
+    let container: String
+    /// "development" or "production".
+    let environment: String
+    /// "public", "private" or "shared".
+    let database: String
+    /// Nil for the default zone.
+    let zone: String?
+    /// Which store, of those that lie in the zone.
+    let store: String
+    let endpoint: HTTPAddress
+    let rate: Double
+    private let isElsewhere: Bool
+
+    /// Only zones of people's databases tell what changed, and the default zone does not.
+    var hasFeed: Bool { zone != nil }
+
+    /// For messages, and as the name of what is known of the place.
+    var description: String {
+        let zone = zone.map { ", zone \($0)" } ?? ""
+        let whose = isElsewhere ? " at \(endpoint.shown)" : ""
+        return "the \(database) database of \(container) (\(environment)\(zone)) at CloudKit\(whose)"
+    }
+
+    /// - Parameter rest: what follows the scheme and its colon.
+    init(_ rest: String) throws(HTTPAddress.Refusal) {
+        let bytes = Array(rest.utf8)
+        guard bytes.starts(with: "//".utf8) else { throw HTTPAddress.Refusal(why: CloudKitPlace.form) }
+        let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
+        let parts = bytes[2..<end].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self) }
+        guard parts.count == 3 || (parts.count == 4 && parts[3].isEmpty), RemoteName.isComponent(parts[0]) else {
+            throw HTTPAddress.Refusal(why: CloudKitPlace.form)
+        }
+        guard ["development", "production"].contains(parts[1]) else {
+            throw HTTPAddress.Refusal(why: "its environment is neither development nor production")
+        }
+        guard ["public", "private", "shared"].contains(parts[2]) else {
+            throw HTTPAddress.Refusal(why: "its database is none of public, private and shared")
+        }
+        var options: [String: String] = [:]
+        for part in bytes[end...].dropFirst().split(separator: UInt8(ascii: "&")) {
+            let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            let key = String(decoding: pair[0], as: UTF8.self)
+            guard pair.count == 2, ["store", "zone", "endpoint", "rate"].contains(key), let value = PercentCoding.decode(pair[1]) else {
+                throw HTTPAddress.Refusal(
+                    why: "after its question mark only store=, zone=, endpoint=, rate= and layout= may stand; keys and tokens are options")
+            }
+            options[key] = String(decoding: value, as: UTF8.self)
+        }
+        // A part of the names of records, which have up to 255 bytes.
+        guard let store = options["store"], RemoteName.isComponent(store), store.utf8.first != UInt8(ascii: "_") else {
+            throw HTTPAddress.Refusal(why: "store= is missing, which names the store: letters, digits, dots, - and _ inside, up to 128 of them")
+        }
+        if let zone = options["zone"] {
+            guard parts[2] != "public" else { throw HTTPAddress.Refusal(why: "the public database has one zone: leave zone= out") }
+            guard RemoteName.isComponent(zone), zone.utf8.first != UInt8(ascii: "_") else {
+                throw HTTPAddress.Refusal(why: "its zone is none: letters, digits, dots, - and _ inside, up to 128 of them")
+            }
+        }
+        var endpoint = try HTTPAddress(options["endpoint"] ?? CloudKitPlace.service)
+        guard endpoint.keepsSecrets else { throw HTTPAddress.Refusal(why: "its endpoint is not encrypted (https)") }
+        guard endpoint.query.isEmpty else { throw HTTPAddress.Refusal(why: "its endpoint has a query") }
+        if endpoint.path.utf8.last != UInt8(ascii: "/") { endpoint.path += "/" }
+        var rate = 20.0
+        if let given = options["rate"] {
+            guard let number = Int(given), (1...100_000).contains(number) else {
+                throw HTTPAddress.Refusal(why: "its rate is not a number of requests a second from 1 to 100000")
+            }
+            rate = Double(number)
+        }
+        (container, environment, database) = (parts[0], parts[1], parts[2])
+        (zone, self.store, self.endpoint, self.rate) = (options["zone"], store, endpoint, rate)
+        isElsewhere = options["endpoint"] != nil
+    }
+    private static let form = "write cloudkit://container/production/private?store=name&zone=name"
+
+    /// Of a request: "records/modify".
+    func address(_ what: String) -> HTTPAddress {
+        var address = endpoint
+        address.path += "database/1/\(container)/\(environment)/\(database)/\(what)"
+        return address
+    }
+    var zoneID: (String, CloudJSON) { ("zoneID", .object([("zoneName", .text(zone ?? "_defaultZone"))])) }
+}

@@ -1,0 +1,154 @@
+/// The record of CloudKit that a file is, or is a part of.
+struct CloudKitRecord {
+    /// The types of records.
+    enum Kind: String, CaseIterable {
+        case version = "LLVS_Version", pack = "LLVS_Pack"
+    }
+    /// What of the record the file is.
+    enum Part {
+        case pack, version, changes
+    }
+
+    let name: String
+    let part: Part
+    var kind: Kind { part == .pack ? .pack : .version }
+
+    /// Directories of packs, and the letter by which each is known in names (docs/pack-format.md, section 1).
+    static let directories: [(letter: UInt8, directory: String)] = [
+        (UInt8(ascii: "r"), "pack1"), (UInt8(ascii: "k"), "pack1/keys"), (UInt8(ascii: "l"), "pack1/log"),
+        (UInt8(ascii: "b"), "pack1/base"), (UInt8(ascii: "v"), "pack1/blob"),
+    ]
+    private static let rootPrefix = "root-"
+
+    /// Of the file of that path. Nil where no record can stand for it.
+    init?(_ path: String, in place: CloudKitPlace) {
+        let (directory, last) = RemoteName.split(path)
+        if directory == "versions" || directory == "changes" {
+            guard CloudKitRecord.isName(last) else { return nil }
+            (name, part) = (last, directory == "versions" ? .version : .changes)
+            return
+        }
+        guard let letter = CloudKitRecord.directories.first(where: { $0.directory == directory })?.letter, RemoteName.isComponent(last)
+        else { return nil }
+        var rest = last
+        if letter == UInt8(ascii: "r") {
+            guard last.utf8.starts(with: CloudKitRecord.rootPrefix.utf8) else { return nil }
+            rest = String(decoding: last.utf8.dropFirst(CloudKitRecord.rootPrefix.utf8.count), as: UTF8.self)
+        }
+        let whole = "\(place.store)_\(UnicodeScalar(letter))_\(rest)"
+        guard CloudKitRecord.isName(whole) else { return nil }
+        (name, part) = (whole, .pack)
+    }
+
+    /// The directory and the last part of the name of the pack that a record is; nil for the records of other stores.
+    static func pack(_ name: String, store: String) -> (directory: String, name: String)? {
+        let bytes = Array(name.utf8), prefix = Array("\(store)_".utf8)
+        guard bytes.starts(with: prefix), bytes.count > prefix.count + 2, bytes[prefix.count + 1] == UInt8(ascii: "_"),
+              let directory = directories.first(where: { $0.letter == bytes[prefix.count] })
+        else { return nil }
+        let rest = String(decoding: bytes[(prefix.count + 2)...], as: UTF8.self)
+        return (directory.directory, directory.letter == UInt8(ascii: "r") ? rootPrefix + rest : rest)
+    }
+
+    static func type(ofDirectory directory: String) -> Kind { directory == "versions" || directory == "changes" ? .version : .pack }
+
+    /// ASCII, up to 255 bytes, no underscore in front.
+    static func isName(_ name: String) -> Bool {
+        let bytes = name.utf8
+        return (1...255).contains(bytes.count) && bytes.first != UInt8(ascii: "_") && bytes.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
+    // MARK: Fields
+
+    static func field(_ name: String, _ type: String, _ value: CloudJSON) -> (String, CloudJSON) {
+        (name, .object([("value", value), ("type", .text(type))]))
+    }
+
+    /// The fields that hold the file.
+    var keys: [String] {
+        switch part {
+        case .pack: ["data", "asset"]
+        case .version: ["version"]
+        case .changes: ["valueChanges", "valueChangesAsset"]
+        }
+    }
+
+    enum Contents {
+        case none, unusable
+        case bytes([UInt8])
+        case asset(url: String)
+    }
+
+    /// What the fields of a record hold of the file.
+    func contents(_ fields: CloudAnswer) throws -> Contents {
+        for key in keys {
+            guard let value = fields[key]?["value"] else { continue }
+            if value.isObject { return value["downloadURL"]?.string.map { .asset(url: $0) } ?? .unusable }
+            guard let text = value.string, let bytes = Array(text.utf8).withUnsafeBytes({ Base64.decode($0) }) else { return .unusable }
+            guard part == .version else { return .bytes(bytes) }
+            return CloudKitRecord.file(ofList: bytes).map { .bytes($0) } ?? .unusable
+        }
+        return part == .version ? .none : .unusable
+    }
+
+    // MARK: Versions
+
+    /// `{"version": <Version>}` for `[<Version>]`; nil for what is no array of one element.
+    static func file(ofList list: [UInt8]) -> [UInt8]? {
+        guard let answer = try? CloudAnswer(list), answer.elements.count == 1, answer.elements[0].isObject else { return nil }
+        guard let first = list.firstIndex(of: UInt8(ascii: "[")), let last = list.lastIndex(of: UInt8(ascii: "]")), first < last else {
+            return nil
+        }
+        return Array(#"{"version":"#.utf8) + list[(first + 1)..<last] + [UInt8(ascii: "}")]
+    }
+
+    /// The other way round; nil for what is no version file.
+    static func list(ofFile file: [UInt8]) -> [UInt8]? {
+        guard let answer = try? CloudAnswer(file), let version = answer.members.first(where: { $0.name == "version" })?.json else { return nil }
+        return [UInt8(ascii: "[")] + version + [UInt8(ascii: "]")]
+    }
+}
+
+/// The files of one store, as the records of a zone tell of them.
+struct CloudKitListing {
+    let store: String
+    /// By directory: names, and bytes where they are told.
+    private var packs: [String: [String: Int?]] = [:]
+    private var versions: Set<String> = []
+
+    init(store: String) { self.store = store }
+
+    /// A record that is there, or was deleted.
+    mutating func take(_ record: CloudAnswer) throws {
+        guard let name = record["recordName"]?.string else { return }
+        let isDeleted = record["deleted"]?.bool == true
+        if isDeleted { versions.remove(name) }
+        let fields = record["fields"]
+        if !isDeleted, record["recordType"]?.string == CloudKitRecord.Kind.version.rawValue {
+            guard fields?["storeIdentifier"]?["value"]?.string == store else { return }
+            try Memory.expect(256, "A listing")
+            versions.insert(name)
+            return
+        }
+        guard isDeleted || record["recordType"]?.string == CloudKitRecord.Kind.pack.rawValue,
+              let file = CloudKitRecord.pack(name, store: store)
+        else { return }
+        guard !isDeleted else { packs[file.directory]?[file.name] = nil; return }
+        try Memory.expect(256, "A listing")
+        packs[file.directory, default: [:]].updateValue(fields?["size"]?["value"]?.count, forKey: file.name)
+    }
+
+    /// What is in a directory; nil where it is not there.
+    func entries(_ directory: String) -> [RemoteEntry]? {
+        if directory == "versions" || directory == "changes" {
+            return versions.isEmpty ? nil : versions.map { RemoteEntry(name: $0, isDirectory: false, size: nil, age: nil) }
+        }
+        var entries = (packs[directory] ?? [:]).map { RemoteEntry(name: $0.key, isDirectory: false, size: $0.value, age: nil) }
+        if directory == "pack1" {
+            for (_, other) in CloudKitRecord.directories.dropFirst() where packs[other]?.isEmpty == false {
+                entries.append(RemoteEntry(name: RemoteName.split(other).name, isDirectory: true, size: nil, age: nil))
+            }
+        }
+        return entries.isEmpty ? nil : entries
+    }
+}
