@@ -42,11 +42,15 @@ class Zone:
     #: Names, in the order of their changes.
     changes: list[str] = field(default_factory=list)
 
+    def newest(self, count: int) -> set[str]:
+        return set(self.changes[-count:]) if count else set()
+
 
 class CloudKit(Service):
     """One container. `keys` are the public keys of servers by their ids; `users` the web auth tokens that are valid.
 
     With `replacing` each answer gives a new web auth token, and the old one serves no more. Fewer sync tokens than `void` are void.
+    `stale` is the number of the newest changes of a zone that neither queries nor the feed show yet.
     """
 
     hosts = ("api.apple-cloudkit.com", "cvws.icloud-content.com")
@@ -66,6 +70,7 @@ class CloudKit(Service):
         self.slots: set[str] = set()
         self.markers: dict[str, list[str]] = {}
         self.void = 0
+        self.stale = 0
 
     def expire_tokens(self) -> None:
         self.users.clear()
@@ -98,17 +103,22 @@ class CloudKit(Service):
         if database not in ("public", "private", "shared"):
             raise self.refuse(404, "NOT_FOUND", "No such database.")
         new_token = self._admit(request, database)
+        try:
+            answer = self._act(environment, database, what, request)
+        except Refused as refused:
+            answer = refused.answer
+        if new_token is not None:
+            answer.headers["X-Apple-CloudKit-Web-Auth-Token"] = new_token
+        return answer
+
+    def _act(self, environment: str, database: str, what: list[str], request: Request) -> Answer:
         act = getattr(self, "_do_" + "_".join(what), None)
         if act is None:
             raise self.refuse(404, "NOT_FOUND", "No such request.")
         try:
-            found = act(environment, database, request.json(), request)
+            return Answer.of(act(environment, database, request.json(), request))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self.refuse(400, "BAD_REQUEST", f"BadRequestException: {error!r}") from None
-        answer = Answer.of(found)
-        if new_token is not None:
-            answer.headers["X-Apple-CloudKit-Web-Auth-Token"] = new_token
-        return answer
 
     # Who asks
 
@@ -276,7 +286,8 @@ class CloudKit(Service):
         else:
             wanted, filters = given["query"]["recordType"], given["query"].get("filterBy", [])
             filters = filters if isinstance(filters, list) else [filters]
-            names = [r.name for r in zone.records.values() if not r.deleted and r.type == wanted and all(_fits(r, f) for f in filters)]
+            there = [r for name, r in zone.records.items() if not r.deleted and name not in zone.newest(self.stale)]
+            names = [r.name for r in there if r.type == wanted and all(_fits(r, f) for f in filters)]
         size = max(1, min(self.OPERATIONS, int(given.get("resultsLimit", self.OPERATIONS))))
         found: dict[str, Any] = {"records": [self._shown(zone.records[n], given.get("desiredKeys"), request) for n in names[:size]]}
         if names[size:]:
@@ -300,7 +311,8 @@ class CloudKit(Service):
         if given.get("syncToken") and begin < self.void:
             return {"zoneID": given["zoneID"], "serverErrorCode": "BAD_REQUEST", "reason": "Unknown sync continuation type"}
         size = max(1, min(self.OPERATIONS, int(given.get("resultsLimit", self.OPERATIONS))))
-        page = list(dict.fromkeys(zone.changes[begin : begin + size]))
+        changes = zone.changes[: max(begin, len(zone.changes) - self.stale)]
+        page = list(dict.fromkeys(changes[begin : begin + size]))
         kinds = given.get("desiredRecordTypes")
         records = []
         for name in page:
@@ -309,8 +321,8 @@ class CloudKit(Service):
                 records.append({"recordName": name, "deleted": True, "recordChangeTag": record.tag})
             elif kinds is None or record.type in kinds:
                 records.append(self._shown(record, given.get("desiredKeys"), request))
-        end = min(len(zone.changes), begin + size)
-        return {"zoneID": given["zoneID"], "records": records, "moreComing": end < len(zone.changes), "syncToken": str(end)}
+        end = min(len(changes), begin + size)
+        return {"zoneID": given["zoneID"], "records": records, "moreComing": end < len(changes), "syncToken": str(end)}
 
     # Assets
 

@@ -43,7 +43,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
     // MARK: Listing
 
     package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
-        let listing = try place.hasFeed ? follow(check) : query(CloudKitRecord.type(ofDirectory: directory), check)
+        let listing = try place.hasFeed ? follow(check) : query(CloudKitRecord.kind(ofDirectory: directory), check)
         guard let listing else {
             guard !mustExist else {
                 throw StoreError(
@@ -85,7 +85,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         while true {
             var zone: [(String, CloudJSON)] = [
                 place.zoneID, ("desiredKeys", .list(["size", "storeIdentifier"])), ("resultsLimit", .number(CloudKitFiles.recordsAtOnce)),
-                ("desiredRecordTypes", .list(CloudKitRecord.Kind.allCases.map(\.rawValue))),
+                ("desiredRecordTypes", .list(CloudKitRecord.Kind.listed.map(\.rawValue))),
             ]
             if let token { zone.append(("syncToken", .text(token))) }
             let what = "Listing what is"
@@ -163,7 +163,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
 
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
         var published: [RemotePublished] = files.map { _ in .published }
-        var batch: [(index: Int, operation: CloudJSON)] = [], size = 0
+        var batch: [(index: Int, name: String, operation: CloudJSON)] = [], size = 0
         let records = files.map { CloudKitRecord($0.name, in: place) }
         let changes = files.indices.filter { records[$0]?.part == .changes }
         // A version is one record: its changes wait for it, which come before it.
@@ -172,13 +172,13 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             state.withLock { $0.waiting = waiting }
         }
         for i in files.indices {
-            guard let record = records[i] else {
+            guard let record = records[i], record.part != .manifest, record.part != .chunk else {
                 published[i] = .refused(StoreError(.unsupported, "CloudKit holds no file of that name", path: files[i].name))
                 continue
             }
             guard record.part != .changes else { continue }
             guard let fields = try fields(of: record, files[i], check) else {
-                published[i] = .refused(StoreError(.tooLarge, "CloudKit holds nothing of that size", path: files[i].name))
+                published[i] = .refused(StoreError(.tooLarge, "CloudKit holds nothing of that size or form", path: files[i].name))
                 continue
             }
             let operation = CloudJSON.object([
@@ -191,7 +191,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
                 try modify(&batch, &published, check)
                 size = 0
             }
-            batch.append((i, operation))
+            batch.append((i, record.name, operation))
             size += fields.size
         }
         try modify(&batch, &published, check)
@@ -219,6 +219,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         case .pack:
             members.append(CloudKitRecord.field("size", "INT64", .number(file.data.size)))
             return try add(file.data, "data", upTo: CloudKitFiles.inlinePack, "asset") ? (members, size) : nil
+        case .manifest, .chunk: return nil
         case .version, .changes:
             guard file.data.size <= CloudKitFiles.inlinePack, let version = CloudKitRecord.list(ofFile: try file.data.bytes()) else {
                 return nil
@@ -263,11 +264,14 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         return try account.upload(HTTPRequest.Body(data, check), to: url, what, check)
     }
 
-    private func modify(_ batch: inout [(index: Int, operation: CloudJSON)], _ published: inout [RemotePublished], _ check: Check) throws {
+    private func modify(_ batch: inout [(index: Int, name: String, operation: CloudJSON)], _ published: inout [RemotePublished], _ check: Check) throws {
         guard !batch.isEmpty else { return }
         let operations = batch.map(\.operation)
         let found = try modify(operations, "Writing", check)
-        for ((i, _), record) in zip(batch, found) {
+        for ((i, name, _), record) in zip(batch, found) {
+            guard record["recordName"]?.string == name else {
+                throw account.unusable("Writing \(name) to \(description)", "tells of another record")
+            }
             guard record["serverErrorCode"] != nil else { published[i] = .published; continue }
             switch record["serverErrorCode"]?.string {
             case "EXISTS": published[i] = .exists

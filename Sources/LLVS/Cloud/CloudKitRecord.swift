@@ -1,22 +1,33 @@
 /// The record of CloudKit that a file is, or is a part of.
 struct CloudKitRecord {
     /// The types of records.
-    enum Kind: String, CaseIterable {
-        case version = "LLVS_Version", pack = "LLVS_Pack"
+    enum Kind: String {
+        case version = "LLVS_Version", pack = "LLVS_Pack", manifest = "LLVS_SnapshotManifest", chunk = "LLVS_SnapshotChunk"
+        /// Those that are asked for in listings; the others are found by their names.
+        static let listed: [Kind] = [.version, .pack]
     }
     /// What of the record the file is.
     enum Part {
         case pack, version, changes
+        /// Of a snapshot that another implementation put.
+        case manifest, chunk
     }
 
     let name: String
     let part: Part
-    var kind: Kind { part == .pack ? .pack : .version }
+    var kind: Kind {
+        switch part {
+        case .pack: .pack
+        case .version, .changes: .version
+        case .manifest: .manifest
+        case .chunk: .chunk
+        }
+    }
 
-    /// Directories of packs, and the letter by which each is known in names (docs/pack-format.md, section 1).
+    /// Directories of packs and of our snapshots, and the letter by which each is known in names.
     static let directories: [(letter: UInt8, directory: String)] = [
         (UInt8(ascii: "r"), "pack1"), (UInt8(ascii: "k"), "pack1/keys"), (UInt8(ascii: "l"), "pack1/log"),
-        (UInt8(ascii: "b"), "pack1/base"), (UInt8(ascii: "v"), "pack1/blob"),
+        (UInt8(ascii: "b"), "pack1/base"), (UInt8(ascii: "v"), "pack1/blob"), (UInt8(ascii: "s"), "snapshots/\(Snapshots.ours.dropLast())"),
     ]
     private static let rootPrefix = "root-"
 
@@ -26,6 +37,17 @@ struct CloudKitRecord {
         if directory == "versions" || directory == "changes" {
             guard CloudKitRecord.isName(last) else { return nil }
             (name, part) = (last, directory == "versions" ? .version : .changes)
+            return
+        }
+        if directory == "snapshots" {
+            if last == "manifest.json" {
+                (name, part) = ("\(place.store)_snapshot_manifest", .manifest)
+                return
+            }
+            guard let dash = last.utf8.firstIndex(of: UInt8(ascii: "-")), let index = Int(last[last.utf8.index(after: dash)...]), index >= 0,
+                  last == SnapshotLimits.chunkName(index)
+            else { return nil }
+            (name, part) = ("\(place.store)_snapshot_chunk_\(index)", .chunk)
             return
         }
         guard let letter = CloudKitRecord.directories.first(where: { $0.directory == directory })?.letter, RemoteName.isComponent(last)
@@ -50,7 +72,7 @@ struct CloudKitRecord {
         return (directory.directory, directory.letter == UInt8(ascii: "r") ? rootPrefix + rest : rest)
     }
 
-    static func type(ofDirectory directory: String) -> Kind { directory == "versions" || directory == "changes" ? .version : .pack }
+    static func kind(ofDirectory directory: String) -> Kind { directory == "versions" || directory == "changes" ? .version : .pack }
 
     /// ASCII, up to 255 bytes, no underscore in front.
     static func isName(_ name: String) -> Bool {
@@ -70,6 +92,8 @@ struct CloudKitRecord {
         case .pack: ["data", "asset"]
         case .version: ["version"]
         case .changes: ["valueChanges", "valueChangesAsset"]
+        case .manifest: ["snapshotManifest"]
+        case .chunk: ["snapshotChunkData"]
         }
     }
 
@@ -88,7 +112,7 @@ struct CloudKitRecord {
             guard part == .version else { return .bytes(bytes) }
             return CloudKitRecord.file(ofList: bytes).map { .bytes($0) } ?? .unusable
         }
-        return part == .version ? .none : .unusable
+        return part == .version || part == .manifest ? .none : .unusable
     }
 
     // MARK: Versions
@@ -144,10 +168,9 @@ struct CloudKitListing {
             return versions.isEmpty ? nil : versions.map { RemoteEntry(name: $0, isDirectory: false, size: nil, age: nil) }
         }
         var entries = (packs[directory] ?? [:]).map { RemoteEntry(name: $0.key, isDirectory: false, size: $0.value, age: nil) }
-        if directory == "pack1" {
-            for (_, other) in CloudKitRecord.directories.dropFirst() where packs[other]?.isEmpty == false {
-                entries.append(RemoteEntry(name: RemoteName.split(other).name, isDirectory: true, size: nil, age: nil))
-            }
+        for (_, other) in CloudKitRecord.directories where packs[other]?.isEmpty == false {
+            let (parent, name) = RemoteName.split(other)
+            if parent == directory { entries.append(RemoteEntry(name: name, isDirectory: true, size: nil, age: nil)) }
         }
         return entries.isEmpty ? nil : entries
     }

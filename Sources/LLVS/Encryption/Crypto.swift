@@ -127,7 +127,7 @@ struct Crypto: @unchecked Sendable {
 
     /// ECDSA over P-256 and SHA-256, in DER. Nil when the key, a private one in PEM without a passphrase, is none of that kind.
     func sign(_ data: [UInt8], with pem: Secret) -> [UInt8]? {
-        var out = [UInt8](repeating: 0, count: Int(llvs_crypto_signature_size.rawValue)), size = 0
+        var out = [UInt8](repeating: 0, count: llvs_crypto_signature_size), size = 0
         let isRight = out.withUnsafeMutableBufferPointer { out in
             pem.withBytes { pem in data.withUnsafeBytes { data in
                 guard let out = out.baseAddress, let key = pem.baseAddress, let from = data.baseAddress else { return 0 as Int32 }

@@ -23,7 +23,7 @@ extension PackedRun {
         guard run.count == settings.fanIn, let first = run.first, let last = run.last else { return false }
         let level = run.compactMap { state.attempts[$0]?.level }.max() ?? 0
         if state.refusesDeletes, level >= 1 { return false }
-        guard size + (64 << 10) <= PackFormat.writtenFile else {
+        guard size + (64 << 10) <= packLimit else {
             state.attempts[first]?.level = PackedState.Attempt.tooLarge
             return true
         }
@@ -105,6 +105,7 @@ extension PackedRun {
         place.blobs = state.blobs
         place.random = settings.random
         place.sealing = sealing
+        place.sizeLimit = packLimit
         var result: (MadePack, [VersionID])?
         func emit(_ made: MadePack, _ ids: [VersionID]) throws {
             if made.name.kind == .blob { try upload(made) } else { result = (made, ids) }

@@ -127,6 +127,7 @@ struct PackedSending {
             let number = run.state.holes.min() ?? run.state.next
             return (number, run.state.link(before: number))
         }
+        place.sizeLimit = run.packLimit
         place.services.seen = run.movedWriters
         let seen = place.services.seen, run = self.run
         var packed: [VersionID] = []

@@ -14,6 +14,8 @@ package final class PackedRun {
     var there: Coverage
     private var saved: ArraySlice<UInt8> = []
     private var summarized: Coverage?
+    /// Bytes of a pack that is written here, about.
+    var packLimit: Int { min(PackFormat.writtenFile, files.capabilities.largestFile ?? .max) }
 
     init(
         _ store: Store, _ files: any RemoteFiles, _ notes: PackedNotes, _ settings: PackedSettings, _ keys: PackedKeys?,

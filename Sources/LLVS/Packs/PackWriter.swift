@@ -33,6 +33,7 @@ struct PackWriter {
     }
     private let identity: Identity
     private let deflates: Bool
+    private let sizeLimit: Int
     private var blocks: [[UInt8]] = []
     private var blockIndex = ByteWriter()
     /// The block that is being filled.
@@ -44,7 +45,10 @@ struct PackWriter {
     private var services: [PackIndex.Service] = []
     private var seen = PackID.zero
 
-    init(_ identity: Identity, deflates: Bool = true) { self.identity = identity; self.deflates = deflates }
+    /// - Parameter sizeLimit: bytes of the file, about, behind which `hasRoom` says no.
+    init(_ identity: Identity, deflates: Bool = true, sizeLimit: Int = PackFormat.writtenFile) {
+        self.identity = identity; self.deflates = deflates; self.sizeLimit = sizeLimit
+    }
 
     var versionCount: Int { versions.count }
 
@@ -54,7 +58,7 @@ struct PackWriter {
         let index = blockIndex.bytes.count + versionIndexSize + 64
         return versions.count < PackFormat.versionsLimit && blocks.count + 8 < PackFormat.blocksLimit
             && rawTotal + raw.count + record <= PackFormat.writtenRaw && index + 256 <= PackFormat.writtenIndex
-            && position + raw.count + record + index + 1024 <= PackFormat.writtenFile
+            && position + raw.count + record + index + 1024 <= sizeLimit
     }
 
     /// Adds a version; predecessors come first.

@@ -28,6 +28,8 @@ struct VersionPacker {
         var blobs: [PackID: BlobReference]?
         /// The number of each log pack and the writer's pack before it, where they do not follow one another.
         var next: (() throws -> (number: UInt32, link: PackID))?
+        /// Bytes of a log or base pack, about.
+        var sizeLimit = PackFormat.writtenFile
         var random = PackRandom.system
         var sealing = PackSealing.none
     }
@@ -83,7 +85,8 @@ struct VersionPacker {
                 kind: place.kind, store: storeID, salt: place.random.id(), writer: writer,
                 first: place.kind == .log ? place.number : place.first,
                 last: place.number, link: place.link,
-                made: place.random.milliseconds()))
+                made: place.random.milliseconds()),
+            sizeLimit: place.sizeLimit)
     }
 
     /// Hands on the last pack.

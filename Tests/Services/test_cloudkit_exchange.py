@@ -1,0 +1,441 @@
+"""Exchanges with CloudKit, through its stand-in: as a person and as a server, in both layouts, and what goes wrong."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import random
+import threading
+import zipfile
+from pathlib import Path
+from typing import Any, Callable, Iterator, Optional
+
+import llvs
+import pytest
+from cloudkit import DEFAULT_ZONE, CloudKit, Record, Zone
+from clouds import exchange, ids, save
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from service import Answer, Request, ServiceServer
+
+VECTORS = Path(__file__).resolve().parents[1] / "Vectors" / "interchange"
+LAYOUTS = ["interchange", "packed"]
+DATABASES = ["private", "public"]
+
+
+class Container:
+    """One stand-in on loopback, and files of tokens and keys for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.service = CloudKit()
+        self.server = ServiceServer(self.service)
+        self.folder = folder
+        self.tokens, self.key = folder / "person.json", folder / "server.json"
+        self.sign_in()
+        key = ec.generate_private_key(ec.SECP256R1())
+        self.service.keys["key-1"] = key.public_key()
+        pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption())
+        self.write(self.key, {"key_id": "key-1", "private_key": pem.decode()})
+
+    def write(self, path: Path, members: dict[str, Any]) -> None:
+        path.write_text(json.dumps(members))
+        path.chmod(0o600)
+
+    def sign_in(self) -> None:
+        self.service.users.add("ann/+=")
+        self.write(self.tokens, {"api_token": self.service.api_token.replace(" ", "-"), "web_auth_token": "ann/+=", "note": [1, "x"]})
+        self.service.api_token = self.service.api_token.replace(" ", "-")
+
+    def url(self, database: str = "private", layout: Optional[str] = "interchange", store: str = "notes", **query: str) -> str:
+        zone = {} if database == "public" else {"zone": "notes"}
+        parts = {"store": store, **zone, "endpoint": self.server.url, "rate": "10000", **({"layout": layout} if layout else {}), **query}
+        options = "&".join(f"{name}={value}" for name, value in parts.items() if value)
+        return f"cloudkit://{self.service.container}/production/{database}?{options}"
+
+    def place(self, database: str = "private", layout: Optional[str] = "interchange", store: str = "notes", **query: str) -> llvs.Remote:
+        return llvs.Remote(self.url(database, layout, store, **query), token_file=self.key if database == "public" else self.tokens)
+
+    def records(self, type: str = "LLVS_Version") -> dict[str, Record]:
+        found = [record for zone in self.service.zones.values() for record in zone.records.values()]
+        return {record.name: record for record in found if record.type == type and not record.deleted}
+
+    def count(self, work: Callable[[], Any]) -> list[str]:
+        before = len(self.service.requests)
+        work()
+        return self.service.requests[before:]
+
+
+@pytest.fixture
+def container(tmp_path: Path) -> Iterator[Container]:
+    container = Container(tmp_path)
+    yield container
+    container.server.close()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("database", DATABASES)
+@pytest.mark.parametrize("replacing", [False, True])
+def test_two_stores(container: Container, store: llvs.Store, new_store: Any, layout: str, database: str, replacing: bool) -> None:
+    container.service.replacing = replacing
+    place, second = container.place(database, layout), new_store()
+    assert len(exchange(store, place).sent) == 3
+    assert set(exchange(second, place).retrieved) == ids(store)
+    save(second, "theirs")
+    save(store, "ours")
+    for each in (second, store, second):
+        exchange(each, place)
+    assert ids(store) == ids(second) and len(ids(store)) == 5
+    if database == "private":
+        found = json.loads(container.tokens.read_text())
+        assert found["note"] == [1, "x"] and container.service.users == {found["web_auth_token"]}
+
+
+def test_records_are_those_of_other_apps(container: Container, store: llvs.Store, tmp_path: Path) -> None:
+    """The fields of docs/cloud-drives.md, with the bytes that a folder holds."""
+    exchange(store, container.place())
+    folder = tmp_path / "folder"
+    with llvs.Exchange(store, folder) as way:
+        way.send()
+    for name, record in container.records().items():
+        fields = {key: each["value"] for key, each in record.fields.items()}
+        assert fields["storeIdentifier"] == "notes" and fields.keys() == {"storeIdentifier", "version", "valueChanges"}
+        (version,) = json.loads(base64.b64decode(fields["version"]))
+        assert {"version": version} == json.loads(next(folder.glob(f"versions/**/{name}*")).read_bytes())
+        assert base64.b64decode(fields["valueChanges"]) == next(folder.glob(f"changes/**/{name}*")).read_bytes()
+
+
+def test_records_that_another_app_made(container: Container, store: llvs.Store, new_store: Any) -> None:
+    """Others' records, of other stores and other types, lie beside them; changes may be an asset, however small."""
+    exchange(store, container.place())
+    for zone in container.service.zones.values():
+        for record in list(zone.records.values()):
+            data = base64.b64decode(record.fields.pop("valueChanges")["value"])
+            container.service.assets["r" + record.name] = data
+            record.fields["valueChangesAsset"] = {"value": {"receipt": "r" + record.name, "size": len(data)}, "type": "ASSETID"}
+            for name, type, of in (("x", "LLVS_Version", "others"), ("y", "Note", "notes"), ("notes_q_z", "LLVS_Pack", "notes")):
+                other = Record(name + record.name, type, {"storeIdentifier": {"value": of, "type": "STRING"}}, "1", 0, 0)
+                zone.records[other.name] = other
+                zone.changes.append(other.name)
+    second = new_store()
+    assert set(exchange(second, container.place()).retrieved) == ids(store)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_two_at_once(container: Container, new_store: Any, layout: str) -> None:
+    """Tokens that serve for one request are taken from one file, by turns."""
+    container.service.replacing = True
+    stores = [new_store(), new_store()]
+    failed: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for step in range(5):
+                save(stores[number], f"{number}.{step}")
+                exchange(stores[number], container.place(layout=layout))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    for each in stores * 2:
+        exchange(each, container.place(layout=layout))
+    assert ids(stores[0]) == ids(stores[1]) and len(ids(stores[0])) == 10
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_coordinator(container: Container, tmp_path: Path, layout: str) -> None:
+    place = container.place(layout=layout)
+    with llvs.Coordinator(tmp_path / "a", exchange=place) as a, llvs.Coordinator(tmp_path / "b", exchange=place) as b:
+        a.save(insert={"x": b"1"})
+        a.sync()
+        b.sync()
+        b.save(insert={"y": b"2"})
+        b.sync()
+        a.sync()
+        assert a["y"] == b"2" and b["x"] == b"1"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_stale_lists(container: Container, store: llvs.Store, new_store: Any, layout: str) -> None:
+    place, second = container.place(layout=layout), new_store()
+    for stale in (0, 4, 1, 3, 0):
+        container.service.stale = stale
+        save(store, f"new{stale}")
+        for each in (store, second, store):
+            with llvs.Exchange(each, place) as way:
+                way.retrieve()
+                way.send()
+    exchange(second, place)
+    assert ids(second) == ids(store) and len(ids(store)) == 8
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_large_values(container: Container, new_store: Any, layout: str) -> None:
+    first, second = new_store(), new_store()
+    data = random.Random(1).randbytes(9_000_000)
+    version = save(first, "large", data)
+    small = save(first, "middle", data[:600_000])
+    exchange(first, container.place(layout=layout))
+    assert container.service.assets
+    exchange(second, container.place(layout=layout))
+    assert second.at(version)["large"] == data and second.at(small)["middle"] == data[:600_000]
+
+
+def test_many_large_values_packed(container: Container, new_store: Any) -> None:
+    """More than an asset holds goes into several packs."""
+    first, second = new_store(), new_store()
+    generator = random.Random(1)
+    values = {f"v{number}": generator.randbytes(900_000) for number in range(40)}
+    version = first.make_version(insert=values)
+    for number in range(30):
+        save(first, f"w{number}", generator.randbytes(700_000))
+    exchange(first, container.place(layout="packed"))
+    exchange(second, container.place(layout="packed"))
+    assert ids(second) == ids(first)
+    assert all(second.at(version)[name] == value for name, value in values.items())
+    assert max(map(len, container.service.assets.values())) <= 12 << 20
+
+
+def test_a_version_too_large_for_a_record(container: Container, store: llvs.Store, new_store: Any) -> None:
+    """It is told as a problem of that version, what builds on it waits, and others go."""
+    old = store.most_recent_head
+    store.make_version(old, insert={"large": random.Random(1).randbytes(16 << 20)})
+    store.make_version(old, insert={"small": b"1"})
+    with llvs.Exchange(store, container.place()) as way:
+        way.retrieve()
+        sent = way.send()
+    assert len(sent.sent) == 4 and len(sent.problems) == 1
+    assert len(exchange(new_store(), container.place()).retrieved) == 4
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_requests(container: Container, store: llvs.Store, new_store: Any, layout: str) -> None:
+    place = container.place(layout=layout)
+    exchange(store, place)
+    with llvs.Exchange(store, place) as way:
+
+        def both() -> None:
+            way.retrieve()
+            way.send()
+
+        both()
+        asked = container.count(both)
+        assert len(asked) <= 2, asked
+        for number in range(10):
+            save(store, f"k{number}")
+        asked = container.count(both)
+        assert len(asked) <= 5, asked
+    asked = container.count(lambda: exchange(new_store(), place))
+    assert len(asked) <= 12, asked
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_snapshots(container: Container, store: llvs.Store, new_store: Any, database: str) -> None:
+    with llvs.Exchange(store, container.place(database)) as way:
+        assert way.snapshot() is None
+        for _ in range(2):
+            way.put_snapshot()
+            save(store, "more", random.Random(1).randbytes(7_000_000))
+    assert len(container.records("LLVS_Pack")) >= 3 and not container.records("LLVS_SnapshotManifest")
+    second = new_store()
+    with llvs.Exchange(second, container.place(database)) as way:
+        assert way.restore_snapshot() is not None
+    assert len(ids(second)) == 4
+
+
+def test_a_snapshot_that_another_app_put(container: Container, new_store: Any) -> None:
+    """In the records of docs/cloud-drives.md; it stays beside ours."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as made:
+        for path in sorted((VECTORS / "store").rglob("*")):
+            made.write(path, path.relative_to(VECTORS / "store").as_posix())
+    chunks = [archive.getvalue()[at : at + 5_000] for at in range(0, len(archive.getvalue()), 5_000)]
+    expected = json.loads((VECTORS / "expected.json").read_text())
+    manifest = {"snapshotId": "2F0C6B8C-7C3F-4A3B-9E0C-0F6E7B1D2A34", "format": "zip-v1", "createdAt": 7e8,
+                "latestVersionId": expected["mostRecentHead"], "versionCount": len(expected["versions"]), "chunkCount": len(chunks), "totalSize": len(archive.getvalue())}  # fmt: skip
+    zone = container.service.zones.setdefault(("production", "private", "notes"), Zone())
+    field = {"value": base64.b64encode(json.dumps(manifest).encode()).decode(), "type": "BYTES"}
+    zone.records["notes_snapshot_manifest"] = Record("notes_snapshot_manifest", "LLVS_SnapshotManifest", {"snapshotManifest": field}, "1", 0, 0)
+    for index, chunk in enumerate(chunks):
+        container.service.assets[f"chunk{index}"] = chunk
+        fields = {"snapshotChunkIndex": {"value": index, "type": "INT64"},
+                  "snapshotChunkData": {"value": {"receipt": f"chunk{index}", "size": len(chunk)}, "type": "ASSETID"}}  # fmt: skip
+        zone.records[f"notes_snapshot_chunk_{index}"] = Record(f"notes_snapshot_chunk_{index}", "LLVS_SnapshotChunk", fields, "1", 0, 0)
+    second = new_store()
+    with llvs.Exchange(second, container.place()) as way:
+        assert way.restore_snapshot() is not None
+        assert ids(second) == set(expected["versions"])
+        way.put_snapshot()
+    assert len(container.records("LLVS_SnapshotChunk")) == len(chunks) and container.records("LLVS_SnapshotManifest")
+
+
+def test_stores_in_one_zone(container: Container, store: llvs.Store, new_store: Any) -> None:
+    for layout in LAYOUTS:
+        exchange(store, container.place(layout=layout, store="one"))
+        assert not exchange(new_store(), container.place(layout=layout, store="two")).retrieved
+
+
+def test_a_place_that_must_exist(container: Container, store: llvs.Store) -> None:
+    with llvs.Exchange(store, container.place(), create=False) as way:
+        for work in (way.retrieve, way.send):
+            with pytest.raises(llvs.NotFoundError, match="CloudKit"):
+                work()
+    assert not any(name == "notes" for _, _, name in container.service.zones)
+    exchange(store, container.place())
+    with llvs.Exchange(store, container.place(), create=False) as way:
+        way.retrieve()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sync_tokens_that_are_void(container: Container, store: llvs.Store, new_store: Any, layout: str) -> None:
+    place, second = container.place(layout=layout), new_store()
+    exchange(store, place)
+    with llvs.Exchange(second, place) as way:
+        way.retrieve()
+        container.service.void = 10_000
+        save(store, "more")
+        exchange(store, place)
+        way.retrieve()
+    assert ids(second) == ids(store)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_zone_that_goes_away(container: Container, store: llvs.Store, new_store: Any, layout: str) -> None:
+    place = container.place(layout=layout)
+    with llvs.Exchange(store, place) as way:
+        way.send()
+        for key in list(container.service.zones):
+            if key[2] != DEFAULT_ZONE:
+                del container.service.zones[key]
+        save(store, "after")
+        if layout == "packed":
+            with pytest.raises(llvs.NotFoundError, match="emptied"):
+                way.retrieve()
+            return
+        for _ in range(2):
+            way.retrieve()
+            way.send()
+    assert set(exchange(new_store(), place).retrieved) == ids(store)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", ["rate limit", "server error", "cut answer", "lost answer"])
+@pytest.mark.parametrize(("when", "replacing"), [("modify", False), ("lookup", False), ("zone", False), ("upload", False), ("", True)])
+def test_faults(container: Container, store: llvs.Store, new_store: Any, layout: str, kind: str, when: str, replacing: bool) -> None:
+    """Each of them passes; where a token serves once, an answer that is lost takes it along, and somebody signs in again."""
+    container.service.replacing = replacing
+    save(store, "large", random.Random(1).randbytes(1_000_000))
+    place, second = container.place(layout=layout), new_store()
+    container.service.inject(kind, 2, lambda request: when in request.path)
+    for each in (store, second):
+        for _ in range(4):
+            try:
+                exchange(each, place)
+                break
+            except llvs.PermissionDeniedError:
+                assert replacing and kind in ("lost answer", "cut answer")
+                container.sign_in()
+    assert ids(second) == ids(store) and len(ids(store)) == 4
+
+
+def test_who_asks(container: Container, store: llvs.Store) -> None:
+    container.service.expire_tokens()
+    with llvs.Exchange(store, container.place()) as way, pytest.raises(llvs.PermissionDeniedError, match="Sign in again"):
+        way.retrieve()
+    container.sign_in()
+    exchange(store, container.place())
+    for members, error in (({}, "neither"), ({"key_id": "key-1"}, "private_key"), ({"api_token": "x", "web_auth_token": 1}, "neither"),
+                           (json.loads(container.key.read_text()), "public database")):  # fmt: skip
+        container.write(container.tokens, members)
+        with llvs.Exchange(store, container.place()) as way, pytest.raises(llvs.Error, match=error):
+            way.retrieve()
+    for key in ("", "none", "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n"):
+        container.write(container.key, {"key_id": "key-1", "private_key": key})
+        with llvs.Exchange(store, container.place("public")) as way, pytest.raises(llvs.Error, match="private_key") as told:
+            way.retrieve()
+        assert "AAAA" not in str(told.value)
+
+
+def test_secrets_are_not_told(container: Container, store: llvs.Store) -> None:
+    container.service.inject("nothing but HTML", 100)
+    with llvs.Exchange(store, container.place()) as way, pytest.raises(llvs.TransportError, match="is not CloudKit") as told:
+        way.retrieve()
+    assert "ann" not in str(told.value) and "API" not in str(told.value)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_quota(container: Container, store: llvs.Store, new_store: Any, layout: str) -> None:
+    place, second = container.place(layout=layout), new_store()
+    exchange(store, place)
+    container.service.quota = 100
+    save(store, "more", random.Random(1).randbytes(1_000_000))
+    with llvs.Exchange(store, place) as way:
+        way.retrieve()
+        with pytest.raises(llvs.StorageError, match="full"):
+            way.send()
+    assert len(exchange(second, place).retrieved) == 3
+    container.service.quota = 1 << 50
+    exchange(store, place)
+    exchange(second, place)
+    assert ids(second) == ids(store)
+
+
+BAD = ["cloudkit:", "cloudkit://", "cloudkit://c/production", "cloudkit://c/production/private", "cloudkit://c/prod/private?store=a",
+       "cloudkit://c/production/mine?store=a", "cloudkit://c/production/private?store=_a", "cloudkit://c/production/private?store=a/b",
+       "cloudkit://c/production/public?store=a&zone=b", "cloudkit://c/production/private?store=a&zone=_b",
+       "cloudkit://c/production/private?store=a&key=b", "cloudkit://c/production/private?store=a&rate=0",
+       "cloudkit://c/production/private?store=a&endpoint=http://example.org", "cloudkit://../production/private?store=a"]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", BAD)
+def test_addresses_that_are_none(container: Container, store: llvs.Store, url: str) -> None:
+    with pytest.raises(ValueError):
+        llvs.Exchange(store, llvs.Remote(url, token_file=container.tokens))
+
+
+def test_it_needs_a_file_of_tokens(container: Container, store: llvs.Store) -> None:
+    with pytest.raises(ValueError, match="token"):
+        llvs.Exchange(store, llvs.Remote(container.url()))
+
+
+HOSTILE: list[Any] = [
+    b"[]", b"{}", b'{"records":1}', b'{"zones":[]}', b'{"zones":[{"records":[{}],"moreComing":true,"syncToken":"1"}]}',
+    b'{"zones":[{"records":[{"recordName":"../../x","recordType":"LLVS_Version","fields":{"storeIdentifier":{"value":"notes"}}}],"syncToken":"1"}]}',
+    b'{"zones":[{"records":[{"recordName":"notes_l_../x","recordType":"LLVS_Pack","fields":{"size":{"value":-1}}}],"syncToken":"1"}]}',
+    b'{"records":[{"recordName":"x","fields":{"version":{"value":"!!"}}}]}', b'{"serverErrorCode":"' + b"x" * 10_000 + b'"}',
+    b'{"records":[{"recordName":"notes_r_x","fields":{"asset":{"value":{"downloadURL":"file:///etc/passwd"}}}}]}',
+    b'{"retryAfter":1e300,"serverErrorCode":"THROTTLED"}', b'{"tokens":[{"url":"file:///etc/passwd"}]}', b"\xff" * 100,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("answer", HOSTILE)
+@pytest.mark.parametrize("when", ["changes", "lookup", "modify", "upload"])
+def test_hostile_answers(container: Container, store: llvs.Store, new_store: Any, layout: str, answer: bytes, when: str, monkeypatch: Any) -> None:
+    save(store, "large", random.Random(1).randbytes(1_000_000))
+    place = container.place(layout=layout)
+    if when != "modify":
+        exchange(new_store() if when == "upload" else store, place)
+    inner = container.service.answer
+
+    def odd(request: Request) -> Answer:
+        return Answer(200, answer, {"Content-Type": "application/json"}) if when in request.path else inner(request)
+
+    monkeypatch.setattr(container.service, "answer", odd)
+    for each in (new_store(), store):
+        with llvs.Exchange(each, place) as way:
+            for work in (way.retrieve, way.send):
+                try:
+                    work()
+                except llvs.Error as error:
+                    assert "ann/" not in str(error)
+    monkeypatch.setattr(container.service, "answer", inner)
+    second = new_store()
+    for each in (store, second):
+        exchange(each, place)
+    assert ids(second) == ids(store)
