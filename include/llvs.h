@@ -2143,7 +2143,8 @@ typedef struct llvs_exchange_options {
     llvs_free_fn credentials_free;
     /** For a cloud drive (gdrive:, onedrive:, box:, pcloud:), in the place of all credentials above: the path of a file with OAuth tokens
         in JSON (`access_token`, `refresh_token`, `client_id`, `client_secret`, `token_uri`). One that is refused is renewed, by one thread
-        of all processes at a time, and is in the file before it is used: docs/cloud-drives.md. Empty: none. */
+        of all processes at a time, and is in the file before it is used: docs/cloud-drives.md. For CloudKit (cloudkit:) a file with
+        `key_id` and `private_key`, or `api_token` and `web_auth_token`. Empty: none. */
     llvs_bytes token_file;
     /**
      * What is there is encrypted (docs/encryption.md), and opened by `passphrase` or one of `identities`; then the layout is packed. An
@@ -2174,7 +2175,8 @@ typedef struct llvs_exchange_options {
  *                 without an endpoint Amazon's, without a region AWS_REGION, AWS_DEFAULT_REGION or us-east-1; addressing is "path" with
  *                 an endpoint, "virtual" without, unless it is said; "gdrive:///path/to/folder", "onedrive:///path/to/folder",
  *                 "box:///path/to/folder", "pcloud:///path/to/folder?region=eu": a folder of Google Drive, OneDrive, Box or pCloud,
- *                 by a `token_file`, a `token` or `credentials`, made when it is not there (docs/cloud-drives.md). A query of all
+ *                 by a `token_file`, a `token` or `credentials`, made when it is not there (docs/cloud-drives.md);
+ *                 "cloudkit://container/production/private?store=ID&zone=name": records of CloudKit, by a `token_file`. A query of all
  *                 but "memory:" may say layout=packed (many versions to a file, docs/sync.md) or layout=interchange (two files for
  *                 each, which other implementations read); unless it does, a folder is interchange, a server is what is there, and
  *                 packed when nothing is. UTF-8; %XX stands for a byte. No user and no password: these are options. Empty with a

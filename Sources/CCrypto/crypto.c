@@ -155,7 +155,8 @@ int llvs_crypto_unseal(const llvs_crypto *c, const uint8_t *key, const uint8_t *
     return done(c, right);
 }
 
-int llvs_crypto_sign_p256(const llvs_crypto *c, const void *pem, size_t pem_size, const void *data, size_t size, uint8_t *out, size_t *made) {
+int llvs_crypto_sign_p256(const llvs_crypto *c, const void *pem, size_t pem_size, const void *data, size_t size, uint8_t *out,
+                          size_t *made) {
     *made = 0;
     if (pem_size == 0 || pem_size > INT_MAX) return 0;
     c->functions->ERR_set_mark_();

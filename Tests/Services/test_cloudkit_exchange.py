@@ -256,11 +256,14 @@ def test_a_snapshot_that_another_app_put(container: Container, new_store: Any) -
             made.write(path, path.relative_to(VECTORS / "store").as_posix())
     chunks = [archive.getvalue()[at : at + 5_000] for at in range(0, len(archive.getvalue()), 5_000)]
     expected = json.loads((VECTORS / "expected.json").read_text())
+    size = len(archive.getvalue())
     manifest = {"snapshotId": "2F0C6B8C-7C3F-4A3B-9E0C-0F6E7B1D2A34", "format": "zip-v1", "createdAt": 7e8,
-                "latestVersionId": expected["mostRecentHead"], "versionCount": len(expected["versions"]), "chunkCount": len(chunks), "totalSize": len(archive.getvalue())}  # fmt: skip
+                "latestVersionId": expected["mostRecentHead"], "versionCount": len(expected["versions"]),
+                "chunkCount": len(chunks), "totalSize": size}  # fmt: skip
     zone = container.service.zones.setdefault(("production", "private", "notes"), Zone())
     field = {"value": base64.b64encode(json.dumps(manifest).encode()).decode(), "type": "BYTES"}
-    zone.records["notes_snapshot_manifest"] = Record("notes_snapshot_manifest", "LLVS_SnapshotManifest", {"snapshotManifest": field}, "1", 0, 0)
+    name = "notes_snapshot_manifest"
+    zone.records[name] = Record(name, "LLVS_SnapshotManifest", {"snapshotManifest": field}, "1", 0, 0)
     for index, chunk in enumerate(chunks):
         container.service.assets[f"chunk{index}"] = chunk
         fields = {"snapshotChunkIndex": {"value": index, "type": "INT64"},
@@ -405,7 +408,8 @@ def test_it_needs_a_file_of_tokens(container: Container, store: llvs.Store) -> N
 
 HOSTILE: list[Any] = [
     b"[]", b"{}", b'{"records":1}', b'{"zones":[]}', b'{"zones":[{"records":[{}],"moreComing":true,"syncToken":"1"}]}',
-    b'{"zones":[{"records":[{"recordName":"../../x","recordType":"LLVS_Version","fields":{"storeIdentifier":{"value":"notes"}}}],"syncToken":"1"}]}',
+    b'{"zones":[{"records":[{"recordName":"../../x","recordType":"LLVS_Version","fields":{"storeIdentifier":'
+    b'{"value":"notes"}}}],"syncToken":"1"}]}',
     b'{"zones":[{"records":[{"recordName":"notes_l_../x","recordType":"LLVS_Pack","fields":{"size":{"value":-1}}}],"syncToken":"1"}]}',
     b'{"records":[{"recordName":"x","fields":{"version":{"value":"!!"}}}]}', b'{"serverErrorCode":"' + b"x" * 10_000 + b'"}',
     b'{"records":[{"recordName":"notes_r_x","fields":{"asset":{"value":{"downloadURL":"file:///etc/passwd"}}}}]}',
@@ -416,7 +420,9 @@ HOSTILE: list[Any] = [
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("answer", HOSTILE)
 @pytest.mark.parametrize("when", ["changes", "lookup", "modify", "upload"])
-def test_hostile_answers(container: Container, store: llvs.Store, new_store: Any, layout: str, answer: bytes, when: str, monkeypatch: Any) -> None:
+def test_hostile_answers(
+    container: Container, store: llvs.Store, new_store: Any, layout: str, answer: bytes, when: str, monkeypatch: Any
+) -> None:
     save(store, "large", random.Random(1).randbytes(1_000_000))
     place = container.place(layout=layout)
     if when != "modify":

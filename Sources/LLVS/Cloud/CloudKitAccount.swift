@@ -1,6 +1,6 @@
 /// Who asks CloudKit, and how: a server with a key, whose requests are signed, or a person with a token, which each answer may replace.
 ///
-/// The file of tokens is JSON: `key_id` and `private_key` (PEM, P-256), or `api_token` and `web_auth_token`; other members stay as they are.
+/// The file of tokens is JSON: `key_id` and `private_key` (PEM, P-256), or `api_token` and `web_auth_token`; other members stay.
 final class CloudKitAccount: Sendable {
     typealias Check = () throws -> Void
 
@@ -74,7 +74,8 @@ final class CloudKitAccount: Sendable {
             guard response.isSuccess else { throw HTTPFailure.error(response, request.what) }
             throw StoreError(
                 .transport,
-                "\(request.what) failed: what answers is not CloudKit. Check the network, which may want somebody to sign in, and the endpoint."
+                "\(request.what) failed: what answers is not CloudKit. Check the network, which may want somebody to sign in, and the "
+                    + "endpoint."
             )
         }
         if answer["serverErrorCode"] != nil || !response.isSuccess {
@@ -105,7 +106,9 @@ final class CloudKitAccount: Sendable {
 
     /// Sends the bytes of an asset, and answers with what stands for them in a record.
     func upload(_ body: HTTPRequest.Body, to url: String?, _ doing: String, _ check: Check) throws -> CloudJSON {
-        guard let url, let address = try? HTTPAddress(url), address.keepsSecrets else { throw unusable(doing, "holds no place for an asset") }
+        guard let url, let address = try? HTTPAddress(url), address.keepsSecrets else {
+            throw unusable(doing, "holds no place for an asset")
+        }
         var request = HTTPRequest(method: .post, address: address, doing: "\(doing) in \(place.description) at")
         // The address is a secret by itself, and serves once.
         request.isAnonymous = true
@@ -127,7 +130,9 @@ final class CloudKitAccount: Sendable {
         let requests = try assets.map { asset in
             // What is to be the name of a file is part of it, as a word in braces.
             let url = asset.url.utf8.filter { !"${}".utf8.contains($0) }
-            guard let address = try? HTTPAddress(String(decoding: url, as: UTF8.self)), address.keepsSecrets else { throw unusable(doing, "holds no asset") }
+            guard let address = try? HTTPAddress(String(decoding: url, as: UTF8.self)), address.keepsSecrets else {
+                throw unusable(doing, "holds no asset")
+            }
             var request = HTTPRequest(method: .get, address: address, doing: "\(doing) in \(place.description) at")
             request.isAnonymous = true
             request.sink = .kept(limit: asset.limit)
@@ -150,8 +155,8 @@ final class CloudKitAccount: Sendable {
         case "AUTHENTICATION_FAILED", "AUTHENTICATION_REQUIRED", "NOT_AUTHENTICATED", "SIGN_IN_FAILED":
             error = StoreError(
                 .permission,
-                "\(what) failed: CloudKit refuses who asks. Sign in again, which writes web_auth_token into \(file.path); with the key of a "
-                    + "server, check the key and this machine's clock.", path: file.path)
+                "\(what) failed: CloudKit refuses who asks. Sign in again, which writes web_auth_token into \(file.path); with the key "
+                    + "of a server, check the key and this machine's clock.", path: file.path)
         case "ACCESS_DENIED":
             error = StoreError(.permission, "\(what) failed: the account or key may not do this. Check the roles of the container.")
         case "QUOTA_EXCEEDED":

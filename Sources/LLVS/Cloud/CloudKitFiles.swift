@@ -145,7 +145,8 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
                 case .asset(let url): assets.append((i, url, files[i].range, files[i].limit))
                 case .unusable:
                     contents[i] = .unreadable(
-                        StoreError(.damaged, "\(files[i].name) in \(description) is damaged: its record holds no such bytes.", path: record.name))
+                        StoreError(
+                            .damaged, "\(files[i].name) in \(description) is damaged: its record holds no such bytes.", path: record.name))
                 }
             }
             let read = try account.download(assets.map { ($0.url, $0.range, $0.limit) }, "Reading", check)
@@ -264,7 +265,9 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         return try account.upload(HTTPRequest.Body(data, check), to: url, what, check)
     }
 
-    private func modify(_ batch: inout [(index: Int, name: String, operation: CloudJSON)], _ published: inout [RemotePublished], _ check: Check) throws {
+    private func modify(
+        _ batch: inout [(index: Int, name: String, operation: CloudJSON)], _ published: inout [RemotePublished], _ check: Check
+    ) throws {
         guard !batch.isEmpty else { return }
         let operations = batch.map(\.operation)
         let found = try modify(operations, "Writing", check)

@@ -54,7 +54,8 @@ package struct CloudKitPlace: Sendable {
         }
         // A part of the names of records, which have up to 255 bytes.
         guard let store = options["store"], RemoteName.isComponent(store), store.utf8.first != UInt8(ascii: "_") else {
-            throw HTTPAddress.Refusal(why: "store= is missing, which names the store: letters, digits, dots, - and _ inside, up to 128 of them")
+            throw HTTPAddress.Refusal(
+                why: "store= is missing, which names the store: letters, digits, dots, - and _ inside, up to 128 of them")
         }
         if let zone = options["zone"] {
             guard parts[2] != "public" else { throw HTTPAddress.Refusal(why: "the public database has one zone: leave zone= out") }

@@ -44,8 +44,8 @@ struct CloudKitRecord {
                 (name, part) = ("\(place.store)_snapshot_manifest", .manifest)
                 return
             }
-            guard let dash = last.utf8.firstIndex(of: UInt8(ascii: "-")), let index = Int(last[last.utf8.index(after: dash)...]), index >= 0,
-                  last == SnapshotLimits.chunkName(index)
+            guard let dash = last.utf8.firstIndex(of: UInt8(ascii: "-")), let index = Int(last[last.utf8.index(after: dash)...]),
+                  index >= 0, last == SnapshotLimits.chunkName(index)
             else { return nil }
             (name, part) = ("\(place.store)_snapshot_chunk_\(index)", .chunk)
             return
@@ -128,7 +128,8 @@ struct CloudKitRecord {
 
     /// The other way round; nil for what is no version file.
     static func list(ofFile file: [UInt8]) -> [UInt8]? {
-        guard let answer = try? CloudAnswer(file), let version = answer.members.first(where: { $0.name == "version" })?.json else { return nil }
+        guard let answer = try? CloudAnswer(file), let version = answer.members.first(where: { $0.name == "version" })?.json
+        else { return nil }
         return [UInt8(ascii: "[")] + version + [UInt8(ascii: "]")]
     }
 }

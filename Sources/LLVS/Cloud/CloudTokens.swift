@@ -104,8 +104,12 @@ final class CloudTokens: Sendable {
             access: found["access_token"]?.string, refresh: found["refresh_token"]?.string, client: found["client_id"]?.string,
             secret: found["client_secret"]?.string)
         let all = [tokens.access, tokens.refresh, tokens.client, tokens.secret].compactMap { $0 }
-        guard !all.contains(where: { $0.utf8.contains { $0 < 0x20 || $0 == 0x7F } }) else { throw file.unusable("holds a control character") }
-        guard tokens.access != nil || tokens.refresh != nil else { throw file.unusable("holds neither an access_token nor a refresh_token") }
+        guard !all.contains(where: { $0.utf8.contains { $0 < 0x20 || $0 == 0x7F } }) else {
+            throw file.unusable("holds a control character")
+        }
+        guard tokens.access != nil || tokens.refresh != nil else {
+            throw file.unusable("holds neither an access_token nor a refresh_token")
+        }
         if let text = found["token_uri"]?.string {
             do throws(HTTPAddress.Refusal) { tokens.address = try HTTPAddress(text) } catch {
                 throw file.unusable("has a token_uri that is none: \(error.why)")

@@ -50,7 +50,8 @@ package enum ExchangeURL {
         case .cloudKit(let place):
             guard let tokens = settings.tokenFile, settings.http.credentials.isEmpty, settings.http.askForCredentials == nil else {
                 throw StoreError(
-                    .invalidArgument, "What asks \(place.description) is in a file of keys or tokens. Give token_file, and no other credentials.")
+                    .invalidArgument,
+                    "What asks \(place.description) is in a file of keys or tokens. Give token_file, and no other credentials.")
             }
             return transport(CloudKitFiles(place, tokens: tokens, settings: settings.http, mustExist: settings.mustExist), layout, keys)
         }

@@ -70,7 +70,7 @@ class Remote:
         "?layout=interchange" at its end says how versions lie there; else what is there counts, and an empty place gets packs.
         user, password: sent to that host alone. token: sent as "Authorization: Bearer", in their place.
         token_file: for a cloud drive ("gdrive:///path"), the path of a file with OAuth tokens, which are renewed there when they are
-        refused: docs/cloud-drives.md.
+        refused: docs/cloud-drives.md. For CloudKit ("cloudkit://container/production/private?store=id") a file with a key or tokens.
         credentials: in the place of these, a function that is asked before the first request, and once more when what it gave was refused:
         so credentials can stay in a key store. It gets the address and whether it was refused, and gives `Credentials` or None.
         ca_file: the path of a file with certificates (PEM) of the authorities that are trusted, in the place of the system's.

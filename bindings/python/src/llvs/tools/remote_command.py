@@ -60,7 +60,8 @@ def add_command(
     With --encrypted or --identity-file nobody who holds the files there can read them: it is so from the first push to an empty place on.
 
     Cloud drives (gdrive:, onedrive:, box:, pcloud:) are reached with tokens: --client-id asks for them in the browser, and they are kept
-    with you, in ~/.local/state/llvs/tokens or in --token-file; --token-file alone names a file that has some.
+    with you, in ~/.local/state/llvs/tokens or in --token-file; --token-file alone names a file that has some (for
+    CloudKit, cloudkit:, too).
     """
     known = _remotes()
     remotes.check_name(name)
@@ -68,7 +69,7 @@ def add_command(
         raise Failure(f'there is a remote "{name}" already: remove it first with "llvs remote remove {name}"', MISUSED)
     place = {"url": remotes.address_of(url), **{key: value for key, value in options.items() if value is not None}}
     if client_id is not None or token_file is not None:
-        remotes.check_drive(place["url"])
+        remotes.check_drive(place["url"], signs_in=client_id is not None)
         where = known.own_token_file(name, place["url"]) if token_file is None else token_file.absolute()
         if client_id is not None:
             remotes.sign_in(place["url"], where, client_id, options["ca_file"])

@@ -215,9 +215,10 @@ def sign_in(url: str, token_file: Path, client_id: str, ca_file: Optional[str]) 
     )
 
 
-def check_drive(url: str) -> None:
-    """Raises Failure for what is no cloud drive."""
-    _drive(url)
+def check_drive(url: str, *, signs_in: bool) -> None:
+    """Raises Failure for what is no cloud drive. At CloudKit one does not sign in by OAuth, but a file of tokens serves there, too."""
+    if signs_in or urlsplit(url).scheme != "cloudkit":
+        _drive(url)
 
 
 def _drive(url: str) -> oauth.Service:
