@@ -3138,7 +3138,9 @@ enum llvs_sync_reason_value {
     /** The other side was written by a newer version of this library. Not tried again until triggered. */
     LLVS_SYNC_REASON_UPDATE_APP = 7,
     /** The host paused the syncer. */
-    LLVS_SYNC_REASON_PAUSED = 8
+    LLVS_SYNC_REASON_PAUSED = 8,
+    /** What is there is encrypted, and the passphrase or the identities do not open it, or are missing. Not tried again until triggered. */
+    LLVS_SYNC_REASON_PASSPHRASE = 9
 };
 /** What happened that a round may be due for. Since 0.1. */
 typedef uint32_t llvs_sync_trigger;

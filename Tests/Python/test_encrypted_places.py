@@ -7,6 +7,7 @@ import json
 import logging
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any, Callable
 
@@ -94,6 +95,33 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(
                     assert "seven words" not in text and stranger.secret not in text
                 assert files(folder) == before
     assert made.device.secret not in repr(made.device)
+
+
+def test_names_tell_nothing_of_values(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
+    """Who knows a value cannot ask whether it is there: a large one is named by its digest in clear, and by another with a key."""
+    told = encode(hashlib.sha256(LARGE).digest()[:10])[:16]
+    clear, store = tmp_path / "clear", new_store()
+    with llvs.Exchange(store, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as way:
+        way.retrieve()
+    with llvs.Exchange(store, llvs.Remote(clear.as_uri(), layout="packed")) as way:
+        way.send()
+    assert any(told in name for name in files(clear))
+    assert not any(told in name for name in files(folder))
+
+
+def test_a_syncer_says_that_the_passphrase_is_wrong(folder: Path, tmp_path: Path) -> None:
+    """Somebody has to give another: it is not tried again by the clock."""
+    with llvs.Coordinator(tmp_path / "s.llvs", exchange=llvs.Remote(folder.as_uri(), passphrase="seven words")) as notes:
+        notes.save(insert={"a": b"1"})
+        with llvs.Syncer(notes, after_save=0.02, longest_pause=0.02, poll=0.05, longest_poll=0.05) as syncer:
+            deadline = time.monotonic() + 60
+            while syncer.status.reason != llvs.SyncReason.PASSPHRASE and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(0.3)
+            status = syncer.status
+            (place,) = status.places
+            assert (status.state, status.reason, place.reason) == (llvs.SyncState.PAUSED,) + (llvs.SyncReason.PASSPHRASE,) * 2
+            assert place.failures == 1 and place.retry_at is None and isinstance(place.error, llvs.EncryptionError)
 
 
 def test_a_place_in_clear_is_refused(tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:

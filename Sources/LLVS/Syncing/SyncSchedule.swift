@@ -137,7 +137,7 @@ struct SyncSchedule {
     }
 
     /// Whether somebody has to do something, so that the clock alone does not help.
-    static func needsSomebody(_ reason: Reason) -> Bool { reason == .signIn || reason == .updateApp }
+    static func needsSomebody(_ reason: Reason) -> Bool { reason == .signIn || reason == .updateApp || reason == .passphrase }
 
     /// What became of one place.
     struct Outcome: Sendable {

@@ -55,6 +55,9 @@ extension Syncer {
         case updateApp
         /// The host paused the syncer.
         case paused
+        /// What is there is encrypted, and the passphrase or the identities do not open it, or are missing: somebody has to give the
+        /// right ones.
+        case passphrase
     }
 
     /// What is known of one attached exchange.

@@ -376,6 +376,7 @@ final class SyncerThread: @unchecked Sendable {
         case .permission: .signIn
         case .noSpace: .noSpace
         case .newerFormat: .updateApp
+        case .wrongKey, .keyMissing: .passphrase
         case .busy: .rateLimited
         case .transport, .notFound: .unreachable
         default: .failed

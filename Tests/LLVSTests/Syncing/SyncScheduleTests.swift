@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func whatNeedsSomebodyIsNotTriedByTheClock() throws {
-        for reason in [Syncer.Reason.signIn, .updateApp] {
+        for reason in [Syncer.Reason.signIn, .updateApp, .passphrase] {
             var schedule = schedule("a")
             _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: reason)])
             #expect(schedule.next(1e6) == .whenTold)

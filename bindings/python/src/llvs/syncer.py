@@ -53,6 +53,8 @@ class SyncReason(enum.IntEnum):
     UPDATE_APP = c.SYNC_REASON_UPDATE_APP
     #: The program paused the syncer.
     PAUSED = c.SYNC_REASON_PAUSED
+    #: What is there is encrypted, and the passphrase or the identities do not open it, or are missing. Not tried again until somebody asks.
+    PASSPHRASE = c.SYNC_REASON_PASSPHRASE
 
 
 class SyncConditions(enum.IntFlag):
