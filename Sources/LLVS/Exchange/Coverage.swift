@@ -118,6 +118,16 @@ extension Store {
         }
     }
 
+    /// Those of the ids that are here, and not covered.
+    func uncovered(among ids: [VersionID], in coverage: Coverage) -> [VersionID] {
+        lock.withRead {
+            ids.filter { id in
+                guard let ordinal = dag.ordinal(of: id) else { return false }
+                return Int(ordinal) >= coverage.isCovered.count || !coverage.isCovered[Int(ordinal)]
+            }
+        }
+    }
+
     /// The versions that are covered, in few words: they are `heads` and all their ancestors, but for `lacking`.
     /// - Parameter look: called now and then; what it throws ends the work.
     func summary(of coverage: Coverage, _ look: () throws -> Void = {}) throws -> (heads: [VersionID], lacking: [VersionID]) {

@@ -1,7 +1,7 @@
 /// Takes in the packs that are listed and not known.
 struct PackedReading {
     private let run: PackedRun
-    private let verifyKnown: Bool
+    private var verifyKnown: Bool
     private var taking: PackTaking
     /// Packs whose versions wait for others of this exchange.
     private var kept: [PackName: PackFile] = [:]
@@ -33,6 +33,13 @@ struct PackedReading {
             if taking.progress == before { break }
         }
         for one in left { run.state.waiting[one.name] = waiting[one.name].map { $0.sorted().prefix(64).map { $0 } } ?? [] }
+    }
+
+    /// Reads packs from end to end once more, for what is in them.
+    mutating func verify(_ names: [PackName: Int]) throws {
+        guard !names.isEmpty else { return }
+        verifyKnown = true
+        try read(names)
     }
 
     /// Whether nothing of what a pack waits for has come.
@@ -179,20 +186,19 @@ struct PackedReading {
     /// - Returns: whether versions of it wait for others.
     private mutating func take(_ name: PackName, _ size: Int, _ source: PackSource) throws -> Bool {
         do {
-            let versions = source.index.versions
-            let wanted = verifyKnown ? versions.sorted { ($0.place.block, $0.place.offset) < ($1.place.block, $1.place.offset) }
-                : try taking.wanted(of: versions)
-            let outcome: PackTaking.Outcome, services: PackServices
+            let versions = source.index.versions, outcome: PackTaking.Outcome, services: PackServices
             switch source {
             case .whole(let file):
                 services = file.services
+                let wanted = verifyKnown || !run.believesIndexes ? versions.inPlace : try taking.wanted(of: versions)
                 outcome = try taking.take(wanted, isVerifying: verifyKnown, tellsMissing: false, file.block)
             case .part(let part):
                 services = part.services
+                let wanted = try self.wanted(of: versions)
                 guard let done = try takeParts(name, size, part, wanted) else { return try take(name, size, .whole(whole(name, size))) }
                 outcome = done
             }
-            run.store.cover(versions.map(\.id), in: &run.there)
+            run.store.cover(run.believesIndexes ? versions.map(\.id) : outcome.held, in: &run.there)
             for blob in outcome.references where run.state.blobs.count < PackFormat.blobsLimit { run.state.blobs[blob.digest] = blob }
             guard outcome.waitingFor.isEmpty, !outcome.lacksBlobs else {
                 waiting[name] = outcome.waitingFor
@@ -204,10 +210,20 @@ struct PackedReading {
             }
             waiting[name] = nil
             run.state.take(name, size: max(0, size), services, at: run.now)
+            if outcome.held.count == versions.count { run.state.read[name]?.isVerified = true }
             run.hear(services, from: name)
         } catch let fault as PackFault { fail(name, fault) }
         if kept.removeValue(forKey: name) != nil { keptSize -= size }
         return false
+    }
+
+    /// Those that are to be read of a pack of which the end is known: what is here, and not known to be at the remote, is compared before
+    /// it counts as being there.
+    private func wanted(of versions: [PackIndex.VersionEntry]) throws -> [PackIndex.VersionEntry] {
+        let wanted = try taking.wanted(of: versions)
+        guard !run.believesIndexes else { return wanted }
+        let ids = Set(wanted.map(\.id)).union(run.store.uncovered(among: versions.map(\.id), in: run.there))
+        return versions.filter { ids.contains($0.id) }.inPlace
     }
 
     /// Takes versions of a pack of which the end is known; nil when it is better read whole.
@@ -230,7 +246,16 @@ struct PackedReading {
     }
 }
 
+extension [PackIndex.VersionEntry] {
+    /// In the order in which they lie.
+    fileprivate var inPlace: Self { sorted { ($0.place.block, $0.place.offset) < ($1.place.block, $1.place.offset) } }
+}
+
 extension PackedRun {
+    /// Whether what the index of a pack lists is in it. In clear, whoever may write there can list what nobody sent: only what was read
+    /// counts.
+    var believesIndexes: Bool { sealing.isEncrypted }
+
     /// A range of a file.
     func bytes(of name: PackName, _ range: Range<Int>) throws -> [UInt8] {
         let read = RemoteRead(name: name.description, range: range, limit: PackFormat.fileLimit(name.kind))

@@ -4,16 +4,19 @@ extension PackedRun {
     func hear(_ services: PackServices, from name: PackName) {}
 
     /// Looks, in a full listing, for packs that are gone without another having what they had.
-    func lookForLosses(_ listed: [PackName: Int]) throws {
+    /// - Returns: packs that are to be read from end to end, for what is at the remote.
+    func lookForLosses(_ listed: [PackName: Int]) throws -> [PackName: Int] {
         let time = now
         // Those of this device are among what was read, from now on.
         for (name, attempt) in state.attempts where attempt.outcome == .done && state.read[name] == nil && listed[name] == nil {
             state.read[name] = PackedState.Read(size: attempt.size)
         }
-        var isLost = false
+        var isLost = false, unsure: [PackName: Int] = [:]
         for (name, read) in state.read {
-            if listed[name] != nil {
+            if let size = listed[name] {
                 if read.missing != 0 { state.read[name]?.missing = 0 }
+                // Whoever replaced it would have deleted it by now.
+                if read.unread != 0, !believesIndexes, time - read.unread > PackedSettings.day { unsure[name] = size }
             } else if read.missing == 0 {
                 state.read[name]?.missing = time
             } else if read.isReplaced {
@@ -37,10 +40,11 @@ extension PackedRun {
             state.healing = max(1, time + Int64(settings.random.word() % PackedSettings.longestWait))
         }
         if state.healing != 0, time >= state.healing {
-            try heal(listed)
+            unsure.merge(try heal(listed)) { one, _ in one }
             // Not before: what ended in the middle is done again.
             state.healing = 0
         }
+        return unsure
     }
 
     private func lose(_ name: PackName) {
@@ -54,15 +58,21 @@ extension PackedRun {
         }
     }
 
-    /// What is at the remote is what the ends of the listed packs say. The rest is sent by the next send.
-    private func heal(_ listed: [PackName: Int]) throws {
-        var found: Set<VersionID> = [], replaced: Set<PackName> = []
+    /// What is at the remote is what the ends of the listed packs say, of those that this device made or read from end to end. The rest is
+    /// sent by the next send.
+    /// - Returns: the other packs, whose ends only say so.
+    private func heal(_ listed: [PackName: Int]) throws -> [PackName: Int] {
+        var found: Set<VersionID> = [], replaced: Set<PackName> = [], unsure: [PackName: Int] = [:]
         for (name, size) in listed.sorted(by: { $0.key.id < $1.key.id }) where state.isKnown(name) {
             // One whose size is not told is read whole.
             guard size != 0, size <= PackFormat.fileLimit(name.kind) else { continue }
             do {
                 let (index, services) = try end(name, size)
-                found.formUnion(index.versions.map(\.id))
+                if believesIndexes || state.attempts[name] != nil || state.read[name]?.isVerified == true {
+                    found.formUnion(index.versions.map(\.id))
+                } else {
+                    unsure[name] = size
+                }
                 replaced.formUnion(services.replaces)
                 // Also what this device made and took for failed: it counts now, so its loss is one.
                 if state.read[name] == nil { state.read[name] = PackedState.Read(size: max(0, size)) }
@@ -73,6 +83,7 @@ extension PackedRun {
         // What only packs replaced that were lost may be lost itself one day, and that is to be noticed: a remote that was set back to an
         // old state has the packs from before they were folded, and whoever folded them may delete them still.
         for name in Array(state.read.keys) { state.read[name]?.isReplaced = replaced.contains(name) }
+        return unsure
     }
 
     private func end(_ name: PackName, _ size: Int) throws -> (PackIndex, PackServices) {

@@ -41,8 +41,9 @@ extension PackedState {
         out.list(Array(read)) { out, item in
             out.put(item.key)
             out.bytes.varint(UInt64(max(0, item.value.size)))
-            out.bytes.bytes.append(item.value.isReplaced ? 1 : 0)
+            out.bytes.bytes.append((item.value.isReplaced ? 1 : 0) | (item.value.isVerified ? 2 : 0) | (item.value.unread != 0 ? 4 : 0))
             out.bytes.integer(item.value.missing)
+            if item.value.unread != 0 { out.bytes.integer(item.value.unread) }
         }
         out.list(covered.all) { $0.put($1) }
         out.list(Array(seen.values)) { out, one in
@@ -120,7 +121,11 @@ extension PackedState {
         state.holes = Set(try from.list { try $0.cursor.integer(UInt32.self) })
         state.adopting = try from.list { try $0.name() }
         for (name, read) in try from.list({ from in
-            (try from.name(), Read(size: try from.size(), isReplaced: try from.flag(), missing: try from.cursor.integer(Int64.self)))
+            let name = try from.name(), size = try from.size(), bits = try from.cursor.integer(UInt8.self)
+            var read = Read(size: size, isReplaced: bits & 1 != 0, missing: try from.cursor.integer(Int64.self))
+            read.isVerified = bits & 2 != 0
+            if bits & 4 != 0 { read.unread = try from.cursor.integer(Int64.self) }
+            return (name, read)
         }) { state.read[name] = read }
         state.covered = CoveredNumbers(try from.list { try $0.range() })
         for (one, hasMoved, active) in try from.list({ (try $0.seen(), try $0.flag(), try $0.cursor.integer(Int64.self)) }) {

@@ -42,6 +42,10 @@ struct PackedState {
         var isReplaced = false
         /// When a full listing first lacked it; 0: it is listed.
         var missing: Int64 = 0
+        /// All that its index lists was found in it.
+        var isVerified = false
+        /// When a pack first said that it has all of it, which nobody here has read; 0: it was read, or made.
+        var unread: Int64 = 0
     }
     /// A file that cannot be taken.
     struct Bad {
@@ -122,11 +126,12 @@ struct PackedState {
 
     /// A pack is known wholly, and so is all that it replaces.
     mutating func take(_ name: PackName, size: Int, _ services: PackServices, at now: Int64) {
-        read[name] = Read(size: size, isReplaced: read[name]?.isReplaced ?? false)
+        read[name] = Read(size: size, isReplaced: read[name]?.isReplaced ?? false, isVerified: read[name]?.isVerified ?? false)
         // All at once: ranges are joined each time.
         covered.add(services.covers + ([name] + services.replaces).map(CoveredNumbers.range))
         for other in services.replaces {
-            read[other, default: Read()].isReplaced = true
+            if read[other] == nil { read[other] = Read(unread: attempts[other] == nil ? now : 0) }
+            read[other]?.isReplaced = true
             if let attempt = attempts[other], attempt.outcome != .folded, other.writer != writer { attempts[other] = nil }
         }
         forget(name)

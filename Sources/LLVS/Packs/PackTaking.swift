@@ -19,6 +19,8 @@ struct PackTaking {
         var waitingFor: Set<VersionID> = []
         /// A large value was not there.
         var lacksBlobs = false
+        /// Versions that were read, and are here as they are there.
+        var held: [VersionID] = []
         /// Large values that versions of it name, and that were read where it says.
         var references: [BlobReference] = []
     }
@@ -149,6 +151,8 @@ struct PackTaking {
         }
         for (version, addition) in zip(received, additions) {
             let id = version.version.id
+            var isHeld = true
+            defer { if isHeld { outcome.held.append(id) } }
             switch addition {
             case .added:
                 blobs.keep(version.written.values)
@@ -157,6 +161,7 @@ struct PackTaking {
             case .repaired: result.repaired.append(id)
             case .alreadyPresent: break
             case .problem(let error):
+                isHeld = false
                 guard error.code == .missingPredecessor, let missing = error.versionID else { problem(id, error); continue }
                 if let missing = VersionID(validating: missing) { outcome.waitingFor.insert(missing) }
                 guard tellsMissing else { continue }

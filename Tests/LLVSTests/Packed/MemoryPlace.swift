@@ -207,17 +207,22 @@ final class PackedDevice {
     /// The same store, on another machine.
     func clone(random: @escaping @Sendable () -> UInt64, keys: RemoteKeys? = nil) throws -> PackedDevice {
         let twin = try PackedDevice(files.place, fanIn: settings.fanIn, random: random, keys: keys)
+        try give(to: twin)
+        twin.storage.caches = storage.caches
+        return twin
+    }
+
+    /// Hands all versions over, by another way.
+    func give(to other: PackedDevice) throws {
         var bytes: [UInt8] = []
         _ = try store.writePack { bytes.append(contentsOf: $0) }
         var at = 0
-        _ = try twin.store.readPack { buffer in
+        _ = try other.store.readPack { buffer in
             let count = min(buffer.count, bytes.count - at)
             bytes[at..<at + count].withUnsafeBytes { buffer.copyMemory(from: $0) }
             at += count
             return count
         }
-        twin.storage.caches = storage.caches
-        return twin
     }
 
     var ids: Set<VersionID> { Set((try? store.missing(from: store.coverage(behind: []))) ?? []) }

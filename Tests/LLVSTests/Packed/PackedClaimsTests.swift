@@ -1,0 +1,104 @@
+import Testing
+@testable import LLVS
+
+/// Packs of somebody else whose indexes list what is not in them: docs/pack-format.md, section 7. He knows the versions, their identities
+/// and their records' sizes.
+@Suite("Packed: claims") struct PackedClaimsTests {
+    /// A pack whose index lists versions, and whose records are others.
+    /// - Parameter padding: bytes of further records, so that it is looked at from its end.
+    private func claim(
+        _ ids: [VersionID], of device: PackedDevice, _ place: MemoryPlace, _ kind: PackKind, _ padding: Int
+    ) throws -> String {
+        let name = try #require(place.names(.root).first), bytes = try #require(place.files[name.description])
+        let root = try PackedRun.root(name, bytes)
+        var pack = PackWriter(
+            PackWriter.Identity(kind: kind, store: root.store, salt: root.store, writer: 0xEE, first: 1, last: 1), deflates: false)
+        for id in ids {
+            let (payload, identity) = try PackRecord(id, of: device.store).payload()
+            try pack.add(id, identity: identity, payload: [UInt8](repeating: 0xEE, count: payload.count))
+        }
+        for n in 0..<(padding >> 16) {
+            try pack.add(try VersionID("padding\(n)"), identity: 0, payload: [UInt8](repeating: 0xEE, count: 1 << 16))
+        }
+        let made = try pack.finish()
+        place.put(made.name.description, made.bytes)
+        return made.name.description
+    }
+
+    @Test(arguments: [PackKind.log, .base], [0, 1 << 20]) func aVersionThatIsOnlyListedIsSent(_ kind: PackKind, _ padding: Int) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        for n in 0..<3 { try a.save("a\(n)") }
+        for device in [a, b] { try device.exchangeOnce() }
+        let mine = try a.save("mine")
+        let evil = try claim([mine], of: a, place, kind, padding)
+        place.clock += 125
+        for device in [a, b] { try device.exchangeOnce() }
+        #expect(b.ids == a.ids && a.ids.count == 4)
+        place.files[evil] = nil
+        let c = try PackedDevice(place)
+        try c.exchangeOnce()
+        #expect(c.ids == a.ids)
+    }
+
+    /// He reads what is there, lists it in a pack of his own, and removes the right one.
+    @Test(arguments: [PackKind.log, .base], [0, 1 << 20]) func whatIsOnlyListedCountsAsLost(_ kind: PackKind, _ padding: Int) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        for n in 0..<3 {
+            try a.save("n\(n)")
+            for device in [a, b] { try device.exchangeOnce() }
+        }
+        let lost = try #require(place.names(.log).max { $0.last < $1.last }).description
+        _ = try claim(Array(a.ids), of: a, place, kind, padding)
+        place.clock += 125
+        for device in [a, b] { try device.exchangeOnce() }
+        place.remove(lost)
+        for _ in 0..<6 {
+            place.clock += 125
+            for device in [a, b] { try device.exchangeOnce() }
+        }
+        let c = try PackedDevice(place)
+        try c.exchangeOnce()
+        #expect(c.ids == a.ids && a.ids.count == 3)
+    }
+
+    /// A pack says that it has all of others, which it has not: who has not read these reads them once nobody has deleted them for a day.
+    @Test func whatIsOnlySaidToBeReplacedIsRead() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place)
+        for n in 0..<3 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        let root = try #require(place.names(.root).first), bytes = try #require(place.files[root.description])
+        let store = try PackedRun.root(root, bytes).store
+        var pack = PackWriter(PackWriter.Identity(kind: .base, store: store, salt: store, writer: 0xEE, first: 1, last: 1))
+        var said = PackServices()
+        said.replaces = place.names(.log)
+        try pack.add(said)
+        let made = try pack.finish()
+        place.put(made.name.description, made.bytes)
+        let b = try PackedDevice(place)
+        try b.exchangeOnce()
+        #expect(b.ids.count < 3, "what is said is believed for a day")
+        b.restart()
+        for _ in 0..<2 {
+            place.clock += 125
+            try b.exchangeOnce()
+        }
+        #expect(b.ids == a.ids)
+        #expect(place.names(.log).count == 3, "and nothing is sent again")
+    }
+
+    /// What came another way, and is there as well, is compared and not sent again.
+    @Test(arguments: [false, true]) func whatIsThereIsNotSentAgain(_ isLarge: Bool) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
+        for n in 0..<4 {
+            try a.save("n\(n)", (0..<(isLarge ? 300_000 : 10)).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 5 &+ n) })
+            try a.exchangeOnce()
+        }
+        let b = try PackedDevice(place)
+        try a.give(to: b)
+        let before = Set(place.files.keys)
+        try b.exchangeOnce()
+        #expect(Set(place.files.keys) == before && b.ids == a.ids)
+    }
+}
