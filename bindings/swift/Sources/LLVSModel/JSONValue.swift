@@ -50,5 +50,16 @@ public enum JSONValue: Codable, Sendable, Equatable {
     }
 }
 
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral, ExpressibleByFloatLiteral {
+    /// A string.
+    public init(stringLiteral value: String) { self = .string(value) }
+    /// A whole number.
+    public init(integerLiteral value: Int) { self = .int(value) }
+    /// `true` or `false`.
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// A number.
+    public init(floatLiteral value: Double) { self = .double(value) }
+}
+
 /// Brings a value from one form to the next, by its members. It adds members, and leaves those that older apps use: these see the new form.
 public typealias ModelUpgrade = @Sendable (inout [String: JSONValue]) throws -> Void

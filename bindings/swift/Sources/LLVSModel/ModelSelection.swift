@@ -1,0 +1,167 @@
+import LLVS
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension ModelCollection {
+    /// The objects whose members are these, by their names in JSON, found by an index that the store declares.
+    ///
+    ///     try people.matching(["last": "Smith"]).ordered(by: "first").all()
+    ///     try people.matching(["tags": "friend"]).count()            // of a list or set: one element
+    ///
+    /// Of the version that is current now.
+    public func matching(_ members: [String: JSONValue]) -> ModelSelection<Model> {
+        ModelSelection(coordinator: coordinator, version: coordinator.currentVersion, equal: members, order: [], isReversed: false)
+    }
+
+    /// All objects that an index on these members holds, in its order or the reverse of it. As `matching`.
+    public func ordered(by names: String..., reversed: Bool = false) -> ModelSelection<Model> {
+        ModelSelection(
+            coordinator: coordinator, version: coordinator.currentVersion, equal: [:], order: names, isReversed: reversed)
+    }
+}
+
+/// Some objects of a collection, at one version: `ModelCollection.matching` and `ordered` make it. Safe from all threads.
+///
+/// What is found is what an index finds: one whose first parts are the members given, and whose next are those to order by. Where the store
+/// declares none, what asks throws `.notFound`; nothing is ever found by reading all values. Strings are compared as the index does, with
+/// `"text": "fold"` without case and diacritics. An object that lacks the first part of an index is not in it.
+public struct ModelSelection<Model: StorableModel>: Sendable {
+    let coordinator: StoreCoordinator
+    /// The version: the one that was current when this was made, or that of `at`.
+    public let version: VersionID
+    let equal: [String: JSONValue]
+    let order: [String]
+    let isReversed: Bool
+
+    /// The same at another version.
+    public func at(_ version: VersionID) -> ModelSelection {
+        ModelSelection(coordinator: coordinator, version: version, equal: equal, order: order, isReversed: isReversed)
+    }
+
+    /// In the order of these members, or the reverse of it.
+    public func ordered(by names: String..., reversed: Bool = false) -> ModelSelection {
+        ModelSelection(coordinator: coordinator, version: version, equal: equal, order: names, isReversed: reversed)
+    }
+
+    /// The ids, without the prefix.
+    /// - Throws: `.notFound` where no index serves, and what `ValueIndex.find` throws; so do the others.
+    public func ids() throws -> [String] {
+        var found: [String] = []
+        try pages { page in found += page.ids.texts.map(plain) }
+        return found
+    }
+
+    /// Ids and objects. Throws `ModelDecodingError` at one that cannot be read.
+    public func all() throws -> [(id: String, object: Model)] {
+        var found: [(id: String, object: Model)] = []
+        try pages(withValues: true) { page in found += try objects(page) }
+        return found
+    }
+
+    /// The first; nil when there is none. Throws `ModelDecodingError` when it cannot be read.
+    public func first() throws -> (id: String, object: Model)? {
+        var found: (id: String, object: Model)?
+        try pages(withValues: true, limit: 1) { found = try objects($0).first }
+        return found
+    }
+
+    /// How many there are.
+    public func count() throws -> Int {
+        let (index, declared) = try self.index()
+        var question = try self.question(declared)
+        question.limit = 1
+        question.wantsCount = true
+        return Int(clamping: try index.find(question, at: version).total ?? 0)
+    }
+
+    // MARK: The index
+
+    private struct Declared {
+        var name: String, on: [String], folds: Bool
+    }
+
+    /// The one that serves, with the fewest parts, and without folding rather than with.
+    private func index() throws -> (ValueIndex, Declared) {
+        for place in [version, coordinator.currentVersion] {
+            let best = try declared(at: place).filter(serves).min {
+                ($0.folds ? 1 : 0, $0.on.count, $0.name) < ($1.folds ? 1 : 0, $1.on.count, $1.name)
+            }
+            if let best { return (try coordinator.index(named: best.name), best) }
+        }
+        let wanted = (equal.keys.sorted() + order).map(pointer).joined(separator: ", ")
+        throw StoreError(
+            .notFound,
+            "No index of the values under \"\(Model.idPrefix)\" begins with \(wanted). Declare one under \"indexes\" in the rules of the "
+                + "store.")
+    }
+
+    /// Those of the model's prefix that hold all of its objects.
+    private func declared(at version: VersionID) throws -> [Declared] {
+        guard let rules = try coordinator.store.schema(at: version).rules,
+            case .object(let all) = try ModelCoding.decoder().decode(JSONValue.self, from: Data(rules)),
+            case .object(let indexes)? = all["indexes"]
+        else { return [] }
+        return indexes.compactMap { name, index in
+            guard case .object(let index) = index, index["prefix"] == .string(Model.idPrefix), index["where"] == nil,
+                case .array(let on)? = index["on"]
+            else { return nil }
+            let pointers = on.compactMap { if case .string(let text) = $0 { text } else { nil } }
+            return pointers.count == on.count ? Declared(name: name, on: pointers, folds: index["text"] == .string("fold")) : nil
+        }
+    }
+
+    private func serves(_ index: Declared) -> Bool {
+        let names = index.on.prefix(equal.count).map(name), next = index.on.dropFirst(equal.count).prefix(order.count)
+        return Set(names.compactMap { $0 }) == Set(equal.keys) && names.count == equal.count && Array(next) == order.map(pointer)
+    }
+
+    /// A member, or the elements of one, that is given.
+    private func name(_ pointer: String) -> String? {
+        equal.keys.first { pointer == self.pointer($0) || pointer == self.pointer($0) + "/*" }
+    }
+
+    private func pointer(_ name: String) -> String {
+        let segment = JSONText.segment(name)
+        return "/" + (segment == "*" || segment == "**" ? segment.reduce(into: "") { $0 += $1 == "*" ? "~2" : String($1) } : segment)
+    }
+
+    // MARK: Asking
+
+    private func question(_ declared: Declared) throws -> IndexQuestion {
+        let parts = declared.on.prefix(equal.count).compactMap { name($0).flatMap { equal[$0] } }
+        var question = IndexQuestion()
+        if !parts.isEmpty { question.equal = Array(try ModelCoding.encoder().encode(parts)) }
+        question.isBackwards = isReversed
+        question.isUnique = declared.on.contains { $0.hasSuffix("/*") || $0.contains("/*/") }
+        return question
+    }
+
+    private func pages(withValues: Bool = false, limit: Int = 0, _ body: (IndexPage) throws -> Void) throws {
+        let (index, declared) = try self.index()
+        var question = try self.question(declared)
+        question.wantsValues = withValues
+        question.limit = limit
+        while true {
+            let page = try index.find(question, at: version)
+            try body(page)
+            guard !page.cursor.isEmpty, limit == 0 else { return }
+            question.after = page.cursor
+        }
+    }
+
+    private func objects(_ page: IndexPage) throws -> [(id: String, object: Model)] {
+        guard let values = page.values else { return [] }
+        return try zip(page.ids.texts, values.rows).map { id, row in
+            let stored = row.version.map { String(decoding: values.versions[values.version($0)], as: UTF8.self) }
+            let valueID = try ValueID(String(decoding: id, as: UTF8.self)), version = try stored.map { try VersionID($0) }
+            let object = try ModelCoding.read(Model.self, Array(values.data[row.data]), valueID, version)
+            return (plain(id), object)
+        }
+    }
+
+    private func plain(_ id: [UInt8]) -> String { String(decoding: id.dropFirst(Model.idPrefix.utf8.count), as: UTF8.self) }
+}
