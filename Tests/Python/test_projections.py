@@ -394,6 +394,20 @@ def test_a_database_deleted_or_replaced_while_it_is_open(store: llvs.Store, view
         assert len(ask(view, "SELECT id FROM people")) == 2
 
 
+@pytest.mark.parametrize("suffixes", [("-wal",), ("-shm",), ("-wal", "-shm")])
+def test_a_log_deleted_while_it_is_open(store: llvs.Store, view: Path, suffixes: tuple[str, ...]) -> None:
+    """SQLite would go on with the files that nobody else finds."""
+    version = store.make_version(insert={"contact/1": b"{}"})
+    with llvs.Projection(store, view, PLAIN) as projection:
+        projection.update()
+        for suffix in suffixes:
+            Path(str(view) + suffix).unlink()
+        store.make_version(version, insert={"contact/2": b"{}"})
+        projection.update()
+        assert len(ask(view, "SELECT id FROM people")) == 2
+    assert len(ask(view, "SELECT id FROM people")) == 2
+
+
 def test_what_is_there_is_left_alone(store: llvs.Store, tmp_path: Path) -> None:
     version = store.make_version(insert={"contact/1": b"{}"}).id
     with closing(sqlite3.connect(tmp_path / "own.sqlite")) as own:

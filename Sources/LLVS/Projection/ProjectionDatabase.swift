@@ -25,7 +25,8 @@ final class ProjectionDatabase {
 
     let path: String
     let connection: SQLiteConnection
-    private let identity: FileIdentity?
+    /// As they were when it was opened.
+    private var files: [(path: String, identity: FileIdentity)] = []
 
     /// Opens the database, or makes one where there is nothing.
     /// - Throws: `.notAStore` where something else is there, `.newerFormat`, `.busy`, `.permission`, `.noSpace`, `.unsupported`, `.io`.
@@ -39,7 +40,6 @@ final class ProjectionDatabase {
         let connection = try SQLiteConnection(path, .write, patience)
         connection.allowWideTables()
         self.connection = connection
-        identity = FileIdentity(path)
         do {
             try check()
             try connection.useLog(doing: "Opening the projection")
@@ -49,10 +49,11 @@ final class ProjectionDatabase {
             connection.close()
             throw error
         }
+        files = SQLiteConnection.files(path)
     }
 
-    /// Whether the file is not at its path any more.
-    var isGone: Bool { identity?.isGone(from: path) ?? true }
+    /// Whether the file, or its log, is not at its path any more: SQLite would go on with what nobody else finds.
+    var isGone: Bool { files.first?.path != path || files.contains { $0.identity.isGone(from: $0.path) } }
 
     /// SQLite takes what is shorter than its own header for an empty database.
     private static func checkFile(_ path: String) throws {

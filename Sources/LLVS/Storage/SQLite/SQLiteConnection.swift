@@ -72,6 +72,11 @@ final class SQLiteConnection {
             throw error
         }
     }
+    /// The files of a database as they are: SQLite keeps each of them open while a connection is.
+    static func files(_ path: String) -> [(path: String, identity: FileIdentity)] {
+        ["", "-wal", "-shm"].compactMap { suffix in FileIdentity(path + suffix).map { (path + suffix, $0) } }
+    }
+
     private func noteFile(_ path: String) {
         guard let file = FileIdentity(path), !files.contains(file) else { return }
         OpenDatabases.add(file, path)

@@ -106,7 +106,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         try SQLiteStorage.checkFile(path, mayCreate: options.create && !options.readOnly)
         if options.readOnly {
             readers = try SQLiteStorage.openReadOnly(path, options.patience)
-            opened = SQLiteStorage.files(path)
+            opened = SQLiteConnection.files(path)
             return
         }
         // SQLite gives its log the permissions of the database.
@@ -116,7 +116,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         writer = connection
         readers = SQLiteReaders(path, .read, options.patience)
         try setSynced(options.durability == .full)
-        opened = SQLiteStorage.files(path)
+        opened = SQLiteConnection.files(path)
         writing.withLock { noteLog() }
     }
 
@@ -125,10 +125,6 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         var system = FileSystem()
         system.mode = options.fileMode
         return system
-    }
-
-    private static func files(_ path: String) -> [(path: String, identity: FileIdentity)] {
-        ["", "-wal", "-shm"].compactMap { suffix in FileIdentity(path + suffix).map { (path + suffix, $0) } }
     }
 
     /// Throws when the files are not those that were opened: SQLite would go on with these, and say nothing.
@@ -184,7 +180,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             writesAreSynced = false
             writerRefuses = false
             // The first for writing may have made the log.
-            state.withLock { opened = SQLiteStorage.files(path) }
+            state.withLock { opened = SQLiteConnection.files(path) }
             return again
         }
         try checkLog(writer, doing)
