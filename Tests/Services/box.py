@@ -153,7 +153,7 @@ class Box(Service):
         if node.id in self.preparing:
             self.preparing.discard(node.id)
             return Answer(202, b"", {"Retry-After": "1"})
-        ticket = f"t{len(self.tickets)}"
+        ticket = f"t{next(self.serials)}"
         self.tickets[ticket] = node.id
         host = "https://dl.boxcloud.com" if request.origin.startswith("https") else request.origin
         return Answer(302, b"", {"Location": f"{host}/tickets/{ticket}"})
@@ -195,7 +195,7 @@ class Box(Service):
         name = str(given.get("file_name", old.name if old else ""))
         folder = {"parent": {"id": given.get("folder_id") or (old.parent if old else "")}}
         self._admit(name, self._parent(folder), size, besides=old)
-        id = f"F{len(self.sessions):030X}"
+        id = f"F{next(self.serials):030X}"
         self.sessions[id] = {"given": {"name": name, **folder}, "old": old, "size": size, "parts": {}}
         return Answer.of(self._session_resource(request, id), 201)
 

@@ -200,7 +200,7 @@ class GoogleDrive(Service):
         found: dict[str, Any] = {"kind": "drive#fileList", "incompleteSearch": False}
         found["files"] = [self._resource(self.tree.nodes[id]) for id in ids[:size] if id in self.tree.nodes]
         if ids[size:]:
-            found["nextPageToken"] = f"~!!~{len(self.pages)}/+="
+            found["nextPageToken"] = f"~!!~{next(self.serials)}/+="
             self.pages[found["nextPageToken"]] = ids[size:]
         return self._chosen(request, found)
 
@@ -242,7 +242,7 @@ class GoogleDrive(Service):
         if kind != "resumable":
             raise self.refuse(400, "invalid", "uploadType")
         if "upload_id" not in request.query:
-            id = f"ABPtcP-{len(self.uploads)}"
+            id = f"ABPtcP-{next(self.serials)}"
             length = request.headers.get("x-upload-content-length")
             self.uploads[id] = {"old": old, "given": request.json(), "data": b"", "length": int(length) if length else None,
                                 "kind": request.headers.get("x-upload-content-type"), "query": request.query, "done": None}  # fmt: skip

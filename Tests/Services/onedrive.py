@@ -161,7 +161,7 @@ class OneDrive(Service):
             case "GET", ["content"]:
                 if node.data is None:
                     raise self.refuse(400, "notSupported", "A folder has no content.")
-                ticket = f"t{len(self.tickets)}"
+                ticket = f"t{next(self.serials)}"
                 self.tickets[ticket] = node.id
                 host = "https://my.microsoftpersonalcontent.com" if request.origin.startswith("https") else request.origin
                 return Answer(302, b"", {"Location": f"{host}/tickets/{ticket}"})
@@ -175,7 +175,7 @@ class OneDrive(Service):
                 conflict = given.get("@microsoft.graph.conflictBehavior", "replace")
                 if name is None and conflict == "fail":
                     raise self.refuse(409, "nameAlreadyExists", "An item with the same name already exists under the parent.")
-                id = f"s{len(self.sessions)}"
+                id = f"s{next(self.serials)}"
                 self.sessions[id] = {"node": node, "name": name, "data": b"", "conflict": conflict, "given": given, "total": None}
                 return Answer.of({"uploadUrl": f"{request.origin}/sessions/{id}", "expirationDateTime": timestamp(self.tree.time),
                                   "nextExpectedRanges": ["0-"]})  # fmt: skip

@@ -156,7 +156,7 @@ class PCloud(Service):
         return {"sha1": hashlib.sha1(data).hexdigest(), "md5": hashlib.md5(data).hexdigest(), "metadata": self._metadata(node)}
 
     def _do_getfilelink(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
-        ticket = f"t{len(self.tickets)}"
+        ticket = f"t{next(self.serials)}"
         self.tickets[ticket] = self._file(given).id
         host = "p-def1.pcloud.com" if request.origin.startswith("https") else request.origin.split("//")[1]
         return {"path": f"/tickets/{ticket}/{quote('a name')}", "hosts": [host], "expires": format_datetime(self.tree.time)}

@@ -5,6 +5,7 @@ A stand-in is written from its vendor's documents. Debian's rclone judges it: wh
 
 from __future__ import annotations
 
+import itertools
 import json
 import ssl
 import threading
@@ -82,6 +83,8 @@ class Service:
         self.lock = threading.RLock()
         self.requests: list[str] = []
         self.faults: deque[Fault] = deque()
+        #: For ids of uploads, pages and tickets: never one that was given before, also where some have ended.
+        self.serials = itertools.count()
         #: Bytes that the account may hold.
         self.quota = 1 << 50
 

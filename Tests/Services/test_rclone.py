@@ -121,6 +121,15 @@ def test_many_files(judge: Judge, source: Path) -> None:
     assert len(names(judge.run("lsf", "--files-only", "there:"))) == 1_050
 
 
+def test_many_uploads_at_once(judge: Judge, tmp_path: Path) -> None:
+    """Uploads begin while others end: none takes the id of another that goes on."""
+    (tmp_path / "many").mkdir()
+    for number in range(60):
+        (tmp_path / "many" / str(number)).write_bytes(b"x" * number)
+    judge.run("copy", "--transfers", "16", str(tmp_path / "many"), "there:many")
+    judge.run("check", "--download", str(tmp_path / "many"), "there:many")
+
+
 @pytest.mark.parametrize("fault", ["rate limit", "server error"])
 def test_faults_that_rclone_knows(judge: Judge, source: Path, fault: str) -> None:
     """It waits and asks again, and all is there in the end."""
