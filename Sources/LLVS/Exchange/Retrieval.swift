@@ -152,7 +152,15 @@ struct Retrieval {
         }
         if isSame { try leaveBroken(&wanted) }
         wantedCount = wanted.count
-        return try Array(wanted).sorted(by: <, looking: paced.look)
+        var ids: [VersionID] = []
+        ids.reserveCapacity(wanted.count)
+        for id in wanted { try paced.step(0); ids.append(id) }
+        // Letting go of a million takes a while.
+        wanted = []
+        try paced.look()
+        ids = try ids.sorted(by: <, looking: paced.look)
+        try paced.look()
+        return ids
     }
 
     /// Where a million files are broken, and none was put in the place of another, only some are looked at again each time, in turn: a

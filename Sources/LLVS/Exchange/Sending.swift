@@ -62,33 +62,36 @@ struct Sending {
     /// Those to be sent that have a twin there, or among the others to be sent, where the place may take the two for one.
     private var twins: Set<VersionID> = []
 
+    /// Ids that differ by case only.
+    private struct Twins {
+        let first: VersionID
+        var areMany = false, there = 0
+        mutating func add(_ id: VersionID) { areMany = areMany || id != first }
+    }
+
     /// A place that lists two twins holds both. A computed id has no twin: in other letters than capitals nobody takes it.
     private mutating func findTwins(_ listed: [VersionID], _ missing: [VersionID]) throws {
         let paced = control.paced(.listing, doing: what)
-        // Of two twins at least one is no UUID in capitals.
-        var found: [VersionID: Set<VersionID>] = [:]
-        for ids in [listed, missing] {
-            for id in ids {
-                try paced.step(0)
-                if id.text != nil && !id.hasContentForm { found[id.folded, default: []].insert(id) }
-            }
+        // Of what others list nothing is kept: they may list any number of names.
+        var found: [VersionID: Twins] = [:]
+        for id in missing {
+            try paced.step(0)
+            if id.hasContentForm { continue }
+            // At once: growing takes longer than a control may wait.
+            if found.isEmpty { found.reserveCapacity(missing.count) }
+            found[id.folded, default: Twins(first: id)].add(id)
         }
         guard !found.isEmpty else { return }
-        for ids in [listed, missing] {
-            for id in ids {
-                try paced.step(0)
-                if id.text == nil && found[id] != nil { found[id]?.insert(id) }
-            }
-        }
-        // Of each group, how many are there.
-        var there: [VersionID: Int] = [:]
         for id in listed {
             try paced.step(0)
-            if found[id.folded] != nil { there[id.folded, default: 0] += 1 }
+            let folded = id.folded
+            guard found[folded] != nil else { continue }
+            found[folded]?.add(id)
+            found[folded]?.there += 1
         }
         twins = try Set(missing.filter { id in
             try paced.step(0)
-            return (found[id.folded]?.count ?? 0) > 1 && there[id.folded] ?? 0 < 2
+            return found[id.folded].map { $0.areMany && $0.there < 2 } ?? false
         })
     }
 
@@ -124,11 +127,15 @@ struct Sending {
         }
         let rows = store.rowCount, new = try store.contentIDs(behind: memory.checkedRows, paced.look)
         if !new.isEmpty {
-            let there = Set(listing.versions)
-            try paced.look()
+            // Of what others list nothing is kept: they may list any number of names.
+            var fresh = Set<VersionID>(minimumCapacity: new.count)
             for id in new {
                 try paced.step(0)
-                if there.contains(id) && !memory.taken.contains(id) { memory.unread.insert(id) }
+                if !memory.taken.contains(id) { fresh.insert(id) }
+            }
+            for id in listing.versions {
+                try paced.step(0)
+                if fresh.contains(id) { memory.unread.insert(id) }
             }
         }
         memory.checkedRows = rows

@@ -3,9 +3,15 @@ struct VersionSource {
     private let store: Store
     /// Where large values are that versions named which were sent, by SHA-256.
     private var large: [[UInt8]: (version: VersionID, index: Int)] = [:]
-    private var open: (sha256: [UInt8], reader: ValueReader)?
+    /// The value that was read last, and how far.
+    private var open: (sha256: [UInt8], reader: ValueReader, end: Int)?
+    /// How many large values versions named, and how often one was begun to be read: from its beginning, or from before where it was read
+    /// to.
+    private var named = 0, begun = 0
 
     static let payloadLimit = 32 << 20
+    /// How often a value is begun beyond twice for each that was named.
+    static let begunLimit = 64
 
     init(_ store: Store) { self.store = store }
 
@@ -47,6 +53,7 @@ struct VersionSource {
             }
             record.blobs = references
             for (index, digest) in digests { large[digest] = (id, index) }
+            named += digests.count
         }
         let payload = try record.payload().payload
         var out = ByteWriter()
@@ -57,23 +64,32 @@ struct VersionSource {
     }
 
     /// A piece of a large value that was named; empty when it is none, or cannot be read.
+    /// - Throws: `LiveFault` for who asks again and again, and failures of the store.
     mutating func piece(_ sha256: [UInt8], _ offset: UInt64, _ count: Int) throws -> [UInt8] {
         guard let place = large[sha256], let offset = Int(exactly: offset) else { return [] }
+        if open?.sha256 != sha256 || offset < open?.end ?? 0 {
+            // One that is deflated is inflated from its beginning each time.
+            begun += 1
+            guard begun <= 2 * named + VersionSource.begunLimit else {
+                throw LiveFault(.bound, "it asks for the same values again and again")
+            }
+        }
         if open?.sha256 != sha256 {
             let record = try PackRecord(place.version, of: store)
             try record.forEachChange { index, entry in
-                if index == place.index { open = (sha256, try record.reader(entry, of: store)) }
+                if index == place.index { open = (sha256, try record.reader(entry, of: store), 0) }
             }
         }
         guard let reader = open?.reader else { return [] }
         var piece = [UInt8](repeating: 0, count: count)
         let got = try piece.withUnsafeMutableBytes { try reader.read(at: offset, into: $0) }
         piece.removeLast(count - got)
+        open?.end = offset + got
         return piece
     }
 
     /// The other side has stored all that was sent.
-    mutating func forget() { (large, open) = ([:], nil) }
+    mutating func forget() { (large, open, named, begun) = ([:], nil, 0, 0) }
 }
 
 /// Takes versions out of the bytes of DATA frames, and adds them to the store.

@@ -150,7 +150,7 @@ struct PackedReading {
                 guard let (read, contents) = answers.next() else { sources.append(nil); continue }
                 sources.append(try source(name, size, read.range != nil, contents))
             } catch let fault as PackFault {
-                fail(name, fault)
+                run.fail(name, fault)
                 sources.append(nil)
             }
         }
@@ -162,23 +162,11 @@ struct PackedReading {
         if case .bytes(let bytes, let isWhole) = contents, isPart, !isWhole {
             do {
                 return .part(try PartialPack(name, size: size, tail: bytes, stores: stores) { try run.bytes(of: name, $0) })
-            } catch let fault as PackFault where fault.kind == .damaged { return .whole(try whole(name, size)) }
+            } catch let fault as PackFault where fault.kind == .damaged { return .whole(try run.whole(name, size)) }
         }
         let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(name.kind))
         let sealing = run.sealing
         return .whole(try PackFile(name, bytes, stores: stores, size: size == PackedRun.notTold ? nil : size, sealing: sealing))
-    }
-
-    /// What is wrong with a file is told when it is sure, and it is looked at again: soon, while it may be on its way.
-    private func fail(_ name: PackName, _ fault: PackFault) {
-        let now = run.now, since = run.state.bad[name]?.since ?? now
-        let wait: Int64 =
-            switch fault.kind {
-            case .notThere: 0
-            case .otherStore, .keyMissing: PackedSettings.pause
-            case .damaged, .newer, .tooLarge: PackedSettings.day
-            }
-        run.state.bad[name] = PackedState.Bad(since: since, again: now + wait, fault: fault)
     }
 
     // MARK: One pack
@@ -195,7 +183,9 @@ struct PackedReading {
             case .part(let part):
                 services = part.services
                 let wanted = try self.wanted(of: versions)
-                guard let done = try takeParts(name, size, part, wanted) else { return try take(name, size, .whole(whole(name, size))) }
+                guard let done = try takeParts(name, size, part, wanted) else {
+                    return try take(name, size, .whole(run.whole(name, size)))
+                }
                 outcome = done
             }
             run.store.cover(run.believesIndexes ? versions.map(\.id) : outcome.held, in: &run.there)
@@ -212,7 +202,7 @@ struct PackedReading {
             run.state.take(name, size: max(0, size), services, at: run.now)
             if outcome.held.count == versions.count { run.state.read[name]?.isVerified = true }
             run.hear(services, from: name)
-        } catch let fault as PackFault { fail(name, fault) }
+        } catch let fault as PackFault { run.fail(name, fault) }
         if kept.removeValue(forKey: name) != nil { keptSize -= size }
         return false
     }
@@ -238,12 +228,6 @@ struct PackedReading {
         for (range, contents) in try zip(ranges, run.files.read(reads, run.check)) { found.append((range, try run.bytes(contents, range))) }
         return try taking.take(wanted, tellsMissing: false) { try part.block($0, in: found) }
     }
-
-    private func whole(_ name: PackName, _ size: Int) throws -> PackFile {
-        let limit = PackFormat.fileLimit(name.kind)
-        let contents = try run.files.read([RemoteRead(name: name.description, limit: limit)], run.check).first ?? .missing
-        return try PackFile(name, run.bytes(contents, atMost: limit), stores: run.state.stores, size: size, sealing: run.sealing)
-    }
 }
 
 extension [PackIndex.VersionEntry] {
@@ -252,6 +236,37 @@ extension [PackIndex.VersionEntry] {
 }
 
 extension PackedRun {
+    /// What is wrong with a file is told when it is sure, and it is looked at again: soon, while it may be on its way.
+    func fail(_ name: PackName, _ fault: PackFault) {
+        let since = state.bad[name]?.since ?? now
+        let wait: Int64 =
+            switch fault.kind {
+            case .notThere: 0
+            case .otherStore, .keyMissing: PackedSettings.pause
+            case .damaged, .newer, .tooLarge: PackedSettings.day
+            }
+        state.bad[name] = PackedState.Bad(since: since, again: now + wait, fault: fault)
+    }
+
+    /// All of a pack.
+    /// - Throws: `PackFault`.
+    func whole(_ name: PackName, _ size: Int) throws -> PackFile {
+        let limit = PackFormat.fileLimit(name.kind)
+        let contents = try files.read([RemoteRead(name: name.description, limit: limit)], check).first ?? .missing
+        return try PackFile(
+            name, bytes(contents, atMost: limit), stores: state.stores, size: size == PackedRun.notTold ? nil : size, sealing: sealing)
+    }
+
+    /// Whether what is there under a name of this writer, which it does not know, is a pack. A file that is none says nothing.
+    func isPack(_ name: PackName, _ size: Int) throws -> Bool {
+        if let bad = state.bad[name], bad.again > now { return false }
+        do { _ = try whole(name, size) } catch let fault as PackFault {
+            fail(name, fault)
+            return false
+        }
+        return true
+    }
+
     /// Whether what the index of a pack lists is in it. In clear, whoever may write there can list what nobody sent: only what was read
     /// counts.
     var believesIndexes: Bool { sealing.isEncrypted }

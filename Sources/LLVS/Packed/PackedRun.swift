@@ -157,7 +157,7 @@ package final class PackedRun {
                 continue
             }
             guard var attempt = state.attempts[name] else {
-                if state.read[name] == nil { return state.becomeNewWriter(settings.random) }
+                if state.read[name] == nil, try isPack(name, size) { return state.becomeNewWriter(settings.random) }
                 continue
             }
             if now - attempt.listed > PackedSettings.day {

@@ -92,7 +92,12 @@ struct PackFault: Error {
             case .damaged: (.damaged, "Nothing of it was taken. Fetch it again, or have whoever has the versions send them anew.")
             case .newer: (.newerFormat, "Nothing of it was taken. Update this library, and read it again.")
             case .tooLarge: (.tooLarge, "Nothing of it was taken: no writer makes such a file.")
-            case .otherStore: (.identifierMismatch, "Nothing of it was taken. Remove it where it does not belong.")
+            case .otherStore:
+                (
+                    .identifierMismatch,
+                    "Nothing of it was taken. Leave it there: it is taken once the root of that store is there, which a device that has "
+                        + "exchanged there before puts back within a day."
+                )
             case .keyMissing:
                 (.keyMissing, "It is taken once they are: they may come with the next exchange, or this device was removed.")
             }

@@ -101,4 +101,54 @@ import Testing
         try b.exchangeOnce()
         #expect(Set(place.files.keys) == before && b.ids == a.ids)
     }
+
+    /// A file that is no pack, under a name of a device, makes nobody take that device for a clone; one that is makes it a new writer.
+    @Test(arguments: [0, 10, 5_000], [PackKind.log, .base]) func aFileThatIsNoPackMakesNoNewWriter(_ size: Int, _ kind: PackKind) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        func exchange() throws { for device in [a, b] { try device.exchangeOnce() } }
+        func writers() -> Set<UInt64> { Set(place.names(.log).filter { place.files[$0.description]?.count != size }.map(\.writer)) }
+        try a.save("first")
+        try exchange()
+        let own = try #require(place.names(.log).first)
+        for n in 0..<3 as Range<UInt32> {
+            let number = 7 + n, id = try #require(PackID([UInt8](repeating: UInt8(n) + 1, count: 16)))
+            let name = PackName(kind: kind, writer: own.writer, digest: .zero, first: number, last: number, id: id)
+            place.put(name.description, [UInt8](repeating: 0x4C, count: size))
+            try a.save("later \(n)")
+            place.clock += 125
+            try exchange()
+        }
+        #expect(writers() == [own.writer] && b.ids == a.ids && a.ids.count == 4)
+    }
+
+    @Test func aPackThatADeviceDoesNotKnowMakesItANewWriter() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place)
+        try a.save("first")
+        try a.exchangeOnce()
+        let own = try #require(place.names(.log).first), root = try #require(place.names(.root).first)
+        let store = try PackedRun.root(root, #require(place.files[root.description])).store
+        var pack = PackWriter(PackWriter.Identity(kind: .log, store: store, salt: store, writer: own.writer, first: 7, last: 7))
+        let made = try pack.finish()
+        place.put(made.name.description, made.bytes)
+        try a.save("later")
+        try a.exchangeOnce()
+        #expect(Set(place.names(.log).map(\.writer)).count == 2)
+    }
+
+    /// Who meets the packs and no root is not told to remove what others have left there.
+    @Test func packsWithoutTheirRootAreToBeLeft() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place)
+        try a.save("first")
+        try a.exchangeOnce()
+        let root = try #require(place.names(.root).first).description, bytes = place.files[root]
+        place.files[root] = nil
+        let b = try PackedDevice(place)
+        let problem = try #require(try b.exchange.retrieve().problems.first)
+        #expect(problem.error.code == .identifierMismatch && problem.error.message.contains("Leave it there"))
+        #expect(!problem.error.message.contains("Remove"))
+        place.put(root, try #require(bytes))
+        place.clock += 1_000
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids)
+    }
 }

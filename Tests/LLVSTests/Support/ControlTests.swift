@@ -219,6 +219,22 @@ import Testing
         #expect(try Self.steps { _ = try exchange.retrieve($0) } >= 7 * count)
     }
 
+    /// Of a folder full of names that others put there, a send goes over each when it is listed (twice), when a version that came since the
+    /// last send may be there, and when one to be sent may have a twin.
+    @Test func sendingLooksAtEachNameOfOthers() throws {
+        func steps(_ count: Int) throws -> Int {
+            let temporary = TemporaryFolder(), store = try memoryStore()
+            for folder in ["versions", "changes"] { try FolderFiles.makeDirectory(temporary.path + "/" + folder) }
+            for i in 0..<count { try temporary.write("versions/none-\(i)", "") }
+            let exchange = try Exchange(store: store, transport: FolderTransport(path: temporary.path))
+            try store.makeVersion(basedOn: nil, changes: [], id: VersionID("mine"))
+            try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("x"), data: [1])])
+            return try Self.steps { _ = try exchange.send($0) }
+        }
+        let few = try steps(1_000), more = try steps(3_000)
+        #expect(more - few == 4 * 2_000, "\(few), \(more)")
+    }
+
     @Test func namesOfSnapshotFilesAreLookedAt() throws {
         let temporary = TemporaryFolder(), count = 300
         let store = try memoryStore()

@@ -1,0 +1,51 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// What one side of a direct connection reads for the other: docs/live-protocol.md, "WANT and BLOB".
+@Suite("Live: large values") struct VersionSourceTests {
+    /// Two values of 3 MiB that deflate well, in two versions, and a third version that names the first value again.
+    private func source() throws -> (source: VersionSource, values: [[UInt8]], digests: [[UInt8]]) {
+        var options = Store.Options()
+        options.storage = .memory
+        let store = try Store(path: "", options: options)
+        let values = (0..<2).map { n in (0..<(3 << 20)).map { UInt8(truncatingIfNeeded: $0 / 7 + n) } }
+        var source = VersionSource(store), last: Version?
+        for (n, value) in [values[0], values[1], values[0]].enumerated() {
+            last = try store.makeVersion(basedOn: last?.id, changes: [.insert(try ValueID("large \(n)"), data: value)])
+            _ = try source.payload(of: try #require(last).id)
+        }
+        return (source, values, values.map { value in value.withUnsafeBytes { SHA256.digest($0) } })
+    }
+
+    @Test func eachValueIsReadTwiceForEachTimeThatItIsNamed() throws {
+        var (source, values, digests) = try source()
+        for n in [0, 1, 0, 1, 0, 0] {
+            var got: [UInt8] = []
+            while got.count < values[n].count { got += try source.piece(digests[n], UInt64(got.count), 256 << 10) }
+            #expect(got == values[n])
+        }
+        #expect(try source.piece(digests[0], UInt64(values[0].count), 10).isEmpty)
+    }
+
+    /// Each time a value is inflated from its beginning: a byte that is asked for would cost all of it.
+    @Test(arguments: [[0, 1], [0]]) func whoAsksAgainAndAgainIsTurnedAway(_ order: [Int]) throws {
+        var (source, _, digests) = try source()
+        var read = 0
+        let fault = #expect(throws: LiveFault.self) {
+            for _ in 0..<1_000 {
+                for n in order {
+                    // The last byte, and the one before it.
+                    for offset in [(3 << 20) - 1, (3 << 20) - 2] {
+                        _ = try source.piece(digests[n], UInt64(offset), 1)
+                        read += 1
+                    }
+                }
+            }
+        }
+        #expect(fault?.code == .bound && read <= 2 * (2 * 3 + VersionSource.begunLimit))
+        // What it acknowledged is not named any more.
+        source.forget()
+        #expect(try source.piece(digests[0], 0, 1).isEmpty)
+    }
+}
