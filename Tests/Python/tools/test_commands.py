@@ -98,6 +98,8 @@ def test_values(notes: Run) -> None:
     assert list(shape) == ["id", "stored_version", "kind", "size", "json"] and shape["json"]["name"] == "Ann"
     assert "there is no value \"contact/ann\" at" in notes("get", "contact/ann", code=1).err
     assert "llvs history contact/ann" in notes("get", "contact/ann", code=1).err
+    assert notes("get", "note/1", "-o", "nowhere/out.txt", code=3).err == "llvs: nowhere/out.txt: No such file or directory\n"
+    assert notes("export", "-o", "nowhere/x.sqlite", code=3).err == "llvs: nowhere/x.sqlite: No such file or directory\n"
     notes("get", "note/1", "-o", "out.txt")
     assert Path("out.txt").read_bytes() == b"milk\nblack bread" and not list(Path().glob(".out*"))
     assert notes("get", "note/1", "--hex").out.startswith("00000000  6d 69 6c 6b 0a 62 6c 61  63 6b 20 62 72 65 61 64  milk.black bread")
@@ -141,11 +143,27 @@ def test_saving(notes: Run, tmp_path: Path) -> None:
     assert "is given twice" in notes("set", "x=1", "x=2", code=2).err
     assert "is no metadata" in notes("set", "x=1", "--meta", "n", code=2).err
     assert "nope.bin: No such file" in notes("set", "x", "@nope.bin", code=3).err
+    assert '"@" names no file' in notes("set", "x", "@", code=2).err
+    assert '"@-" is given twice' in notes("set", "x", "@-", "y", "@-", code=2).err
+    assert '"__llvs_undo" is of the library' in notes("set", "x=1", "--meta", "__llvs_undo=1", code=2).err
+    # What metadata cannot hold as a number is text.
+    assert notes("set", "n=1", "--meta", "a=NaN", "--meta", "b=-1e999", "--json").json["metadata"] == {
+        "__llvs_device": "tests", "a": "NaN", "b": "-1e999"
+    }
     notes("set", "z=1", "--branch", "new one")
     assert "z" in notes("ls", "--at", "new one").out and "z" not in notes("ls").out
 
 
 def test_wrong_uses(notes: Run) -> None:
+    for group in ((), ("remote",), ("snapshot",)):
+        # The beginning of a command is answered with its help, which is no error message.
+        assert notes(*group, code=2).err.startswith("Usage: llvs")
+    # What somebody gave that is very long is not told whole, but what to do is.
+    said = notes("show", "A" * 100_000, code=2).err
+    assert len(said) < 2000 and said.endswith('"llvs log" shows ids, and "llvs branch" the branches\n')
+    for filter in (["--value", "nope"], ["--branch", "nope"], ["--prefix", "nope"], ["@.."]):
+        assert notes("log", *filter).err == "no version is as you asked\n"
+    assert notes("log", "-n", "0").err == ""
     assert notes("shwo", code=2).err == 'llvs: there is no command "shwo": did you mean "llvs show"?\n'
     assert notes("ls", "nope/").err.endswith('has an id that begins with "nope/"\n')
     assert 'there is no command "lgo": did you mean "llvs log"' in notes("lgo", code=2).err

@@ -74,6 +74,19 @@ def test_remotes(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "dav: " in two("-s", "a.llvs", "remote", "check", code=4).out
     assert "already" in two("-s", "a.llvs", "remote", "add", "all", "x", code=2).err
     assert "holds no user and no password" in two("-s", "a.llvs", "remote", "add", "s", "https+webdav://a:b@c/", code=2).err
+    # A proxy's password would be kept as well, and what cannot be a place is told before it is.
+    for proxy in ("http://me:secret@proxy:80", "me:secret@proxy:80"):
+        said = two("-s", "a.llvs", "remote", "add", "s", "https+webdav://c/", "--proxy", proxy, code=2).err
+        assert "holds no user and no password" in said and "secret" not in said
+    for url in ("https+webdav://c/?token=secret", "azure://c/x?sas=secret", "https+webdav://a:secret@[c"):
+        assert "secret" not in two("-s", "a.llvs", "remote", "add", "s", url, code=2).err
+    assert "secret" not in kept.read_text()
+    assert "no file of certificates" in two("-s", "a.llvs", "remote", "add", "s", "https+webdav://c/", "--ca-file", "ca.pem", code=2).err
+    Path("ca.pem").write_text("")
+    two("-s", "a.llvs", "remote", "add", "s", "https+webdav://c/", "--ca-file", "ca.pem")
+    # From everywhere.
+    assert json.loads(kept.read_text())["remotes"]["s"]["ca_file"] == str(Path("ca.pem").absolute())
+    two("-s", "a.llvs", "remote", "remove", "s")
     assert "cannot name a remote" in two("-s", "a.llvs", "remote", "add", "../x", "y", code=2).err
     two("-s", "a.llvs", "remote", "remove", "dav")
     assert "there is no remote \"dav\" (known: all)" in two("-s", "a.llvs", "pull", "dav", code=2).err

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any, Optional
 
-from ..tools.differing import ABSENT, Effort, Member, blocks, members, parsed, words, written
+from ..tools.differing import ABSENT, Effort, Member, blocks, members, words
+from ..tools.exact_json import parsed, written
 
 #: Differences that are told.
 MOST = 2000

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Iterator, NamedTuple
 
 import click
 
 import llvs
 
-from . import completion, describe, differing, escape, output, values
+from . import completion, describe, differing, escape, exact_json, output, values
 from .failures import NOT_SO, Failure
 from .session import session
 from .value_commands import at_option
@@ -84,7 +83,7 @@ def _members(value: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _members(member, f"{path}/{differing.pointer_step(key)}")
     else:
         # Lists are one part: their elements move.
-        yield path, json.dumps(value, ensure_ascii=False, sort_keys=True)
+        yield path, exact_json.written(value, sort_keys=True)
 
 
 class _Setters:

@@ -139,7 +139,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _misused(problem: click.ClickException) -> int:
+    if isinstance(problem, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        # A command that is only the beginning of one: its help is the answer.
+        output.say(problem.format_message())
+        return failures.MISUSED
     context = getattr(problem, "ctx", None)
     hint = f' ("{context.command_path} --help" shows how)' if context is not None else ""
-    output.say(f"llvs: {escape.lines(problem.format_message())}{hint}")
+    output.say(f"llvs: {failures.shortened(escape.lines(problem.format_message()))}{hint}")
     return failures.MISUSED

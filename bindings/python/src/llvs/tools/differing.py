@@ -7,7 +7,6 @@ by all comparisons of one answer, so that many small ones are bounded as well.
 from __future__ import annotations
 
 import bisect
-import json
 import re
 from typing import Any, Hashable, Iterator, NamedTuple, Optional, Sequence, Union
 
@@ -173,32 +172,6 @@ def words(a: str, b: str, effort: Optional[Effort] = None) -> list[tuple[str, st
         if block.end > block.start:
             found.append(("+", "".join(right[block.start : block.end])))
     return found
-
-
-class Number(tuple[str]):
-    """A number of JSON as it is written: no digit is lost. Equal to no text, and to no list, that looks like it."""
-
-    __slots__ = ()
-
-
-def _number(text: str) -> Number:
-    return Number((text,))
-
-
-def parsed(text: str) -> Any:
-    """What a JSON text says, with `Number` for its numbers. Raises ValueError, RecursionError."""
-    return json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)
-
-
-def written(value: Any) -> str:
-    """JSON again, with its numbers as they were written."""
-    if isinstance(value, Number):
-        return value[0]
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {written(part)}" for key, part in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(written, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
 
 
 ABSENT: Any = object()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional
 
@@ -11,7 +10,7 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, output, values
+from . import completion, describe, escape, output, values, whole_files
 from .failures import MISUSED, STORE, Failure
 from .session import session
 from .value_commands import at_option
@@ -39,13 +38,8 @@ def export_command(prefix: str, at: str, file: Optional[Path], force: bool) -> N
         raise Failure(f'"{escape.line(file.name)}" does not say how to write it: let it end in {", ".join(_WRITERS)}', MISUSED)
     if file.exists() and not force:
         raise Failure(f"there is something at {escape.line(str(file))} already: --force replaces it", STORE)
-    partial = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
+    with whole_files.whole(file) as partial:
         writer(store, version, state, partial)
-        partial.replace(file)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
     output.say(f"{output.counted(len(state), 'value')} of {version.id[:8]} written to {escape.line(str(file))}")
 
 
@@ -129,7 +123,7 @@ def _write_sqlite(store: llvs.Store, version: llvs.Version, state: llvs.State, f
         for reference in state.references():
             data = state[reference.id]
             kind = values.kind_of(data)
-            text = json.dumps(kind.content, ensure_ascii=True) if kind.name == "json" else None
+            text = output.as_json(kind.content) if kind.name == "json" else None
             database.execute("insert into value values (?, ?, ?, ?)", (reference.id, data, text, reference.stored_version))
             stored.add(reference.stored_version)
         for one in store.versions(sorted(stored)):

@@ -52,7 +52,12 @@ class Failure(Exception):
 def explain(error: BaseException) -> tuple[str, int]:
     """The sentence and the exit code for what a command raised; the sentence is harmless on a terminal."""
     cause = KeyboardInterrupt() if _is_interrupted else error
-    return escape.lines(_sentence(cause)), code_of(cause)
+    return shortened(escape.lines(_sentence(cause))), code_of(cause)
+
+
+def shortened(text: str) -> str:
+    """A sentence without the middle of what somebody gave that is very long; what to do stands at its end."""
+    return text if len(text) <= 2000 else f"{text[:500]} ... {text[-500:]}"
 
 
 def code_of(error: BaseException) -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Iterator, NamedTuple, Optional
 
-from . import escape, output
+from . import escape, exact_json, output
 from .differing import ABSENT, Effort, Member, blocks, members, words as word_differences
 from .values import Kind, kind_of, words
 
@@ -78,7 +77,7 @@ def _is_text(kind: Optional[Kind]) -> bool:
 def _text(kind: Optional[Kind]) -> str:
     if kind is None or kind.name == "empty":
         return ""
-    return str(kind.content) if kind.name == "text" else json.dumps(kind.content, indent=2, ensure_ascii=False)
+    return str(kind.content) if kind.name == "text" else exact_json.written(kind.content, indent=2)
 
 
 def _member_rows(found: list[Member]) -> Iterator[str]:

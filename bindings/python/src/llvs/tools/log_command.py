@@ -60,9 +60,14 @@ def log_command(
     if is_json:
         output.show_json_lines(_json(store, walk, stat))
         return
-    output.show(_Log(store, session().current(), graph, oneline, stat).rows(walk))
-    if store.most_recent_head is None:
-        output.say('no version yet: save something with "llvs set ID=VALUE"')
+    first = next(walk, None)
+    if first is None:
+        if store.most_recent_head is None:
+            output.say('no version yet: save something with "llvs set ID=VALUE"')
+        elif number != 0:
+            output.say("no version is as you asked")
+        return
+    output.show(_Log(store, session().current(), graph, oneline, stat).rows(itertools.chain([first], walk)))
 
 
 _Walk = Iterator[tuple[llvs.Version, Optional[llvs.ChangeKind]]]

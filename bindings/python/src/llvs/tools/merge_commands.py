@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Iterable, Iterator, Optional
 
 import click
 
 import llvs
 
-from . import completion, describe, escape, output
+from . import completion, describe, escape, exact_json, output
 from .failures import DONE, NOT_SO
 from .save_commands import metadata_of
 from .session import session
@@ -87,7 +86,7 @@ def _told(store: llvs.Store, id: str, at: str, record: Optional[bytes]) -> Optio
     """A value as JSON text, as conflicts tell it: what is no JSON by its hash and size."""
     value = store.value(id, at=at)
     try:
-        return record if value is None else output.as_json(json.loads(value.data)).encode()
+        return record if value is None else output.as_json(exact_json.parsed(value.data.decode())).encode()
     except (ValueError, RecursionError):
         return record
 
@@ -188,5 +187,5 @@ def shape(record: llvs.Conflict) -> dict[str, Any]:
     made: dict[str, Any] = {"id": record.id, "path": list(record.path), "kind": record.kind.value}
     made["rule"] = list(record.rule) if record.rule else None
     made["version"] = record.version or None
-    made.update({side: json.loads(data) for side in _SIDES if (data := getattr(record, side)) is not None})
+    made.update({side: exact_json.parsed(data.decode()) for side in _SIDES if (data := getattr(record, side)) is not None})
     return made

@@ -13,7 +13,7 @@ from typing import Any, Iterable, Iterator, Optional
 
 import click
 
-from . import escape
+from . import escape, exact_json
 
 #: Okabe and Ito's palette as far as sixteen colours go: told apart by those who see no red or no green.
 STYLES: dict[str, dict[str, Any]] = {
@@ -115,9 +115,20 @@ def _escape_in_json(match: re.Match[str]) -> str:
     return "\\u{:04x}\\u{:04x}".format(0xD800 + ((number - 0x10000) >> 10), 0xDC00 + ((number - 0x10000) & 0x3FF))
 
 
+class _NotPlain(Exception):
+    """A value that the writer of Python does not know: a number as it was written."""
+
+
+def _not_plain(value: Any) -> Any:
+    raise _NotPlain
+
+
 def as_json(value: Any, *, indent: Optional[int] = None) -> str:
-    """JSON text, in which what would do something to a terminal is escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    """JSON text, in which what would do something to a terminal is escaped. Numbers of documents are as they were written."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=indent, default=_not_plain)
+    except (_NotPlain, RecursionError):
+        text = exact_json.written(value, indent=indent)
     return text if text.isascii() and "\x7f" not in text else _harmful_in_json.sub(_escape_in_json, text)
 
 

@@ -68,14 +68,17 @@ def add_command(
     if name in known.places:
         raise Failure(f'there is a remote "{name}" already: remove it first with "llvs remote remove {name}"', MISUSED)
     place = {"url": remotes.address_of(url), **{key: value for key, value in options.items() if value is not None}}
+    if "ca_file" in place:
+        place["ca_file"] = str(Path(place["ca_file"]).absolute())
     if client_id is not None or token_file is not None:
         remotes.check_drive(place["url"], signs_in=client_id is not None)
         where = known.own_token_file(name, place["url"]) if token_file is None else token_file.absolute()
-        if client_id is not None:
-            remotes.sign_in(place["url"], where, client_id, options["ca_file"])
-        elif not where.is_file():
+        if client_id is None and not where.is_file():
             raise Failure(f"there is no file {escape.line(str(where))}: give --client-id ID to sign in", MISUSED)
         place["token_file"] = str(where)
+    remotes.check_place(session().reading(), place)
+    if client_id is not None:
+        remotes.sign_in(place["url"], Path(place["token_file"]), client_id, place.get("ca_file"))
     if has_passphrase or keep_passphrase:
         place["encrypted"] = True
     if identity_file is not None:

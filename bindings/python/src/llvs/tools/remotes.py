@@ -159,12 +159,28 @@ def address_of(given: str) -> str:
         parts = urlsplit(given)
         has_secret = bool(parts.username or parts.password)
     except ValueError:
-        raise Failure(f'"{escape.line(given)}" is no URL', MISUSED) from None
+        # It is not told again: what cannot be read may hold a password.
+        raise Failure("what was given is no URL: its host cannot be read", MISUSED) from None
     if has_secret:
         raise Failure(
             "a URL holds no user and no password here: give --user NAME, and the password when asked, or in LLVS_PASSWORD", MISUSED
         )
     return given
+
+
+def check_place(store: llvs.Store, place: dict[str, Any]) -> None:
+    """Raises for what can be no place, and for options that hold a password. Asks nobody."""
+    if "@" in place.get("proxy", ""):
+        raise Failure(
+            "the URL of a proxy is kept, so it holds no user and no password: with them it is given in https_proxy, in the environment", MISUSED
+        )
+    if place.get("ca_file") is not None and not Path(place["ca_file"]).is_file():
+        raise Failure(f"there is no file of certificates at {escape.line(place['ca_file'])}", MISUSED)
+    if not _is_folder(place["url"]):
+        tokens = place.get("token_file")
+        given = {"token_file": tokens} if tokens and Path(tokens).is_file() else {"credentials": lambda *_: None}
+        with llvs.Exchange(store, llvs.Remote(place["url"], **given), create=False):
+            pass
 
 
 def _is_folder(url: str) -> bool:

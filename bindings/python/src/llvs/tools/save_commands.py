@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 from typing import Any, BinaryIO, Optional, Union
 
@@ -39,6 +40,8 @@ def set_command(items: tuple[str, ...], message: Optional[str], branch: Optional
     """
     with contextlib.ExitStack() as files:
         given = list(_read(items, files))
+        if sum(content is sys.stdin.buffer for _, content in given) > 1:
+            raise Failure('"@-" is given twice: what comes in is the value of one id', MISUSED)
         ids = [id for id, _ in given]
         for id in ids:
             if ids.count(id) > 1:
@@ -60,6 +63,8 @@ def _read(items: tuple[str, ...], files: contextlib.ExitStack) -> Any:
 
 
 def _file(name: str, files: contextlib.ExitStack) -> _Content:
+    if not name:
+        raise Failure('"@" names no file: write @FILE, or "@-" for what comes in', MISUSED)
     return sys.stdin.buffer if name == "-" else files.enter_context(open(name, "rb"))
 
 
@@ -80,11 +85,21 @@ def metadata_of(pairs: tuple[str, ...]) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise Failure(f'"{escape.line(pair)}" is no metadata: write --meta KEY=VALUE', MISUSED)
+        if key.startswith("__llvs_"):
+            raise Failure(f'"{escape.line(key)}" is of the library: -m, --branch and --device say what such keys hold', MISUSED)
         try:
-            found[key] = json.loads(text)
+            found[key] = json.loads(text, parse_float=_finite, parse_constant=_finite)
         except (ValueError, RecursionError):
             found[key] = text
     return found
+
+
+def _finite(text: str) -> float:
+    """A number of JSON. Raises ValueError for one that metadata cannot hold: it is text then."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _save(message: Optional[str], branch: Optional[str], pairs: tuple[str, ...], is_json: bool, **changes: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any, BinaryIO, Iterator, Optional
@@ -11,7 +10,7 @@ import click
 
 import llvs
 
-from . import completion, describe, escape, output, terminal_pictures, values
+from . import completion, describe, escape, output, terminal_pictures, values, whole_files
 from .failures import NOT_SO, Failure
 from .session import session
 from .versions import SHOWN
@@ -31,6 +30,8 @@ def ls_command(prefix: str, at: str, is_long: bool, is_json: bool) -> None:
     store = session().reading()
     version = _version(at)
     if version is None:
+        if not is_json:
+            output.say('no version yet: save something with "llvs set ID=VALUE"')
         return
     state = store.at(version).prefix(prefix)
     if is_json:
@@ -132,11 +133,5 @@ def _write_file(reader: llvs.ValueReader, file: Path) -> None:
         with file.open("wb") as into:
             _copy(reader, into)
         return
-    partial = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        with partial.open("xb") as into:
-            _copy(reader, into)
-        partial.replace(file)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    with whole_files.whole(file) as partial, partial.open("xb") as into:
+        _copy(reader, into)

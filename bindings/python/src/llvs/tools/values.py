@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import struct
 from typing import Any, Iterator, NamedTuple, Optional
 
-from . import escape, output
+from . import escape, exact_json, output
 
 #: How much of a value is shown; the rest is only counted.
 SHOWN_AT_MOST = 1 << 20
@@ -23,7 +22,7 @@ class Kind(NamedTuple):
     name: str
     #: In words: "PNG image, 32 x 32".
     words: str
-    #: The document or the text, where it is one.
+    #: The document, with `exact_json.Number` for its numbers, or the text, where it is one.
     content: Any = None
 
 
@@ -40,7 +39,7 @@ def kind_of(data: bytes) -> Kind:
         return Kind("data", "data")
     if text.lstrip()[:1] in ("{", "["):
         try:
-            return Kind("json", "JSON", json.loads(text))
+            return Kind("json", "JSON", exact_json.parsed(text))
         except (ValueError, RecursionError):
             pass
     return Kind("data", "data") if _control.search(text) else Kind("text", "text", text)
