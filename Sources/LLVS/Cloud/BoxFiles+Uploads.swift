@@ -12,10 +12,7 @@ extension BoxFiles {
             if isAnew { forget() }
             for (i, outcome) in zip(left, try put(left.map { files[$0] }, check)) { published[i] = outcome }
         }
-        return try published.map { outcome in
-            guard let outcome else { throw account.restless() }
-            return outcome
-        }
+        return try account.published(published)
     }
 
     /// Nil where a folder is gone that was there.
@@ -58,8 +55,7 @@ extension BoxFiles {
         let name = RemoteName.split(upload.name).name
         var attributes: [(String, CloudJSON)] = [("name", .text(name))]
         if id.isEmpty { attributes.append(("parent", .object([("id", .text(upload.parent))]))) }
-        // Neither can end in a line that the other begins with.
-        let mark = "llvs-\(try posix("Naming a part for", place.description) { () throws(Errno) in try RandomName.random().hex })"
+        let mark = try account.boundary()
         var body = Array("--\(mark)\r\nContent-Disposition: form-data; name=\"attributes\"\r\n\r\n".utf8)
         body += CloudJSON.object(attributes).bytes
         body += Array("\r\n--\(mark)\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\(name)\"\r\n".utf8)
@@ -68,7 +64,7 @@ extension BoxFiles {
         try upload.append(to: &body)
         body += Array("\r\n--\(mark)--\r\n".utf8)
         request.body = .bytes(body)
-        // What it calls by that name is a SHA-1.
+        // Box wants a SHA-1 in this header, whatever the header is called.
         request.headers = [("Content-Type", "multipart/form-data; boundary=\(mark)"), ("Content-MD5", digest)]
         // Made twice, the second tells of the first.
         request.repeats = true
@@ -90,13 +86,13 @@ extension BoxFiles {
         }
     }
 
-    /// What came of an upload; the service tells what it keeps.
+    /// The outcome of an upload. The answer of the service says what it stored.
     private func settle(_ upload: CloudUpload, _ digest: String, _ response: HTTPResponse, _ what: String) throws -> Made {
         let name = RemoteName.split(upload.name).name
         if response.isSuccess, response.status != 202 {
             let entry = try account.json(response, what)["entries"]?.elements.first.flatMap(BoxFiles.entry)
             guard let entry, entry.size == upload.size, entry.digest == digest else {
-                throw StoreError(.transport, "\(what) failed: the service keeps other bytes than were sent. Try again.")
+                throw account.otherBytes(what)
             }
             if entry.name != name { return .done(.refused(account.taken(upload.name, by: entry.name))) }
             names.addFile(upload.name, entry)
@@ -150,9 +146,7 @@ extension BoxFiles {
             names.addFile(upload.name, entry)
             return .published
         }
-        throw StoreError(
-            .transport,
-            "Writing \(upload.name) in \(place.description) failed: the service loses the upload again and again. Exchange again later.")
+        throw account.lostUpload("Writing \(upload.name) in \(place.description)")
     }
 
     /// The session's last answer; nil when the service has forgotten it.

@@ -75,7 +75,6 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
         lock.withLock { known.forget() }
         names.forgetAll()
     }
-    private func path(_ directory: String) -> [String] { place.path + directory.split(separator: "/").map(String.init) }
 
     /// The id of a directory; nil where it is not there. Folders that differ in case only are one.
     func folder(_ directory: String, _ check: Check) throws -> String? { try walk(directory, check).last ?? nil }
@@ -83,7 +82,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
     /// The ids along the way to a directory, as far as it goes: nil where it ends.
     private func walk(_ directory: String, _ check: Check) throws -> [String?] {
         var ids: [String?] = ["0"]
-        for name in path(directory) {
+        for name in place.way(to: directory) {
             guard let parent = ids.last ?? nil else { break }
             if let inner = lock.withLock({ known.inner(parent, name) }) { ids.append(inner); continue }
             guard !lock.withLock({ known.isListed(parent) }) else { ids.append(nil); break }
@@ -96,7 +95,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
 
     /// Makes what is missing of the way to a directory; its id.
     func make(_ directory: String, _ check: Check) throws -> String? {
-        let components = path(directory)
+        let components = place.way(to: directory)
         let there = try walk(directory, check).compactMap { $0 }
         guard var parent = there.last else { return nil }
         for depth in components.indices.dropFirst(there.count - 1) {
@@ -126,7 +125,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
             if isAnew { forget() }
             guard let id = try folder(directory, check) else {
                 if account.mustExist, try folder("", check) == nil { throw account.missing() }
-                // What is not there is looked for again.
+                // A folder that was not found is looked for again next time.
                 lock.withLock { known.lookAgain() }
                 return nil
             }

@@ -49,7 +49,7 @@ final class CloudAccount: Sendable {
         return request
     }
 
-    /// One that sends JSON, and may be made twice.
+    /// A request that sends JSON, and that may be repeated.
     func request(_ method: HTTPRequest.Method, _ address: HTTPAddress, _ doing: String, _ json: CloudJSON) -> HTTPRequest {
         var request = request(method, address, doing)
         request.body = .bytes(json.bytes)
@@ -71,9 +71,25 @@ final class CloudAccount: Sendable {
         try client.json(response, what, place.service.name)
     }
 
-    /// What came of reading files.
+    /// The bytes of a file, from the outcome of its request.
     func contents(_ request: HTTPRequest, _ outcome: HTTPClient.Outcome) throws -> RemoteContents {
         try RemoteContents(request, outcome, error: failure) { isObeyed in ranges.withLock { $0 = isObeyed } }
+    }
+
+    /// The outcomes of publishing files.
+    /// - Throws: `.notFound` when one has no outcome, since its folder was gone each time.
+    func published(_ outcomes: [RemotePublished?]) throws -> [RemotePublished] {
+        try outcomes.map { outcome in
+            guard let outcome else {
+                throw StoreError(.notFound, "Writing to \(place.description) failed: its folders go away all the time. Exchange again.")
+            }
+            return outcome
+        }
+    }
+
+    /// What divides the parts of a body that has several. No part holds it.
+    func boundary() throws -> String {
+        "llvs-\(try posix("Naming a part for", place.description) { () throws(Errno) in try RandomName.random().hex })"
     }
 
     // MARK: Errors
@@ -85,19 +101,25 @@ final class CloudAccount: Sendable {
         StoreError(
             .foreignFile, "Making the folder \(name) in \(place.description) failed: a file has that name. Move it away.", path: name)
     }
-    func restless() -> StoreError {
-        StoreError(.notFound, "Writing to \(place.description) failed: its folders go away all the time. Exchange again.")
-    }
     /// For a list or an answer that is none.
     func unusable(_ what: String, _ why: String) -> StoreError {
         StoreError(.transport, "\(what) failed: the answer \(why). Try again later, and check the endpoint.")
+    }
+    /// For a file that is not there as it was sent.
+    func otherBytes(_ what: String) -> StoreError {
+        StoreError(.transport, "\(what) failed: the service keeps other bytes than were sent. Try again.")
+    }
+    /// For a session that has to begin anew too often.
+    func lostUpload(_ what: String) -> StoreError {
+        StoreError(.transport, "\(what) failed: the service loses the upload again and again. Exchange again later.")
     }
     /// Where names that differ in case only are one.
     func taken(_ name: String, by other: String) -> StoreError {
         StoreError(.foreignFile, "there is \(other), and names that differ in case only are one there", path: name)
     }
 
-    /// What services say in the same way; nil for all else.
+    /// The error of an answer.
+    /// - Parameter kind: what the service says; nil: the status of the answer says it.
     static func failure(_ response: HTTPResponse, _ what: String, _ kind: Kind?) -> StoreError {
         guard let kind = kind ?? (response.status == 401 ? Kind.signIn : nil) else { return HTTPFailure.error(response, what) }
         var error: StoreError =

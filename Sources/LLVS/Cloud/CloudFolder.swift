@@ -106,6 +106,9 @@ package struct CloudFolder: Sendable {
         tokenAddress = isElsewhere ? endpoint.appending(service.tokenPath) : try HTTPAddress(service.tokens)
     }
 
+    /// The folders down to a directory of the place, from the top of the account.
+    func way(to directory: String) -> [String] { path + directory.split(separator: "/").map(String.init) }
+
     /// Below the endpoint.
     func address(_ path: String, _ query: [(String, String)] = []) -> HTTPAddress { CloudFolder.address(endpoint, path, query) }
     /// The same where bytes go to.

@@ -9,12 +9,7 @@ extension DriveFiles {
             if isAnew { forget() }
             for (i, outcome) in zip(left, try put(left.map { files[$0] }, isAnew: isAnew, check)) { published[i] = outcome }
         }
-        return try published.map { outcome in
-            guard let outcome else {
-                throw StoreError(.notFound, "Writing to \(place.description) failed: its folders go away all the time. Exchange again.")
-            }
-            return outcome
-        }
+        return try account.published(published)
     }
 
     /// Nil where a folder is gone that was there.
@@ -47,8 +42,7 @@ extension DriveFiles {
         let query = [("uploadType", "multipart"), ("fields", "\(DriveFiles.fields),sha256Checksum")]
         var request = request(
             upload.isNew ? .post : .patch, "upload/drive/v3/files" + (upload.isNew ? "" : "/\(upload.id)"), query, "Writing \(upload.name)")
-        // Neither can end in a line that the other begins with.
-        let mark = "llvs-\(try posix("Naming a part for", place.description) { () throws(Errno) in try RandomName.random().hex })"
+        let mark = try account.boundary()
         var body = Array("--\(mark)\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n".utf8) + upload.metadata
         body += Array("\r\n--\(mark)\r\nContent-Type: application/octet-stream\r\n\r\n".utf8)
         try Memory.grow(&body, by: upload.size + 64, "Writing \(upload.name)")
@@ -63,7 +57,7 @@ extension DriveFiles {
     /// What came of an upload, whose id tells whether an earlier try went through. Nil: the folder is gone.
     private func settle(_ upload: CloudUpload, _ response: HTTPResponse, _ what: String, _ check: Check) throws -> RemotePublished? {
         if response.isSuccess {
-            let answer = try client.json(response, what, DriveFiles.service.name)
+            let answer = try account.json(response, what)
             return try judged(upload, answer, what, check)
         }
         switch response.status {
@@ -71,7 +65,7 @@ extension DriveFiles {
         case 409 where upload.isNew && DriveFiles.reason(response) == "fileIdInUse":
             let query = [("fields", "\(DriveFiles.fields),sha256Checksum,trashed")]
             let look = request(.get, "drive/v3/files/\(upload.id)", query, "Looking at \(upload.name)")
-            guard let there = try ask(look, check) else { return nil }
+            guard let there = try account.ask(look, check) else { return nil }
             return try judged(upload, there, what, check)
         default: throw DriveFiles.error(response, what)
         }
@@ -107,11 +101,11 @@ extension DriveFiles {
             guard response.isSuccess else { return try settle(upload, response, begin.what, check) }
             let location = response.header("location")
             guard let address = location.flatMap({ try? begin.address.resolving($0) }), address.keepsSecrets else {
-                throw StoreError(.transport, "\(begin.what) failed: the service does not say where the bytes go. Check the endpoint.")
+                throw account.unusable(begin.what, "does not say where the bytes go")
             }
             if let last = try send(upload, to: address, check) { return try settle(upload, last, begin.what, check) }
         }
-        throw StoreError(.transport, "\(begin.what) failed: the service loses the upload again and again. Exchange again later.")
+        throw account.lostUpload(begin.what)
     }
 
     /// The session's last answer; nil when the service has forgotten it.
@@ -153,79 +147,6 @@ extension DriveFiles {
             }
             guard let response else { continue }
             return [404, 410].contains(response.status) ? nil : response
-        }
-    }
-}
-
-/// A file on its way to a service.
-struct CloudUpload {
-    let id: String, name: String, isNew: Bool, size: Int
-    /// The id of the folder that it goes to.
-    let parent: String
-    /// Its SHA-256, where all of it is in memory.
-    let digest: String?
-    /// Name, folder and id, or nothing for new bytes of an old file.
-    let metadata: [UInt8]
-    private let contents: HTTPRequest.Body
-
-    init(id: String, name: String, isNew: Bool, parent: String, _ data: OutgoingFile, _ check: () throws -> Void) throws {
-        self.id = id
-        self.name = name
-        self.isNew = isNew
-        self.parent = parent
-        size = data.size
-        contents = try HTTPRequest.Body(data, check)
-        digest = if case .bytes(let bytes) = contents { AWSSignature.hex(bytes.withUnsafeBytes { SHA256.digest($0) }) } else { nil }
-        let members: [(String, CloudJSON)] = [("id", .text(id)), ("name", .text(RemoteName.split(name).name)), ("parents", .list([parent]))]
-        metadata = isNew ? CloudJSON.object(members).bytes : Array("{}".utf8)
-    }
-
-    func append(to bytes: inout [UInt8]) throws { try forEachPiece { bytes += $0 } }
-
-    /// All of its bytes, in order.
-    func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
-        switch contents {
-        case .none: break
-        case .bytes(let own): try own.withUnsafeBytes { try body($0) }
-        case .file(let file, let start, let size):
-            var piece = [UInt8](repeating: 0, count: 256 << 10), at = 0
-            while at < size {
-                let got = try piece.withUnsafeMutableBytes { try file.read(into: $0, at: start + at) }
-                guard got > 0 else { throw StoreError(.io, "A temporary file is shorter than what was written to it.") }
-                try piece.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0.prefix(min(got, size - at)))) }
-                at += got
-            }
-        }
-    }
-
-    /// The SHA-1 of all of it, and of each part of that size.
-    func sha1(partSize: Int = .max, _ check: () throws -> Void) throws -> (whole: [UInt8], parts: [[UInt8]]) {
-        var whole = SHA1(), part = SHA1(), filled = 0, parts: [[UInt8]] = []
-        try forEachPiece { piece in
-            try check()
-            whole.update(piece)
-            var rest = piece[...]
-            while !rest.isEmpty {
-                let some = rest.prefix(partSize - filled)
-                part.update(UnsafeRawBufferPointer(rebasing: some))
-                filled += some.count
-                rest = rest.dropFirst(some.count)
-                guard filled == partSize else { continue }
-                parts.append(part.finish())
-                (part, filled) = (SHA1(), 0)
-            }
-        }
-        if filled > 0 { parts.append(part.finish()) }
-        return (whole.finish(), parts)
-    }
-
-    /// A part of it; all behind its beginning where no size is given.
-    func body(from start: Int, size: Int? = nil) -> HTTPRequest.Body {
-        let count = max(0, size ?? self.size - start)
-        switch contents {
-        case .none: return .none
-        case .bytes(let bytes): return .bytes(Array(bytes.dropFirst(start).prefix(count)))
-        case .file(let file, let first, _): return .file(file, from: first + start, size: count)
         }
     }
 }

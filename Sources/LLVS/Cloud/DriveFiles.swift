@@ -3,7 +3,7 @@
 /// Names are not unique there. Folders of one name are read as one and written to the oldest, of files of one name the oldest counts. What
 /// is made gets an id first, so that it can be asked for again when an answer is lost, and is made once.
 package final class DriveFiles: RemoteFiles, @unchecked Sendable {
-    // Sendable: `lock` guards what changes; `known` and the client have locks of their own.
+    // Sendable: `names`, `known` and the account have locks of their own.
     static let service = CloudFolder.Service(
         name: "Google Drive", scheme: "gdrive", endpoint: "https://www.googleapis.com/", tokens: "https://oauth2.googleapis.com/token",
         tokenPath: "token", rate: 20, spaces: ["appdata"])
@@ -12,39 +12,29 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     static let wholeSize = 5_000_000
     private static let pageSize = 1_000, mostPages = 2_000, namesAtOnce = 40
 
-    let place: CloudFolder
-    let client: HTTPClient
+    let account: CloudAccount
     let known: DriveKnowledge
     let names = CloudNames()
-    private let tokens: CloudTokens?
-    private let mustExist: Bool
-    private let lock = Lock(.leaf)
-    private var hasRanges: Bool?
 
+    var place: CloudFolder { account.place }
+    var client: HTTPClient { account.client }
     package var description: String { place.description }
     package var capabilities: RemoteCapabilities {
-        lock.withLock { RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: hasRanges, hasFeed: true) }
+        RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: account.hasRanges, hasFeed: true)
     }
-    package var counts: RemoteCounts {
-        let counts = client.counts
-        return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
-    }
+    package var counts: RemoteCounts { account.counts }
 
     /// - Parameters:
     ///   - tokens: the path of a file of tokens, in the place of the credentials among the settings.
     ///   - mustExist: whether the place is not to be made.
     package init(_ place: CloudFolder, tokens: String?, settings: HTTPSettings, mustExist: Bool) {
-        self.place = place
-        self.mustExist = mustExist
-        let tokens = tokens.map { CloudTokens($0, place, settings: settings) }
-        self.tokens = tokens
-        known = .shared(of: place, account: tokens?.account)
-        client = HTTPClient(settings.forCloud(place, tokens, judge: DriveFiles.judge), place: place.description)
+        account = CloudAccount(
+            place, tokens: tokens, settings: settings, mustExist: mustExist, judge: DriveFiles.judge, failure: DriveFiles.error)
+        known = .shared(of: place, account: account.name)
     }
     package func close() {
         names.forgetAll()
-        client.close()
-        tokens?.close()
+        account.close()
     }
 
     // MARK: Requests
@@ -55,17 +45,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     static let fields = "id,name,parents,size,mimeType,createdTime"
 
     func request(_ method: HTTPRequest.Method, _ path: String, _ query: [(String, String)], _ doing: String) -> HTTPRequest {
-        var request = HTTPRequest(method: method, address: place.address(path, query), doing: "\(doing) in \(place.description) by")
-        request.sink = .kept(limit: CloudAnswer.largest)
-        return request
-    }
-
-    /// The JSON of a success; nil for a 404.
-    func ask(_ request: HTTPRequest, _ check: Check) throws -> CloudAnswer? {
-        let response = try client.perform(request, check)
-        if response.status == 404 { return nil }
-        guard response.isSuccess else { throw DriveFiles.error(response, request.what) }
-        return try client.json(response, request.what, DriveFiles.service.name)
+        account.request(method, place.address(path, query), doing)
     }
 
     private static func literal(_ text: String) -> String {
@@ -96,12 +76,11 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
                               ("fields", "nextPageToken,incompleteSearch,files(\(DriveFiles.fields))")] + spaces
             if let token { parameters.append(("pageToken", token)) }
             let request = request(.get, "drive/v3/files", parameters, doing)
-            guard let page = try ask(request, check) else { return nil }
-            func unusable(_ why: String) -> StoreError {
-                StoreError(.transport, "\(request.what) failed: the list \(why). Try again later, and check the endpoint.")
+            guard let page = try account.ask(request, check) else { return nil }
+            guard page["incompleteSearch"]?.bool != true else {
+                throw account.unusable(request.what, "is not complete, as the service says itself")
             }
-            guard page["incompleteSearch"]?.bool != true else { throw unusable("is not complete, as the service says itself") }
-            guard let files = page["files"] else { throw unusable("is none") }
+            guard let files = page["files"] else { throw account.unusable(request.what, "holds no list") }
             let next = page["nextPageToken"]?.string
             if next != nil, !hasTold {
                 hasTold = true
@@ -114,14 +93,12 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             }
             guard let next else { return found }
             pages += 1
-            guard pages < DriveFiles.mostPages, next != token else { throw unusable("does not end") }
+            guard pages < DriveFiles.mostPages, next != token else { throw account.unusable(request.what, "is a list that does not end") }
             token = next
         }
     }
 
     // MARK: Folders
-
-    private func components(_ directory: String) -> [String] { place.path + directory.split(separator: "/").map(String.init) }
 
     /// The clause by which a query finds all folders on the way to a directory.
     private func folders(_ components: [String]) -> String {
@@ -151,7 +128,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         var found = found
         for made in known.unseen(components, found) {
             let query = [("fields", "\(DriveFiles.fields),trashed")]
-            let there = try ask(request(.get, "drive/v3/files/\(made.id)", query, "Looking at a folder"), check)
+            let there = try account.ask(request(.get, "drive/v3/files/\(made.id)", query, "Looking at a folder"), check)
             guard let there, there["trashed"]?.bool != true, let entry = DriveFiles.entry(there) else {
                 known.forgetMade(made.id)
                 continue
@@ -164,26 +141,24 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     func folder(_ directory: String, _ check: Check) throws -> [String] {
         if place.path.isEmpty, directory.isEmpty { return [top] }
         if let ids = known.folder(directory), !ids.isEmpty { return ids }
-        let ids = try resolve(components(directory), check).last ?? []
+        let ids = try resolve(place.way(to: directory), check).last ?? []
         known.setFolder(directory, ids)
         return ids
     }
 
     /// Makes what is missing of the way to a directory.
     func make(_ directory: String, _ check: Check) throws -> [String] {
-        let components = components(directory)
+        let components = place.way(to: directory)
         var parent = top
         for (depth, (name, there)) in zip(components, try resolve(components, check)).enumerated() {
             if let first = there.first { parent = first; continue }
-            guard depth >= place.path.count || !mustExist else { throw missing() }
+            guard depth >= place.path.count || !account.mustExist else { throw account.missing() }
             guard let id = try newIDs(1, check).first else { break }
-            var request = request(.post, "drive/v3/files", [("fields", DriveFiles.fields)], "Making a folder")
-            request.body = .bytes(
-                CloudJSON.object([
-                    ("id", .text(id)), ("name", .text(name)), ("mimeType", .text(DriveFiles.folderType)), ("parents", .list([parent])),
-                ]).bytes)
-            request.headers = [("Content-Type", "application/json")]
-            request.repeats = true
+            let body = CloudJSON.object([
+                ("id", .text(id)), ("name", .text(name)), ("mimeType", .text(DriveFiles.folderType)), ("parents", .list([parent])),
+            ])
+            let address = place.address("drive/v3/files", [("fields", DriveFiles.fields)])
+            let request = account.request(.post, address, "Making a folder", body)
             let response = try client.perform(request, check)
             guard response.isSuccess || response.status == 409 else { throw DriveFiles.error(response, request.what) }
             let answer = try CloudAnswer(response).flatMap(DriveFiles.entry)
@@ -202,10 +177,6 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         names.forgetAll()
     }
 
-    private func missing() -> StoreError {
-        StoreError(.notFound, "There is no such place: \(place.description). Check the address, and which account the token is of.")
-    }
-
     /// Ids that the service gives in advance.
     func newIDs(_ count: Int, _ check: Check) throws -> [String] {
         while true {
@@ -213,9 +184,9 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             let wanted = min(1_000, max(count, DriveKnowledge.idsAtOnce))
             let space = [("space", place.space == nil ? "drive" : "appDataFolder")]
             let request = request(.get, "drive/v3/files/generateIds", [("count", "\(wanted)")] + space, "Asking for ids")
-            let ids = try ask(request, check)?["ids"]?.elements.compactMap(\.string).filter(DriveFiles.isID) ?? []
+            let ids = try account.ask(request, check)?["ids"]?.elements.compactMap(\.string).filter(DriveFiles.isID) ?? []
             guard ids.count >= min(count, wanted), !ids.isEmpty else {
-                throw StoreError(.transport, "\(request.what) failed: the answer holds too few of them. Check the endpoint.")
+                throw account.unusable(request.what, "holds too few of them")
             }
             known.addIDs(ids)
         }
@@ -225,11 +196,11 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
 
     package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
         if let entries = try listByFeed(directory, check) { return entries }
-        let components = components(directory), isTop = components.isEmpty
+        let components = place.way(to: directory), isTop = components.isEmpty
         for _ in 0..<3 {
             let ids = try folder(directory, check)
             guard !ids.isEmpty else {
-                if mustExist, try folder("", check).isEmpty { throw missing() }
+                if account.mustExist, try folder("", check).isEmpty { throw account.missing() }
                 names.forget(directory)
                 return nil
             }
@@ -259,8 +230,8 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
 
     private func startToken(_ check: Check) throws -> String {
         let request = request(.get, "drive/v3/changes/startPageToken", [], "Asking for changes")
-        guard let token = try ask(request, check)?["startPageToken"]?.string, !token.isEmpty else {
-            throw StoreError(.transport, "\(request.what) failed: the answer holds no token. Check the endpoint.")
+        guard let token = try account.ask(request, check)?["startPageToken"]?.string, !token.isEmpty else {
+            throw account.unusable(request.what, "holds no token")
         }
         return token
     }
@@ -269,16 +240,16 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     private func listByFeed(_ directory: String, _ check: Check) throws -> [RemoteEntry]? {
         guard var files = names.directory(directory), var token = files.token else { return nil }
         guard let ids = known.folder(directory), ids == files.folders else { return nil }
-        let way = Set(components(directory)), parents = Set(ids)
+        let way = Set(place.way(to: directory)), parents = Set(ids)
         for _ in 0..<100 {
             let fields = "nextPageToken,newStartPageToken,changes(fileId,removed,file(\(DriveFiles.fields),trashed))"
             let begin = [("pageToken", token), ("pageSize", "\(DriveFiles.pageSize)")]
             let query = begin + [("includeRemoved", "true"), ("fields", fields)] + spaces
-            let response = try client.perform(request(.get, "drive/v3/changes", query, "Asking for changes"), check)
+            let request = request(.get, "drive/v3/changes", query, "Asking for changes"), response = try client.perform(request, check)
             // A token that the service has forgotten, or anything else that it does not like: all is listed.
             if [400, 404, 410].contains(response.status) { break }
-            guard response.isSuccess else { throw DriveFiles.error(response, "Asking for changes in \(place.description)") }
-            let page = try client.json(response, "Asking for changes in \(place.description)", DriveFiles.service.name)
+            guard response.isSuccess else { throw DriveFiles.error(response, request.what) }
+            let page = try account.json(response, request.what)
             guard page["changes"] != nil else { break }
             for change in page["changes"]?.elements ?? [] {
                 guard let id = change["fileId"]?.string else { continue }
@@ -351,9 +322,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
                 asked.append((i, request))
             }
             for ((i, request), outcome) in zip(asked, try client.perform(asked.map(\.request), check)) {
-                contents[i] = try RemoteContents(request, outcome, error: DriveFiles.error) { isObeyed in
-                    self.lock.withLock { self.hasRanges = isObeyed }
-                }
+                contents[i] = try account.contents(request, outcome)
             }
             // What was thrown away may have been made again by another device, under another id.
             left = zip(left, isGuess).filter { i, isGuess in if case .missing = contents[i] { isGuess } else { false } }.map(\.0)
@@ -398,27 +367,18 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
-        let known: StoreError?
-        switch (response.status, reason(response)) {
-        case (_, "storageQuotaExceeded"?), (_, "teamDriveFileLimitExceeded"?), (_, "activeItemCreationLimitExceeded"?):
-            known = StoreError(.noSpace, "\(what) failed: the account is full. Make room in it, and exchange again.")
-        case (403, "userRateLimitExceeded"?), (403, "rateLimitExceeded"?), (403, "dailyLimitExceeded"?), (403, "quotaExceeded"?):
-            known = StoreError(.busy, "\(what) failed: the service has had too many requests of this account or app. Exchange again later.")
-        case (401, _):
-            known = StoreError(
-                .permission,
-                "\(what) failed: the service refuses the token, or wants one. Sign in (options token_file, token or credentials).")
-        case (403, "accessNotConfigured"?):
-            known = StoreError(
-                .permission, "\(what) failed: the app's project has no access to the service. Let whoever made the app give it that.")
-        case (403, "insufficientPermissions"?), (403, "ACCESS_TOKEN_SCOPE_INSUFFICIENT"?):
-            known = StoreError(
-                .permission, "\(what) failed: the token is not for files. Sign in with the scope drive.file, drive.appdata or drive.")
-        default: known = nil
-        }
-        guard var error = known else { return HTTPFailure.error(response, what) }
-        error.retryAfter = response.header("retry-after").flatMap(HTTPClient.seconds)
-        return error
+    static let error: CloudAccount.Failure = { response, what in
+        let kind: CloudAccount.Kind? =
+            switch (response.status, reason(response)) {
+            case (_, "storageQuotaExceeded"?), (_, "teamDriveFileLimitExceeded"?), (_, "activeItemCreationLimitExceeded"?): .full
+            case (403, "userRateLimitExceeded"?), (403, "rateLimitExceeded"?), (403, "dailyLimitExceeded"?), (403, "quotaExceeded"?):
+                .tooMany
+            case (403, "accessNotConfigured"?):
+                .mayNot("the app's project has no access to the service. Let whoever made the app give it that.")
+            case (403, "insufficientPermissions"?), (403, "ACCESS_TOKEN_SCOPE_INSUFFICIENT"?):
+                .mayNot("the token is not for files. Sign in with the scope drive.file, drive.appdata or drive.")
+            default: nil
+            }
+        return CloudAccount.failure(response, what, kind)
     }
 }

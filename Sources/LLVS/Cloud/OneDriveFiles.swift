@@ -1,7 +1,7 @@
 /// Files below a folder of OneDrive, by Microsoft Graph 1.0. Files are reached by their paths. No two names in a folder differ in case
 /// only.
 package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
-    // Sendable: `lock` guards what changes; `names` and the client have locks of their own.
+    // Sendable: `names`, `feeds` and the account have locks of their own.
     static let service = CloudFolder.Service(
         name: "OneDrive", scheme: "onedrive", endpoint: "https://graph.microsoft.com/",
         tokens: "https://login.microsoftonline.com/common/oauth2/v2.0/token", tokenPath: "common/oauth2/v2.0/token", rate: 20,
@@ -12,64 +12,43 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     private static let partSize = 32 * 320 << 10
     private static let mostPages = 20_000
 
-    private let place: CloudFolder
-    private let client: HTTPClient
-    private let tokens: CloudTokens?
-    private let mustExist: Bool
+    private let account: CloudAccount
     private let names = CloudNames()
-    private let lock = Lock(.leaf)
-    private var hasRanges: Bool?
     /// Of a directory whose changes are told by the feed of the whole drive: ids of the top and of all folders on the way, itself the last.
-    private var feeds: [String: [String]] = [:]
+    private let feeds = Guarded<[String: [String]]>([:])
 
+    private var place: CloudFolder { account.place }
+    private var client: HTTPClient { account.client }
     package var description: String { place.description }
     package var capabilities: RemoteCapabilities {
-        lock.withLock { RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: hasRanges, hasFeed: true) }
+        RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
     }
-    package var counts: RemoteCounts {
-        let counts = client.counts
-        return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
-    }
+    package var counts: RemoteCounts { account.counts }
 
     /// - Parameters:
     ///   - tokens: the path of a file of tokens, in the place of the credentials among the settings.
     ///   - mustExist: whether the place is not to be made.
     package init(_ place: CloudFolder, tokens: String?, settings: HTTPSettings, mustExist: Bool) {
-        self.place = place
-        self.mustExist = mustExist
-        let tokens = tokens.map { CloudTokens($0, place, settings: settings) }
-        self.tokens = tokens
-        client = HTTPClient(settings.forCloud(place, tokens, judge: OneDriveFiles.judge), place: place.description)
+        account = CloudAccount(
+            place, tokens: tokens, settings: settings, mustExist: mustExist, judge: OneDriveFiles.judge, failure: OneDriveFiles.error)
     }
     package func close() {
         names.forgetAll()
-        client.close()
-        tokens?.close()
+        account.close()
     }
 
     // MARK: Requests
 
     private var top: String { "v1.0/me/drive/" + (place.space == nil ? "root" : "special/approot") }
 
+    /// Of what has that name in the place.
+    private func address(of name: String, _ action: String = "", _ query: [(String, String)] = []) -> HTTPAddress {
+        address(place.way(to: name), action, query)
+    }
     /// Of what lies at a path below the top, or of what is done with it.
     private func address(_ path: [String], _ action: String = "", _ query: [(String, String)] = []) -> HTTPAddress {
         let way = path.map { PercentCoding.encode($0) }.joined(separator: "/")
         return place.address(top + (path.isEmpty ? "" : ":/\(way):") + (action.isEmpty ? "" : "/\(action)"), query)
-    }
-    private func path(_ name: String) -> [String] { place.path + name.split(separator: "/").map(String.init) }
-
-    private func request(_ method: HTTPRequest.Method, _ address: HTTPAddress, _ doing: String) -> HTTPRequest {
-        var request = HTTPRequest(method: method, address: address, doing: "\(doing) in \(place.description) by")
-        request.sink = .kept(limit: CloudAnswer.largest)
-        return request
-    }
-
-    /// The JSON of a success; nil for a 404.
-    private func ask(_ request: HTTPRequest, _ check: Check) throws -> CloudAnswer? {
-        let response = try client.perform(request, check)
-        if response.status == 404 { return nil }
-        guard response.isSuccess else { throw OneDriveFiles.error(response, request.what) }
-        return try client.json(response, request.what, OneDriveFiles.service.name)
     }
 
     private static func entry(_ item: CloudAnswer) -> CloudEntry? {
@@ -93,18 +72,18 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
 
     package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
         if let entries = try listByFeed(directory, check) { return entries }
-        let way = path(directory)
+        let query = [("$top", "1000"), ("$select", OneDriveFiles.fields)]
         var found: [CloudEntry] = [], start: String?
-        var next = request(.get, address(way, "children", [("$top", "1000"), ("$select", OneDriveFiles.fields)]), "Listing \(directory)/")
+        var next = account.request(.get, address(of: directory, "children", query), "Listing \(directory)/")
         var pages = 0
         while true {
-            guard let page = try ask(next, check) else {
+            guard let page = try account.ask(next, check) else {
                 names.forget(directory)
-                if mustExist { try requirePlace(check) }
+                if account.mustExist { try requirePlace(check) }
                 return nil
             }
             guard let items = page["value"] else {
-                throw StoreError(.transport, "\(next.what) failed: the answer holds no list. Check the endpoint.")
+                throw account.unusable(next.what, "holds no list")
             }
             let more = try page["@odata.nextLink"]?.string.map { try link($0, next.what) }
             if more != nil, start == nil {
@@ -120,7 +99,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             pages += 1
             guard let more else { break }
             guard pages < OneDriveFiles.mostPages, more != next.address else {
-                throw StoreError(.transport, "\(next.what) failed: the list does not end. Check the endpoint.")
+                throw account.unusable(next.what, "is a list that does not end")
             }
             next.address = more
         }
@@ -130,39 +109,39 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     }
 
     private func requirePlace(_ check: Check) throws {
-        guard try ask(request(.get, address(place.path), "Looking"), check) == nil else { return }
-        throw StoreError(.notFound, "There is no such place: \(place.description). Check the address, and which account the token is of.")
+        guard try account.ask(account.request(.get, address(place.path), "Looking at a folder"), check) == nil else { return }
+        throw account.missing()
     }
 
     /// Where the feed goes on from now; nil when it cannot be told what lies on the way.
     private func beginFeed(_ directory: String, _ check: Check) throws -> String? {
-        let feed = request(.get, place.address(top + "/delta", [("token", "latest")]), "Asking for changes")
-        guard let link = try ask(feed, check)?["@odata.deltaLink"]?.string else { return nil }
+        let feed = account.request(.get, place.address(top + "/delta", [("token", "latest")]), "Asking for changes")
+        guard let link = try account.ask(feed, check)?["@odata.deltaLink"]?.string else { return nil }
         var way: [String] = []
-        let components = path(directory)
+        let components = place.way(to: directory)
         for depth in 0...components.count {
-            let look = request(.get, address(Array(components[..<depth]), "", [("$select", "id")]), "Looking at a folder")
-            guard let id = try ask(look, check)?["id"]?.string else { return nil }
+            let look = account.request(.get, address(Array(components[..<depth]), "", [("$select", "id")]), "Looking at a folder")
+            guard let id = try account.ask(look, check)?["id"]?.string else { return nil }
             way.append(id)
         }
-        lock.withLock { feeds[directory] = way }
+        feeds.withLock { $0[directory] = way }
         return link
     }
 
     /// A long listing of a short time ago, and what has changed since; nil where it has to be listed.
     private func listByFeed(_ directory: String, _ check: Check) throws -> [RemoteEntry]? {
         guard var files = names.directory(directory), var token = files.token else { return nil }
-        guard let way = lock.withLock({ feeds[directory] }) else { return nil }
-        let called = Set(path(directory).map { $0.lowercased() })
+        guard let way = feeds.withLock({ $0[directory] }) else { return nil }
+        let called = Set(place.way(to: directory).map { $0.lowercased() })
         for _ in 0..<100 {
             let what = "Asking for changes in \(place.description)"
-            let response = try client.perform(request(.get, link(token, what), "Asking for changes"), check)
+            let response = try client.perform(account.request(.get, link(token, what), "Asking for changes"), check)
             // The service has forgotten: all is listed.
             if [400, 404, 410].contains(response.status) { break }
             guard response.isSuccess else { throw OneDriveFiles.error(response, what) }
-            let page = try client.json(response, what, OneDriveFiles.service.name)
+            let page = try account.json(response, what)
             var isInDoubt = false
-            // What comes twice counts as it is told last.
+            // An item may come twice: the last one counts.
             for item in page["value"]?.elements ?? [] {
                 guard let id = item["id"]?.string, id != way.first else { continue }
                 let entry = item["deleted"] == nil ? OneDriveFiles.entry(item) : nil
@@ -195,15 +174,13 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
 
     package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
         let requests = files.map { file in
-            var request = request(.get, address(path(file.name), "content"), "Reading \(file.name)")
+            var request = account.request(.get, address(of: file.name, "content"), "Reading \(file.name)")
             request.sink = .kept(limit: file.limit)
             request.range = file.range
             return request
         }
         return try zip(requests, client.perform(requests, check)).map { request, outcome in
-            try RemoteContents(request, outcome, error: OneDriveFiles.error) { isObeyed in
-                self.lock.withLock { self.hasRanges = isObeyed }
-            }
+            try account.contents(request, outcome)
         }
     }
 
@@ -218,7 +195,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             let small = left.filter { uploads[$0].size <= OneDriveFiles.wholeSize }
             let requests = try small.map { i in
                 let conflict = ("@microsoft.graph.conflictBehavior", uploads[i].isNew ? "fail" : "replace")
-                var request = request(.put, address(path(uploads[i].name), "content", [conflict]), "Writing \(uploads[i].name)")
+                var request = account.request(.put, address(of: uploads[i].name, "content", [conflict]), "Writing \(uploads[i].name)")
                 request.body = .bytes(try files[i].data.bytes())
                 request.headers = [("Content-Type", "application/octet-stream")]
                 return request
@@ -228,29 +205,24 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             }
             for i in left where uploads[i].size > OneDriveFiles.wholeSize { published[i] = try putLarge(uploads[i], check) }
         }
-        return try published.map { outcome in
-            guard let outcome else {
-                throw StoreError(.notFound, "Writing to \(place.description) failed: its folders go away all the time. Exchange again.")
-            }
-            return outcome
-        }
+        return try account.published(published)
     }
 
     /// What came of an upload. Nil: a folder is missing.
     private func settle(_ upload: CloudUpload, _ response: HTTPResponse, _ what: String, _ check: Check) throws -> RemotePublished? {
         switch response.status {
         case 200, 201:
-            let answer = try client.json(response, what, OneDriveFiles.service.name)
+            let answer = try account.json(response, what)
             guard let entry = OneDriveFiles.entry(answer), entry.size == upload.size else {
-                throw StoreError(.transport, "\(what) failed: the service keeps other bytes than were sent. Try again.")
+                throw account.otherBytes(what)
             }
-            return entry.name == RemoteName.split(upload.name).name ? .published : .refused(taken(upload, entry.name))
+            return entry.name == RemoteName.split(upload.name).name ? .published : .refused(account.taken(upload.name, by: entry.name))
         case 404: return nil
         case 409:
             // What is there may have a name that differs in case: another file, which is neither read nor written over.
-            let look = request(.get, address(path(upload.name), "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
-            guard let entry = try ask(look, check).flatMap(OneDriveFiles.entry) else { return nil }
-            if entry.name != RemoteName.split(upload.name).name { return .refused(taken(upload, entry.name)) }
+            let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
+            guard let entry = try account.ask(look, check).flatMap(OneDriveFiles.entry) else { return nil }
+            if entry.name != RemoteName.split(upload.name).name { return .refused(account.taken(upload.name, by: entry.name)) }
             return entry.isFolder ? .refused(StoreError(.foreignFile, "a folder is in its place"))
                 : try isSame(upload, entry, check) ? .published : .exists
         default: throw OneDriveFiles.error(response, what)
@@ -263,21 +235,16 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         guard case .bytes(let bytes, _)? = try read([file], check).first else { return false }
         return AWSSignature.hex(bytes.withUnsafeBytes { SHA256.digest($0) }) == sent
     }
-    private func taken(_ upload: CloudUpload, _ name: String) -> StoreError {
-        StoreError(.foreignFile, "there is \(name), and names that differ in case only are one there", path: upload.name)
-    }
 
     /// Makes a directory, and what is missing of the way there.
     private func make(_ directory: String, _ check: Check) throws {
-        if mustExist { try requirePlace(check) }
-        let components = path(directory)
+        if account.mustExist { try requirePlace(check) }
+        let components = place.way(to: directory)
         for depth in components.indices {
-            var make = request(.post, address(Array(components[..<depth]), "children"), "Making a folder")
-            make.body = .bytes(
-                Array("{\"folder\":{},\"@microsoft.graph.conflictBehavior\":\"fail\",\"name\":".utf8) + JSONString.encode(components[depth])
-                    + Array("}".utf8))
-            make.headers = [("Content-Type", "application/json")]
-            make.repeats = true
+            let body = CloudJSON.object([
+                ("folder", .object([])), ("@microsoft.graph.conflictBehavior", .text("fail")), ("name", .text(components[depth])),
+            ])
+            let make = account.request(.post, address(Array(components[..<depth]), "children"), "Making a folder", body)
             let response = try client.perform(make, check)
             guard response.isSuccess || response.status == 409 else { throw OneDriveFiles.error(response, make.what) }
         }
@@ -287,28 +254,26 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
 
     /// In a session, part by part; it goes on where it was cut.
     private func putLarge(_ upload: CloudUpload, _ check: Check) throws -> RemotePublished? {
-        var begin = request(.post, address(path(upload.name), "createUploadSession"), "Writing \(upload.name)")
         let conflict = CloudJSON.object([("@microsoft.graph.conflictBehavior", .text(upload.isNew ? "fail" : "replace"))])
-        begin.body = .bytes(CloudJSON.object([("item", conflict)]).bytes)
-        begin.headers = [("Content-Type", "application/json")]
-        begin.repeats = true
+        let address = address(of: upload.name, "createUploadSession")
+        let begin = account.request(.post, address, "Writing \(upload.name)", .object([("item", conflict)]))
         for _ in 0..<3 {
             let response = try client.perform(begin, check)
             guard response.isSuccess else { return try settle(upload, response, begin.what, check) }
-            let answer = try client.json(response, begin.what, OneDriveFiles.service.name)
+            let answer = try account.json(response, begin.what)
             guard let address = answer["uploadUrl"]?.string.flatMap({ try? HTTPAddress($0) }), address.keepsSecrets else {
-                throw StoreError(.transport, "\(begin.what) failed: the service does not say where the bytes go. Check the endpoint.")
+                throw account.unusable(begin.what, "does not say where the bytes go")
             }
             if let last = try send(upload, to: address, check) { return try settle(upload, last, begin.what, check) }
         }
-        throw StoreError(.transport, "\(begin.what) failed: the service loses the upload again and again. Exchange again later.")
+        throw account.lostUpload(begin.what)
     }
 
     /// The last answer; nil when the service has forgotten the session. Its address is a secret by itself, and takes no other.
     private func send(_ upload: CloudUpload, to address: HTTPAddress, _ check: Check) throws -> HTTPResponse? {
         var start = 0, stuck = 0
         func request(_ method: HTTPRequest.Method) -> HTTPRequest {
-            var request = self.request(method, address, "Writing \(upload.name)")
+            var request = account.request(method, address, "Writing \(upload.name)")
             request.isAnonymous = true
             return request
         }
@@ -330,7 +295,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             let answer = try client.perform(request(.get), check)
             if [404, 410].contains(answer.status) { return try lost(upload, check) }
             guard answer.isSuccess else { throw OneDriveFiles.error(answer, put.what) }
-            let due = try client.json(answer, put.what, OneDriveFiles.service.name)["nextExpectedRanges"]?.elements.first?.string
+            let due = try account.json(answer, put.what)["nextExpectedRanges"]?.elements.first?.string
             guard let there = due?.split(separator: "-").first.flatMap({ Int($0) }), there < upload.size else { return nil }
             stuck = there > start ? 0 : stuck + 1
             start = there
@@ -342,7 +307,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     private func lost(_ upload: CloudUpload, _ check: Check) throws -> HTTPResponse? {
         // Of one that is replaced nobody can tell the old from the new.
         guard upload.isNew else { return nil }
-        let look = request(.get, address(path(upload.name), "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
+        let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
         let response = try client.perform(look, check)
         guard response.isSuccess, let entry = try CloudAnswer(response).flatMap(OneDriveFiles.entry) else { return nil }
         return entry.size == upload.size ? response : nil
@@ -351,7 +316,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     // MARK: Deleting
 
     package func delete(_ names: [String], _ check: Check) throws {
-        let requests = names.map { request(.delete, address(path($0)), "Deleting \($0)") }
+        let requests = names.map { account.request(.delete, address(of: $0), "Deleting \($0)") }
         for (request, outcome) in zip(requests, try client.perform(requests, check)) {
             let response = try outcome.get()
             guard response.isSuccess || response.status == 404 else { throw OneDriveFiles.error(response, request.what) }
@@ -368,25 +333,17 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    private static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
-        var error: StoreError
-        switch (response.status, try? CloudAnswer(response)?["error"]?["code"]?.string) {
-        case (507, _), (_, "quotaLimitReached"?):
-            error = StoreError(.noSpace, "\(what) failed: the account is full. Make room in it, and exchange again.")
-        case (401, _):
-            error = StoreError(
-                .permission,
-                "\(what) failed: the service refuses the token, or wants one. Sign in (options token_file, token or credentials).")
-        case (403, _):
-            error = StoreError(
-                .permission,
-                "\(what) failed: the token may not do this. Sign in with the scope Files.ReadWrite, or with Files.ReadWrite.AppFolder "
-                    + "for space=approot.")
-        case (429, _), (509, _):
-            error = StoreError(.busy, "\(what) failed: the service has had too many requests of this account or app. Exchange again later.")
-        default: return HTTPFailure.error(response, what)
-        }
-        error.retryAfter = response.header("retry-after").flatMap(HTTPClient.seconds)
-        return error
+    private static let error: CloudAccount.Failure = { response, what in
+        let kind: CloudAccount.Kind? =
+            switch (response.status, try? CloudAnswer(response)?["error"]?["code"]?.string) {
+            case (507, _), (_, "quotaLimitReached"?): .full
+            case (403, _):
+                .mayNot(
+                    "the token may not do this. Sign in with the scope Files.ReadWrite, or with Files.ReadWrite.AppFolder for "
+                        + "space=approot.")
+            case (429, _), (509, _): .tooMany
+            default: nil
+            }
+        return CloudAccount.failure(response, what, kind)
     }
 }

@@ -34,7 +34,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
 
     // MARK: Requests
 
-    private func path(_ name: String) -> String { "/" + (place.path + name.split(separator: "/").map(String.init)).joined(separator: "/") }
+    private func path(_ name: String) -> String { "/" + place.way(to: name).joined(separator: "/") }
 
     private func request(_ method: String, _ query: [(String, String)], _ doing: String) -> HTTPRequest {
         account.request(.get, place.address(method, query), doing)
@@ -184,10 +184,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
                 published[i] = try settle(uploads[i], digests[i], outcome.get(), request.what, check)
             }
         }
-        return try published.map { outcome in
-            guard let outcome else { throw account.restless() }
-            return outcome
-        }
+        return try account.published(published)
     }
 
     /// It appears as a whole. Where the name is taken, what is new gets another.
@@ -201,7 +198,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         request.repeats = true
         guard upload.size == 0 else { return request }
         // Nothing at all is no upload in that way.
-        let mark = "llvs-\(try posix("Naming a part for", place.description) { () throws(Errno) in try RandomName.random().hex })"
+        let mark = try account.boundary()
         let part = "--\(mark)\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\(name)\"\r\n\r\n\r\n--\(mark)--\r\n"
         request.method = .post
         request.body = .bytes(Array(part.utf8))
@@ -217,7 +214,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         guard let answer = try answer(response, what) else { return nil }
         let entry = answer["metadata"]?.elements.first.flatMap(PCloudFiles.entry), kept = answer["checksums"]?.elements.first
         guard let entry, entry.size == upload.size, kept?["sha1"]?.string.map({ $0 == digest }) ?? true else {
-            throw StoreError(.transport, "\(what) failed: the service keeps other bytes than were sent. Try again.")
+            throw account.otherBytes(what)
         }
         guard entry.name != RemoteName.split(upload.name).name else {
             names.addFile(upload.name, entry)
@@ -238,7 +235,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     /// Makes a directory, and what is missing of the way there.
     private func make(_ directory: String, _ check: Check) throws {
         if account.mustExist { try requirePlace(check) }
-        let components = place.path + directory.split(separator: "/").map(String.init)
+        let components = place.way(to: directory)
         for depth in components.indices.dropFirst(account.mustExist ? place.path.count : 0) {
             let way = "/" + components[...depth].joined(separator: "/")
             let request = request("createfolderifnotexists", [("path", way)], "Making a folder")
