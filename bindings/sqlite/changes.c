@@ -33,12 +33,8 @@ typedef struct changes_cursor {
 } changes_cursor;
 
 static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **result) {
-    changes_cursor *made = sqlite3_malloc(sizeof *made);
     (void)table;
-    if (!made) return SQLITE_NOMEM;
-    memset(made, 0, sizeof *made);
-    *result = &made->cursor.base;
-    return SQLITE_OK;
+    return cursor_make(sizeof(changes_cursor), result);
 }
 
 static void end_walk(changes_cursor *cursor) {
@@ -130,16 +126,4 @@ static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
     return SQLITE_OK;
 }
 
-const sqlite3_module changes_module = {
-    .iVersion = 1,
-    .xConnect = table_connect,
-    .xDisconnect = table_disconnect,
-    .xBestIndex = table_best_index,
-    .xOpen = open_cursor,
-    .xClose = close_cursor,
-    .xFilter = filter,
-    .xNext = next,
-    .xEof = cursor_eof,
-    .xColumn = column_of,
-    .xRowid = row_id,
-};
+const sqlite3_module changes_module = TABLE_MODULE(open_cursor, close_cursor, filter, next, column_of, row_id);

@@ -137,12 +137,21 @@ int table_connect(sqlite3 *db, void *registration, int argc, const char *const *
 int table_disconnect(sqlite3_vtab *table);
 int table_best_index(sqlite3_vtab *table, sqlite3_index_info *info);
 
+/* A module with what is a table's own; the rest is the same for all of them. */
+#define TABLE_MODULE(open, close, filter, next, column, row_id)                                                                        \
+    {                                                                                                                                  \
+        .iVersion = 1, .xConnect = table_connect, .xDisconnect = table_disconnect, .xBestIndex = table_best_index, .xOpen = open,      \
+        .xClose = close, .xFilter = filter, .xNext = next, .xEof = cursor_eof, .xColumn = column, .xRowid = row_id,                    \
+    }
+
 /* What a plan hands over. */
 typedef struct constraint {
     int column;
     unsigned operator;
     sqlite3_value *value;
 } constraint;
+/* A cursor of that size, which begins with a `cursor`; all of it is 0. It is let go of by sqlite3_free. */
+int cursor_make(size_t size, sqlite3_vtab_cursor **result);
 /*
  * Begins a search: keeps the arguments, opens the store, and leaves the rest in `*constraints`, to be released by sqlite3_free. When the
  * search is for nothing (an argument is NULL) the cursor is at its end.

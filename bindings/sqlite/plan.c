@@ -221,6 +221,14 @@ static int use_store(cursor *cursor, sqlite3_value *path) {
     return cursor->store_given ? SQLITE_OK : SQLITE_NOMEM;
 }
 
+int cursor_make(size_t size, sqlite3_vtab_cursor **result) {
+    cursor *made = sqlite3_malloc64(size);
+    if (!made) return SQLITE_NOMEM;
+    memset(made, 0, size);
+    *result = &made->base;
+    return SQLITE_OK;
+}
+
 int cursor_begin(cursor *cursor, int plan, const char *text, int argc, sqlite3_value **argv, constraint **constraints, int *count) {
     const table_kind *kind = table_of(cursor)->kind;
     int i, code, is_for_nothing = 0;

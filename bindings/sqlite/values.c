@@ -64,12 +64,8 @@ typedef struct values_cursor {
 } values_cursor;
 
 static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **result) {
-    values_cursor *made = sqlite3_malloc(sizeof *made);
     (void)table;
-    if (!made) return SQLITE_NOMEM;
-    memset(made, 0, sizeof *made);
-    *result = &made->cursor.base;
-    return SQLITE_OK;
+    return cursor_make(sizeof(values_cursor), result);
 }
 
 static void end_page(values_cursor *cursor) {
@@ -305,16 +301,4 @@ static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
     return SQLITE_OK;
 }
 
-const sqlite3_module values_module = {
-    .iVersion = 1,
-    .xConnect = table_connect,
-    .xDisconnect = table_disconnect,
-    .xBestIndex = table_best_index,
-    .xOpen = open_cursor,
-    .xClose = close_cursor,
-    .xFilter = filter,
-    .xNext = next,
-    .xEof = cursor_eof,
-    .xColumn = column_of,
-    .xRowid = row_id,
-};
+const sqlite3_module values_module = TABLE_MODULE(open_cursor, close_cursor, filter, next, column_of, row_id);
