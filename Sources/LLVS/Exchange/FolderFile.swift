@@ -7,13 +7,11 @@ final class FolderFile {
 
     init(_ path: String, _ file: OpenFile) { self.path = path; self.file = file }
 
-    /// Fills the buffer from its start, as far as one call does; 0 at the end.
+    /// Fills the buffer; less than it holds only where the file ends.
     /// - Throws: `.io` and friends.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
-        while true {
-            let got = pread(file.descriptor, buffer.baseAddress, buffer.count, off_t(offset))
-            if got >= 0 { return got }
-            guard errno == EINTR else { throw FolderFiles.error(errno, "Reading the file", path) }
+        do throws(Errno) { return try System.pread(file.descriptor, buffer, at: UInt64(clamping: offset)) } catch {
+            throw FolderFiles.error(error, "Reading the file", path)
         }
     }
 

@@ -2,42 +2,25 @@
 /// naming the file. Nothing here knows the layout.
 enum FolderFiles {
     /// The error for a failed call. `doing`: "Reading the file".
-    static func error(_ number: Int32, _ doing: String, _ path: String) -> StoreError {
-        let code: StoreError.Code, advice: String
-        switch number {
-        case ENOENT: code = .notFound; advice = "It is not there; check the path, and that its drive is connected."
-        case EACCES, EPERM: code = .permission; advice = "Give this user access to it."
-        case EROFS: code = .readOnly; advice = "The file system is mounted read-only: mount it for writing, or give another folder."
-        case ENOSPC, EDQUOT, EFBIG: code = .noSpace; advice = "Make room and run it again."
-        case EMFILE, ENFILE:
-            code = .tooManyFiles; advice = "The process or the system has too many open files: close some, or raise the limit (ulimit -n)."
-        case ENOMEM: code = .outOfMemory; advice = "The system is short of memory: free some, and run it again."
-        case ENOTDIR: code = .notADirectory; advice = "A file is in the place of a folder: move it away, or give another path."
-        case ENAMETOOLONG: code = .invalidArgument; advice = "Give a shorter path."
-        default: code = .io; advice = "Check the drive and run it again."
-        }
-        // The POSIX form, which all C libraries here have under this name.
-        var text = [CChar](repeating: 0, count: 128)
-        let known = strerror_r(number, &text, text.count - 1) == 0
-        let reason = known ? text.withUnsafeBytes { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) } : "error \(number)"
-        return StoreError(code, "\(doing) \(path) failed: \(reason). \(advice)", path: path, systemCode: number)
+    static func error(_ error: Errno, _ doing: String, _ path: String) -> StoreError {
+        .posix(error, doing: doing, path: path, of: .exchange)
     }
 
     // MARK: Directories
 
     static func isDirectory(_ path: String) throws -> Bool {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            if errno == ENOENT { return false }
-            throw error(errno, "Looking at", path)
+        let status: System.Status
+        do throws(Errno) { status = try System.status(path) } catch {
+            if error == .missing { return false }
+            throw self.error(error, "Looking at", path)
         }
-        guard status.st_mode & S_IFMT == S_IFDIR else { throw error(ENOTDIR, "Using the folder", path) }
+        guard status.isDirectory else { throw error(Errno(ENOTDIR), "Using the folder", path) }
         return true
     }
 
     /// The error for a call that failed at a folder, which may be one that is none.
     static func error(_ error: Errno, _ doing: String, _ folder: Folder) -> StoreError {
-        guard error.code == ELOOP else { return self.error(error.code, doing, folder.path) }
+        guard error.code == ELOOP else { return self.error(error, doing, folder.path) }
         return StoreError(
             .notADirectory, "\(doing) \(folder.path) failed: it is a symbolic link, which is not followed here. Put a folder in its place.",
             path: folder.path)
@@ -45,10 +28,10 @@ enum FolderFiles {
 
     /// Makes the last component of the path; no error when it is there, and is a directory.
     static func makeDirectory(_ path: String) throws {
-        if mkdir(path, 0o777) == 0 { return }
-        let number = errno
-        if number == EEXIST, try isDirectory(path) { return }
-        throw error(number, "Making the folder", path)
+        do throws(Errno) { try System.mkdir(path) } catch {
+            if error.code == EEXIST, try isDirectory(path) { return }
+            throw self.error(error, "Making the folder", path)
+        }
     }
 
     /// Makes a folder within another; no error when it is there, and is no link: it is written to and cleared, and whoever may put
@@ -80,19 +63,7 @@ enum FolderFiles {
             if error == .missing { return }
             throw self.error(error, "Listing the folder", folder)
         }
-        defer { closedir(directory) }
-        while true {
-            errno = 0
-            guard let entry = readdir(directory) else {
-                guard errno == 0 else { throw error(errno, "Listing the folder", folder.path) }
-                return
-            }
-            try withUnsafeBytes(of: &entry.pointee.d_name) { field in
-                let name = UnsafeRawBufferPointer(rebasing: field[..<(field.firstIndex(of: 0) ?? field.count)])
-                if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { return }
-                try body(name)
-            }
-        }
+        do { try System.forEachName(directory, body) } catch let error as Errno { throw self.error(error, "Listing the folder", folder) }
     }
 
     // MARK: Files
@@ -139,7 +110,7 @@ enum FolderFiles {
                     StoreError(.foreignFile, "\(path) is not a file. Move it away: only files of this exchange belong there.", path: path)))
         }
         do throws(Errno) { opened = try openToRead(place) } catch {
-            let failure = self.error(error.code, "Opening the file", path)
+            let failure = self.error(error, "Opening the file", path)
             switch error.code {
             case ENOENT: return .failed(.missing)
             case ELOOP:
@@ -154,12 +125,14 @@ enum FolderFiles {
             }
         }
         let file = FolderFile(path, opened)
-        var status = stat()
-        guard fstat(opened.descriptor, &status) == 0 else { return .failed(.unreadable(error(errno, "Looking at the file", path))) }
-        guard status.st_mode & S_IFMT == S_IFREG else { return noFile() }
-        guard let size = Int(exactly: status.st_size), size <= limit else {
+        let status: System.Status
+        do throws(Errno) { status = try System.status(opened.descriptor) } catch {
+            return .failed(.unreadable(self.error(error, "Looking at the file", path)))
+        }
+        guard status.isRegularFile else { return noFile() }
+        guard let size = Int(exactly: status.size), size <= limit else {
             return .failed(
-                .unreadable(StoreError(.tooLarge, "\(path) has \(status.st_size) bytes; at most \(limit) are read.", path: path)))
+                .unreadable(StoreError(.tooLarge, "\(path) has \(status.size) bytes; at most \(limit) are read.", path: path)))
         }
         file.size = size
         return .open(file)
@@ -172,28 +145,27 @@ enum FolderFiles {
         do throws(Errno) {
             descriptor = try place.found { (at) throws(Errno) in try System.open(place.name, in: at, O_WRONLY | O_CREAT | O_EXCL) }
         } catch {
-            throw self.error(error.code, "Making the file", path)
+            throw self.error(error, "Making the file", path)
         }
         var stopped: (any Error)?, sinceCheck = 0, position: UInt64 = 0
         do {
             try data.forEachPiece { piece in
-                var written = 0
-                while written < piece.count, let start = piece.baseAddress {
+                var rest = piece
+                while !rest.isEmpty {
                     if sinceCheck >= OperationControl.bytesPerCheck { try check(); sinceCheck = 0 }
-                    do throws(Errno) { try System.checkLimit(position) } catch { throw self.error(error.code, "Writing the file", path) }
-                    let got = write(descriptor, start + written, min(piece.count - written, OperationControl.bytesPerCheck - sinceCheck))
-                    if got < 0 {
-                        if errno == EINTR { continue }
-                        throw error(errno, "Writing the file", path)
+                    let some = UnsafeRawBufferPointer(rebasing: rest.prefix(OperationControl.bytesPerCheck - sinceCheck)), written: Int
+                    do throws(Errno) { written = try System.pwrite(descriptor, some, at: position) } catch {
+                        throw self.error(error, "Writing the file", path)
                     }
-                    written += got
-                    position &+= UInt64(got)
-                    sinceCheck += got
+                    rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(written))
+                    position &+= UInt64(written)
+                    sinceCheck += written
                 }
             }
         } catch { stopped = error }
-        // A network file system may tell only now that it is full.
-        if close(descriptor) != 0, stopped == nil, errno != EINTR { stopped = error(errno, "Writing the file", path) }
+        do throws(Errno) { try System.closeWritten(descriptor) } catch {
+            if stopped == nil { stopped = self.error(error, "Writing the file", path) }
+        }
         if let stopped {
             try? place.unlink()
             throw stopped
@@ -211,7 +183,7 @@ enum FolderFiles {
                         + "Let them remove it, or take the sticky bit from the folder (chmod -t), and send again.",
                     path: final.path, systemCode: error.code)
             }
-            guard error.code == EISDIR else { throw self.error(error.code, "Putting in place the file", final.path) }
+            guard error.code == EISDIR else { throw self.error(error, "Putting in place the file", final.path) }
         }
         do throws(Errno) {
             try final.rmdir()
@@ -226,7 +198,7 @@ enum FolderFiles {
     /// No error when it is not there.
     static func remove(_ place: DirectoryEntry) throws {
         do throws(Errno) { try place.unlink() } catch {
-            if error != .missing { throw self.error(error.code, "Removing the file", place.path) }
+            if error != .missing { throw self.error(error, "Removing the file", place.path) }
         }
     }
 
@@ -244,14 +216,10 @@ enum FolderFiles {
     }
     /// Whether a file is there, and all of it as far as can be told.
     static func condition(_ place: DirectoryEntry, _ kind: WholeFile) -> WholeFile.Condition {
-        guard let file = try? openToRead(place) else { return .cutShort }
-        defer { withExtendedLifetime(file) {} }
-        let descriptor = file.descriptor
-        let size = Int(lseek(descriptor, 0, SEEK_END))
-        guard size > 0 else { return .cutShort }
-        let length = size <= WholeFile.readSize ? size : WholeFile.tailSize
+        guard let file = try? openToRead(place), let status = try? System.status(file.descriptor), status.size > 0 else { return .cutShort }
+        let size = Int(clamping: status.size), length = size <= WholeFile.readSize ? size : WholeFile.tailSize
         return withUnsafeTemporaryAllocation(byteCount: length, alignment: 1) { buffer in
-            guard let start = buffer.baseAddress, pread(descriptor, start, length, off_t(size - length)) == length else { return .cutShort }
+            guard (try? System.pread(file.descriptor, buffer, at: UInt64(size - length))) == length else { return .cutShort }
             return kind.condition(UnsafeRawBufferPointer(buffer), of: size)
         }
     }

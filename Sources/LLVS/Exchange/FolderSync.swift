@@ -38,7 +38,7 @@ final class FolderSync {
             try System.fsync(file.descriptor)
         } catch {
             if flags & O_DIRECTORY != 0, error.code == EINVAL || error.code == ENOTSUP { return }
-            throw FolderFiles.error(error.code, doing, flags & O_DIRECTORY != 0 ? place.folder.path : place.path)
+            throw FolderFiles.error(error, doing, flags & O_DIRECTORY != 0 ? place.folder.path : place.path)
         }
     }
 }

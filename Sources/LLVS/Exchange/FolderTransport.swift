@@ -84,7 +84,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
 
     public func list(_ control: OperationControl) throws -> ExchangeListing {
         // A folder that has gone is an error; one that is empty is not.
-        guard try FolderFiles.isDirectory(path) else { throw FolderFiles.error(2, "Listing the folder", path) }
+        guard try FolderFiles.isDirectory(path) else { throw FolderFiles.error(.missing, "Listing the folder", path) }
         return try lock.withLock { try listing.read(versions, changes, control) }
     }
 

@@ -79,7 +79,7 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
             return .bytes(Array(bytes.prefix(got)), isWhole: false)
         } catch {
             if error == .missing { return .missing }
-            return .unreadable(FolderFiles.error(error.code, "Reading the file", place.path))
+            return .unreadable(FolderFiles.error(error, "Reading the file", place.path))
         }
     }
 

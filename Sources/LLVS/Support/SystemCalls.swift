@@ -84,6 +84,13 @@ enum System {
     /// Not retried: on Linux the descriptor is gone whatever close says.
     static func close(_ fd: Int32) { _ = cClose(fd) }
 
+    /// The same for what was written: a network file system may tell only now that it is full.
+    static func closeWritten(_ fd: Int32) throws(Errno) {
+        guard cClose(fd) != 0 else { return }
+        let error = Errno.current
+        if error.code != EINTR { throw error }
+    }
+
     /// Fills the buffer from `offset` on; returns less than its size only where the file ends.
     static func pread(_ fd: Int32, _ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(Errno) -> Int {
         guard let base = buffer.baseAddress else { return 0 }

@@ -8,13 +8,21 @@ struct Errno: Error, Equatable, CustomStringConvertible {
     static let missing = Errno(ENOENT)
 
     /// The system's text, as in "No space left on device (errno 28)".
-    var description: String { "\(String(cString: strerror(code))) (errno \(code))" }
+    var description: String {
+        // The POSIX form, which all C libraries here have under this name.
+        var text = [CChar](repeating: 0, count: 128)
+        guard strerror_r(code, &text, text.count - 1) == 0 else { return "errno \(code)" }
+        return text.withUnsafeBytes { "\(String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)) (errno \(code))" }
+    }
 }
 
 extension StoreError {
+    /// Whose files a system call was about: what may be in their place, and what helps, differs.
+    enum FileOwner { case store, exchange }
+
     /// The error for a system call that failed.
     /// - Parameter doing: what was being done to `path`: "writing to the segment".
-    static func posix(_ error: Errno, doing: String, path: String) -> StoreError {
+    static func posix(_ error: Errno, doing: String, path: String, of owner: FileOwner = .store) -> StoreError {
         let code: Code
         let advice: String
         switch error.code {
@@ -25,7 +33,10 @@ extension StoreError {
         case EACCES, EPERM:
             code = .permission; advice = "Check the owner and the permissions of the file and of the directories above it."
         case EROFS:
-            code = .readOnly; advice = "The medium is read-only: open the store read-only, or copy it to a writable place."
+            code = .readOnly
+            advice =
+                owner == .store ? "The medium is read-only: open the store read-only, or copy it to a writable place."
+                : "The file system is mounted read-only: mount it for writing, or give another folder."
         case ENOSPC, EDQUOT, EFBIG:
             code = .noSpace;
             advice = "Make room (or raise the quota or the limit on file sizes) and try again; nothing stored before is affected."
@@ -36,7 +47,8 @@ extension StoreError {
         case EBUSY, ETXTBSY, EAGAIN:
             code = .busy; advice = "Something else is using it; try again."
         case EISDIR:
-            code = .notAStore; advice = "A directory is in the place of a file of the store: move it away, or give another path."
+            code = owner == .store ? .notAStore : .foreignFile
+            advice = "A directory is in the place of a file: move it away, or give another path."
         case ENAMETOOLONG:
             code = .invalidArgument; advice = "Give a shorter path."
         case ELOOP:

@@ -30,9 +30,9 @@ import Testing
     }
 
     @Test func systemErrorsKeepTheirMeaning() {
-        #expect(FolderFiles.error(ENOSPC, "Writing the file", "x").code == .noSpace)
-        #expect(FolderFiles.error(EACCES, "Writing the file", "x").code == .permission)
-        #expect(FolderFiles.error(EROFS, "Writing the file", "x").code == .readOnly)
+        #expect(FolderFiles.error(Errno(ENOSPC), "Writing the file", "x").code == .noSpace)
+        #expect(FolderFiles.error(Errno(EACCES), "Writing the file", "x").code == .permission)
+        #expect(FolderFiles.error(Errno(EROFS), "Writing the file", "x").code == .readOnly)
     }
 
     @Test func namesNeverBecomePaths() throws {
