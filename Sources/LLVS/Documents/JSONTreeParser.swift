@@ -22,7 +22,7 @@ struct JSONTreeParser {
         return try parser.run(owned: memory.baseAddress)
     }
 
-    private struct Open {
+    struct Open {
         var node: UInt32
         var isObject: Bool
         var canonical = true
@@ -37,7 +37,7 @@ struct JSONTreeParser {
         var besideEnd: UInt32 = 0
     }
 
-    private let bytes: UnsafeRawBufferPointer
+    let bytes: UnsafeRawBufferPointer
     private let other: JSONTree?
     /// Bytes that may still be compared with those of the other text, which else took long for many levels of much that is alike.
     private var comparable: Int
@@ -47,10 +47,11 @@ struct JSONTreeParser {
     private var nodes: UnsafeMutablePointer<JSONTree.Node>?
     private var count = 0
     private var capacity = 0
-    private var decoded: UnsafeMutableRawPointer?
-    private var decodedCount = 0
-    private var position = 0
-    private var open: [Open] = []
+    /// What strings stand for in which something is escaped.
+    var decoded: UnsafeMutableRawPointer?
+    var decodedCount = 0
+    var position = 0
+    var open: [Open] = []
     private var names = DistinctNames()
 
     private init(_ bytes: UnsafeRawBufferPointer, _ other: JSONTree?, _ work: DocumentControl) {
@@ -292,7 +293,7 @@ struct JSONTreeParser {
     // MARK: Nodes
 
     @inline(__always)
-    private mutating func add(_ kind: JSONKind, from start: Int, length: Int, _ flags: UInt32 = 0) throws {
+    mutating func add(_ kind: JSONKind, from start: Int, length: Int, _ flags: UInt32 = 0) throws {
         if count == capacity { try grow() }
         nodes?[count] = JSONTree.Node(
             head: UInt32(truncatingIfNeeded: start) | UInt32(kind.rawValue) << 26 | flags, length: UInt32(truncatingIfNeeded: length),
@@ -335,122 +336,6 @@ struct JSONTreeParser {
             if !names.insert(i, texts) { return false }
             i = nodes[Int(i) + 1].next
         }
-        return true
-    }
-
-    // MARK: Strings
-
-    private mutating func string() throws -> Bool {
-        let start = position + 1
-        let n = bytes.count
-        guard let base = bytes.baseAddress else { return false }
-        var i = start
-        // Eight bytes at a time, up to one that is a quote, a backslash or a control.
-        while i + 8 <= n {
-            let word = base.loadUnaligned(fromByteOffset: i, as: UInt64.self)
-            let found = Self.special(UInt64(littleEndian: word))
-            if found != 0 { i += found.trailingZeroBitCount >> 3; break }
-            i += 8
-        }
-        while i < n, bytes[i] != UInt8(ascii: "\""), bytes[i] != UInt8(ascii: "\\"), bytes[i] >= 0x20 { i += 1 }
-        guard i < n, bytes[i] >= 0x20 else { return false }
-        if bytes[i] == UInt8(ascii: "\"") {
-            try add(.string, from: start, length: i - start, JSONTree.canonicalBit)
-            position = i + 1
-            return true
-        }
-        return try escapedString(start)
-    }
-
-    /// The high bit of each byte that is a quote, a backslash or below 0x20; above the first one there may be others too many.
-    @inline(__always)
-    private static func special(_ word: UInt64) -> UInt64 {
-        let ones: UInt64 = 0x0101_0101_0101_0101, highs: UInt64 = 0x8080_8080_8080_8080
-        let quote = word ^ (ones &* 0x22), backslash = word ^ (ones &* 0x5C)
-        let hits = ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash) | ((word &- ones &* 0x20) & ~word)
-        return hits & highs
-    }
-
-    /// What strings stand for is never longer than they are; memory that is not written to costs nothing.
-    private mutating func decodedRoom() throws -> UnsafeMutableRawPointer? {
-        if decoded == nil { decoded = try Memory.allocate(bytes.count, "Reading JSON").baseAddress }
-        return decoded
-    }
-
-    private mutating func escapedString(_ start: Int) throws -> Bool {
-        guard let decoded = try decodedRoom(), let base = bytes.baseAddress else { return false }
-        let first = decodedCount
-        var i = start, canonical = true
-        while i < bytes.count {
-            let run = i
-            while i < bytes.count, bytes[i] != UInt8(ascii: "\""), bytes[i] != UInt8(ascii: "\\"), bytes[i] >= 0x20 { i += 1 }
-            if i > run {
-                memcpy(decoded + decodedCount, base + run, i - run)
-                decodedCount += i - run
-            }
-            guard i < bytes.count else { return false }
-            if bytes[i] == UInt8(ascii: "\"") {
-                try add(.string, from: first, length: decodedCount - first, JSONTree.escapedBit | (canonical ? JSONTree.canonicalBit : 0))
-                if !canonical, !open.isEmpty { open[open.count - 1].canonical = false }
-                position = i + 1
-                return true
-            }
-            guard bytes[i] == UInt8(ascii: "\\") else { return false }
-            i += 1
-            let escape = i
-            guard let scalar = JSONString.escape(bytes, at: &i) else { return false }
-            if canonical { canonical = CanonicalText.isMandatory(scalar, bytes[escape..<i]) }
-            for unit in UTF8.encode(scalar).map({ Array($0) }) ?? [] {
-                decoded.storeBytes(of: unit, toByteOffset: decodedCount, as: UInt8.self)
-                decodedCount += 1
-            }
-        }
-        return false
-    }
-}
-
-/// The texts of nodes while the tree is made.
-private struct NodeTexts {
-    let nodes: UnsafeMutablePointer<JSONTree.Node>?
-    let bytes: UnsafeRawPointer?
-    let decoded: UnsafeMutableRawPointer?
-
-    @inline(__always)
-    subscript(_ node: UInt32) -> UnsafeRawBufferPointer {
-        guard let entry = nodes?[Int(node)], let base = entry.head & JSONTree.escapedBit != 0 ? UnsafeRawPointer(decoded) : bytes else {
-            return UnsafeRawBufferPointer(start: nil, count: 0)
-        }
-        return UnsafeRawBufferPointer(start: base + Int(entry.head & JSONTree.startMask), count: Int(entry.length))
-    }
-}
-
-/// Finds out whether names are distinct.
-private struct DistinctNames {
-    private struct Slot {
-        var hash: UInt64 = 0
-        var name: UInt32 = 0
-    }
-    private var slots: [Slot] = []
-    private var mask = 0
-
-    mutating func begin(_ count: Int) {
-        var size = 16
-        while size < 2 * count { size *= 2 }
-        if slots.count < size { slots = [Slot](repeating: Slot(), count: size) } else {
-            for i in 0..<size { slots[i] = Slot() }
-        }
-        mask = size - 1
-    }
-
-    /// False when it is there already. A name is never node 0.
-    mutating func insert(_ name: UInt32, _ texts: NodeTexts) -> Bool {
-        let bytes = texts[name], hash = ValueDigest.of(bytes)
-        var i = Int(truncatingIfNeeded: hash) & mask
-        while slots[i].name != 0 {
-            if slots[i].hash == hash, Bytes.equal(texts[slots[i].name], bytes) { return false }
-            i = (i + 1) & mask
-        }
-        slots[i] = Slot(hash: hash, name: name)
         return true
     }
 }

@@ -7,17 +7,15 @@ final class History {
     static let none = UInt32.max
 
     private(set) var rows: ContiguousArray<Row> = []
-    /// For each row whose keys are known: the hash of the one, or where the hashes of several begin in `manyKeyHashes`.
-    private var keyHashes: ContiguousArray<UInt32> = []
-    private var manyKeyHashes: ContiguousArray<UInt32> = []
+    private var keyHashes = KeyHashes()
     /// How many hashes there are of versions that changed several ids.
-    var manyKeyCount: Int { manyKeyHashes.count }
+    var manyKeyCount: Int { keyHashes.manyCount }
     private var texts: [UInt32: VersionID] = [:]
     /// Those of them by their ids in one case: which of the ordinals have it.
     private var foldedTexts: [VersionID: [UInt32]] = [:]
     private var table = OrdinalTable()
     /// Bytes of what finds versions, beside the rows: by their ids, and by the ids that they changed.
-    var sizeOfTables: Int { table.size + (keyHashes.count + manyKeyHashes.count) * MemoryLayout<UInt32>.stride }
+    var sizeOfTables: Int { table.size + keyHashes.size }
     private(set) var branchNames: [BranchName] = []
     private var branchOrdinals: [BranchName: UInt32] = [:]
     /// Live versions without live successors.
@@ -75,7 +73,7 @@ final class History {
     func reserve(_ count: Int) throws {
         try Memory.expect((count + count / 8) * (MemoryLayout<Row>.stride + 4) + 12 * count, "The history of \(count) versions")
         rows.reserveCapacity(count + count / 8)
-        keyHashes.reserveCapacity(count + count / 8)
+        keyHashes.reserve(count + count / 8)
         table.reserve(count)
     }
 
@@ -99,7 +97,7 @@ final class History {
     func preallocate() throws {
         try Memory.check()
         try Memory.grow(&rows, "The history")
-        try Memory.grow(&keyHashes, "The history")
+        try keyHashes.preallocate()
         try table.preallocate()
     }
 
@@ -118,7 +116,7 @@ final class History {
             nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
                 changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden,
                 traits: traits.subtracting(.keysAreKnown).union(id.text == nil ? [] : .isText)))
-        keyHashes.append(0)
+        keyHashes.appendRow()
         if id.text != nil {
             texts[ordinal] = id
             foldedTexts[id.folded, default: []].append(ordinal)
@@ -157,7 +155,7 @@ final class History {
                 generation: 0, branch: History.none, firstEdge: History.none, nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none,
                 checksum: 0,
             changeCount: 0, state: .dead, traits: []))
-        keyHashes.append(0)
+        keyHashes.appendRow()
     }
 
     func isLive(_ ordinal: Int) -> Bool { ordinal >= 0 && ordinal < rows.count && rows[ordinal].state == .live }
@@ -306,25 +304,14 @@ final class History {
 
     // MARK: Which ids were changed
 
-    /// The keys of a version with more changes are not kept in mind, nor those of one with several when there are so many.
-    static let mostKeys = 1_024, mostKeysInAll = 1 << 20
-
     static func keyHash(_ key: UnsafeRawBufferPointer) -> UInt32 { Bytes.crc32c(key) }
 
     /// Keeps in mind which ids a version changed. `hash` gives the hashes of as many as it has changes, in order of the ids, by
     /// their numbers.
     func noteKeys(_ ordinal: UInt32, count: Int, _ hash: (Int) -> UInt32) {
         let i = Int(ordinal)
-        guard count == Int(rows[i].changeCount), count > 0, count <= History.mostKeys, !rows[i].traits.contains(.keysAreKnown) else {
-            return
-        }
-        if count == 1 {
-            keyHashes[i] = hash(0)
-        } else {
-            guard manyKeyHashes.count + count <= History.mostKeysInAll else { return }
-            keyHashes[i] = UInt32(truncatingIfNeeded: manyKeyHashes.count)
-            for number in 0..<count { manyKeyHashes.append(hash(number)) }
-        }
+        guard count == Int(rows[i].changeCount), !rows[i].traits.contains(.keysAreKnown) else { return }
+        guard keyHashes.set(i, count: count, hash) else { return }
         rows[i].traits.insert(.keysAreKnown)
     }
 
@@ -332,25 +319,22 @@ final class History {
     func keyHashes(of ordinal: UInt32) -> ContiguousArray<UInt32>.SubSequence? {
         let i = Int(ordinal), row = rows[i]
         if row.changeCount == 0 { return [] }
-        guard row.traits.contains(.keysAreKnown) else { return nil }
-        if row.changeCount == 1 { return keyHashes[i...i] }
-        let start = Int(keyHashes[i])
-        return manyKeyHashes[start..<start + Int(row.changeCount)]
+        return row.traits.contains(.keysAreKnown) ? keyHashes.of(i, count: Int(row.changeCount)) : nil
     }
 
     /// Whether a version changed an id of that hash, as far as that is known.
     func mayHaveChanged(_ ordinal: UInt32, _ hash: UInt32) -> Bool {
         let row = rows[Int(ordinal)]
-        if row.changeCount == 1, row.traits.contains(.keysAreKnown) { return keyHashes[Int(ordinal)] == hash }
+        if row.changeCount == 1, row.traits.contains(.keysAreKnown) { return keyHashes.single(Int(ordinal)) == hash }
         return keyHashes(of: ordinal)?.contains(hash) ?? true
     }
 
     /// Live versions, from one on, whose keys could be kept in mind and are not.
     func ordinalsOfUnknownKeys(from start: UInt32) -> [UInt32] {
-        var found: [UInt32] = [], room = History.mostKeysInAll - manyKeyHashes.count
+        var found: [UInt32] = [], room = KeyHashes.mostInAll - keyHashes.manyCount
         for i in min(Int(start), rows.count)..<rows.count {
             let row = rows[i], count = Int(row.changeCount)
-            guard row.state == .live, count > 0, count <= History.mostKeys, !row.traits.contains(.keysAreKnown) else { continue }
+            guard row.state == .live, count > 0, count <= KeyHashes.most, !row.traits.contains(.keysAreKnown) else { continue }
             if count > 1 {
                 guard count <= room else { continue }
                 room -= count
@@ -405,6 +389,6 @@ final class History {
 
     /// Bytes that the arrays take, about.
     var memorySize: Int {
-        rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + (keyHashes.capacity + manyKeyHashes.capacity) * 4 + texts.count * 300
+        rows.capacity * MemoryLayout<Row>.stride + rows.capacity * 6 + keyHashes.memory + texts.count * 300
     }
 }

@@ -30,7 +30,7 @@ final class MapNode: @unchecked Sendable {
     let leaf: UnsafeMutablePointer<MapEntry>?
     /// The leaf's keys; nil for others. They are read by way of the two pointers: counting references to them would have readers
     /// on all threads write that count.
-    private let keys: Keys?
+    let keys: Keys?
     private let keyEnds: UnsafePointer<UInt32>?
     private let keyBytes: UnsafeRawPointer?
     /// Bytes of memory that the node and all beneath it take, but for what lies in persisted maps.
@@ -61,7 +61,7 @@ final class MapNode: @unchecked Sendable {
     /// The keys of a leaf, of one version after the other.
     ///
     ///     memory: [end of key, UInt32 × count][key bytes]
-    private final class Keys: @unchecked Sendable {
+    final class Keys: @unchecked Sendable {
         // Sendable: it is filled before anybody else has it.
         let ends: UnsafeMutablePointer<UInt32>
         let bytes: UnsafeMutableRawPointer
@@ -206,58 +206,10 @@ final class MapNode: @unchecked Sendable {
         return x.slots == y.slots || memcmp(x.slots + first, y.slots + first, a.count * MemoryLayout<MapEntry>.stride) == 0
     }
 
-    // MARK: Memory
-
-    /// What objects and allocations take beside their contents, about.
-    private static let leafOverhead = 208, innerOverhead = 208, flatOverhead = 128
-
-    /// Bytes of memory of this map that another does not share: of one that this one was made from, or that was made from
-    /// the same. O(nodes that differ, and their children).
-    func memory(beside other: MapNode?) -> Int {
-        guard let other else { return memory }
-        var size = 0, stack = [(self, other)]
-        while let (node, other) = stack.popLast() {
-            if node === other { continue }
-            size += node.memory
-            if node.leaf != nil {
-                if let keys = node.keys, keys === other.keys { size -= keys.size }
-                continue
-            }
-            guard !node.children.isEmpty, !other.children.isEmpty, node.prefix.count == other.prefix.count else { continue }
-            var j = 0
-            for (symbol, child) in zip(node.symbols, node.children) {
-                while j < other.symbols.count, other.symbols[j] < symbol { j += 1 }
-                guard j < other.symbols.count, other.symbols[j] == symbol else { continue }
-                size -= child.memory
-                stack.append((child, other.children[j]))
-            }
-        }
-        return size
-    }
-
-    /// Which keys a leaf has, shared with others or not, and what it takes with and without them; for tests.
-    var keysIdentity: ObjectIdentifier? { keys.map { ObjectIdentifier($0) } }
-    func ownMemory(withKeys: Bool) -> Int { memory - children.reduce(0) { $0 + $1.memory } - (withKeys ? 0 : keys?.size ?? 0) }
-
-    /// Bytes of all keys beneath, when that is no more than go into a leaf; nil when it is more, or may be.
-    var fewKeyBytes: Int? {
-        guard count <= MapNode.leafCapacity else { return nil }
-        let size: Int
-        if let flat {
-            let node = flat.node(offset)
-            guard node.isLeaf else { return nil }
-            size = node.count * node.prefixCount + node.end(node.count - 1)
-        } else {
-            guard leaf != nil else { return nil }
-            size = keySize
-        }
-        return size <= MapNode.leafBytes ? size : nil
-    }
-
     // MARK: Leaves
 
     /// Bytes of all keys of a leaf.
-    private var keySize: Int { count > 0 ? keyEnds.map { Int($0[count - 1]) } ?? 0 : 0 }
+    var keySize: Int { count > 0 ? keyEnds.map { Int($0[count - 1]) } ?? 0 : 0 }
 
     @inline(__always) func entry(_ i: Int) -> MapEntry { leaf.map { $0[i] } ?? MapEntry(version: 0, size: 0, bodyOffset: 0) }
     @inline(__always) func key(_ i: Int) -> UnsafeRawBufferPointer {

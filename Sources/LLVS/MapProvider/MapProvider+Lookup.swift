@@ -72,7 +72,7 @@ extension MapProvider {
     /// Whether a version of many changes was asked for so often that making its map pays, which is written from its record
     /// faster than a few of its changes are found there.
     private func isWorthAMap(_ ordinal: UInt32) -> Bool {
-        guard lock.withRead({ Int(dag.rows[Int(ordinal)].changeCount) > History.mostKeys }) else { return false }
+        guard lock.withRead({ Int(dag.rows[Int(ordinal)].changeCount) > KeyHashes.most }) else { return false }
         return MapPolicy.changesWorthAMap(largeReads: uses.add(.largeRead, at: ordinal)).map { isWithin($0, toMakeMapOf: ordinal) } ?? false
     }
 

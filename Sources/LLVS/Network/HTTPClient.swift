@@ -18,9 +18,9 @@ final class HTTPClient: @unchecked Sendable {
     static let longestWait = 60.0, longestBackOff = 8.0
     private static let stepMilliseconds: Int32 = 50
 
-    private let settings: HTTPSettings
+    let settings: HTTPSettings
     /// For messages.
-    private let place: String
+    let place: String
     private let gate = Gate("connection")
     private let lock = Lock(.leaf)
     private var counted = Counts()
@@ -30,14 +30,14 @@ final class HTTPClient: @unchecked Sendable {
     private var curl: Curl?
     private var multi: UnsafeMutableRawPointer?
     private var idle: [UnsafeMutableRawPointer] = []
-    private var credentials: HTTPCredentials?
-    private var scheme = LLVS_CURL_BASIC
+    var credentials: HTTPCredentials?
+    var scheme = LLVS_CURL_BASIC
     /// How often others were asked for in the place of refused credentials, while nothing was answered well: a host once, who renews them
     /// itself a few times in each call.
-    private var renewals = 0
-    private static let mostRenewals = 3
+    var renewals = 0
+    static let mostRenewals = 3
     /// By `Clock.steady`: nothing is asked before.
-    private var notBefore = 0.0
+    var notBefore = 0.0
 
     init(_ settings: HTTPSettings, place: String) { self.settings = settings; self.place = place }
     deinit { close() }
@@ -108,7 +108,7 @@ final class HTTPClient: @unchecked Sendable {
     // MARK: One call
 
     /// A request on its way through tries and redirects.
-    private struct Attempt {
+    struct Attempt {
         let index: Int
         let request: HTTPRequest
         var address: HTTPAddress
@@ -122,7 +122,7 @@ final class HTTPClient: @unchecked Sendable {
         var words: UnsafeMutablePointer<CChar>?
         var headers: UnsafeMutablePointer<curl_slist>?
     }
-    private struct Run {
+    struct Run {
         var waiting: [Attempt]
         var active: [UnsafeMutableRawPointer: Attempt] = [:]
         private var found: [Outcome?]
@@ -280,122 +280,6 @@ final class HTTPClient: @unchecked Sendable {
         if let multi { llvs_curl_remove(curl, multi, easy) }
         llvs_curl_close(curl, easy)
         free(attempt, curl)
-    }
-
-    // MARK: What came of an attempt
-
-    private func finish(
-        _ attempt: Attempt, _ transfer: HTTPTransfer, _ result: CURLcode, _ said: String, _ run: inout Run, _ check: () throws -> Void
-    ) throws {
-        let what = attempt.request.what
-        if let failure = transfer.failure {
-            guard let error = failure as? StoreError, [.tooLarge, .transport].contains(error.code) else { throw failure }
-            return run.settle(attempt, .failure(error))
-        }
-        guard result == CURLE_OK || transfer.isCutOff else {
-            let error = HTTPFailure.error(result, said, what)
-            let isRepeatable = attempt.request.repeats ?? attempt.request.method.isRepeatable
-            let mayRepeat = isRepeatable && attempt.tries < HTTPFailure.mostTries(result)
-            if HTTPFailure.isPassing(result), mayRepeat { return again(attempt, nil, &run) }
-            run.settle(attempt, .failure(error))
-            if HTTPFailure.isOfPlace(result) { run.giveUp(error) }
-            return
-        }
-        let response = transfer.response
-        if (300...399).contains(response.status), response.status != 304, let location = response.header("location") {
-            return follow(attempt, location, &run)
-        }
-        let verdict = settings.judge?(response, attempt.request) ?? .plain
-        let isRefused = if case .refused = verdict { true } else { response.status == 401 }
-        if isRefused, try renew(attempt, response, check) { return again(attempt, nil, &run, soon: true) }
-        if !isRefused { renewals = 0 }
-        if attempt.tries < HTTPFailure.mostTries, isPassing(response, attempt.request, verdict) {
-            var isOfAll = response.status == 429
-            if case .tooMany = verdict { isOfAll = true }
-            return again(attempt, response.header("retry-after").flatMap(HTTPClient.seconds), &run, isOfAll: isOfAll)
-        }
-        try transfer.finish()
-        run.settle(attempt, .success(transfer.response))
-    }
-
-    private func isPassing(_ response: HTTPResponse, _ request: HTTPRequest, _ verdict: HTTPVerdict) -> Bool {
-        switch verdict {
-        // It was not done.
-        case .tooMany: true
-        case .passing: request.repeats ?? request.method.isRepeatable
-        case .plain, .refused: HTTPFailure.isPassing(response.status, request.method) && (request.repeats ?? true || response.status == 429)
-        }
-    }
-
-    /// What Retry-After says: seconds, or a date.
-    static func seconds(_ text: String) -> Double? {
-        if let seconds = Int64(text) { return seconds >= 0 ? Double(min(seconds, 1 << 31)) : nil }
-        let now = Clock.now() + Clock.secondsFrom1970To2001
-        return HTTPDate.seconds(text).map { max(0, Double($0) - now) }
-    }
-
-    /// - Parameter isOfAll: the account is to be left alone, and not this request only.
-    private func again(_ attempt: Attempt, _ retryAfter: Double?, _ run: inout Run, soon: Bool = false, isOfAll: Bool = false) {
-        var next = attempt
-        next.transfer = nil
-        next.words = nil
-        next.headers = nil
-        let now = Clock.steady()
-        if let retryAfter { notBefore = max(notBefore, now + retryAfter) }
-        let most = min(HTTPClient.longestBackOff, 0.25 * Double(1 << min(attempt.tries, 10)))
-        next.notBefore = soon ? now : now + Double.random(in: 0...most)
-        if isOfAll { settings.pace?.pause(until: max(next.notBefore, now + (retryAfter ?? 0))) }
-        if soon { next.tries = max(0, next.tries - 1) }
-        run.waiting.append(next)
-    }
-
-    private func follow(_ attempt: Attempt, _ location: String, _ run: inout Run) {
-        let request = attempt.request
-        func refuse(_ why: String) {
-            run.settle(attempt, .failure(StoreError(.transport, "\(request.what) failed: \(why). Check the address.")))
-        }
-        var next = attempt
-        next.redirects += 1
-        guard next.redirects <= HTTPClient.mostRedirects else {
-            return refuse("the server redirects more than \(HTTPClient.mostRedirects) times")
-        }
-        let address: HTTPAddress
-        do throws(HTTPAddress.Refusal) { address = try attempt.address.resolving(location) } catch {
-            return refuse("the server redirects to an address that is none: \(error.why)")
-        }
-        if address.origin != attempt.address.origin {
-            guard request.method.isReading else {
-                return refuse("the server redirects to \(address.shown), another server, to which nothing is written")
-            }
-            guard attempt.address.origin.scheme != "https" || address.origin.scheme == "https" else {
-                return refuse("the server redirects to \(address.shown), which is not encrypted")
-            }
-        }
-        next.address = address
-        again(next, nil, &run, soon: true)
-    }
-
-    /// Whether a request that was refused is worth another try: the server wants another scheme, or there are new credentials.
-    private func renew(_ attempt: Attempt, _ response: HTTPResponse, _ check: () throws -> Void) throws -> Bool {
-        let isOurs = !attempt.request.isAnonymous && attempt.address.origin == attempt.request.address.origin
-        let mayAsk = settings.askForCredentials != nil || settings.renew != nil
-        guard isOurs, attempt.scheme != LLVS_CURL_NONE || mayAsk else { return false }
-        // Another attempt has changed them meanwhile.
-        if attempt.credentials != credentials || (attempt.scheme == LLVS_CURL_BASIC && scheme == LLVS_CURL_DIGEST) { return true }
-        let wanted = response.headers.filter { $0.name == "www-authenticate" }.map { $0.value.lowercased() }
-        func wants(_ scheme: String) -> Bool { wanted.contains { $0.utf8.starts(with: scheme.utf8) } }
-        if attempt.scheme == LLVS_CURL_BASIC, wants("digest"), !wants("basic") {
-            scheme = LLVS_CURL_DIGEST
-            return true
-        }
-        guard mayAsk, renewals < (settings.renew != nil ? HTTPClient.mostRenewals : 1) else { return false }
-        renewals += 1
-        let refused = attempt.credentials ?? HTTPCredentials()
-        guard let fresh = try settings.credentials(for: place, refused: refused, check), fresh != credentials, !fresh.isEmpty else {
-            return false
-        }
-        credentials = fresh
-        return true
     }
 }
 

@@ -1,0 +1,45 @@
+/// The texts of nodes while the tree is made.
+struct NodeTexts {
+    let nodes: UnsafeMutablePointer<JSONTree.Node>?
+    let bytes: UnsafeRawPointer?
+    let decoded: UnsafeMutableRawPointer?
+
+    @inline(__always)
+    subscript(_ node: UInt32) -> UnsafeRawBufferPointer {
+        guard let entry = nodes?[Int(node)], let base = entry.head & JSONTree.escapedBit != 0 ? UnsafeRawPointer(decoded) : bytes else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        return UnsafeRawBufferPointer(start: base + Int(entry.head & JSONTree.startMask), count: Int(entry.length))
+    }
+}
+
+/// Finds out whether names are distinct.
+struct DistinctNames {
+    private struct Slot {
+        var hash: UInt64 = 0
+        var name: UInt32 = 0
+    }
+    private var slots: [Slot] = []
+    private var mask = 0
+
+    mutating func begin(_ count: Int) {
+        var size = 16
+        while size < 2 * count { size *= 2 }
+        if slots.count < size { slots = [Slot](repeating: Slot(), count: size) } else {
+            for i in 0..<size { slots[i] = Slot() }
+        }
+        mask = size - 1
+    }
+
+    /// False when it is there already. A name is never node 0.
+    mutating func insert(_ name: UInt32, _ texts: NodeTexts) -> Bool {
+        let bytes = texts[name], hash = ValueDigest.of(bytes)
+        var i = Int(truncatingIfNeeded: hash) & mask
+        while slots[i].name != 0 {
+            if slots[i].hash == hash, Bytes.equal(texts[slots[i].name], bytes) { return false }
+            i = (i + 1) & mask
+        }
+        slots[i] = Slot(hash: hash, name: name)
+        return true
+    }
+}

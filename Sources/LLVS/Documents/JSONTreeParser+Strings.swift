@@ -1,0 +1,70 @@
+/// Strings: as they stand, or, where something in them is escaped, decoded beside the text.
+extension JSONTreeParser {
+    mutating func string() throws -> Bool {
+        let start = position + 1
+        let n = bytes.count
+        guard let base = bytes.baseAddress else { return false }
+        var i = start
+        // Eight bytes at a time, up to one that is a quote, a backslash or a control.
+        while i + 8 <= n {
+            let word = base.loadUnaligned(fromByteOffset: i, as: UInt64.self)
+            let found = Self.special(UInt64(littleEndian: word))
+            if found != 0 { i += found.trailingZeroBitCount >> 3; break }
+            i += 8
+        }
+        while i < n, bytes[i] != UInt8(ascii: "\""), bytes[i] != UInt8(ascii: "\\"), bytes[i] >= 0x20 { i += 1 }
+        guard i < n, bytes[i] >= 0x20 else { return false }
+        if bytes[i] == UInt8(ascii: "\"") {
+            try add(.string, from: start, length: i - start, JSONTree.canonicalBit)
+            position = i + 1
+            return true
+        }
+        return try escapedString(start)
+    }
+
+    /// The high bit of each byte that is a quote, a backslash or below 0x20; above the first one there may be others too many.
+    @inline(__always)
+    private static func special(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101, highs: UInt64 = 0x8080_8080_8080_8080
+        let quote = word ^ (ones &* 0x22), backslash = word ^ (ones &* 0x5C)
+        let hits = ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash) | ((word &- ones &* 0x20) & ~word)
+        return hits & highs
+    }
+
+    /// What strings stand for is never longer than they are; memory that is not written to costs nothing.
+    mutating func decodedRoom() throws -> UnsafeMutableRawPointer? {
+        if decoded == nil { decoded = try Memory.allocate(bytes.count, "Reading JSON").baseAddress }
+        return decoded
+    }
+
+    private mutating func escapedString(_ start: Int) throws -> Bool {
+        guard let decoded = try decodedRoom(), let base = bytes.baseAddress else { return false }
+        let first = decodedCount
+        var i = start, canonical = true
+        while i < bytes.count {
+            let run = i
+            while i < bytes.count, bytes[i] != UInt8(ascii: "\""), bytes[i] != UInt8(ascii: "\\"), bytes[i] >= 0x20 { i += 1 }
+            if i > run {
+                memcpy(decoded + decodedCount, base + run, i - run)
+                decodedCount += i - run
+            }
+            guard i < bytes.count else { return false }
+            if bytes[i] == UInt8(ascii: "\"") {
+                try add(.string, from: first, length: decodedCount - first, JSONTree.escapedBit | (canonical ? JSONTree.canonicalBit : 0))
+                if !canonical, !open.isEmpty { open[open.count - 1].canonical = false }
+                position = i + 1
+                return true
+            }
+            guard bytes[i] == UInt8(ascii: "\\") else { return false }
+            i += 1
+            let escape = i
+            guard let scalar = JSONString.escape(bytes, at: &i) else { return false }
+            if canonical { canonical = CanonicalText.isMandatory(scalar, bytes[escape..<i]) }
+            for unit in UTF8.encode(scalar).map({ Array($0) }) ?? [] {
+                decoded.storeBytes(of: unit, toByteOffset: decodedCount, as: UInt8.self)
+                decodedCount += 1
+            }
+        }
+        return false
+    }
+}
