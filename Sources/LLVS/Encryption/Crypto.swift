@@ -3,7 +3,7 @@ import CCrypto
 /// The system's libcrypto (OpenSSL 3), opened when the first key or encrypted file is used: stores and exchanges without encryption need
 /// none. What it computes is in memory that is wiped (`Secret`), or no secret.
 struct Crypto: @unchecked Sendable {
-    // A table that is filled once, before anybody has its address.
+    // Sendable: the table is filled once, before anybody has its address.
     private let table: UnsafePointer<llvs_crypto>
 
     static let keySize = 32

@@ -4,7 +4,7 @@ import CLLVSShims
 /// Bytes that are secret: in memory of their own, which is wiped when nobody uses them any more. Its size never changes, so no copy is left
 /// behind anywhere. It prints as nothing.
 final class Secret: @unchecked Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    // Written only by whoever makes it, before others have it.
+    // Sendable: it is written only by whoever makes it, before others have it.
     private let memory: UnsafeMutableRawBufferPointer
     private(set) var count: Int
 
