@@ -137,11 +137,11 @@ public struct ConflictRecord: Sendable, Equatable {
 
 /// How much a merge may tell, and write, of what it was given: each record holds its whole path, and what rules say is absent is written
 /// wherever it stands for something, so both could grow with the square of the inputs.
-struct RecordRoom {
+struct ConflictRecordBudget {
     struct Full: Error {}
     private var left: Int
 
-    /// - Parameter inputs: bytes of the three values. The same inputs have the same room everywhere.
+    /// - Parameter inputs: bytes of the three values. The same inputs have the same budget everywhere.
     init(inputs: Int) { left = 4 * inputs + 1 << 20 }
 
     /// - Throws: `Full`, when all records together come to more than that; `.outOfMemory`.

@@ -111,15 +111,15 @@ public struct DocumentMerge {
         let (bytes, source): ([UInt8]?, MergedValue.Source)
         do {
             (bytes, source) = try known.map { ($0.bytes, $0.source) }
-                ?? write(result, kind, values, newer, older, limit: RecordRoom.result(of: total))
+                ?? write(result, kind, values, newer, older, limit: ConflictRecordBudget.result(of: total))
         } catch is CanonicalWriter.TooMuch {
             return try picking(base: base, newer: newer, older: older, newerStands: newer != nil, kind: .limit)
         }
         do {
-            var room = RecordRoom(inputs: total)
+            var budget = ConflictRecordBudget(inputs: total)
             var records: [ConflictRecord] = []
-            for draft in merge.records { records.append(try record(draft, merge, &room)) }
-            if !contested.isEmpty { records += try contestedRecords(contested, inputs, bytes, kind, merge, &room) }
+            for draft in merge.records { records.append(try record(draft, merge, &budget)) }
+            if !contested.isEmpty { records += try contestedRecords(contested, inputs, bytes, kind, merge, &budget) }
             var merged = MergedValue(bytes: bytes, source: source, records: records)
             for draft in tellsContested ? merge.records : [] {
                 let steps = try ContestedValues.steps(draft.place, in: values)
@@ -127,7 +127,7 @@ public struct DocumentMerge {
                 try merged.contested.add(draft.inputs.y, at: steps, in: values)
             }
             return merged
-        } catch is RecordRoom.Full {
+        } catch is ConflictRecordBudget.Full {
             // One record of the whole then.
             func json(_ bytes: UnsafeRawBufferPointer?) throws -> [UInt8]? { try bytes.map { try self.json($0) } }
             let stands = try bytes.map { try $0.withUnsafeBytes { try self.json($0) } }
@@ -170,7 +170,7 @@ public struct DocumentMerge {
     /// Records of the places where both sides hold different values that were contested before, in the order of their paths.
     private func contestedRecords(
         _ contested: ContestedValues, _ inputs: [ValueRef], _ result: [UInt8]?, _ kind: MergeRule.Kind, _ merge: DocumentMergeRun,
-        _ room: inout RecordRoom
+        _ budget: inout ConflictRecordBudget
     ) throws -> [ConflictRecord] {
         try (result ?? []).withUnsafeBytes { bytes in
             let text = try result == nil ? nil : read(bytes, as: kind), made = try text.map { DocumentValues([$0], work: work) }
@@ -194,7 +194,7 @@ public struct DocumentMerge {
                     kind: .contested, path: RecordPath.json(place), base: try json(found[0].value, merge.values),
                     newer: try json(x, merge.values), older: try json(y, merge.values), result: try json(stands, made),
                     rule: rule.map { ($0.prefix, $0.pattern) })
-                try room.take(record)
+                try budget.take(record)
                 records.append(record)
             }
             return records.sorted { a, b in
@@ -263,7 +263,7 @@ public struct DocumentMerge {
         return (bytes, source)
     }
 
-    private func record(_ draft: RecordDraft, _ merge: DocumentMergeRun, _ room: inout RecordRoom) throws -> ConflictRecord {
+    private func record(_ draft: RecordDraft, _ merge: DocumentMergeRun, _ budget: inout ConflictRecordBudget) throws -> ConflictRecord {
         func bytes(_ ref: ValueRef) throws -> [UInt8]? { ref.isAbsent ? nil : try CanonicalWriter.bytes(of: ref, in: merge.values) }
         let rule = merge.rules.rule(draft.inputs.state).map { rules.rules[$0] }.flatMap { $0.isBuiltIn ? nil : $0 }
         let inputs = draft.inputs, newer = try bytes(inputs.x), older = try bytes(inputs.y)
@@ -272,7 +272,7 @@ public struct DocumentMerge {
         let record = ConflictRecord(
             kind: draft.kind, path: try RecordPath.json(draft.place, merge.values), base: try bytes(inputs.o), newer: newer, older: older,
             result: result, rule: rule.map { ($0.prefix, $0.pattern) })
-        try room.take(record)
+        try budget.take(record)
         return record
     }
 }

@@ -85,7 +85,7 @@ final class TextTokens {
         try Memory.expect(4 * likely, "Merging a text")
         tokens.reserveCapacity(likely)
         texts.append((base, UInt32(truncatingIfNeeded: count)))
-        var start = 0, checked = 0, beside = other.map { Beside($0.text, $0.tokens) }
+        var start = 0, checked = 0, beside = other.map { KnownTokens($0.text, $0.tokens) }
         while start < text.count {
             if beside?.isAlike == true {
                 start += beside?.copy(text, start, self, to: &tokens) ?? 0
@@ -228,7 +228,7 @@ final class TextTokens {
 
 /// Goes along another text while one is cut into tokens: where both have the same bytes they have the same tokens. What it does not find
 /// costs time and nothing else.
-private struct Beside {
+private struct KnownTokens {
     /// So many bytes behind the end of a token decide where it ends: the longest scalar's.
     private static let decisive = 4
     /// So many equal bytes are believed to begin a longer stretch.

@@ -164,7 +164,7 @@ extension Store {
             }
             return found
         }
-        return try ordinals.map { try orderKeys($0, {}).sorted(looking: {}).map(\.id) }
+        return ordinals.map { orderKeys($0, {}).sorted(looking: {}).map(\.id) }
     }
 
     /// - Parameter look: called now and then; what it throws ends the work.

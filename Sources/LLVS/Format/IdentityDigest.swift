@@ -54,6 +54,14 @@ struct IdentityHasher {
             hash.update(entry.value)
         }
     }
+    /// All of a version but its changes, whose number comes first.
+    mutating func add(_ version: Version, changeCount: Int) {
+        add(version.id)
+        add(predecessors: version.predecessors)
+        add(timestamp: version.timestamp)
+        add(version.metadata)
+        add(changeCount: changeCount)
+    }
     mutating func add(changeCount: Int) { add(UInt32(truncatingIfNeeded: changeCount)) }
 
     /// An insert or update of a value whose SHA-256 is `digest`.

@@ -20,7 +20,7 @@ final class IndexReading {
         try id.withUnsafeBytes { raw in
             guard var entry, IndexTuples.absence(of: raw, in: definition) == nil else { return try filling.append(raw, nil) }
             if entry.size == MapEntry.unknownSize { entry = try store.maps.stored(raw, in: entry.version) ?? entry }
-            // What is larger is no JSON, whatever it is.
+            // A larger value is not parsed: it counts as no JSON.
             let isLarge = definition.callback == nil && entry.size != MapEntry.unknownSize && Int(entry.size) > JSONTreeParser.sizeLimit
             try filling.append(raw, isLarge ? nil : entry)
         }

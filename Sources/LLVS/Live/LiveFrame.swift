@@ -14,7 +14,7 @@ enum LiveFrame: Equatable {
     case bye
     case error(UInt16, String)
     case pairing([UInt8])
-    /// One that may be passed over.
+    /// A frame of a type that readers ignore when they do not know it.
     case unknown(UInt8)
 
     static let limit = 1 << 20

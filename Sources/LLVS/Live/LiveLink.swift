@@ -13,13 +13,13 @@ struct LiveLink {
     private var sending: NoiseCipher?
     private var receiving: NoiseCipher?
     private var needsSelector: Bool
-    /// What came and is not a whole message yet.
+    /// Bytes that came and are not a whole message yet.
     private var incoming: [UInt8] = []
     private var at = 0
-    /// What was opened and is no whole frame yet.
+    /// Decrypted bytes that are not a whole frame yet.
     private var plain: [UInt8] = []
     private var plainAt = 0
-    /// What is to be sent.
+    /// Bytes that wait to be sent.
     private(set) var outgoing: [UInt8] = []
 
     var isOpen: Bool { sending != nil }

@@ -95,7 +95,7 @@ struct VersionSource {
 /// Takes versions out of the bytes of DATA frames, and adds them to the store.
 struct VersionSink {
     private let store: Store
-    /// What is not a whole version yet.
+    /// Bytes that came and are not a whole version yet.
     private var row: [UInt8] = []
     private var at = 0
     private let blobs: SpooledBlobs
@@ -201,22 +201,10 @@ struct VersionSink {
 
     private mutating func add(_ payload: [UInt8], _ contents: PackedVersion.Contents) throws {
         let id = contents.header.id
-        var (changes, large) = try PackedVersion.changes(contents, VersionSink.reading(payload)) { [blobs] reference in
+        var received = try PackedVersion.received(contents, VersionSink.reading(payload)) { [blobs] reference in
             guard let value = try blobs.take(reference) else { throw PackFault.damaged("a large value of it is another than it says") }
             return value
         }
-        var written: [Int: WrittenValue] = [:]
-        for (i, value) in large {
-            switch value {
-            case .written(let value): written[i] = value
-            case .bytes(let bytes):
-                let key = changes[i].id
-                changes[i] = changes[i].kind == .insert ? .insert(key, data: bytes) : .update(key, data: bytes)
-            }
-        }
-        large = [:]
-        var received = Store.ReceivedVersion(version: contents.header.version, changes: changes)
-        received.written = written
         do {
             _ = try store.sortedChanges(received)
             try store.look(at: &received)
@@ -288,7 +276,7 @@ struct VersionSink {
         }
     }
 
-    /// What was added since this was asked for.
+    /// The versions that were added since the last call.
     mutating func takeAdded() -> [VersionID] {
         defer { added = [] }
         return added

@@ -15,7 +15,7 @@ struct Negotiation {
 
     private static let perPrefix = 16
 
-    /// What is here, in few words.
+    /// A summary of the history of this side: its heads, how many versions there are, and a fingerprint of them.
     mutating func have(_ look: () throws -> Void = {}) throws -> LiveFrame.Have {
         var have = LiveFrame.Have(), coded = ByteWriter()
         let none = UInt32.max
@@ -104,7 +104,7 @@ struct Negotiation {
     /// Whether what the other side lacks can be told without its list.
     var knowsAll: Bool { myList?.hasAll ?? false }
 
-    /// What the other side lacks, predecessors first.
+    /// The versions that the other side lacks, predecessors first.
     /// - Parameter list: of the other side; nil where `knowsAll`.
     func missing(_ theirs: LiveFrame.Have, _ list: LiveFrame.Listed?, _ look: () throws -> Void = {}) throws -> [VersionID] {
         if knowsAll { return try store.missing(from: store.coverage(behind: theirs.heads, look), look) }

@@ -30,7 +30,7 @@ public struct Pairing: Sendable {
     /// The bytes that it was made from.
     var bytes: [UInt8] { storeID + liveKey.withBytes { Array($0) } }
 
-    /// What the initiator sends first goes by this: 16 bytes.
+    /// The selector, 16 bytes, which the initiator sends first, and by which the other side finds the pairing.
     func selector(_ crypto: Crypto, _ ephemeralKey: [UInt8]) throws -> [UInt8] { Array(try crypto.hmac(liveKey, ephemeralKey).prefix(16)) }
 
     var prologue: [UInt8] { Array("llvs live 1".utf8) + storeID.withUnsafeBytes { SHA256.digest($0) } }

@@ -1,5 +1,3 @@
-import CLLVSShims
-
 /// What the other end of a direct connection says, and what is done with it.
 extension PeerSession {
     /// How far it is with receiving.
@@ -154,16 +152,9 @@ extension PeerSession {
             return frame.bytes
         case 1:
             try Memory.expect(frame.raw, "Receiving versions")
-            var isWhole = false
-            let raw = [UInt8](unsafeUninitializedCapacity: frame.raw) { buffer, filled in
-                frame.bytes.withUnsafeBytes { bytes in
-                    if let to = buffer.baseAddress, let from = bytes.baseAddress {
-                        isWhole = llvs_shim_inflate(from, bytes.count, to, frame.raw) == 1
-                    }
-                }
-                filled = isWhole ? frame.raw : 0
+            guard let raw = frame.bytes.withUnsafeBytes({ Inflated.bytes(frame.raw, from: $0) }) else {
+                throw LiveFault(.frame, "DATA does not inflate to what it says")
             }
-            guard isWhole else { throw LiveFault(.frame, "DATA does not inflate to what it says") }
             return raw
         default: throw LiveFault(.newer, "DATA has the codec \(frame.codec)")
         }

@@ -164,7 +164,7 @@ extension PeerSession {
         sending.rows = Int(clamping: myHello.arrivals - 1)
         sending.isOn = true
         sending.queue = missing
-        // What came since the link was opened was told of in part.
+        // HELLO and HAVE covered only the versions that were here when the link was opened.
         queueArrivals(evenNone: true, but: Set(missing))
     }
 

@@ -14,7 +14,7 @@ enum PackSource {
 /// The end of a pack, and blocks of it as they are asked for: docs/pack-format.md, section 7.
 struct PartialPack {
     let index: PackIndex
-    /// What its service records say.
+    /// The contents of its service records.
     let services: PackServices
     private let size: Int
 

@@ -104,7 +104,7 @@ struct PackedReading {
                 all.append((name, size))
             }
         }
-        // What they wait for may be in the others.
+        // The versions that they wait for may be in the other packs.
         if !all.isEmpty { all += waiting }
         let isNew = try run.store.statistics().versions <= 1
         return all.sorted { a, b in

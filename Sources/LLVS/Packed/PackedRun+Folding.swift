@@ -52,7 +52,7 @@ extension PackedRun {
         attempt.replaces = inputs
         for name in inputs {
             guard let input = state.attempts[name] else { continue }
-            attempt.replaces += input.replaces.filter { state.doomed[$0] != nil }
+            attempt.replaces += input.replaces.filter { state.deletions[$0] != nil }
             attempt.covers = PackServices.joined(attempt.covers + input.covers)
             attempt.seen = PackedRun.joined(attempt.seen, input.seen)
         }
@@ -75,7 +75,7 @@ extension PackedRun {
             state.attempts[name]?.outcome = .folded
             state.read[name]?.isReplaced = true
             notes.forget(name)
-            state.doomed[name] = PackedState.Doomed(
+            state.deletions[name] = PackedState.Deletion(
                 due: now + (name.kind == .log ? PackedSettings.logGrace : PackedSettings.baseGrace), exchange: state.exchanges)
         }
     }
@@ -136,18 +136,18 @@ extension PackedRun {
     /// Deletes what packs of this device replace, and what readers had time to do without.
     /// - Parameter isFull: at once, since there is no room at the remote.
     func deleteWhatIsDue(isFull: Bool = false) throws {
-        let due = state.doomed.filter { isFull || ($0.value.due <= now && $0.value.exchange < state.exchanges) }.map(\.key)
+        let due = state.deletions.filter { isFull || ($0.value.due <= now && $0.value.exchange < state.exchanges) }.map(\.key)
         let names = due.sorted { $0.id < $1.id }.prefix(1_000)
         guard !names.isEmpty else { return }
         do { try files.delete(names.map(\.description), check) } catch let error as StoreError where error.code == .permission {
             // Files that nobody may delete stay, and so do these.
             state.refusesDeletes = true
-            for name in names { state.doomed[name]?.due = now + PackedSettings.day }
+            for name in names { state.deletions[name]?.due = now + PackedSettings.day }
             return
         }
         state.refusesDeletes = false
         for name in names {
-            state.doomed[name] = nil
+            state.deletions[name] = nil
             state.read[name] = PackedState.Read(size: state.attempts[name]?.size ?? 0, isReplaced: true)
             state.attempts[name] = nil
         }

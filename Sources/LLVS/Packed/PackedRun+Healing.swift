@@ -15,7 +15,7 @@ extension PackedRun {
         for (name, read) in state.read {
             if let size = listed[name] {
                 if read.missing != 0 { state.read[name]?.missing = 0 }
-                // Whoever replaced it would have deleted it by now.
+                // A writer that replaced the pack would have deleted it by now.
                 if read.unread != 0, !believesIndexes, time - read.unread > PackedSettings.day { unsure[name] = size }
             } else if read.missing == 0 {
                 state.read[name]?.missing = time
@@ -34,7 +34,7 @@ extension PackedRun {
         }
         for name in Array(state.bad.keys) where listed[name] == nil { state.bad[name] = nil }
         for (name, attempt) in state.attempts where attempt.outcome != .done && time - attempt.listed > PackedSettings.attemptLife {
-            if state.doomed[name] == nil, name.first != state.next { state.attempts[name] = nil }
+            if state.deletions[name] == nil, name.first != state.next { state.attempts[name] = nil }
         }
         if isLost, state.healing == 0 {
             state.healing = max(1, time + Int64(settings.random.word() % PackedSettings.longestWait))
@@ -52,7 +52,7 @@ extension PackedRun {
         state.attempts[name]?.outcome = .failed
         if name.writer == state.writer, name.kind == .log || attempt.isAdoption { state.holes.insert(name.first) }
         // What it replaced stays, where it is still there, and is anybody's now: this device does not know any more what is in it.
-        for other in attempt.replaces where state.doomed.removeValue(forKey: other) != nil {
+        for other in attempt.replaces where state.deletions.removeValue(forKey: other) != nil {
             state.read[other] = PackedState.Read(size: state.attempts[other]?.size ?? 0)
             state.attempts[other] = nil
         }
@@ -64,7 +64,7 @@ extension PackedRun {
     private func heal(_ listed: [PackName: Int]) throws -> [PackName: Int] {
         var found: Set<VersionID> = [], replaced: Set<PackName> = [], unsure: [PackName: Int] = [:]
         for (name, size) in listed.sorted(by: { $0.key.id < $1.key.id }) where state.isKnown(name) {
-            // One whose size is not told is read whole.
+            // A pack whose size is not known is read whole.
             guard size != 0, size <= PackFormat.fileLimit(name.kind) else { continue }
             do {
                 let (index, services) = try end(name, size)

@@ -22,7 +22,7 @@ extension PackedRun {
     /// The first look at a remote: false while there is nothing at all.
     private func lookForRoots() throws -> Bool {
         if try listRoots() { return true }
-        // Somebody may have removed the root alone.
+        // The root alone may have been removed.
         return try !list(.log).isEmpty
     }
 

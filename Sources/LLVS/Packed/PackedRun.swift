@@ -144,7 +144,7 @@ package final class PackedRun {
 
     // MARK: Own names
 
-    /// What a listing says of the packs that this device made.
+    /// Takes up which packs of this device a listing has.
     func lookAtOwn(_ listing: [PackName: Int]) throws {
         for (name, size) in listing.sorted(by: { $0.key.id < $1.key.id }) {
             if name.writer != state.writer {
@@ -197,7 +197,7 @@ package final class PackedRun {
     }
 }
 
-/// What a root says.
+/// The JSON of a root.
 private struct RootText {
     var format = 0, store = "", layout = "", isEncrypted = false
 

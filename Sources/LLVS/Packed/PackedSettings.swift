@@ -1,8 +1,8 @@
-/// How an exchange in the packed layout goes about it; another than the usual for tests.
+/// The settings of an exchange in the packed layout. Tests use others.
 package struct PackedSettings: Sendable {
     /// Seconds since 1970.
     package var clock: @Sendable () -> Int64 = { Int64(Clock.now() + Clock.secondsFrom1970To2001) }
-    /// What is drawn at random, and the time in the files.
+    /// Where random numbers come from, and the time that is written into files.
     var random = PackRandom.system
     /// Waits so many seconds, or until the check throws.
     package var wait: @Sendable (Double, () throws -> Void) throws -> Void = { seconds, check in

@@ -55,7 +55,7 @@ extension PackedState {
             out.put(item.key)
             out.bytes.varint(UInt64(max(0, item.value)))
         }
-        out.list(Array(doomed)) { out, item in
+        out.list(Array(deletions)) { out, item in
             out.put(item.key)
             out.bytes.integer(item.value.due)
             out.bytes.integer(item.value.exchange)
@@ -134,9 +134,9 @@ extension PackedState {
             if hasMoved { state.moved.insert(one.writer) }
         }
         for (name, size) in try from.list({ (try $0.name(), try $0.size()) }) { state.wanted[name] = size }
-        for (name, doomed) in try from.list({
-            (try $0.name(), Doomed(due: try $0.cursor.integer(Int64.self), exchange: try $0.cursor.integer(UInt64.self)))
-        }) { state.doomed[name] = doomed }
+        for (name, deletion) in try from.list({
+            (try $0.name(), Deletion(due: try $0.cursor.integer(Int64.self), exchange: try $0.cursor.integer(UInt64.self)))
+        }) { state.deletions[name] = deletion }
         for (name, bad) in try from.list({ from in
             let name = try from.name()
             var bad = Bad(since: try from.cursor.integer(Int64.self), again: try from.cursor.integer(Int64.self))

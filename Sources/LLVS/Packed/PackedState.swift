@@ -3,7 +3,7 @@
 /// All of it may be lost, or fall back to what it was: the device then meets names of its own that it does not know, and goes on as a new
 /// writer. What is at the remote is right by itself.
 struct PackedState {
-    /// What the remote is, as its maker wrote it.
+    /// A root: the file that says which store the remote is of, as its maker wrote it.
     struct Root {
         var name: PackName, store: PackID
         /// The file, so that it can be written again.
@@ -55,8 +55,8 @@ struct PackedState {
         /// Nil while it may be on its way.
         var fault: PackFault?
     }
-    /// What is to be deleted.
-    struct Doomed {
+    /// When a file is to be deleted.
+    struct Deletion {
         /// Not before then, nor in the exchange in which it was decided.
         var due: Int64, exchange: UInt64
     }
@@ -87,7 +87,7 @@ struct PackedState {
     var based: Int64?
     /// What was in `base/` then and is not read yet, with sizes.
     var wanted: [PackName: Int] = [:]  // 0: the service does not tell
-    var doomed: [PackName: Doomed] = [:]
+    var deletions: [PackName: Deletion] = [:]
     var bad: [PackName: Bad] = [:]
     /// Packs with versions that wait for others which are not here.
     var waiting: [PackName: [VersionID]] = [:]

@@ -37,7 +37,7 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
             try run.save()
             return result
         } catch {
-            // What is known by now is right. What keeps it from being written is no more than the first failure.
+            // The state is right also when the call failed. The caller gets the first failure, and not one of writing the state.
             try? run.save()
             throw error
         }

@@ -42,7 +42,7 @@ final class RemoteKeyDirectory: KeyDirectory {
 
     func create(_ name: String, _ bytes: [UInt8]) throws {
         let upload = RemoteUpload(name: "\(RemoteKeyDirectory.directory)/\(name)", data: OutgoingFile(bytes), replaces: false)
-        // What is there already is read back by whoever makes it.
+        // When the file exists already, the caller finds that out by reading it back.
         if case .refused(let error)? = try files.publish([upload], check).first { throw error }
     }
 

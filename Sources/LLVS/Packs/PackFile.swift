@@ -1,5 +1,3 @@
-import CLLVSShims
-
 /// A whole file of the packed layout that is in memory, checked from its name to the last record. Blocks are inflated one at a time.
 struct PackFile {
     let index: PackIndex
@@ -106,14 +104,9 @@ struct PackFile {
             return try Memory.copy(stored, "Reading a pack")
         case 1:
             try Memory.expect(block.raw, "Reading a pack")
-            var isWhole = false
-            let raw = [UInt8](unsafeUninitializedCapacity: block.raw) { buffer, filled in
-                if let to = buffer.baseAddress, let from = stored.baseAddress {
-                    isWhole = llvs_shim_inflate(from, stored.count, to, block.raw) == 1
-                }
-                filled = isWhole ? block.raw : 0
+            guard let raw = Inflated.bytes(block.raw, from: stored) else {
+                throw PackFault.damaged("a block of it does not inflate to what its index says")
             }
-            guard isWhole else { throw PackFault.damaged("a block of it does not inflate to what its index says") }
             return raw
         default: throw PackFault.newer("a block of it has the codec \(codec)")
         }

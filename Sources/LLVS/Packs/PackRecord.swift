@@ -65,11 +65,7 @@ struct PackRecord {
     func payload() throws -> (payload: [UInt8], identity: UInt64) {
         var table = PackTable(changeCount: header.changeCount), pages: [UInt8] = [], bodies = ByteWriter()
         var hasher = IdentityHasher(.identity)
-        hasher.add(id)
-        hasher.add(predecessors: header.predecessors)
-        hasher.add(timestamp: header.timestamp)
-        hasher.add(header.metadata)
-        hasher.add(changeCount: header.changeCount)
+        hasher.add(header.version, changeCount: header.changeCount)
         try forEachChange { index, entry in
             guard entry.kind == .insert || entry.kind == .update else {
                 hasher.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)

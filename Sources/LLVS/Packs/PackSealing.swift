@@ -1,4 +1,5 @@
-/// Between a pack and the file that lies at the remote. Here stands what encrypts: a pack's name and pack id are those of the stored file.
+/// Turns a pack into the file that lies at the remote, and back: encrypts it, or leaves it as it is. A pack's name and pack id are those
+/// of the stored file.
 struct PackSealing: Sendable {
     /// The stored file of a pack, with its own pack id in the name.
     var seal: @Sendable (MadePack) throws -> MadePack

@@ -106,28 +106,15 @@ struct PackTaking {
             outcome.lacksBlobs = true
             throw PackTaking.missingBlob
         }
-        var (changes, large) = try PackedVersion.changes(contents, read) { reference in
+        let received = try PackedVersion.received(contents, read) { reference in
             guard let value = try blobs.take(reference) else { throw PackTaking.missingBlob }
             return value
         }
-        var written: [Int: WrittenValue] = [:], memory = 0
-        for (i, value) in large {
-            switch value {
-            case .written(let value): written[i] = value
-            case .bytes(let bytes):
-                let id = changes[i].id
-                changes[i] = changes[i].kind == .insert ? .insert(id, data: bytes) : .update(id, data: bytes)
-            }
-        }
-        large = [:]
-        for change in changes { memory += change.memorySize }
-        var received = Store.ReceivedVersion(version: contents.header.version, changes: changes)
-        received.written = written
         let identity = try withExtendedLifetime(received) {
             store.identityDigest(received.version, try store.sortedChanges(received)).first8
         }
         guard identity == entry.identity else { throw PackFault.damaged("it is another version than the index of the pack says") }
-        return (received, memory + contents.header.metadata.memorySize)
+        return (received, received.changes.reduce(contents.header.metadata.memorySize) { $0 + $1.memorySize })
     }
     /// Makes a large value ready. What it was read from is true of it: others may name parts that are not there.
     private func isFetched(_ blob: BlobReference, _ outcome: inout Outcome) throws -> Bool {

@@ -1,5 +1,3 @@
-import CLLVSShims
-
 /// A version as a pack has it, taken out of its record: docs/pack-format.md, "A version".
 enum PackedVersion {
     /// What is found where a version's payload begins.
@@ -82,18 +80,17 @@ enum PackedVersion {
         }
     }
 
-    /// The changes of a record.
-    /// - Parameters:
-    ///   - value: what stands for a value that is a blob; nil when the blob is not there.
+    /// The version with the changes of its record, of which nothing else has been checked yet.
+    /// - Parameter value: the bytes of a value that is a blob, or where they were written.
     /// - Throws: `PackFault`, and what `read` and `value` throw.
-    static func changes<Large>(
+    static func received(
         _ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void,
-        value: (BlobReference) throws -> Large
-    ) throws -> (changes: [Value.Change], large: [Int: Large]) {
+        value: (BlobReference) throws -> Store.Pulled
+    ) throws -> Store.ReceivedVersion {
         let header = contents.header, start = UInt64(contents.start)
         var table = RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) }
         var bodies = table, inflated = 0
-        var changes: [Value.Change] = [], large: [Int: Large] = [:]
+        var changes: [Value.Change] = [], written: [Int: WrittenValue] = [:]
         let isWhole = try table.forEachChange(header) { entry in
             let id = ValueID(unchecked: entry.id)
             try Memory.grow(&changes, "The changes of a version")
@@ -104,7 +101,10 @@ enum PackedVersion {
                     guard let reference = contents.blobs[PackID(high: blob.high, low: blob.low)], reference.size == UInt64(entry.size),
                         let digest = entry.digest, digest.elementsEqual(reference.sha256)
                     else { throw PackFault.damaged("a blob is not the value that its record says") }
-                    large[changes.count] = try value(reference)
+                    switch try value(reference) {
+                    case .written(let value): written[changes.count] = value
+                    case .bytes(let bytes): data = bytes
+                    }
                 } else {
                     if entry.storedSize < entry.size {
                         // Each is small enough: it is checked where the table is read.
@@ -124,7 +124,9 @@ enum PackedVersion {
             }
         }
         guard isWhole else { throw PackFault.damaged("its table of changes is damaged") }
-        return (changes, large)
+        var received = Store.ReceivedVersion(version: header.version, changes: changes)
+        received.written = written
+        return received
     }
 
     private static func value(_ entry: RecordTable.Entry, of version: VersionID, _ bodies: inout RecordReader) throws -> [UInt8] {
@@ -134,14 +136,7 @@ enum PackedVersion {
             else { throw damaged }
             if stored.count == entry.size { return try Memory.copy(stored, "A value of a pack") }
             try Memory.expect(entry.size, "A value of a pack")
-            var isWhole = false
-            let data = [UInt8](unsafeUninitializedCapacity: entry.size) { out, filled in
-                if let to = out.baseAddress, let from = stored.baseAddress {
-                    isWhole = llvs_shim_inflate(from, stored.count, to, entry.size) == 1
-                }
-                filled = isWhole ? entry.size : 0
-            }
-            guard isWhole else { throw damaged }
+            guard let data = Inflated.bytes(entry.size, from: stored) else { throw damaged }
             return data
         } ?? { throw damaged }()
     }

@@ -39,7 +39,7 @@ public final class Projection: @unchecked Sendable {
     public let store: Store
     /// Where the database is.
     public let path: String
-    /// What is put into it.
+    /// The definition of its tables.
     public let definition: ProjectionDefinition
     let options: Options
     private let gate: Gate

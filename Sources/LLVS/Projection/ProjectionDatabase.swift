@@ -43,7 +43,7 @@ final class ProjectionDatabase {
         do {
             try check()
             try connection.useLog(doing: "Opening the projection")
-            // What a power cut takes is made again.
+            // The database may lose what a power cut takes: it is made again.
             try connection.run("PRAGMA journal_size_limit=16777216; PRAGMA synchronous=NORMAL", doing: "Opening the projection")
         } catch {
             connection.close()

@@ -13,7 +13,7 @@ public struct ProjectionDefinition: Sendable {
     let tables: [ProjectionTable]
     /// In its one form, as canonical JSON.
     public let text: [UInt8]
-    /// What it is known by: SHA-256.
+    /// The SHA-256 by which the definition is told from others.
     public let digest: [UInt8]
 
     /// - Parameter json: the definition.

@@ -1,6 +1,26 @@
 import CLLVSShims
 
-/// Raw deflate (RFC 1951) taken back, piece by piece. Used by one thread at a time.
+/// Raw deflate (RFC 1951) taken back, as a whole.
+enum Inflated {
+    /// Fills `size` bytes at `target`; false when the deflated bytes do not make exactly so many.
+    @inline(__always)
+    static func fill(_ target: UnsafeMutableRawPointer?, size: Int, from deflated: UnsafeRawBufferPointer) -> Bool {
+        guard let target, let from = deflated.baseAddress else { return false }
+        return llvs_shim_inflate(from, deflated.count, target, size) == 1
+    }
+
+    /// The same as an array; nil when they do not make exactly `size` bytes. Where these may be many, ask `Memory.expect` before.
+    static func bytes(_ size: Int, from deflated: UnsafeRawBufferPointer) -> [UInt8]? {
+        var isWhole = false
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
+            isWhole = fill(buffer.baseAddress, size: size, from: deflated)
+            filled = isWhole ? size : 0
+        }
+        return isWhole ? bytes : nil
+    }
+}
+
+/// The same piece by piece. Used by one thread at a time.
 final class Inflation {
     private let state: OpaquePointer
     private var isDone = false

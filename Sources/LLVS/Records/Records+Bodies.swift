@@ -1,5 +1,3 @@
-import CLLVSShims
-
 /// The bytes of values, in records and in files of their own.
 extension Records {
     /// Calls with the bytes of a value that version `stored` recorded.
@@ -50,7 +48,7 @@ extension Records {
             }
             if bytes.count == size { return try body(bytes) }
             return try withScratch(size) { out in
-                guard let to = out.baseAddress, let from = bytes.baseAddress, llvs_shim_inflate(from, bytes.count, to, size) == 1 else {
+                guard Inflated.fill(out.baseAddress, size: size, from: bytes) else {
                     throw damaged(place, "has a value that does not inflate", version: stored, value: id)
                 }
                 return try body(UnsafeRawBufferPointer(out))

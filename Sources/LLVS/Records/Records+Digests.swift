@@ -5,11 +5,7 @@ extension Records {
     func identityDigest(_ place: RecordPlace, _ control: PacedControl = .none) throws -> [UInt8] {
         let header = try header(place)
         var hasher = IdentityHasher(.identity)
-        hasher.add(header.id)
-        hasher.add(predecessors: header.predecessors)
-        hasher.add(timestamp: header.timestamp)
-        hasher.add(header.metadata)
-        hasher.add(changeCount: header.changeCount)
+        hasher.add(header.version, changeCount: header.changeCount)
         try forEachDigest(place) { entry, header, digest in
             try control.step(0, bytes: entry.size)
             if let digest { hasher.add(setting: entry.id, size: entry.size, digest: digest) }

@@ -93,7 +93,7 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
         switch contents {
         case .missing: .missing
         case .bytes(let bytes, _): .data(bytes)
-        case .large(let reader): .pieces(LookingReader(reader, check))
+        case .large(let reader): .pieces(CancellableReader(reader, check))
         case .unreadable(let error): .unreadable(error)
         }
     }
@@ -222,7 +222,7 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
 }
 
 /// Looks at a control before each MiB.
-private final class LookingReader: PieceReader, @unchecked Sendable {
+private final class CancellableReader: PieceReader, @unchecked Sendable {
     // Sendable: one thread at a time uses it: the one that it is handed to.
     private let reader: any PieceReader, check: () throws -> Void
     private var sinceCheck = 0

@@ -119,14 +119,7 @@ enum SnapshotChunk {
             guard size <= SnapshotLimits.payloadSize else { return nil }
             switch bytes[SnapshotLimits.idSize] {
             case 0: return body.count == size ? Array(body) : nil
-            case 1:
-                var whole = false
-                let payload = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-                    guard let from = body.baseAddress, let to = buffer.baseAddress else { return }
-                    whole = llvs_shim_inflate(from, body.count, to, size) == 1
-                    count = whole ? size : 0
-                }
-                return whole ? payload : nil
+            case 1: return Inflated.bytes(size, from: body)
             default: return nil
             }
         }

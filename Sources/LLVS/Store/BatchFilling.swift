@@ -1,5 +1,3 @@
-import CLLVSShims
-
 /// Fills a batch with what its rows are to hold: from the blocks in memory, and for the rest from the storage in the
 /// order in which it lies, many values in one read where they are neighbours.
 struct BatchFilling {
@@ -177,8 +175,7 @@ struct BatchFilling {
         }
         let target = batch.target(one.row)
         if bytes.count == size { target.copyMemory(from: bytes); return true }
-        guard let to = target.baseAddress, let from = bytes.baseAddress else { return false }
-        return llvs_shim_inflate(from, bytes.count, to, size) == 1
+        return Inflated.fill(target.baseAddress, size: size, from: bytes)
     }
 
     /// The end of the neighbours that begin with the one at `start`.

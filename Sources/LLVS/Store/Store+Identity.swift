@@ -2,11 +2,7 @@
 extension Store {
     func identityDigest(_ version: Version, _ changes: some Collection<RecordChange>) -> [UInt8] {
         var hasher = IdentityHasher(.identity)
-        hasher.add(version.id)
-        hasher.add(predecessors: version.predecessors)
-        hasher.add(timestamp: version.timestamp)
-        hasher.add(version.metadata)
-        hasher.add(changeCount: changes.count)
+        hasher.add(version, changeCount: changes.count)
         for change in changes {
             if change.hasData { change.digest.withUnsafeBytes { hasher.add(setting: change.id, size: change.size, digest: $0) } }
             else { hasher.add(change.kind, change.id, stored: change.storedVersion) }

@@ -19,7 +19,7 @@ struct SyncSchedule {
         var roomPause = 3_600.0
     }
 
-    /// What somebody asks for.
+    /// A round that the host asks for.
     enum Trigger: Sendable { case save, front, news, user }
 
     typealias Reason = Syncer.Reason
@@ -46,7 +46,7 @@ struct SyncSchedule {
         var onlySends: Bool
     }
 
-    /// What to do next.
+    /// The next thing to do.
     enum Next: Equatable {
         case now(Round)
         /// Nothing until then, or until something happens.

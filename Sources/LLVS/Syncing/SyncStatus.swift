@@ -49,7 +49,7 @@ extension Syncer {
         case failed
         /// The user, the password or the rights are refused: somebody has to give the right ones.
         case signIn
-        /// Here or there is no room: somebody has to make some.
+        /// There is no room, on this device or at the place. The user has to make some.
         case noSpace
         /// The other side was written by a newer version of this library.
         case updateApp

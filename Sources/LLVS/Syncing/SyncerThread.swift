@@ -247,7 +247,7 @@ final class SyncerThread: @unchecked Sendable {
             replaced.append(name)
         }
         for place in attached where news[place.name] == nil {
-            // One that cannot tell is left to the polls.
+            // Exchanges that cannot be observed are polled.
             news[place.name] = (place.exchange, (try? place.exchange.observe { [weak self] in try? self?.tell(.news) }) ?? nil)
         }
         lock.withLock {

@@ -272,7 +272,7 @@ import Testing
         let state = try #require(PackedState(encoded: bytes)), again = try #require(PackedState(encoded: PackedState.encoded(state.body)))
         #expect(again.body.count == bytes.count - 16)
         #expect(state.read.count == again.read.count && state.attempts.count == again.attempts.count)
-        #expect(!state.doomed.isEmpty && state.heads == again.heads && state.writer == again.writer && !state.blobs.isEmpty)
+        #expect(!state.deletions.isEmpty && state.heads == again.heads && state.writer == again.writer && !state.blobs.isEmpty)
         for at in stride(from: 0, to: bytes.count, by: 61) {
             #expect(PackedState(encoded: Array(bytes[..<at])) == nil)
             var wrong = bytes

@@ -127,11 +127,9 @@ import LLVSTesting
             buffer.copyBytes(from: bytes[Int(offset)...].prefix(buffer.count))
         }
         let contents = try PackedVersion.contents(id, size: bytes.count, read)
-        let (changes, large) = try PackedVersion.changes(contents, read) {
-            WrittenValue(blob: $0.blobID, size: Int($0.size), digest: $0.sha256)
+        let received = try PackedVersion.received(contents, read) {
+            .written(WrittenValue(blob: $0.blobID, size: Int($0.size), digest: $0.sha256))
         }
-        var received = Store.ReceivedVersion(version: contents.header.version, changes: changes)
-        received.written = large
         return (received, contents.blobs.values.sorted { $0.digest < $1.digest })
     }
 

@@ -74,9 +74,8 @@ enum PacksTarget {
             }
             var identity: UInt64 = 0
             if let contents = try? PackedVersion.contents(header.id, size: whole.count, bytes),
-                let found = try? PackedVersion.changes(contents, bytes, value: { _ in throw PackFault.damaged("no blob") })
+                let received = try? PackedVersion.received(contents, bytes, value: { _ in throw PackFault.damaged("no blob") })
             {
-                let received = Store.ReceivedVersion(version: contents.header.version, changes: found.changes)
                 identity = (try? scratch.identityDigest(received.version, scratch.sortedChanges(received)).first8) ?? 0
             }
             try pack.add(header.id, identity: identity, payload: whole)
