@@ -172,7 +172,8 @@ def check_place(store: llvs.Store, place: dict[str, Any]) -> None:
     """Raises for what can be no place, and for options that hold a password. Asks nobody."""
     if "@" in place.get("proxy", ""):
         raise Failure(
-            "the URL of a proxy is kept, so it holds no user and no password: with them it is given in https_proxy, in the environment", MISUSED
+            "the URL of a proxy is kept, so it holds no user and no password: with them it is given in https_proxy, in the environment",
+            MISUSED,
         )
     if place.get("ca_file") is not None and not Path(place["ca_file"]).is_file():
         raise Failure(f"there is no file of certificates at {escape.line(place['ca_file'])}", MISUSED)
