@@ -36,7 +36,27 @@ def test_the_history(show: Open) -> None:
     assert [row.get_attribute("aria-posinset") for row in page.all(".version")] == [str(number) for number in range(1, 9)]
     assert "redesign" in page.text(".sizer") and "current" in page.text(".sizer")
     assert "Cleo's birthday" in page.text("#view")
+    page.wait(lambda: "born" in page.text("details[open] .differences"))
     look(page, "history")
+
+
+def test_what_a_version_changed_is_shown_with_it(show: Open) -> None:
+    page, _, made = show()
+    page.go(f"#/version/{made['second'].id}")
+    page.wait(lambda: [cell.text for cell in page.all("details[open] .differences td")] == ["town", '"Ulm"', '"Bonn"'])
+    # Of more than three, each is opened by whoever wants to see it.
+    page.go(f"#/version/{made['tablet'].id}", "Number from the office list")
+    page.click("contact/ann", "summary")
+    page.wait(lambda: "Sings alto" in page.text("details[open]"))
+    assert len(page.all("#view details")) == 4 and len(page.all("details[open]")) == 1
+    # What somebody only passes is not asked for.
+    page.press("g")
+    page.wait(lambda: "born" in page.text("details[open] .differences"))
+    page.script("performance.clearResourceTimings();"
+                "for (let n = 0; n < 5; n++) document.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}))")
+    page.wait(lambda: page.text("#view h2") == "A visit, and a photo" and len(page.all("details[open] > div > *")) == 6)
+    asked = page.script("return performance.getEntriesByType('resource').filter((one) => one.name.includes('compare/value')).length")
+    assert asked == 3
 
 
 def test_keys_addresses_and_back(show: Open) -> None:
@@ -49,6 +69,8 @@ def test_keys_addresses_and_back(show: Open) -> None:
     page.wait(lambda: "3 decisions" in page.text("#view"))
     address = page.script("return location.hash")
     assert address == f"#/merge/{made['merge'].id}"
+    page.press("x")
+    page.wait(lambda: f"{made['merge'].id[:8]} is marked" in page.text("#said"))
     page.press("d")
     page.wait(lambda: page.text("#view h2") == "Compare")
     page.driver.back()

@@ -6,6 +6,7 @@ import base64
 import fcntl
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -75,6 +76,8 @@ def test_progress_is_shown_on_a_terminal_and_goes(tmp_path: Path) -> None:
     # One stage counts versions and then bytes: the bytes are not taken for versions, nor what was counted before for their rate.
     last = terminal.shown.rsplit(b"verifying", 1)[1]
     assert b" 0/" not in last and b"-:--:--" not in last
+    # A number that nothing counts to is not made up: rich takes 100 where none is given.
+    assert not re.search(rb"/100\b", terminal.shown), terminal.shown
     # Nobody sees it elsewhere.
     done = program("-s", str(store), "verify", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == 0 and done.stderr == b""

@@ -45,9 +45,9 @@ def shown() -> Iterator[Optional[llvs.ProgressCallback]]:
                 while tasks:
                     bars.remove_task(tasks.pop())
                 name = _STAGES.get(llvs.Stage(progress.stage), "working") if progress.stage in set(llvs.Stage) else "working"
-                tasks.append(bars.add_task(name, rate=""))
+                tasks.append(bars.add_task(name, total=progress.total or None, rate=""))
             task = tasks[0]
-            bars.update(task, completed=progress.completed, total=progress.total or None)
+            bars.update(task, completed=progress.completed)
             speed = bars.tasks[-1].speed
             bars.update(task, rate=f"{speed:,.0f}/s" if speed else "")
 

@@ -25,7 +25,7 @@ async function take(request) {
     if (!answer.ok) throw new Error(await answer.text());
     return await answer.arrayBuffer();
   } catch (problem) {
-    if (problem instanceof TypeError) throw new Error("The inspector does not answer. Was it ended? Start it again with `llvs inspect`.");
+    if (problem instanceof TypeError) throw new Error("The inspector does not answer. Was it ended? Start it again: llvs inspect.");
     throw problem;
   } finally {
     end();

@@ -1,12 +1,12 @@
 // Two versions side by side: which values differ, and how inside.
 
 import { get } from "./api.js";
-import { insideOf } from "./differences.js";
-import { el, empty, fill, named } from "./dom.js";
+import { KINDS, changeOf } from "./changes.js";
+import { el, empty, fill } from "./dom.js";
 import { titleOf } from "./history.js";
 import { at, go } from "./routes.js";
 import { number } from "./time.js";
-import { KINDS, linkTo } from "./version.js";
+import { linkTo } from "./version.js";
 
 export async function showCompare(view, route, app) {
   const [a = "@~1", b = "@"] = route.parts;
@@ -39,23 +39,9 @@ export async function showCompare(view, route, app) {
 }
 
 function entryOf(entry, found, isOpen) {
-  const place = el("div", {});
-  const details = el("details", { class: "change" }, el("summary", {},
-    el("span", { class: "kind " + entry.kind }, KINDS[entry.kind]), el("code", { class: "clip" }, entry.kind === "remove" ? el("del", {},
-      ...named(entry.id)) : named(entry.id))), place);
-  const link = el("p", { class: "small" },
-    el("a", { href: at("values", [entry.kind === "remove" ? found.a.id : found.b.id], { id: entry.id }) }, "The value through time"));
-  details.addEventListener("toggle", async () => {
-    if (!details.open || place.children.length) return;
-    try {
-      fill(place, link, insideOf(await get("compare/value", { a: found.a.id, b: found.b.id, id: entry.id }), titleOf(found.a),
-        titleOf(found.b)));
-    } catch (problem) {
-      fill(place, el("p", { class: "problem" }, problem.message));
-    }
-  });
-  if (isOpen) details.open = true;
-  return details;
+  const row = changeOf(entry, found.a.id, found.b.id, titleOf(found.a), titleOf(found.b));
+  row.open = isOpen;
+  return row;
 }
 
 function addEntries(list, found, page, wanted) {

@@ -71,6 +71,6 @@ export function say(text) {
 }
 
 /** What an empty list says: what is so, and what to do next. */
-export function empty(what, next) {
-  return el("div", { class: "empty" }, el("strong", {}, what), next);
+export function empty(what, ...next) {
+  return el("div", { class: "empty" }, el("strong", {}, what), ...next);
 }

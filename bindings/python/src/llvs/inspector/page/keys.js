@@ -24,7 +24,10 @@ export function listen(app) {
       G: () => app.walk(1e9),
     Enter: () => app.chosen() && go(at("version", [app.chosen()])),
     v: () => app.chosen() && go(at("values", [app.chosen()])),
-    x: () => { marked = app.chosen(); },
+    x: () => {
+      marked = app.chosen();
+      if (marked) say(`${marked.slice(0, 8)} is marked: choose another version, and press d.`);
+    },
     d: () => {
       const to = app.chosen();
       const from = marked && marked !== to ? marked : app.predecessor();

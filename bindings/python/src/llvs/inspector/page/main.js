@@ -20,6 +20,7 @@ const view = document.getElementById("view");
 const live = document.getElementById("live");
 let summary = null;
 let address = null;
+let walking = Promise.resolve();
 
 const history = new History(document.getElementById("scroller"), (row) => go(at("version", [row.id])));
 
@@ -33,13 +34,15 @@ const app = {
   /** Whether the chosen version is a merge; undefined while it is not loaded. */
   isMerge: () => history.row && history.row.predecessors.length > 1,
   canForesee: (found) => found.a.id !== found.b.id,
-  walk: async (by) => {
+  // One step after the other, each from where the last one led: keys come faster than rows.
+  walk: (by) => walking = walking.then(async () => {
     const row = await history.beside(by);
     if (!row) return;
+    history.choose(row.id);
     // Walking through versions replaces the address: back leads to where the walk began.
     const isWalk = here().view === "version";
     go(at("version", [row.id]), isWalk);
-  },
+  }),
 };
 
 /** Shows what the address says. */
@@ -63,7 +66,7 @@ async function show() {
       await showVersion(view, { ...route, parts: [summary.current] }, app).catch(failed);
     } else {
       fill(view, empty("This store has no version yet.",
-        "Save something with the application, or with `llvs set`. It appears here by itself."));
+        "Save something with the application, or with ", el("code", {}, "llvs set"), ". It appears here by itself."));
     }
     return;
   }
@@ -135,7 +138,8 @@ document.getElementById("search-form").addEventListener("submit", (event) => {
   const wanted = document.getElementById("search").value.trim();
   if (wanted) go(at("search", [], { q: wanted }));
 });
-addEventListener("hashchange", show);
+// Of many steps at once the last is shown. An event that the page made itself asks for the same again.
+addEventListener("hashchange", (event) => { if (!event.isTrusted || location.hash !== address) show(); });
 listen(app);
 try {
   const [now] = await Promise.all([get("summary"), history.renew()]);

@@ -12,7 +12,7 @@ export async function showHeads(view, route, app) {
   fill(view, el("h2", { class: "title" }, counted(found.count, "head")), el("p", { class: "muted" },
     "Versions that nothing goes on from yet: where devices and branches stand."),
     el("div", { class: "card" }, found.heads.length ? el("ul", { class: "list" }, ...found.heads.map((head) => el("li", {}, linkTo(head))))
-      : empty("There is no version yet.", "Save something with the application, or with `llvs set`.")),
+      : empty("There is no version yet.", "Save something with the application, or with ", el("code", {}, "llvs set"), ".")),
     found.count > found.heads.length ? el("p", { class: "muted" }, `The newest ${found.heads.length} are shown.`) : null);
 }
 
@@ -33,7 +33,7 @@ export async function showExchanges(view, route, app) {
   fill(view, el("h2", { class: "title" }, "Exchanges"),
     el("div", { class: "card" }, el("h3", {}, "Remotes"), found.remotes.length ? el("ul", { class: "list" }, ...found.remotes.map(remoteOf))
       : empty("No remote is kept with this store.",
-        "Add one with `llvs remote add NAME URL`. What applications attach by themselves is not listed.")),
+        "Add one with ", el("code", {}, "llvs remote add NAME URL"), ". What applications attach by themselves is not listed.")),
     el("div", { class: "card" }, el("h3", {}, "Who made versions"), found.devices.length ? el("table", {},
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "device or author"), el("th", { scope: "col", class: "number" },
         "versions"), el("th", { scope: "col" }, "last"), el("th", { scope: "col" }, "version"))),

@@ -1,12 +1,12 @@
 // The versions of one value along time: step by step, or played.
 
 import { get } from "./api.js";
+import { KINDS } from "./changes.js";
 import { insideOf } from "./differences.js";
 import { el, empty, fill, named, spoken } from "./dom.js";
 import { titleOf } from "./history.js";
 import { at } from "./routes.js";
 import { exactly, when } from "./time.js";
-import { KINDS } from "./version.js";
 import { showValue } from "./viewer.js";
 
 const PACE = 1200;

@@ -1,12 +1,14 @@
 // One version: who made it, when, from what, and what it changed.
 
 import { change, get } from "./api.js";
+import { KINDS, changeOf } from "./changes.js";
 import { el, empty, fill, named, say, shortId, spoken } from "./dom.js";
 import { chipsOf, titleOf } from "./history.js";
 import { at, go } from "./routes.js";
 import { bytes, clockNote, counted, exactly, when } from "./time.js";
 
-export const KINDS = { insert: "inserted", update: "updated", remove: "removed", preserve: "taken over", preserve_removal: "removed" };
+/** So many changes are opened at once, once somebody looked at a version for so many milliseconds and did not walk on. */
+const OPENED = 3, LOOKED = 200;
 
 /** The head of everything that is about one version: what it is called, and ways to look at it. */
 export function headOf(version, tab) {
@@ -61,6 +63,8 @@ export async function showVersion(view, route, app) {
       app.write && version.predecessors.length
         ? el("button", { class: "push", onclick: () => revert(version, app) }, "Take this back") : null), list));
   addChanges(list, version, version);
+  const rows = [...list.querySelectorAll("details")];
+  if (rows.length <= OPENED) setTimeout(() => { if (app.isAt(route)) rows.forEach((row) => { row.open = true; }); }, LOOKED);
 }
 
 function addChanges(list, version, page) {
@@ -69,10 +73,9 @@ function addChanges(list, version, page) {
   }
   for (const entry of page.entries) {
     const before = version.predecessors[0];
-    const address = before ? at("compare", [before, version.id], { id: entry.id }) : at("values", [version.id], { id: entry.id });
-    list.append(el("li", {}, el("a", { href: address },
-      el("span", { class: "kind " + entry.kind.replace("preserve_removal", "remove") }, KINDS[entry.kind] || entry.kind),
-      el("code", { class: "clip" }, entry.kind.includes("remov") ? el("del", {}, ...named(entry.id)) : named(entry.id)))));
+    list.append(el("li", {}, before ? changeOf(entry, before, version.id)
+      : el("a", { href: at("values", [version.id], { id: entry.id }) },
+        el("span", { class: "kind " + entry.kind }, KINDS[entry.kind]), el("code", { class: "clip" }, named(entry.id)))));
   }
   if (page.next === null || page.next === undefined) return;
   const more = el("li", {}, el("button", { class: "plain", onclick: async () => {

@@ -1,0 +1,27 @@
+// One value that differs between two versions: a row, which opens and shows what differs inside.
+
+import { get } from "./api.js";
+import { insideOf } from "./differences.js";
+import { el, fill, named } from "./dom.js";
+import { at } from "./routes.js";
+
+export const KINDS = { insert: "inserted", update: "updated", remove: "removed", preserve: "taken over", preserve_removal: "removed" };
+
+/** The row for `{id, kind}` from the version `a` to the version `b` (ids); `before` and `after` are what they are called. */
+export function changeOf(entry, a, b, before, after) {
+  const kind = entry.kind.replace("preserve_removal", "remove"), isGone = kind === "remove";
+  const place = el("div", {});
+  const details = el("details", { class: "change" }, el("summary", {},
+    el("span", { class: "kind " + kind }, KINDS[entry.kind] || entry.kind),
+    el("code", { class: "clip" }, isGone ? el("del", {}, ...named(entry.id)) : named(entry.id))), place);
+  const link = el("p", { class: "small" }, el("a", { href: at("values", [isGone ? a : b], { id: entry.id }) }, "The value through time"));
+  details.addEventListener("toggle", async () => {
+    if (!details.open || place.children.length) return;
+    try {
+      fill(place, link, insideOf(await get("compare/value", { a, b, id: entry.id }), before, after));
+    } catch (problem) {
+      fill(place, el("p", { class: "problem" }, problem.message));
+    }
+  });
+  return details;
+}
