@@ -391,10 +391,12 @@ def whom_it_is_for(stores: Mapping[bytes, Store], beginning: bytes) -> tuple[byt
 class Listener:
     """Offers stores to those that connect, by their pairings, on a thread of its own; made by `listen`."""
 
-    #: Connections of which it is not known yet for which store they are: so many, each for so many seconds.
-    _HALF_OPEN, _PATIENCE = 32, 10.0
-    #: Connections from one address in a minute that did not get in.
-    _STRANGERS = 5
+    #: Connections of which it is not known yet whose they are: so many, of one address so many, each for so many seconds.
+    _HALF_OPEN, _FROM_ONE, _PATIENCE = 32, 16, 10.0
+    #: Connections from one address in a minute that did not get in; of so many addresses that is remembered.
+    _STRANGERS, _PLACES = 5, 4_096
+    #: Seconds until a listener that the system gives no connection, for lack of files, tries again.
+    _PAUSE = 0.1
 
     def __init__(self, server: socket.socket, stores: Mapping[bytes, Store], options: dict[str, Any]) -> None:
         """Use `listen`."""
@@ -405,10 +407,12 @@ class Listener:
         self._file = self._look()
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._links: list[Link] = []
-        #: Those that connected and are not let in yet.
-        self._greetings: dict[threading.Thread, socket.socket] = {}
+        #: With the addresses that they come from; none is known of a Unix socket.
+        self._links: list[tuple[Link, str]] = []
+        #: Those that connected and have not said yet for which store.
+        self._greetings: dict[threading.Thread, tuple[socket.socket, str]] = {}
         self._refused: dict[str, list[float]] = {}
+        self._closing = False
         #: By their codes: whose they are, and until when they are good.
         self._invitations: dict[str, tuple[bytes, float]] = {}
         self._thread = threading.Thread(target=self._run, name="llvs listener", daemon=True)
@@ -426,27 +430,59 @@ class Listener:
     def links(self) -> tuple[Link, ...]:
         """The connections that last."""
         with self._lock:
-            self._links = [link for link in self._links if link._thread.is_alive()]
-            return tuple(self._links)
+            self._forget_ended()
+            return tuple(link for link, _ in self._links)
+
+    def _forget_ended(self) -> None:
+        """Lets go of links that have ended. Who never said who it is was a stranger: a first message can be replayed."""
+        ended = [(link, place) for link, place in self._links if not link._thread.is_alive()]
+        self._links = [(link, place) for link, place in self._links if link._thread.is_alive()]
+        for link, place in ended:
+            if not link._state.key:
+                self._refuse(place)
+
+    def _refuse(self, place: str) -> None:
+        """Remembers that somebody from there did not get in."""
+        tries = self._refused.pop(place, [])
+        # The last is the one that was added to last.
+        self._refused[place] = tries[-self._STRANGERS :] + [time.monotonic()]
+        while len(self._refused) > self._PLACES:
+            del self._refused[next(iter(self._refused))]
+
+    def _takes(self, place: str) -> bool:
+        """Whether a connection from there is looked at."""
+        self._forget_ended()
+        since = time.monotonic() - 60
+        half_open = [of for _, of in self._greetings.values()] + [of for link, of in self._links if not link._state.key]
+        return (
+            len(half_open) < self._HALF_OPEN
+            and (not place or half_open.count(place) < self._FROM_ONE)
+            and sum(at > since for at in self._refused.get(place, [])) < self._STRANGERS
+        )
 
     def _run(self) -> None:
         while True:
             try:
                 connection, address = self._server.accept()
             except OSError:
-                return
-            place, now = str(address[0]) if address else "", time.monotonic()
+                if self._closing or self._server.fileno() < 0:
+                    return
+                time.sleep(self._PAUSE)
+                continue
+            place = str(address[0]) if address else ""
+            greeting = threading.Thread(target=self._greet, args=(connection, place), name="llvs greeting", daemon=True)
             with self._lock:
-                strangers = self._refused[place] = [at for at in self._refused.get(place, []) if now - at < 60]
-                if not strangers:
-                    del self._refused[place]
-                takes = len(self._greetings) < self._HALF_OPEN and len(strangers) < self._STRANGERS
+                takes = self._takes(place)
                 if takes:
-                    greeting = threading.Thread(target=self._greet, args=(connection, place), name="llvs greeting", daemon=True)
-                    self._greetings[greeting] = connection
-            if takes:
-                greeting.start()
-            else:
+                    self._greetings[greeting] = connection, place
+            try:
+                if takes:
+                    greeting.start()
+            except RuntimeError:  # The system has no more threads.
+                takes = False
+                with self._lock:
+                    del self._greetings[greeting]
+            if not takes:
                 connection.close()
 
     def _greet(self, connection: socket.socket, place: str) -> None:
@@ -464,10 +500,10 @@ class Listener:
             peer = Peer(store, pairing, initiator=False, invitation=code and code[0], **self._options)
             link = Link(store, connection, peer, beginning)
             with self._lock:
-                self._links.append(link)
-        except (OSError, errors.Error):
+                self._links.append((link, place))
+        except (OSError, RuntimeError, errors.Error):
             with self._lock:
-                self._refused.setdefault(place, []).append(time.monotonic())
+                self._refuse(place)
             connection.close()
             if peer is not None:
                 peer.close()
@@ -503,6 +539,7 @@ class Listener:
 
     def close(self) -> None:
         """Listens no more, and ends the connections as `Link.close` does."""
+        self._closing = True
         try:
             self._server.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -511,7 +548,7 @@ class Listener:
         self._thread.join()
         with self._lock:
             greetings = dict(self._greetings)
-        for greeting, connection in greetings.items():
+        for greeting, (connection, _) in greetings.items():
             try:
                 connection.shutdown(socket.SHUT_RD)
             except OSError:
