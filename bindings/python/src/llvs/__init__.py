@@ -85,15 +85,7 @@ if TYPE_CHECKING:
         UnsupportedError as UnsupportedError,
         VersionMismatchError as VersionMismatchError,
     )
-    from .exchange import (
-        BootstrapResult as BootstrapResult,
-        Exchange as Exchange,
-        Exchanged as Exchanged,
-        ExchangeResult as ExchangeResult,
-        MergeResult as MergeResult,
-        Problem as Problem,
-        SyncResult as SyncResult,
-    )
+    from .exchange import Exchange as Exchange
     from .indexes import (
         Explanation as Explanation,
         Found as Found,
@@ -179,9 +171,16 @@ if TYPE_CHECKING:
         Statistics as Statistics,
         VerifyReport as VerifyReport,
     )
+    from .results import (
+        BootstrapResult as BootstrapResult,
+        Exchanged as Exchanged,
+        ExchangeResult as ExchangeResult,
+        MergeResult as MergeResult,
+        SyncResult as SyncResult,
+    )
     from .replay import Step as Step
     from .sides import MergeSide as MergeSide, MergeSides as MergeSides
-    from .snapshot import Snapshot as Snapshot
+    from .snapshot import Problem as Problem, Snapshot as Snapshot
     from .sqlite_extension import sqlite_extension_path as sqlite_extension_path
     from .state import State as State
     from .storage import DictStorage as DictStorage, Storage as Storage
@@ -234,7 +233,7 @@ _MODULES = {
         VersionMismatchError
     """
     ),
-    "exchange": "BootstrapResult Exchange Exchanged ExchangeResult MergeResult Problem SyncResult",
+    "exchange": "Exchange",
     "indexes": "Explanation Found Index IndexEntry IndexPage KeyFunction KeyPart MISSING Missing",
     "live": "Link Listener Peer PeerPhase PeerState connect device_key listen make_invitation make_pairing",
     "log": "LogLevel log_to observe_log",
@@ -256,8 +255,9 @@ _MODULES = {
     "remote": "AskForCredentials Credentials Remote",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
     "replay": "Step",
+    "results": "BootstrapResult Exchanged ExchangeResult MergeResult SyncResult",
     "sides": "MergeSide MergeSides",
-    "snapshot": "Snapshot",
+    "snapshot": "Problem Snapshot",
     "sqlite_extension": "sqlite_extension_path",
     "state": "State",
     "storage": "DictStorage Storage",

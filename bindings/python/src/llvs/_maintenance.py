@@ -181,7 +181,7 @@ class Maintenance(Handle):
 
         Raises NotFoundError, StorageError, CancelledError, and what `decode` raises; what cannot be added is a problem in the result.
         """
-        from .exchange import take_result
+        from .results import take_result
 
         options = _structs.llvs_import_options(struct_size=ctypes.sizeof(_structs.llvs_import_options))
         with self._call as pointer, Control(progress, cancel) as control:

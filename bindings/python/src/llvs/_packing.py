@@ -13,7 +13,7 @@ from ._handle import Handle
 from ._memory import BytesArray, BytesLike, Column, PathLike, encode, version_bytes
 from ._signals import holding
 from .control import CancelToken, Control, ProgressCallback
-from .exchange import ExchangeResult, take_result
+from .results import ExchangeResult, take_result
 from .versions import AnyVersion
 
 lib = _abi.lib

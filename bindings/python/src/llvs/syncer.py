@@ -11,7 +11,7 @@ from ._handle import Handle
 from ._memory import copy, decode
 from .control import CancelToken, Control, Progress, ProgressCallback
 from .coordinator import Coordinator
-from .exchange import SyncResult, read_sync_result
+from .results import SyncResult, read_sync_result
 from .snapshot import Problem, take_problems
 
 lib = _abi.lib
