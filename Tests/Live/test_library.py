@@ -451,7 +451,7 @@ def test_a_listener_goes_on_when_there_are_too_many_files(store: llvs.Store) -> 
             return getattr(self.server, name)
 
     server = Short(socket.create_server(("127.0.0.1", 0)))
-    with llvs.live.Listener(server, {PAIRING: store}, {}) as listener, llvs.Store(storage="memory") as other:  # type: ignore[arg-type]
+    with llvs.Listener(server, {PAIRING: store}, {}) as listener, llvs.Store(storage="memory") as other:  # type: ignore[arg-type]
         save(store, 1, random.Random(1))
         with llvs.connect(other, listener.address, PAIRING) as link:
             assert link.wait(60) and ids(store) == ids(other)

@@ -145,15 +145,13 @@ if TYPE_CHECKING:
         model as model,
         schema_of as schema_of,
     )
+    from .links import Link as Link, connect as connect
+    from .listening import Listener as Listener, listen as listen
     from .live import (
-        Link as Link,
-        Listener as Listener,
         Peer as Peer,
         PeerPhase as PeerPhase,
         PeerState as PeerState,
-        connect as connect,
         device_key as device_key,
-        listen as listen,
         make_invitation as make_invitation,
         make_pairing as make_pairing,
     )
@@ -235,7 +233,9 @@ _MODULES = {
     ),
     "exchange": "Exchange",
     "indexes": "Explanation Found Index IndexEntry IndexPage KeyFunction KeyPart MISSING Missing",
-    "live": "Link Listener Peer PeerPhase PeerState connect device_key listen make_invitation make_pairing",
+    "links": "Link connect",
+    "listening": "Listener listen",
+    "live": "Peer PeerPhase PeerState device_key make_invitation make_pairing",
     "log": "LogLevel log_to observe_log",
     "merge": (
         "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction"

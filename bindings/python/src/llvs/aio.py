@@ -28,7 +28,8 @@ from typing import Any, Callable, Generic, Iterable, Mapping, Optional, TypeVar
 from . import _constants as c
 from ._memory import BytesLike, as_bytes
 from .control import CancelToken
-from .live import Address, Peer, PeerPhase, PeerState, whom_it_is_for
+from .links import Address
+from .live import Peer, PeerPhase, PeerState, whom_it_is_for
 from .snapshot import Problem
 from .store import Store
 

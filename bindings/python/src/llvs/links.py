@@ -1,0 +1,204 @@
+"""Direct connections over sockets, each on a thread of its own: `connect`, and what `listen` makes of those that come."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+import time
+from typing import Iterable, Optional, Union
+
+from . import errors
+from ._memory import BytesLike
+from .live import Peer, PeerPhase, PeerState
+from .snapshot import Problem
+from .store import Store
+
+#: Where a store is found: ("host", port), or the path of a Unix socket.
+Address = Union[str, tuple[str, int]]
+
+
+class Link:
+    """A direct connection over a socket, on a thread of its own, made by `connect` or `listen`. It lasts until it is closed, is cut, or the
+    store is closed; what is saved on either side goes to the other at once."""
+
+    def __init__(self, store: Store, connection: socket.socket, peer: Peer, beginning: bytes = b"") -> None:
+        """Begins at once: use `connect` and `listen`.
+
+        beginning: what has come of the connection already.
+        """
+        self._peer, self._socket = peer, connection
+        self._changed = threading.Condition()
+        self._state, self._error, self._problems = peer.state, None, []  # type: PeerState, Optional[BaseException], list[Problem]
+        self._closing = False
+        #: How often `wait` asked for a look at the store, and which of these the thread has done.
+        self._asked = self._looked = 0
+        self._wake, self._woken = socket.socketpair()
+        for one in (connection, self._wake, self._woken):
+            one.setblocking(False)
+        if connection.family != getattr(socket, "AF_UNIX", None):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._observer = store.observe(self._signal)
+        self._thread = threading.Thread(target=self._run, args=(beginning,), name="llvs link", daemon=True)
+        self._thread.start()
+
+    def _signal(self) -> None:
+        try:
+            self._wake.send(b"x")
+        except OSError:  # It is full, or the link has ended.
+            pass
+
+    def _run(self, beginning: bytes) -> None:
+        try:
+            if beginning:
+                self._peer.receive(beginning)
+            self._carry()
+        except BaseException as error:
+            self._error = error
+            try:
+                while data := self._peer.send():
+                    self._socket.sendall(data)
+            except (OSError, errors.Error):
+                pass
+        finally:
+            self._note()
+            with self._changed:
+                self._state = self._state._replace(phase=PeerPhase.ENDED)
+                self._changed.notify_all()
+            self._observer.close()
+            for one in (self._socket, self._wake, self._woken):
+                one.close()
+            self._peer.close()
+
+    def _carry(self) -> None:
+        outgoing = memoryview(b"")
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._woken, selectors.EVENT_READ)
+            selector.register(self._socket, selectors.EVENT_READ)
+            while True:
+                if not outgoing:
+                    outgoing = memoryview(self._peer.send())
+                if self._note().phase == PeerPhase.ENDED and not outgoing:
+                    return
+                selector.modify(self._socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if outgoing else 0))
+                events = {key.fileobj: mask for key, mask in selector.select(timeout=5.0)}
+                self._peer.tick(time.monotonic())
+                if self._woken in events:
+                    self._woken.recv(4096)
+                    asked = self._asked
+                    if self._closing:
+                        self._peer.goodbye()
+                    else:
+                        self._peer.store_changed()
+                    self._note()
+                    with self._changed:
+                        self._looked = asked
+                        self._changed.notify_all()
+                mask = events.get(self._socket, 0)
+                if mask & selectors.EVENT_READ:
+                    data = self._socket.recv(1 << 18)
+                    if data:
+                        self._peer.receive(data)
+                    else:
+                        self._peer.receive_end()
+                        return
+                if mask & selectors.EVENT_WRITE and outgoing:
+                    outgoing = outgoing[self._socket.send(outgoing) :]
+
+    def _note(self) -> PeerState:
+        state = self._peer.state
+        with self._changed:
+            self._problems += state.problems
+            self._state = state
+            self._changed.notify_all()
+        return state
+
+    @property
+    def state(self) -> PeerState:
+        """What happened until now, with all problems met."""
+        with self._changed:
+            return self._state._replace(problems=tuple(self._problems))
+
+    @property
+    def error(self) -> Optional[BaseException]:
+        """Why it ended, unless both sides said goodbye; None while it lasts."""
+        return self._error
+
+    @property
+    def pairing(self) -> bytes:
+        """The pairing that an invitation brought, to be kept in secret for all further connections; empty before it came."""
+        return self.state.pairing
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Waits until both stores are in step, with all that is in this one now, or it has ended; whether they are. Raises why it ended."""
+        with self._changed:
+            self._asked += 1
+            asked = self._asked
+        self._signal()
+
+        def settled() -> bool:
+            return self._state.phase == PeerPhase.ENDED or (self._looked >= asked and self._state.phase >= PeerPhase.IN_STEP)
+
+        with self._changed:
+            is_settled = self._changed.wait_for(settled, timeout)
+            phase = self._state.phase
+        if phase == PeerPhase.ENDED:
+            self._thread.join()
+            if self._error is not None:
+                raise self._error
+        return is_settled and phase == PeerPhase.IN_STEP
+
+    def close(self, timeout: float = 10.0) -> None:
+        """Sends what is to be sent, says goodbye, and waits for the other side to do so; then, or after so many seconds, it ends."""
+        self._closing = True
+        self._signal()
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            try:
+                self._socket.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            self._thread.join()
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def connect(
+    store: Store,
+    address: Address,
+    pairing: Optional[BytesLike] = None,
+    *,
+    identity: Optional[BytesLike] = None,
+    device: str = "",
+    accepted: Iterable[BytesLike] = (),
+    invitation: Optional[str] = None,
+    timeout: float = 10.0,
+) -> Link:
+    """Connects a store to the one that `listen` offers at an address, and keeps them in step.
+
+        with llvs.connect(notes, ("10.0.0.7", 4040), pairing) as link:
+            link.wait()                 # both have everything
+
+    invitation: in the place of a pairing, a code that `Listener.invite` gave on the other side; `Link.pairing` then is what it brought.
+    timeout: seconds for the connection itself. For the rest see `Peer`. Raises OSError, and what `Peer` raises.
+    """
+    peer = Peer(store, pairing, initiator=True, identity=identity, device=device, accepted=accepted, invitation=invitation)
+    try:
+        if isinstance(address, str):
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connection.settimeout(timeout)
+            try:
+                connection.connect(address)
+            except BaseException:
+                connection.close()
+                raise
+        else:
+            connection = socket.create_connection(address, timeout)
+    except BaseException:
+        peer.close()
+        raise
+    return Link(store, connection, peer)

@@ -1,0 +1,234 @@
+"""Offers stores to those that connect to them directly."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import threading
+import time
+from typing import Any, Iterable, Mapping, Optional
+
+from . import _abi, _constants as c, errors
+from ._memory import BytesLike, as_bytes, encode
+from .links import Address, Link
+from .live import Peer, make_invitation, whom_it_is_for
+from .store import Store
+
+lib = _abi.lib
+byref = ctypes.byref
+
+
+class Listener:
+    """Offers stores to those that connect, by their pairings, on a thread of its own; made by `listen`."""
+
+    #: Connections of which it is not known yet whose they are: so many, of one address so many, each for so many seconds.
+    _HALF_OPEN, _FROM_ONE, _PATIENCE = 32, 16, 10.0
+    #: Connections from one address in a minute that did not get in; of so many addresses that is remembered.
+    _STRANGERS, _PLACES = 5, 4_096
+    #: Seconds until a listener that the system gives no connection, for lack of files, tries again.
+    _PAUSE = 0.1
+
+    def __init__(self, server: socket.socket, stores: Mapping[bytes, Store], options: dict[str, Any]) -> None:
+        """Use `listen`."""
+        self._server, self._stores, self._options = server, dict(stores), options
+        #: Where it listens: with the port that the system chose, where 0 was given.
+        self.address: Address = server.getsockname()[:2] if server.family != getattr(socket, "AF_UNIX", None) else server.getsockname()
+        #: The file of a Unix socket as it was made, and by which process: another's in its place stays.
+        self._file = self._look()
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        #: With the addresses that they come from; none is known of a Unix socket.
+        self._links: list[tuple[Link, str]] = []
+        #: Those that connected and have not said yet for which store.
+        self._greetings: dict[threading.Thread, tuple[socket.socket, str]] = {}
+        self._refused: dict[str, list[float]] = {}
+        self._closing = False
+        #: By their codes: whose they are, and until when they are good.
+        self._invitations: dict[str, tuple[bytes, float]] = {}
+        self._thread = threading.Thread(target=self._run, name="llvs listener", daemon=True)
+        self._thread.start()
+
+    def _look(self) -> Optional[tuple[int, int]]:
+        """Which file is at the path of a Unix socket."""
+        try:
+            status = os.lstat(self.address) if isinstance(self.address, str) else None
+        except (OSError, ValueError):  # it is gone, or has no file
+            return None
+        return status and (status.st_dev, status.st_ino)
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The connections that last."""
+        with self._lock:
+            self._forget_ended()
+            return tuple(link for link, _ in self._links)
+
+    def _forget_ended(self) -> None:
+        """Lets go of links that have ended. Who never said who it is was a stranger: a first message can be replayed."""
+        ended = [(link, place) for link, place in self._links if not link._thread.is_alive()]
+        self._links = [(link, place) for link, place in self._links if link._thread.is_alive()]
+        for link, place in ended:
+            if not link._state.key:
+                self._refuse(place)
+
+    def _refuse(self, place: str) -> None:
+        """Remembers that somebody from there did not get in."""
+        tries = self._refused.pop(place, [])
+        # The last is the one that was added to last.
+        self._refused[place] = tries[-self._STRANGERS :] + [time.monotonic()]
+        while len(self._refused) > self._PLACES:
+            del self._refused[next(iter(self._refused))]
+
+    def _takes(self, place: str) -> bool:
+        """Whether a connection from there is looked at."""
+        self._forget_ended()
+        since = time.monotonic() - 60
+        half_open = [of for _, of in self._greetings.values()] + [of for link, of in self._links if not link._state.key]
+        return (
+            len(half_open) < self._HALF_OPEN
+            and (not place or half_open.count(place) < self._FROM_ONE)
+            and sum(at > since for at in self._refused.get(place, [])) < self._STRANGERS
+        )
+
+    def _run(self) -> None:
+        while True:
+            try:
+                connection, address = self._server.accept()
+            except OSError:
+                if self._closing or self._server.fileno() < 0:
+                    return
+                time.sleep(self._PAUSE)
+                continue
+            place = str(address[0]) if address else ""
+            greeting = threading.Thread(target=self._greet, args=(connection, place), name="llvs greeting", daemon=True)
+            with self._lock:
+                takes = self._takes(place)
+                if takes:
+                    self._greetings[greeting] = connection, place
+            try:
+                if takes:
+                    greeting.start()
+            except RuntimeError:  # The system has no more threads.
+                takes = False
+                with self._lock:
+                    del self._greetings[greeting]
+            if not takes:
+                connection.close()
+
+    def _greet(self, connection: socket.socket, place: str) -> None:
+        peer = None
+        try:
+            beginning, until = b"", time.monotonic() + self._PATIENCE
+            while len(beginning) < c.PEER_BEGINNING:
+                connection.settimeout(max(0.001, until - time.monotonic()))
+                data = connection.recv(c.PEER_BEGINNING - len(beginning))
+                if not data:
+                    raise ConnectionError("it ended")
+                beginning += data
+            code = self._invited(beginning)
+            pairing, store = whom_it_is_for(self._stores, beginning) if code is None else (code[1], self._stores[code[1]])
+            peer = Peer(store, pairing, initiator=False, invitation=code and code[0], **self._options)
+            link = Link(store, connection, peer, beginning)
+            with self._lock:
+                self._links.append((link, place))
+        except (OSError, RuntimeError, errors.Error):
+            with self._lock:
+                self._refuse(place)
+            connection.close()
+            if peer is not None:
+                peer.close()
+        finally:
+            with self._lock:
+                del self._greetings[threading.current_thread()]
+
+    def invite(self, pairing: BytesLike, seconds: float = 600.0) -> str:
+        """The code of an invitation to a store: whoever connects with it (`connect(..., invitation=code)`) gets the store's pairing.
+
+        pairing: of the store, one of those that are offered here.
+        seconds: for how long it is good; it is good once. Raises KeyError, StorageError.
+        """
+        pairing = as_bytes(pairing, "a pairing")
+        self._stores[pairing]
+        code = make_invitation()
+        with self._lock:
+            now = time.monotonic()
+            self._invitations = {one: held for one, held in self._invitations.items() if held[1] > now}
+            self._invitations[code] = pairing, now + seconds
+        return code
+
+    def _invited(self, beginning: bytes) -> Optional[tuple[str, bytes]]:
+        """The invitation by which a connection begins, and the pairing of its store. It is used up."""
+        fits, now = ctypes.c_uint32(), time.monotonic()
+        with self._lock:
+            for code, (pairing, until) in self._invitations.items():
+                lib.llvs_pairing_matches(encode(code), beginning, byref(fits))
+                if fits.value and until > now:
+                    del self._invitations[code]
+                    return code, pairing
+        return None
+
+    def close(self) -> None:
+        """Listens no more, and ends the connections as `Link.close` does."""
+        self._closing = True
+        try:
+            self._server.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._server.close()
+        self._thread.join()
+        with self._lock:
+            greetings = dict(self._greetings)
+        for greeting, (connection, _) in greetings.items():
+            try:
+                connection.shutdown(socket.SHUT_RD)
+            except OSError:
+                pass
+            greeting.join()
+        if isinstance(self.address, str) and self._file is not None and self._file == self._look() and self._process == os.getpid():
+            try:
+                os.unlink(self.address)
+            except OSError:
+                pass
+        for link in self.links:
+            link.close()
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def listen(
+    stores: Mapping[bytes, Store],
+    address: Address,
+    *,
+    identity: Optional[BytesLike] = None,
+    device: str = "",
+    accepted: Iterable[BytesLike] = (),
+) -> Listener:
+    """Offers stores at an address, each to those that have its pairing, and keeps them in step with whoever connects.
+
+        with llvs.listen({pairing: notes}, ("0.0.0.0", 4040)):
+            ...
+
+    stores: by the pairings that `make_pairing` drew. For the rest see `Peer`. Who is not paired gets no answer. A Unix socket is made for
+    its owner alone (0600). Raises OSError.
+    """
+    if isinstance(address, str):
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            server.bind(address)
+            if not address.startswith("\0"):
+                os.chmod(address, 0o600)  # before anybody can connect
+            server.listen(64)
+        except BaseException:
+            server.close()
+            raise
+    else:
+        server = socket.create_server(address, backlog=64)
+    return Listener(
+        server, {as_bytes(pairing): store for pairing, store in stores.items()},
+        {"identity": identity, "device": device, "accepted": tuple(accepted)},
+    )
