@@ -161,6 +161,17 @@ def test_numbers_about_the_limits(seed: int) -> None:
     assert llvs.merge_values(b'{"n":0}', b'{"n":9e9999}', b'{"n":1e9999}', {"/n": "counter"}).records[0].kind.value == "limit"
 
 
+SPELLINGS = ["0", "-0", "0.0", "-0e5", "10", "1e1", "10.0", "-10", "100e-1", "1", "1.0", "0.1", "100", "12345678901234567890123"]
+
+
+def test_spellings_of_numbers() -> None:
+    """Which are the same number is told alike, whichever way they are spelled."""
+    for o in SPELLINGS:
+        for x in SPELLINGS:
+            compare("auto", *(f'{{"n":{number}}}'.encode() for number in (o, x, "7")))
+            compare("set", *(f"[{numbers}]".encode() for numbers in (o, f"{o},{x}", "7")))
+
+
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
 def test_vectors(vector: dict[str, Any]) -> None:
     texts = [None if vector[name] is None else vector[name].encode() for name in ("base", "newer", "older")]

@@ -66,7 +66,13 @@ struct CanonicalWriter {
             var child: ValueRef
             if top.ref.isComputed {
                 switch values.computed[Int(top.ref.node)] {
-                case .array(let elements): child = elements[top.next]
+                case .array(let elements):
+                    let count = try appendNeighbours(in: elements, from: top.next)
+                    if count > 0 {
+                        open[i].next += count - 1
+                        continue
+                    }
+                    child = elements[top.next]
                 case .object(let members):
                     CanonicalText.append(values.text(members[top.next].name), to: &bytes)
                     bytes.append(UInt8(ascii: ":"))
@@ -82,6 +88,28 @@ struct CanonicalWriter {
             }
             try begin(child, &open)
         }
+    }
+
+    /// Most of what a merged list holds stands in one text one behind the other, as it is to be written: that is copied in one.
+    /// - Returns: how many elements were written, 0 where it is not so.
+    private mutating func appendNeighbours(in elements: [ValueRef], from start: Int) throws -> Int {
+        let first = elements[start]
+        guard !normalises, !first.isAbsent, !first.isComputed else { return 0 }
+        let tree = values.tree(first)
+        guard let place = tree.written(first.node) else { return 0 }
+        var last = place, end = start + 1
+        while end < elements.count, elements[end].tree == first.tree, let next = tree.written(elements[end].node),
+            next.lowerBound == last.upperBound + 1, tree.bytes[last.upperBound] == UInt8(ascii: ",") {
+            last = next
+            end += 1
+        }
+        guard end > start + 1 else { return 0 }
+        try values.work.done(4 * (end - start))
+        // As where each is written by itself: before the last one there may be so many bytes.
+        if bytes.count + last.lowerBound - place.lowerBound > limit { throw TooMuch() }
+        let text = UnsafeRawBufferPointer(rebasing: tree.bytes[place.lowerBound..<last.upperBound])
+        try appendText(text.count) { $0.append(contentsOf: text) }
+        return end - start
     }
 
     private mutating func begin(_ ref: ValueRef, _ open: inout [Open]) throws {

@@ -116,6 +116,8 @@ final class DocumentValues {
 
     private func sameNumber(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
         if Bytes.equal(a, b) { return true }
+        // Whole numbers have one spelling, but for zero.
+        if JSONDecimal.isWhole(a), JSONDecimal.isWhole(b) { return JSONDecimal.isWholeZero(a) && JSONDecimal.isWholeZero(b) }
         guard let a = JSONDecimal(a), let b = JSONDecimal(b) else { return false }
         return a == b
     }
@@ -204,7 +206,11 @@ final class DocumentValues {
         }
         var open: [Open] = []
         var i = ref.node
-        let end = tree.next(ref.node)
+        let end = tree.next(ref.node), kind = tree.kind(i)
+        if kind != .array, kind != .object {
+            try work.done(1)
+            return scalarDigest(tree, i, kind)
+        }
         while true {
             var hash: UInt64
             let kind = i < end && !(open.last.map { i >= tree.next($0.node) } ?? false) ? tree.kind(i) : nil

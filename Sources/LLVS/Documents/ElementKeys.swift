@@ -5,7 +5,8 @@ struct ElementKeys {
 
     private let values: DocumentValues
     private let declared: [[[UInt8]]]?
-    private let usesID: Bool
+    /// The member that objects are known by, where it is one and stands in them.
+    private let name: [UInt8]?
 
     private struct Known {
         /// The lower half: the rest is told by comparing.
@@ -27,7 +28,11 @@ struct ElementKeys {
     init(_ values: DocumentValues, declared: [[[UInt8]]]?, usesID: Bool, atMost count: Int) {
         self.values = values
         self.declared = declared
-        self.usesID = usesID
+        if let declared {
+            name = declared.count == 1 && declared[0].count == 1 ? declared[0][0] : nil
+        } else {
+            name = usesID ? Self.id : nil
+        }
         var size = 16
         while size < count + count / 2 { size *= 2 }
         slots = [UInt32](repeating: .max, count: size)
@@ -61,7 +66,7 @@ struct ElementKeys {
     private func find(_ element: ValueRef) throws -> (slot: Int, digest: UInt32, source: Source) {
         let (source, part) = identify(element)
         var whole = try part.map { try values.digest($0) } ?? 0
-        if source == .declared {
+        if source == .declared, part == nil {
             for pointer in declared ?? [] {
                 if let part = values.find(pointer, from: element) { whole = ValueDigest.mix(whole, try values.digest(part)) }
             }
@@ -87,21 +92,30 @@ struct ElementKeys {
         }
     }
 
-    /// What the element is known by; the part of it, unless that is declared.
+    private static let id = Array("id".utf8)
+
+    /// What the element is known by; the part of it, where that is one.
     private func identify(_ element: ValueRef) -> (Source, ValueRef?) {
+        let tree = values.tree(element)
+        if let name, tree.kind(element.node) == .object {
+            // As it goes most often.
+            guard let node = name.withUnsafeBytes({ tree.member($0, of: element.node) }) else { return (.value, element) }
+            let kind = tree.kind(node), part = ValueRef(tree: element.tree, node: node)
+            if declared != nil { return kind < .array ? (.declared, part) : (.value, element) }
+            return kind == .string || kind == .number ? (.id, part) : (.value, element)
+        }
         if let declared {
             for pointer in declared {
                 guard let part = values.find(pointer, from: element), values.kind(part) < .array else { return (.value, element) }
             }
             return (.declared, nil)
         }
-        if usesID, let id = Self.id(of: element, in: values) { return (.id, id) }
         return (.value, element)
     }
 
     private static func id(of element: ValueRef, in values: DocumentValues) -> ValueRef? {
-        let name: StaticString = "id", tree = values.tree(element)
-        guard let node = tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: 2), of: element.node) else { return nil }
+        let tree = values.tree(element)
+        guard let node = id.withUnsafeBytes({ tree.member($0, of: element.node) }) else { return nil }
         let kind = tree.kind(node)
         return kind == .string || kind == .number ? ValueRef(tree: element.tree, node: node) : nil
     }

@@ -37,6 +37,20 @@ struct JSONDecimal: Equatable {
         self.init(negative: lexeme.first == UInt8(ascii: "-"), digits: digits, exponent: spelling.exponent - spelling.fraction)
     }
 
+    /// Whether a number as RFC 8259 spells it has digits only, and perhaps a sign: then no other such spelling is the same number, but for
+    /// `0` and `-0`.
+    static func isWhole(_ lexeme: UnsafeRawBufferPointer) -> Bool {
+        for byte in lexeme where byte < 0x30 || byte > 0x39 {
+            guard byte == UInt8(ascii: "-") else { return false }
+        }
+        return true
+    }
+
+    /// Whether it is `0` or `-0`.
+    static func isWholeZero(_ lexeme: UnsafeRawBufferPointer) -> Bool {
+        lexeme.last == UInt8(ascii: "0") && (lexeme.count == 1 || lexeme.count == 2 && lexeme.first == UInt8(ascii: "-"))
+    }
+
     var isZero: Bool { digits.isEmpty }
     /// Whether JSON that can be merged may hold it.
     var isMergeable: Bool { digits.count <= Self.digitLimit && (isZero || abs(top - 1) <= Self.exponentLimit) }

@@ -83,6 +83,16 @@ struct JSONTree {
         return UnsafeRawBufferPointer(start: base + start - 1, count: Int(entry.length) + 2)
     }
 
+    /// Where in its bytes stands what the writer would write of the node: all of it, and a string with its quotes; nil where that is not
+    /// there as it is to be.
+    @inline(__always)
+    func written(_ node: UInt32) -> Range<Int>? {
+        let entry = nodes[Int(node)], start = Int(entry.head & Self.startMask), end = start + Int(entry.length)
+        guard entry.head & (Self.escapedBit | Self.canonicalBit) == Self.canonicalBit else { return nil }
+        guard kind(node) == .string else { return start..<end }
+        return start > 0 ? start - 1..<end + 1 : nil
+    }
+
     /// `true` for the word of that name; for nodes of the kind `bool`.
     func bool(_ node: UInt32) -> Bool { text(node).first == UInt8(ascii: "t") }
 

@@ -236,6 +236,8 @@ struct HeldMerge {
     }
 
     private func recency(storedIn version: UInt32) throws -> UInt32 {
+        // What no merge stored is told by its version, as most often.
+        if store.lock.withRead({ store.dag.rows[Int(version)].second == History.none }) { return version }
         if let known = recencies?[version, key] { return known }
         var newest: UInt32?, open = [version], seen: Set<UInt32> = [version]
         func meet(_ leaf: UInt32) {
