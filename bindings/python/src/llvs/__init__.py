@@ -103,7 +103,6 @@ if TYPE_CHECKING:
         Arbiter as Arbiter,
         ArbiterFunction as ArbiterFunction,
         Forks as Forks,
-        Heads as Heads,
         Merge as Merge,
         MostRecentBranch as MostRecentBranch,
         MostRecentChange as MostRecentChange,
@@ -111,13 +110,13 @@ if TYPE_CHECKING:
         PASS as PASS,
         Pass as Pass,
         Resolution as Resolution,
-        Reverted as Reverted,
         Rules as Rules,
         PartFunction as PartFunction,
         Theirs as Theirs,
         ValueFunction as ValueFunction,
         ValueMerger as ValueMerger,
     )
+    from ._merge_options import Heads as Heads, Reverted as Reverted
     from .models import (
         Absent as Absent,
         AnyRule as AnyRule,
@@ -238,8 +237,8 @@ _MODULES = {
     "live": "Peer PeerPhase PeerState device_key make_invitation make_pairing",
     "log": "LogLevel log_to observe_log",
     "merge": (
-        "AnyArbiter Arbiter ArbiterFunction Forks Heads Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction"
-        " Reverted Rules Theirs ValueFunction ValueMerger"
+        "AnyArbiter Arbiter ArbiterFunction Forks Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction"
+        " Rules Theirs ValueFunction ValueMerger"
     ),
     "models": (
         """
@@ -267,6 +266,7 @@ _MODULES = {
     "transport": "FileContent OutgoingFile Place Transport VersionFiles",
     "versions": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
     "_change_array": "Content Entries",
+    "_merge_options": "Heads Reverted",
     "_packing": "Pack",
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}

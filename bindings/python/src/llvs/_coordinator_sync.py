@@ -8,9 +8,9 @@ from typing import Any, Callable, Optional, Union
 from . import _abi, _metadata, _structs
 from ._coordinator_store import MOVE_SIZE, CoordinatorStore
 from ._memory import encode
+from ._merge_options import Heads, MergeOptions
 from .control import CancelToken, Control, ProgressCallback
 from .exchange import exchange_options
-from .merge import Heads, MergeOptions
 from .observer import Observer, notify_thunk, observe
 from .results import BootstrapResult, ExchangeResult, MergeResult, SyncResult, moves, take_result, take_sync_result
 from .transport import Place, Transport, TransportHandle, name_of, place_of

@@ -8,8 +8,8 @@ from typing import Any, Optional
 from . import _abi, _metadata
 from ._coordinator_store import CoordinatorStore
 from ._memory import version_bytes
+from ._merge_options import MergeOptions, Reverted, take_reverted
 from .control import CancelToken, Control, ProgressCallback
-from .merge import MergeOptions, Reverted, take_reverted
 from .versions import AnyVersion
 
 lib = _abi.lib

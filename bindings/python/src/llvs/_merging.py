@@ -8,11 +8,13 @@ from typing import Any, Optional, Union, cast
 import llvs
 
 from . import _abi, _metadata, _pages
+from ._arbiters import ArbiterHandle
 from ._handle import Handle
 from ._history import take_version, the
 from ._memory import version_bytes
+from ._merge_options import Heads, MergeOptions, Reverted, take_reverted
 from .control import CancelToken, Control, ProgressCallback
-from .merge import AnyArbiter, ArbiterHandle, Heads, MergeOptions, Reverted, take_reverted
+from .merge import AnyArbiter
 from .versions import AnyVersion, Change, Version
 
 lib = _abi.lib

@@ -14,6 +14,7 @@ from typing import Any, Callable, Mapping, Optional, TypeVar, Union
 import llvs
 
 from . import _abi, _constants as c, _metadata, _structs, errors
+from ._arbiters import ArbiterHandle
 from ._coordinator_rules import CoordinatorRules
 from ._coordinator_sync import CoordinatorSync
 from ._coordinator_undo import CoordinatorUndo
@@ -21,7 +22,7 @@ from ._coordinator_values import CoordinatorValues
 from ._memory import Column, PathLike, encode, path_bytes
 from ._options import StoreOptions, durability_number
 from .control import CancelToken, Control, ProgressCallback
-from .merge import AnyArbiter, ArbiterHandle
+from .merge import AnyArbiter
 from .storage import Storage
 from .store import place_of_store
 from .transport import Place, place_of

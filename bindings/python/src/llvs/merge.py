@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence, Union
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence, Union
 
 import llvs
 
-from . import _abi, _callbacks, _constants as c, _metadata, _pages, _structs, errors
-from ._change_array import CHANGE_SIZE, ChangeArray
-from ._handle import Handle
-from ._memory import BytesArray, address, copy, decode, encode
-from .control import Control
+from . import _abi, _constants as c, _pages, _structs, errors
+from ._memory import copy, decode
 from .versions import FORK_KINDS, SIDES, Change, Fork, Reference, Version
 
 lib = _abi.lib
@@ -146,7 +142,7 @@ class ArbiterFunction(Protocol):
     def __call__(self, merge: Merge, store: llvs.Store, /) -> Resolution: ...
 
 
-class _BuiltIn:
+class BuiltInArbiter:
     """An arbiter of the library."""
 
     _kind: int
@@ -227,252 +223,29 @@ class ValueMerger:
         return f"llvs.ValueMerger({self._merge!r}, part={self._part!r}, rules={self._rules!r})"
 
 
-class MostRecentChange(_BuiltIn):
+class MostRecentChange(BuiltInArbiter):
     """Per conflict the change that was stored in the later version wins; an update beats a removal."""
 
     _kind = c.ARBITER_MOST_RECENT_CHANGE
 
 
-class MostRecentBranch(_BuiltIn):
+class MostRecentBranch(BuiltInArbiter):
     """Every conflict goes to the newer of the two versions, removals included."""
 
     _kind = c.ARBITER_MOST_RECENT_BRANCH
 
 
-class Ours(_BuiltIn):
+class Ours(BuiltInArbiter):
     """The first argument's side wins. Such merges depend on who makes them."""
 
     _kind = c.ARBITER_OURS
 
 
-class Theirs(_BuiltIn):
+class Theirs(BuiltInArbiter):
     """The second argument's side wins. Such merges depend on who makes them."""
 
     _kind = c.ARBITER_THEIRS
 
 
 #: What `merge` takes for an arbiter.
-AnyArbiter = Union[_BuiltIn, Rules, ValueMerger, Arbiter, ArbiterFunction]
-
-
-class Heads:
-    """Which heads to merge: `Heads.UNBRANCHED` (the default), `Heads.ALL`, `Heads.branches("draft", ...)`,
-    or `Heads.unbranched_and("draft", ...)`.
-
-    Without a branch, a head is a version that carries none and that no other such version has among its ancestors: a version on a branch
-    hides nothing of the line that it is built on.
-    """
-
-    UNBRANCHED: Heads
-    ALL: Heads
-
-    def __init__(self, kind: int, names: tuple[str, ...] = ()) -> None:
-        self._kind = kind
-        self._names = names
-
-    @classmethod
-    def branches(cls, *names: str) -> Heads:
-        """The heads on these branches only."""
-        return cls(c.HEADS_BRANCHES, names)
-
-    @classmethod
-    def unbranched_and(cls, *names: str) -> Heads:
-        """The heads without a branch, and those on these branches."""
-        return cls(c.HEADS_UNBRANCHED_AND_BRANCHES, names)
-
-    def __repr__(self) -> str:
-        return f"Heads({self._kind}, {self._names!r})"
-
-
-Heads.UNBRANCHED = Heads(c.HEADS_UNBRANCHED)
-Heads.ALL = Heads(c.HEADS_ALL)
-
-_SELECTIONS = {"unbranched": Heads.UNBRANCHED, "all": Heads.ALL}
-_RELATIONS = {"any": c.RELATION_ANY, "related": c.RELATION_RELATED, "unrelated": c.RELATION_UNRELATED}
-
-
-class MergeOptions:
-    """An `llvs_merge_options`, and all that it points to."""
-
-    def __init__(
-        self,
-        metadata: _metadata.Metadata | None,
-        relation: str = "any",
-        selection: Heads | str = Heads.UNBRANCHED,
-        control: Control | None = None,
-        parent: int = 1,
-        version: bytes = b"",
-    ) -> None:
-        if parent not in (1, 2):
-            raise errors.InvalidArgumentError(f"{parent!r} is no predecessor: 1 is the first, 2 the second")
-        if relation not in _RELATIONS:
-            raise errors.InvalidArgumentError(f"{relation!r} is no relation: use any, related or unrelated")
-        if isinstance(selection, str):
-            if selection not in _SELECTIONS:
-                raise errors.InvalidArgumentError(
-                    f"{selection!r} is no selection of heads: use unbranched, all, or llvs.Heads.branches(...)"
-                )
-            selection = _SELECTIONS[selection]
-        self._entries = _metadata.Entries(metadata)
-        self._branches = BytesArray(map(encode, selection._names))
-        self._struct = _structs.llvs_merge_options(
-            struct_size=ctypes.sizeof(_structs.llvs_merge_options),
-            relation=_RELATIONS[relation],
-            selection=selection._kind,
-            parent=c.SIDE_SECOND if parent == 2 else c.SIDE_FIRST,
-            branches=self._branches.address,
-            branch_count=self._branches.count,
-            metadata=self._entries.address,
-            metadata_count=self._entries.count,
-            control=control.address if control is not None else None,
-        )
-        self._version = version
-        if version:
-            self._struct.version = _structs.llvs_bytes(address(version), len(version))
-        self.reference = ctypes.byref(self._struct)
-
-
-class Reverted(NamedTuple):
-    """What undoing a version, or picking one, came to."""
-
-    #: The version that was made; None when there was nothing left to change, and nothing was stored.
-    version: Optional[Version]
-    #: The ids of the values that were changed: of which something, or all, is again as it was before the version; of a pick, those that
-    #: took over something of it.
-    undone: tuple[str, ...]
-    #: The ids of the values of which the version changed something that was changed again since, to something else than it was before it:
-    #: that stays. Where rules merge inside a value it may be in both.
-    superseded: tuple[str, ...]
-    #: What had to be decided, in byte order of the ids.
-    conflicts: tuple[llvs.Conflict, ...] = ()
-    #: Of a pick: rules count among the values; once both lines are merged, that counts twice.
-    counts: bool = False
-    #: The ids of the versions that were undone, newest first.
-    versions: tuple[str, ...] = ()
-    #: Of `Coordinator.undo` and `redo`: as the save was described; None when it was not.
-    description: Optional[str] = None
-
-
-def take_reverted(pointer: int) -> Reverted:
-    """What an `llvs_revert_result` says, which is released."""
-    try:
-        made = _structs.llvs_revert_result.from_address(pointer)
-        undone, superseded, versions = (
-            tuple(map(decode, _pages.bytes_array(ids, count)))
-            for ids, count in (
-                (made.undone, made.undone_count), (made.superseded, made.superseded_count), (made.versions, made.version_count)
-            )
-        )
-        records: tuple[llvs.Conflict, ...] = ()
-        if made.conflict_count:
-            from .documents import conflicts
-
-            records = conflicts(made.conflicts, made.conflict_count)
-        text = made.description
-        return Reverted(
-            _pages.version_at(made.version) if made.version else None,
-            undone,
-            superseded,
-            records,
-            bool(made.counts),
-            versions,
-            decode(copy(text.data, text.size)) if text.size else None,
-        )
-    finally:
-        lib.llvs_revert_result_free(pointer)
-
-
-class _Resolving:
-    """What the thunk looks up: an arbiter, and how to get at the store it works on."""
-
-    def __init__(self, arbiter: Any, store: Callable[[], llvs.Store]) -> None:
-        self.resolve = getattr(arbiter, "resolve", arbiter)
-        self.store = store
-
-
-def _resolve(resolving: _Resolving, pointer: int, resolution: int) -> int:
-    merge = Merge(pointer)
-    try:
-        answer = resolving.resolve(merge, resolving.store())
-        passes = isinstance(answer, Pass)
-        changes = ChangeArray(changes=answer.changes if isinstance(answer, Pass) else answer)
-        if changes.count:
-            lib.llvs_resolution_add(resolution, changes.address, changes.count, CHANGE_SIZE)
-        return c.PASS if passes else c.OK
-    finally:
-        merge._end()
-
-
-_thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_void_p], _resolve)
-
-
-def _merge_value(merger: ValueMerger, pointer: int, resolution: int) -> int:
-    question = _structs.llvs_value_question.from_address(pointer)
-
-    def given(pair: Any) -> Optional[bytes]:
-        return copy(pair.data, pair.size) if pair.data else None
-
-    id, path = decode(given(question.id) or b""), given(question.path) or b"[]"
-    sides = (given(question.base), given(question.newer), given(question.older))
-    # Of the functions that are there, the one for a whole value is asked about whole values only, and that for parts about the others.
-    answer: Any = PASS
-    if path == b"[]" and merger._merge is not None:
-        answer = merger._merge(id, *sides)
-    elif path != b"[]" and merger._part is not None:
-        import json
-
-        answer = merger._part(id, tuple(json.loads(path)), *sides)
-    if isinstance(answer, Pass):
-        return c.PASS
-    change = Change.remove(id) if answer is None else Change.update(id, answer)
-    changes = ChangeArray(changes=[change])
-    lib.llvs_resolution_add(resolution, changes.address, changes.count, CHANGE_SIZE)
-    return c.OK
-
-
-_value_thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_void_p], _merge_value)
-
-
-class ArbiterHandle(Handle):
-    """An `llvs_arbiter`."""
-
-    _release = "llvs_arbiter_free"
-    _warns = False
-    _calls_back = True
-
-    def __init__(self, arbiter: AnyArbiter, store: Callable[[], llvs.Store]) -> None:
-        pointer = ctypes.c_void_p()
-        if isinstance(arbiter, type):
-            raise TypeError(f"an arbiter is an object, not the class {arbiter.__name__}: write {arbiter.__name__}()")
-        if isinstance(arbiter, _BuiltIn):
-            lib.llvs_arbiter_builtin(arbiter._kind, ctypes.byref(pointer))
-        elif isinstance(arbiter, Rules):
-            from .documents import rules_text
-
-            lib.llvs_arbiter_rules(b"" if arbiter._rules is None else rules_text(arbiter._rules), ctypes.byref(pointer))
-        elif isinstance(arbiter, ValueMerger):
-            from .documents import rules_text
-
-            payload = _callbacks.register(arbiter)
-            given = b"" if arbiter._rules is None else rules_text(arbiter._rules)
-            lib.llvs_value_merger_create(_value_thunk, payload, _callbacks.payload_free, given, ctypes.byref(pointer))
-        else:
-            if not callable(getattr(arbiter, "resolve", arbiter)):
-                raise TypeError(
-                    f"an arbiter has a method resolve(merge, store), or is such a function; {type(arbiter).__name__} is neither"
-                )
-            fallback = getattr(arbiter, "fallback", None)
-            if fallback is None:
-                self._create(arbiter, store, None, pointer)
-            else:
-                with ArbiterHandle(fallback, store) as handle, handle._call as fallback_pointer:
-                    self._create(arbiter, store, fallback_pointer, pointer)
-        super().__init__(pointer.value or 0)
-
-    @staticmethod
-    def _create(arbiter: AnyArbiter, store: Callable[[], llvs.Store], fallback: int | None, pointer: ctypes.c_void_p) -> None:
-        payload = _callbacks.register(_Resolving(arbiter, store))
-        lib.llvs_arbiter_create(_thunk, payload, _callbacks.payload_free, fallback, ctypes.byref(pointer))
-
-    def _what(self) -> str:
-        return "the arbiter"
+AnyArbiter = Union[BuiltInArbiter, Rules, ValueMerger, Arbiter, ArbiterFunction]

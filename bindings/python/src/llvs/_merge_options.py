@@ -1,0 +1,142 @@
+"""What is merged and how, and what undoing comes to."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import NamedTuple, Optional
+
+import llvs
+
+from . import _abi, _constants as c, _metadata, _pages, _structs, errors
+from ._memory import BytesArray, address, copy, decode, encode
+from .control import Control
+from .versions import Version
+
+lib = _abi.lib
+
+
+class Heads:
+    """Which heads to merge: `Heads.UNBRANCHED` (the default), `Heads.ALL`, `Heads.branches("draft", ...)`,
+    or `Heads.unbranched_and("draft", ...)`.
+
+    Without a branch, a head is a version that carries none and that no other such version has among its ancestors: a version on a branch
+    hides nothing of the line that it is built on.
+    """
+
+    UNBRANCHED: Heads
+    ALL: Heads
+
+    def __init__(self, kind: int, names: tuple[str, ...] = ()) -> None:
+        self._kind = kind
+        self._names = names
+
+    @classmethod
+    def branches(cls, *names: str) -> Heads:
+        """The heads on these branches only."""
+        return cls(c.HEADS_BRANCHES, names)
+
+    @classmethod
+    def unbranched_and(cls, *names: str) -> Heads:
+        """The heads without a branch, and those on these branches."""
+        return cls(c.HEADS_UNBRANCHED_AND_BRANCHES, names)
+
+    def __repr__(self) -> str:
+        return f"Heads({self._kind}, {self._names!r})"
+
+
+Heads.UNBRANCHED = Heads(c.HEADS_UNBRANCHED)
+Heads.ALL = Heads(c.HEADS_ALL)
+
+_SELECTIONS = {"unbranched": Heads.UNBRANCHED, "all": Heads.ALL}
+_RELATIONS = {"any": c.RELATION_ANY, "related": c.RELATION_RELATED, "unrelated": c.RELATION_UNRELATED}
+
+
+class MergeOptions:
+    """An `llvs_merge_options`, and all that it points to."""
+
+    def __init__(
+        self,
+        metadata: _metadata.Metadata | None,
+        relation: str = "any",
+        selection: Heads | str = Heads.UNBRANCHED,
+        control: Control | None = None,
+        parent: int = 1,
+        version: bytes = b"",
+    ) -> None:
+        if parent not in (1, 2):
+            raise errors.InvalidArgumentError(f"{parent!r} is no predecessor: 1 is the first, 2 the second")
+        if relation not in _RELATIONS:
+            raise errors.InvalidArgumentError(f"{relation!r} is no relation: use any, related or unrelated")
+        if isinstance(selection, str):
+            if selection not in _SELECTIONS:
+                raise errors.InvalidArgumentError(
+                    f"{selection!r} is no selection of heads: use unbranched, all, or llvs.Heads.branches(...)"
+                )
+            selection = _SELECTIONS[selection]
+        self._entries = _metadata.Entries(metadata)
+        self._branches = BytesArray(map(encode, selection._names))
+        self._struct = _structs.llvs_merge_options(
+            struct_size=ctypes.sizeof(_structs.llvs_merge_options),
+            relation=_RELATIONS[relation],
+            selection=selection._kind,
+            parent=c.SIDE_SECOND if parent == 2 else c.SIDE_FIRST,
+            branches=self._branches.address,
+            branch_count=self._branches.count,
+            metadata=self._entries.address,
+            metadata_count=self._entries.count,
+            control=control.address if control is not None else None,
+        )
+        self._version = version
+        if version:
+            self._struct.version = _structs.llvs_bytes(address(version), len(version))
+        self.reference = ctypes.byref(self._struct)
+
+
+class Reverted(NamedTuple):
+    """What undoing a version, or picking one, came to."""
+
+    #: The version that was made; None when there was nothing left to change, and nothing was stored.
+    version: Optional[Version]
+    #: The ids of the values that were changed: of which something, or all, is again as it was before the version; of a pick, those that
+    #: took over something of it.
+    undone: tuple[str, ...]
+    #: The ids of the values of which the version changed something that was changed again since, to something else than it was before it:
+    #: that stays. Where rules merge inside a value it may be in both.
+    superseded: tuple[str, ...]
+    #: What had to be decided, in byte order of the ids.
+    conflicts: tuple[llvs.Conflict, ...] = ()
+    #: Of a pick: rules count among the values; once both lines are merged, that counts twice.
+    counts: bool = False
+    #: The ids of the versions that were undone, newest first.
+    versions: tuple[str, ...] = ()
+    #: Of `Coordinator.undo` and `redo`: as the save was described; None when it was not.
+    description: Optional[str] = None
+
+
+def take_reverted(pointer: int) -> Reverted:
+    """What an `llvs_revert_result` says, which is released."""
+    try:
+        made = _structs.llvs_revert_result.from_address(pointer)
+        undone, superseded, versions = (
+            tuple(map(decode, _pages.bytes_array(ids, count)))
+            for ids, count in (
+                (made.undone, made.undone_count), (made.superseded, made.superseded_count), (made.versions, made.version_count)
+            )
+        )
+        records: tuple[llvs.Conflict, ...] = ()
+        if made.conflict_count:
+            from .documents import conflicts
+
+            records = conflicts(made.conflicts, made.conflict_count)
+        text = made.description
+        return Reverted(
+            _pages.version_at(made.version) if made.version else None,
+            undone,
+            superseded,
+            records,
+            bool(made.counts),
+            versions,
+            decode(copy(text.data, text.size)) if text.size else None,
+        )
+    finally:
+        lib.llvs_revert_result_free(pointer)
