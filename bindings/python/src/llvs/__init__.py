@@ -86,16 +86,13 @@ if TYPE_CHECKING:
         VersionMismatchError as VersionMismatchError,
     )
     from .exchange import Exchange as Exchange
+    from .index_keys import KeyFunction as KeyFunction, KeyPart as KeyPart, MISSING as MISSING, Missing as Missing
     from .indexes import (
         Explanation as Explanation,
         Found as Found,
         Index as Index,
         IndexEntry as IndexEntry,
         IndexPage as IndexPage,
-        KeyFunction as KeyFunction,
-        KeyPart as KeyPart,
-        MISSING as MISSING,
-        Missing as Missing,
     )
     from .log import LogLevel as LogLevel, log_to as log_to, observe_log as observe_log
     from .merge import (
@@ -231,7 +228,8 @@ _MODULES = {
     """
     ),
     "exchange": "Exchange",
-    "indexes": "Explanation Found Index IndexEntry IndexPage KeyFunction KeyPart MISSING Missing",
+    "index_keys": "KeyFunction KeyPart MISSING Missing",
+    "indexes": "Explanation Found Index IndexEntry IndexPage",
     "links": "Link connect",
     "listening": "Listener listen",
     "live": "Peer PeerPhase PeerState device_key make_invitation make_pairing",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-import math
-from decimal import Decimal
-from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional
 
 import llvs
 
@@ -15,6 +13,7 @@ from ._blocks import Block
 from ._handle import Handle
 from ._memory import address, copy, decode, encode, version_bytes
 from .control import CancelToken, Control, ProgressCallback
+from .index_keys import KeyFunction, KeyPart, bound_text, give_keys, key_of_parts, read_parts, tuple_text
 from .versions import AnyVersion, Value
 
 lib = _abi.lib
@@ -23,28 +22,6 @@ byref = ctypes.byref
 
 #: How many versions are remembered.
 _MOST_MADE = 1_000
-
-
-class Missing:
-    """A part of a key that a value has not got; `llvs.MISSING` is the only one. It is before all others in order."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "llvs.MISSING"
-
-    def __reduce__(self) -> str:
-        return "MISSING"
-
-
-#: What stands for a part that is missing.
-MISSING = Missing()
-
-#: A part of a key: a scalar of JSON, or `MISSING`. Numbers are compared by value, exactly.
-KeyPart = Union[None, bool, int, float, Decimal, str, Missing]
-
-#: What gives the keys of a value, by its id and its bytes: each a part, or several as a tuple.
-KeyFunction = Callable[[str, bytes], Iterable[Union[KeyPart, Sequence[KeyPart]]]]
 
 
 class IndexEntry(NamedTuple):
@@ -81,46 +58,6 @@ class Explanation(NamedTuple):
     key_bytes: tuple[bytes, ...]
 
 
-def _part(part: KeyPart) -> str:
-    if part is None:
-        return "null"
-    if isinstance(part, bool):
-        return "true" if part else "false"
-    if isinstance(part, Missing):
-        return "{}"
-    if isinstance(part, str):
-        return json.dumps(str(part), ensure_ascii=False)
-    if isinstance(part, int):
-        return str(int(part))
-    if isinstance(part, (float, Decimal)):
-        if not (part.is_finite() if isinstance(part, Decimal) else math.isfinite(part)):
-            raise ValueError(f"a part of a key is a number, not {part!r}")
-        return repr(float(part)) if isinstance(part, float) else str(Decimal(part)).lower()
-    raise TypeError(f"a part of a key is None, a bool, a number, a str or llvs.MISSING, not {type(part).__name__}")
-
-
-def _tuple(parts: Any) -> bytes:
-    return encode("[" + ",".join(map(_part, parts)) + "]") if parts else b""
-
-
-def _bound(bound: Any) -> bytes:
-    """A bound: one part, or several as a tuple or list."""
-    return _tuple(bound if isinstance(bound, (tuple, list)) else (bound,))
-
-
-def _number(text: str) -> Union[float, Decimal]:
-    exact, near = Decimal(text), float(text)
-    return near if math.isfinite(near) and Decimal(repr(near)) == exact else exact
-
-
-def _key(parts: list[Any]) -> tuple[KeyPart, ...]:
-    return tuple(MISSING if isinstance(part, dict) else part for part in parts)
-
-
-def _read(data: bytes) -> Any:
-    return json.loads(decode(data), parse_float=_number)
-
-
 class Computed(NamedTuple):
     """An index whose keys a function gives."""
 
@@ -143,19 +80,6 @@ def computed(keys: Optional[KeyFunction], definition: Any, prefix: str, parts: i
     if parts < 1:
         raise llvs.InvalidArgumentError(f"the keys of an index have 1 to 8 parts, not {parts}")
     return Computed(keys, prefix, parts, version)
-
-
-def _give(keys: KeyFunction, id: int, data: int, given: int) -> None:
-    pairs = (_structs.llvs_bytes.from_address(pointer) for pointer in (id, data))
-    name, value = (copy(pair.data, pair.size) if pair.size else b"" for pair in pairs)
-    found = keys(decode(name), value)
-    if isinstance(found, (str, bytes)):
-        raise TypeError(f"the keys of a value are an iterable of keys, not {type(found).__name__}: write [key]")
-    for key in found:
-        lib.llvs_index_keys_add(given, _bound(key))
-
-
-_give_thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p], _give)
 
 
 class Index(Handle):
@@ -206,7 +130,7 @@ class Index(Handle):
             if isinstance(definition, Computed):
                 payload = _callbacks.register(definition.keys)
                 lib.llvs_computed_index_open(
-                    handle, byref(options), _give_thunk, payload, _callbacks.payload_free, byref(pointer)
+                    handle, byref(options), give_keys, payload, _callbacks.payload_free, byref(pointer)
                 )
             else:
                 lib.llvs_index_open(handle, byref(options), byref(pointer))
@@ -248,13 +172,13 @@ class Index(Handle):
         at: the version; None: the current one (of a store, its newest head), as it is now. reverse: from the last to the first. unique: of
         a value that has several keys among those, only the first that is met.
         """
-        return self._found({"equal": _tuple(parts)}, at, reverse, unique)
+        return self._found({"equal": tuple_text(parts)}, at, reverse, unique)
 
     def prefix(self, *parts: KeyPart, at: Optional[AnyVersion] = None, reverse: bool = False, unique: bool = False) -> Found:
         """The entries in which the last part given, a str, is what a string begins with, and the first ones are equal. As `find`."""
         if not parts or not isinstance(parts[-1], str):
             raise TypeError("prefix takes the beginning of a string as its last argument")
-        asked = {"equal": _tuple(parts[:-1]), "begin": encode(parts[-1]), "has_begin": 1}
+        asked = {"equal": tuple_text(parts[:-1]), "begin": encode(parts[-1]), "has_begin": 1}
         return self._found(asked, at, reverse, unique)
 
     def range(
@@ -273,7 +197,7 @@ class Index(Handle):
         low, high: a part, or several as a tuple; without one, all of that side. (`None` is the part null.) Both are meant themselves,
         unless low_open or high_open says that they are not. A range without one bound goes on through all types: numbers, then strings.
         """
-        asked = {"equal": _tuple(parts), "low": _bound(low), "high": _bound(high)}
+        asked = {"equal": tuple_text(parts), "low": bound_text(low), "high": bound_text(high)}
         return self._found({**asked, "low_open": int(bool(low_open)), "high_open": int(bool(high_open))}, at, reverse, unique)
 
     def explain(self, id: str, *, at: Optional[AnyVersion] = None) -> Explanation:
@@ -281,9 +205,9 @@ class Index(Handle):
         buffer = _structs.llvs_buffer()
         with self._call as pointer:
             lib.llvs_index_explain(pointer, self._version(at), encode(id), byref(buffer))
-        told = _read(_pages.take_buffer(buffer) or b"{}")
+        told = read_parts(_pages.take_buffer(buffer) or b"{}")
         return Explanation(
-            tuple(map(_key, told["keys"])), told["why"], told["definition"], told["from"], tuple(map(bytes.fromhex, told["bytes"]))
+            tuple(map(key_of_parts, told["keys"])), told["why"], told["definition"], told["from"], tuple(map(bytes.fromhex, told["bytes"]))
         )
 
     def _ask(
@@ -337,7 +261,7 @@ def _ids(page: Any) -> list[str]:
 
 
 def _entries(page: Any) -> list[IndexEntry]:
-    keys = [_key(_read(key)) for key in _texts(page.keys, page.key_sizes, page.count)]
+    keys = [key_of_parts(read_parts(key)) for key in _texts(page.keys, page.key_sizes, page.count)]
     return list(map(IndexEntry, keys, _ids(page)))
 
 
