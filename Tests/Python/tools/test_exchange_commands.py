@@ -74,6 +74,12 @@ def test_remotes(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "dav: " in two("-s", "a.llvs", "remote", "check", code=4).out
     assert "already" in two("-s", "a.llvs", "remote", "add", "all", "x", code=2).err
     assert "holds no user and no password" in two("-s", "a.llvs", "remote", "add", "s", "https+webdav://a:b@c/", code=2).err
+    # Where nothing can be remembered of it, nothing is kept.
+    Path("file").write_text("")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(Path("file").absolute()))
+        assert "XDG_STATE_HOME" in two("-s", "a.llvs", "remote", "add", "s", "shared", code=3).err
+    assert "s" not in json.loads(kept.read_text())["remotes"]
     # A proxy's password would be kept as well, and what cannot be a place is told before it is.
     for proxy in ("http://me:secret@proxy:80", "me:secret@proxy:80"):
         said = two("-s", "a.llvs", "remote", "add", "s", "https+webdav://c/", "--proxy", proxy, code=2).err

@@ -136,6 +136,21 @@ def test_a_full_disk(store: Path, arguments: str) -> None:
     assert re.fullmatch(rb"llvs: writing failed: No space left on device; make room and run it again\n", done.stderr), done.stderr
 
 
+@pytest.mark.parametrize(("closed", "arguments", "code"), [
+    (0, "get json", 0), (0, "set x @-", 0), (1, "log", 0), (1, "set x=1", 0), (1, "nope", 2), (2, "log", 0), (2, "set x=1", 0),
+    (2, "nope", 2),
+])
+def test_standard_streams_that_are_closed(store: Path, closed: int, arguments: str, code: int) -> None:
+    done = program("-s", str(store), *arguments.split(), preexec_fn=lambda: os.close(closed), capture_output=True)
+    assert done.returncode == code and b"Traceback" not in done.stderr, done.stderr
+    with llvs.Store(store, create=False) as opened:
+        report = opened.verify()
+        assert not report.damages and not report.unfinished
+    # Where nobody can be told, the exit code still tells.
+    with open("/dev/full", "wb") as full:
+        assert program("-s", str(store), "nope", stderr=full).returncode == 2
+
+
 def test_a_file_that_cannot_be_written_whole(store: Path, tmp_path: Path) -> None:
     with llvs.Coordinator(store) as notes:
         notes.save(update={"big": bytes(1 << 20)})

@@ -10,6 +10,7 @@ from typing import Any
 
 def main() -> None:
     """Runs the command, and says what to install where its libraries are missing."""
+    _open_missing()
     # While nothing is done yet, and when all is done, Ctrl-C ends this as it ends programs that do not look at it.
     is_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_heeded:
@@ -38,12 +39,23 @@ def main() -> None:
         told, code = failures.explain(KeyboardInterrupt())
         if output.last_said != f"llvs: {told}":
             output.say(f"llvs: {told}")
-    try:
-        sys.stdout.flush()
-    except OSError:
-        # Told of already. What is still buffered goes nowhere, and the interpreter says no more of it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    for descriptor, stream in ((1, sys.stdout), (2, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError:
+            # Told of already. What is still buffered goes nowhere, and the interpreter says no more of it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
     sys.exit(code)
+
+
+def _open_missing() -> None:
+    """Opens what is closed of standard input, output and error ("llvs log >&-"): no file of a store may come into their places."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")
 
 
 def _unraisable(details: Any) -> None:

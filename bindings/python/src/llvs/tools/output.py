@@ -150,8 +150,11 @@ def say(message: str) -> None:
     """A remark on standard error, for people."""
     global last_said
     last_said = message
-    sys.stderr.write(f"{message}\n")
-    sys.stderr.flush()
+    try:
+        sys.stderr.write(f"{message}\n")
+        sys.stderr.flush()
+    except OSError:
+        pass  # nobody can be told; the exit code says it still
 
 
 def fitted(text: str, columns: int) -> str:

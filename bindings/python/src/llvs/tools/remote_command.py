@@ -93,8 +93,8 @@ def add_command(
         password = click.prompt(f"Password at {escape.line(url)}", hide_input=True, err=True)
         key_store.keep(place["url"], options["user"] or "", password)
     known.places[name] = place
-    known.write()
     known.trust(name)
+    known.write()
     output.show([f"{name} is {escape.line(place['url'])}"])
 
 

@@ -139,10 +139,16 @@ class _Trusted:
     def add(self, digest: str) -> None:
         if self.has(digest):
             return
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with open(descriptor, "w", encoding="ascii") as file:
-            file.write(digest + "\n")
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with open(descriptor, "w", encoding="ascii") as file:
+                file.write(digest + "\n")
+        except OSError as problem:
+            raise Failure(
+                f"that this remote is known cannot be remembered in {escape.line(str(self._file))}: {problem.strerror}; name a folder that "
+                "can be written in XDG_STATE_HOME", STORE
+            ) from None
 
 
 def check_name(name: str) -> None:
