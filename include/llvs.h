@@ -2089,6 +2089,35 @@ typedef llvs_status (*llvs_decode_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED
 typedef llvs_status (*llvs_credentials_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *place, llvs_bool again,
     LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
 
+/** What is asked of the callback that keeps tokens. Since 0.1. */
+typedef uint32_t llvs_tokens_step;
+enum llvs_tokens_step_value {
+    /** Give them (llvs_reply_set, question 0): JSON with the members that a `token_file` has. Without an answer there are none. */
+    LLVS_TOKENS_READ = 0,
+    /** Keep what is given in their place, for good: it is used once this has returned LLVS_OK. */
+    LLVS_TOKENS_KEEP = 1,
+    /** Begin a renewal, without waiting. LLVS_PASS: another thread or process that has the same tokens is within one; then this is asked
+        again in 20 milliseconds, until it is cancelled, or 300 seconds have passed (LLVS_ERROR_BUSY). */
+    LLVS_TOKENS_LOCK = 2,
+    /** The renewal has ended. What it returns is not looked at. */
+    LLVS_TOKENS_UNLOCK = 3
+};
+/**
+ * Keeps the tokens of an account at a cloud drive, or of CloudKit, in a key store of the host, in the place of a `token_file`: the library
+ * renews them, and nothing new is used before it is kept. Tokens that serve once are lost when two renew them at once: that is what the
+ * lock is for.
+ * @param step    one of llvs_tokens_step_value
+ * @param tokens  with LLVS_TOKENS_KEEP: JSON, a secret; else NULL
+ * @param reply   takes the answer of LLVS_TOKENS_READ
+ *
+ *   thread     that of the call that exchanges
+ *   re-entry   may call the library, but not the exchange
+ *   pointers   good during the callback
+ *   result     LLVS_OK; LLVS_PASS as said; all else: the call fails with LLVS_ERROR_USER and what `error` was set to. Since 0.1.
+ */
+typedef llvs_status (*llvs_tokens_fn)(LLVS_BORROWED void *payload, llvs_tokens_step step, LLVS_BORROWED const llvs_bytes *tokens,
+    LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+
 /** How versions lie at the place of an exchange. Since 0.1. */
 typedef uint32_t llvs_layout;
 enum llvs_layout_value {
@@ -2161,10 +2190,15 @@ typedef struct llvs_exchange_options {
     size_t identity_count;
     /** 1 to 1024 bytes, UTF-8 as it is given (normalise it before); empty: none. Opening takes 64 MiB of memory for a moment. */
     llvs_bytes passphrase;
+    /** In the place of `token_file`: the host keeps the tokens, and the library renews them there; may be NULL. */
+    llvs_tokens_fn tokens;
+    /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
+    void *tokens_payload;
+    llvs_free_fn tokens_free;
 } llvs_exchange_options;
 #define LLVS_EXCHANGE_OPTIONS_INIT                                                                                                      \
     { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT,      \
-      LLVS_NONE_INIT, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, LLVS_NONE_INIT }
+      LLVS_NONE_INIT, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0 }
 
 /**
  * Opens an exchange with the place that a URL names, or through a transport of the host.
@@ -2175,10 +2209,10 @@ typedef struct llvs_exchange_options {
  *                 without an endpoint Amazon's, without a region AWS_REGION, AWS_DEFAULT_REGION or us-east-1; addressing is "path" with
  *                 an endpoint, "virtual" without, unless it is said; "gdrive:///path/to/folder", "onedrive:///path/to/folder",
  *                 "box:///path/to/folder", "pcloud:///path/to/folder?region=eu": a folder of Google Drive, OneDrive, Box or pCloud,
- *                 by a `token_file`, a `token` or `credentials`, made when it is not there (docs/cloud-drives.md);
- *                 "cloudkit://container/production/private?store=ID&zone=name": records of CloudKit, by a `token_file`. A query of all
- *                 but "memory:" may say layout=packed (many versions to a file, docs/sync.md) or layout=interchange (two files for
- *                 each, which other implementations read); unless it does, a folder is interchange, a server is what is there, and
+ *                 by a `token_file`, `tokens`, a `token` or `credentials`, made when it is not there (docs/cloud-drives.md);
+ *                 "cloudkit://container/production/private?store=ID&zone=name": records of CloudKit, by a `token_file` or `tokens`. A
+ *                 query of all but "memory:" may say layout=packed (many versions to a file, docs/sync.md) or layout=interchange (two files
+ *                 for each, which other implementations read); unless it does, a folder is interchange, a server is what is there, and
  *                 packed when nothing is. UTF-8; %XX stands for a byte. No user and no password: these are options. Empty with a
  *                 `host_transport`
  * @param options  may be NULL
@@ -3331,6 +3365,17 @@ enum llvs_peer_phase_value {
     LLVS_PEER_ENDED = 4
 };
 
+/**
+ * Asked before bytes of the other side are stored, or asked for, so that a host can bound what a peer may take of the disk.
+ * @param bytes  how many more, at most
+ *
+ *   thread     that of the call of the peer
+ *   re-entry   may call the library, but neither the peer nor its store
+ *   result     LLVS_OK; all else: they are not stored, and the connection ends with LLVS_ERROR_USER, or LLVS_ERROR_NO_SPACE where that was
+ *              returned, and what `error` was set to. Since 0.1.
+ */
+typedef llvs_status (*llvs_quota_fn)(LLVS_BORROWED void *payload, uint64_t bytes, LLVS_OWNED llvs_error **error);
+
 /** How an end of a direct connection is opened. Since 0.1. */
 typedef struct llvs_peer_options {
     uint32_t struct_size;
@@ -3349,9 +3394,18 @@ typedef struct llvs_peer_options {
     /** The code of an invitation, by which this connection is made instead of by the pairing; none: by the pairing. The side that has a
         pairing gives it to the other one, which has none. See llvs_invitation_make. */
     llvs_bytes invitation;
+    /** 1: the connection is made by neither: people compare the digits of llvs_peer_state on both sides, and each says so by
+        llvs_peer_confirm. Then the side that has a `pairing` gives it to the other one, which has none. */
+    llvs_bool compares_digits;
+    uint32_t reserved;
+    /** Bounds what is stored; may be NULL. */
+    llvs_quota_fn quota;
+    /** See "Callbacks" above; freed with the peer, or when it cannot be opened. */
+    void *quota_payload;
+    llvs_free_fn quota_free;
 } llvs_peer_options;
 #define LLVS_PEER_OPTIONS_INIT \
-    { (uint32_t)sizeof(llvs_peer_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, LLVS_NONE_INIT }
+    { (uint32_t)sizeof(llvs_peer_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, 0 }
 
 /** What happened on a direct connection until now. Since 0.1. */
 typedef struct llvs_peer_state {
@@ -3370,6 +3424,8 @@ typedef struct llvs_peer_state {
     /** The pairing that an invitation brought, to be kept in secret for all further connections; empty before it came, and where there was
         none to come. */
     llvs_bytes pairing;
+    /** Six digits to be compared by people, where that was asked for; empty before they are known. */
+    llvs_bytes digits;
 } llvs_peer_state;
 /** Releases the state, with what it points to. Since 0.1. */
 LLVS_API void llvs_peer_state_free(LLVS_OWNED llvs_peer_state *state);
@@ -3385,7 +3441,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_pairing_make(LLVS_OWNED llvs_buffer *pair
 LLVS_API LLVS_CHECKED llvs_status llvs_invitation_make(LLVS_OWNED llvs_buffer *code, LLVS_OWNED llvs_error **error);
 /**
  * For whoever listens for several stores: whether a connection is of devices that share a pairing, or an invitation.
- * @param pairing    LLVS_PAIRING_SIZE bytes, or the code of an invitation
+ * @param pairing    LLVS_PAIRING_SIZE bytes, or the code of an invitation; empty: whether people are to compare digits
  * @param beginning  the first LLVS_PEER_BEGINNING bytes that came; also to be given to llvs_peer_receive
  * @param matches    0 or 1; where no pairing matches, the connection is to be closed without a byte
  * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED (there is no libcrypto). Since 0.1.
@@ -3434,6 +3490,12 @@ LLVS_API LLVS_CHECKED llvs_status llvs_peer_store_changed(LLVS_BORROWED llvs_pee
  * Errors: LLVS_ERROR_CUT_SHORT, LLVS_ERROR_INVALID_ARGUMENT when it is not finite. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_tick(LLVS_BORROWED llvs_peer *peer, double seconds, LLVS_OWNED llvs_error **error);
+/**
+ * Says that the person on this side sees the same digits on both (`digits` of llvs_peer_state). Whoever has no pairing gets it when both
+ * sides have said so; who does not see the same closes the connection.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT when there are no digits (yet). Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_confirm(LLVS_BORROWED llvs_peer *peer, LLVS_OWNED llvs_error **error);
 /** Says goodbye once all has been sent and stored; it ends when the other side has said so, too. Errors: storage errors. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_close(LLVS_BORROWED llvs_peer *peer, LLVS_OWNED llvs_error **error);
 /** What happened until now; released with llvs_peer_state_free. Errors: LLVS_ERROR_OUT_OF_MEMORY. Since 0.1. */
@@ -3668,8 +3730,8 @@ LLVS_LAYOUT(llvs_version_id, 136);
 LLVS_LAYOUT(llvs_progress, 24);
 LLVS_LAYOUT(llvs_control, 32);
 LLVS_LAYOUT(llvs_pack_options, 56);
-LLVS_LAYOUT(llvs_peer_options, 88);
-LLVS_LAYOUT(llvs_peer_state, 88);
+LLVS_LAYOUT(llvs_peer_options, 120);
+LLVS_LAYOUT(llvs_peer_state, 104);
 LLVS_LAYOUT(llvs_metadata_entry, 32);
 LLVS_LAYOUT(llvs_change, 56);
 LLVS_LAYOUT(llvs_version_info, 112);
@@ -3697,7 +3759,7 @@ LLVS_LAYOUT(llvs_merge_options, 72);
 LLVS_LAYOUT(llvs_conflict, 152);
 LLVS_LAYOUT(llvs_merged_value, 56);
 LLVS_LAYOUT(llvs_merge_values_options, 32);
-LLVS_LAYOUT(llvs_exchange_options, 224);
+LLVS_LAYOUT(llvs_exchange_options, 248);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_member, 56);
 LLVS_LAYOUT(llvs_member_list, 24);

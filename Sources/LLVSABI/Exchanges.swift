@@ -83,8 +83,47 @@ final class HostCredentials: Sendable {
     }
 }
 
-/// Before `recipients` was appended.
-private let earlierSizesOfExchangeOptions = [176]
+/// A callback of the host that keeps tokens.
+final class HostTokenCallback: Sendable {
+    nonisolated(unsafe) private let fn: llvs_tokens_fn
+    private let payload: Payload
+
+    /// Nil without a function; the payload is freed then.
+    init?(_ fn: llvs_tokens_fn?, _ payload: Payload) {
+        guard let fn else { return nil }
+        self.fn = fn; self.payload = payload
+    }
+    private static let pass = llvs_status(LLVS_PASS.rawValue)
+
+    private func ask(_ step: llvs_tokens_step_value, _ tokens: [UInt8]? = nil) throws -> (status: llvs_status, tokens: [UInt8]?) {
+        let reply = Reply(questions: 1)
+        let status = try withExtendedLifetime(reply) {
+            guard let tokens else {
+                return try callHost("Asking for tokens", expecting: HostTokenCallback.pass) {
+                    fn(payload.pointer, step.rawValue, nil, reply.borrowed, $0)
+                }
+            }
+            return try withBorrowed(tokens) { tokens in
+                try callHost("Keeping the new token", expecting: HostTokenCallback.pass) {
+                    fn(payload.pointer, step.rawValue, tokens, reply.borrowed, $0)
+                }
+            }
+        }
+        guard step == LLVS_TOKENS_LOCK || status != HostTokenCallback.pass else {
+            throw StoreError(.user, "The callback for tokens answered LLVS_PASS, which is for LLVS_TOKENS_LOCK alone.")
+        }
+        return (status, reply.answers[0])
+    }
+    var tokens: HostTokens {
+        HostTokens(
+            read: { [self] in try ask(LLVS_TOKENS_READ).tokens ?? [] }, keep: { [self] in _ = try ask(LLVS_TOKENS_KEEP, $0) },
+            lock: { [self] in try ask(LLVS_TOKENS_LOCK).status != HostTokenCallback.pass },
+            unlock: { [self] in _ = try? ask(LLVS_TOKENS_UNLOCK) })
+    }
+}
+
+/// Before `recipients`, and before `tokens` were appended.
+private let earlierSizesOfExchangeOptions = [176, 224]
 
 private func layout(_ input: llvs_layout) throws -> Exchange.Layout {
     switch input {
@@ -118,6 +157,7 @@ struct ExchangeSettings {
         // First, so that what the caller gave for the callback is freed whatever fails.
         exchange.decode = HostDecoder(input.decode, Payload(input.decode_payload, input.decode_free))?.decode
         place.askForCredentials = HostCredentials(input.credentials, Payload(input.credentials_payload, input.credentials_free))?.ask
+        place.tokens = HostTokenCallback(input.tokens, Payload(input.tokens_payload, input.tokens_free))?.tokens
         exchange.reportsUnportableIDs = try flag(input.report_unportable, "report_unportable")
         place.durability = try durability(input.durability, "durability")
         place.mustExist = try flag(input.must_exist, "must_exist")

@@ -20,7 +20,7 @@ final class PeerStateHandle: StructHandle<llvs_peer_state>, @unchecked Sendable 
             struct_size: UInt32(sizeOf: llvs_peer_state.self), phase: UInt32(bitPattern: state.phase.rawValue),
             device: try arena.copy(state.device), key: try arena.copy(state.key), sent: UInt64(state.sent),
             received: UInt64(state.received), problems: items.start, problem_count: items.count,
-            pairing: try state.pairing.map(arena.copy) ?? llvs_bytes(data: nil, size: 0)))
+            pairing: try state.pairing.map(arena.copy) ?? noBytes, digits: state.digits.isEmpty ? noBytes : try arena.copy(state.digits)))
     }
 }
 
@@ -52,6 +52,7 @@ public func llvs_pairing_matches(
     matches?.pointee = 0
     return entry(error) {
         let out = try required(matches, "matches"), beginning = try rawBytes(beginning, "beginning")
+        guard pairing.size > 0 else { return out.pointee = try Pairing.isToCompare(beginning: beginning) ? 1 : 0 }
         let isInvitation = pairing.size > 0 && pairing.size < Pairing.size
         out.pointee = try isInvitation
             ? Invitation(text(pairing, "pairing")).matches(beginning: beginning) ? 1 : 0
@@ -68,22 +69,53 @@ public func llvs_device_key(_ identity: llvs_bytes, _ key: UnsafeMutablePointer<
     }
 }
 
+/// A callback of the host that bounds what is stored.
+private final class HostQuota: Sendable {
+    nonisolated(unsafe) private let fn: llvs_quota_fn
+    private let payload: Payload
+
+    /// Nil without a function; the payload is freed then.
+    init?(_ fn: llvs_quota_fn?, _ payload: Payload) {
+        guard let fn else { return nil }
+        self.fn = fn; self.payload = payload
+    }
+    var ask: @Sendable (Int) throws -> Void {
+        { [self] bytes in
+            let full = LLVS_ERROR_NO_SPACE.rawValue
+            let status = try callHost("Asking for room", expecting: full) { fn(payload.pointer, UInt64(max(0, bytes)), $0) }
+            guard status != full else {
+                throw StoreError(.noSpace, "The host has no room for \(bytes) bytes more of the other side. Make room, and connect again.")
+            }
+        }
+    }
+}
+
+/// Before `compares_digits` was appended.
+private let earlierSizesOfPeerOptions = [88]
+
 @_cdecl("llvs_peer_open") @implementation
 public func llvs_peer_open(
     _ store: OpaquePointer!, _ options: UnsafePointer<llvs_peer_options>!, _ peer: HandleOut!, _ error: ErrorOut!
 ) -> llvs_status {
     peer?.pointee = nil
     return entry(error) {
+        let input = try requiredStruct(options, "llvs_peer_options", earlierSizes: earlierSizesOfPeerOptions)
+        // First, so that what the caller gave for the callback is freed whatever fails.
+        let quota = HostQuota(input.quota, Payload(input.quota_payload, input.quota_free))?.ask
         let out = try required(peer, "peer"), store = try LLVSABI.store(store)
-        let input = try requiredStruct(options, "llvs_peer_options")
+        let comparesDigits = try flag(input.compares_digits, "llvs_peer_options.compares_digits")
         let invitation = try optionalText(input.invitation, "llvs_peer_options.invitation").map(Invitation.init)
         var options: PeerSession.Options
         if let invitation, input.pairing.size == 0 {
             options = PeerSession.Options(invitation: invitation)
+        } else if comparesDigits, input.pairing.size == 0 {
+            options = PeerSession.Options()
         } else {
             options = PeerSession.Options(pairing: try Pairing(rawBytes(input.pairing, "llvs_peer_options.pairing")))
             options.invitation = invitation
         }
+        options.comparesDigits = comparesDigits
+        options.quota = quota
         options.isInitiator = try flag(input.initiator, "llvs_peer_options.initiator")
         if input.identity.size > 0 { options.identity = try array(input.identity, "llvs_peer_options.identity", limit: 1_024) }
         options.device = try optionalText(input.device, "llvs_peer_options.device") ?? ""
@@ -130,6 +162,9 @@ public func llvs_peer_tick(_ peer: OpaquePointer!, _ seconds: Double, _ error: E
         try session.tick(seconds)
     }
 }
+
+@_cdecl("llvs_peer_confirm") @implementation
+public func llvs_peer_confirm(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status { entry(error) { try session(peer).confirm() } }
 
 @_cdecl("llvs_peer_close") @implementation
 public func llvs_peer_close(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status { entry(error) { try session(peer).close() } }

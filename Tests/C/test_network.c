@@ -103,6 +103,43 @@ static void options_that_are_refused(void **state) {
     llvs_store_free(store);
 }
 
+static llvs_status keep_tokens(void *payload, llvs_tokens_step step, const llvs_bytes *tokens, llvs_reply *reply, llvs_error **out) {
+    asked *a = payload;
+    (void)tokens; (void)out;
+    a->count++;
+    if (step != LLVS_TOKENS_READ) return LLVS_ERROR_USER;
+    return a->fails ? LLVS_PASS : llvs_reply_set(reply, 0, llvs_str("{\"access_token\": \"a\\nb\"}"), NULL);
+}
+
+static void tokens_of_the_host(void **state) {
+    llvs_store *store = memory_store();
+    llvs_exchange *exchange;
+    llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+    asked a = {0};
+    llvs_bytes url = llvs_str("gdrive:///notes?endpoint=http://127.0.0.1:9/");
+    (void)state;
+    options.tokens = keep_tokens;
+    options.tokens_payload = &a;
+    options.tokens_free = freed;
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "cloud drives", llvs_exchange_open(store, llvs_str("memory:x"), &options, &exchange, &error));
+    options.token_file = llvs_str("/none");
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "token_file", llvs_exchange_open(store, url, &options, &exchange, &error));
+    options.token_file = LLVS_NONE;
+    options.token = llvs_str("t");
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "one of them", llvs_exchange_open(store, url, &options, &exchange, &error));
+    options.token = LLVS_NONE;
+    assert_int_equal(a.freed, 3);
+    OK(llvs_exchange_open(store, url, &options, &exchange, &error));
+    assert_int_equal(a.count, 0);
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "control character", llvs_exchange_retrieve(exchange, NULL, NULL, &error));
+    assert_int_equal(a.count, 1);
+    a.fails = 1;
+    FAILS_NAMING(LLVS_ERROR_USER, "LLVS_TOKENS_LOCK", llvs_exchange_retrieve(exchange, NULL, NULL, &error));
+    llvs_exchange_free(exchange);
+    assert_int_equal(a.freed, 4);
+    llvs_store_free(store);
+}
+
 static void a_place_that_cannot_be_reached(void **state) {
     llvs_store *store = memory_store();
     llvs_exchange *exchange;
@@ -161,6 +198,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(urls_that_are_refused),
         cmocka_unit_test(options_that_are_refused),
+        cmocka_unit_test(tokens_of_the_host),
         cmocka_unit_test(a_place_that_cannot_be_reached),
         cmocka_unit_test(a_call_that_is_cancelled),
     };

@@ -244,6 +244,108 @@ static void an_invitation_brings_the_pairing(void **context) {
     llvs_store_free(b);
 }
 
+static llvs_status room(void *payload, uint64_t bytes, llvs_error **out) {
+    uint64_t *left = payload;
+    (void)out;
+    if (bytes > *left) return LLVS_ERROR_NO_SPACE;
+    *left -= bytes;
+    return LLVS_OK;
+}
+static int freed_rooms;
+static void free_room(void *payload) { (void)payload; freed_rooms++; }
+
+static void people_compare_digits(void **context) {
+    llvs_store *a = memory_store(), *b = memory_store();
+    llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
+    llvs_peer *joins, *gives;
+    llvs_peer_state *one, *two;
+    llvs_version_id first = save(b, NULL, insert("b", "1"));
+    llvs_bool matches;
+    uint8_t beginning[LLVS_PEER_BEGINNING];
+    size_t size;
+    (void)context;
+    options.compares_digits = 1;
+    options.pairing = pairing(PAIRING);
+    OK(llvs_peer_open(b, &options, &gives, &error));
+    options.pairing = LLVS_NONE;
+    options.initiator = 1;
+    OK(llvs_peer_open(a, &options, &joins, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_confirm(joins, &error));
+    OK(llvs_peer_send(joins, beginning, sizeof beginning, &size, &error));
+    OK(llvs_pairing_matches(LLVS_NONE, llvs_bytes_make(beginning, size), &matches, &error));
+    assert_int_equal(matches, 1);
+    OK(llvs_pairing_matches(pairing(PAIRING), llvs_bytes_make(beginning, size), &matches, &error));
+    assert_int_equal(matches, 0);
+    OK(llvs_peer_receive(gives, llvs_bytes_make(beginning, size), &error));
+    carry(joins, gives);
+    one = state_of(joins);
+    two = state_of(gives);
+    assert_int_equal(one->digits.size, 6);
+    assert_memory_equal(one->digits.data, two->digits.data, 6);
+    llvs_peer_state_free(one);
+    llvs_peer_state_free(two);
+    /* Either may be first; nothing is told before both have said so. */
+    OK(llvs_peer_confirm(joins, &error));
+    OK(llvs_peer_confirm(joins, &error));
+    carry(joins, gives);
+    one = state_of(joins);
+    assert_int_equal(one->pairing.size, 0);
+    llvs_peer_state_free(one);
+    assert_int_equal(version_count(a), 0);
+    OK(llvs_peer_confirm(gives, &error));
+    carry(joins, gives);
+    phase_is(joins, LLVS_PEER_IN_STEP, 0, 1);
+    value_is(a, &first, "b", "1");
+    one = state_of(joins);
+    assert_int_equal(one->pairing.size, LLVS_PAIRING_SIZE);
+    assert_memory_equal(one->pairing.data, PAIRING, LLVS_PAIRING_SIZE);
+    llvs_peer_state_free(one);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_confirm(gives, &error));
+    llvs_peer_free(joins);
+    llvs_peer_free(gives);
+    /* Not with an invitation, nor of two that have one. */
+    options.invitation = llvs_str("0ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZZ");
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(a, &options, &joins, &error));
+    options.invitation = LLVS_NONE;
+    options.compares_digits = 2;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(a, &options, &joins, &error));
+    llvs_store_free(a);
+    llvs_store_free(b);
+}
+
+static void no_more_is_stored_than_there_is_room_for(void **context) {
+    llvs_store *a = memory_store(), *b = memory_store();
+    llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
+    llvs_peer *one = open_peer(a, 1, PAIRING), *two;
+    llvs_version_id first = save(a, NULL, insert("a", "1"));
+    char large[5000];
+    uint64_t left = 1000;
+    (void)context;
+    memset(large, 'x', sizeof large);
+    large[sizeof large - 1] = 0;
+    options.quota = room;
+    options.quota_payload = &left;
+    options.quota_free = free_room;
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(b, &options, &two, &error));
+    assert_int_equal(freed_rooms, 1);
+    options.pairing = pairing(PAIRING);
+    OK(llvs_peer_open(b, &options, &two, &error));
+    carry(one, two);
+    value_is(b, &first, "a", "1");
+    assert_true(left < 1000);
+    save(a, &first, insert("c", large));
+    OK(llvs_peer_store_changed(one, &error));
+    assert_int_equal(carry_one_way(one, two), LLVS_ERROR_NO_SPACE);
+    assert_int_equal(version_count(b), 1);
+    /* The other side is told that the store could not go on. */
+    assert_int_equal(carry_one_way(two, one), LLVS_ERROR_DAMAGED);
+    llvs_peer_free(two);
+    assert_int_equal(freed_rooms, 2);
+    llvs_peer_free(one);
+    llvs_store_free(a);
+    llvs_store_free(b);
+}
+
 static void an_end_that_was_cut_is_told(void **context) {
     llvs_store *a = memory_store(), *b = memory_store();
     llvs_peer *one = open_peer(a, 1, PAIRING), *two = open_peer(b, 0, PAIRING);
@@ -368,6 +470,8 @@ int main(void) {
         cmocka_unit_test(strangers_stay_outside),
         cmocka_unit_test(only_devices_that_are_accepted_come_in),
         cmocka_unit_test(an_invitation_brings_the_pairing),
+        cmocka_unit_test(people_compare_digits),
+        cmocka_unit_test(no_more_is_stored_than_there_is_room_for),
         cmocka_unit_test(an_end_that_was_cut_is_told),
         cmocka_unit_test(what_is_damaged_on_the_way_ends_it),
         cmocka_unit_test(what_cannot_be_is_refused),

@@ -358,6 +358,33 @@ static void direct_connections() {
         carry(invites, joins);
     }
     EXPECT(joins.state().pairing == pairing && invites.state().pairing.empty());
+    llvs::PeerOptions asking, giving;
+    asking.initiator = asking.compares_digits = giving.compares_digits = true;
+    giving.pairing = pairing;
+    std::uint64_t allowed = 0;
+    asking.quota = [&](std::uint64_t bytes) {
+        if (bytes > 1000) throw llvs::Error(LLVS_ERROR_NO_SPACE, "no more than a thousand");
+        allowed += bytes;
+    };
+    llvs::Store c = llvs::Store::memory();
+    llvs::Peer asks(c, asking), gives(b, giving);
+    auto both = [&] {
+        for (int round = 0; round < 10; round++) {
+            carry(asks, gives);
+            carry(gives, asks);
+        }
+    };
+    both();
+    EXPECT(asks.state().digits.size() == 6 && asks.state().digits == gives.state().digits && asks.state().pairing.empty());
+    gives.confirm();
+    both();
+    EXPECT(asks.state().pairing.empty() && c.history().empty());
+    asks.confirm();
+    both();
+    EXPECT(asks.state().pairing == pairing && asks.state().phase == LLVS_PEER_IN_STEP && allowed > 0);
+    b.make_version(first, {llvs::Change::update("x", std::string(5000, 'x'))});
+    gives.store_changed();
+    EXPECT(code_of([&] { carry(gives, asks); }) == LLVS_ERROR_NO_SPACE);
     llvs::Peer alone(a, how);
     EXPECT(code_of([&] { alone.receive_end(); }) == LLVS_ERROR_CUT_SHORT);
     how.pairing.pop_back();

@@ -15,7 +15,7 @@ import negotiation
 import noise
 from negotiation import Have, History, Listed
 
-HELLO, HAVE, LIST, DATA, ACK, CREDIT, WANT, BLOB, NEWS, PING, PONG, BYE, ERROR = range(1, 14)
+HELLO, HAVE, LIST, DATA, ACK, CREDIT, WANT, BLOB, NEWS, PING, PONG, BYE, ERROR, PAIRING, COMMIT, NONCE, ASK = range(1, 18)
 PRELUDE = 28
 
 
@@ -67,6 +67,9 @@ class Refused(Exception):
 
 
 class Peer:
+    #: 1: it takes NEWS, and answers with ASK.
+    features = 0
+
     def __init__(self, initiator: bool, pairing: bytes, static: Optional[bytes] = None, window: int = 4 << 20) -> None:
         store_id, key = pairing[:16], pairing[16:]
         prologue = b"llvs live 1" + hashlib.sha256(store_id).digest()
@@ -161,7 +164,7 @@ class Peer:
         self.frame(
             HELLO,
             struct.pack("<HH", 1, 1) + b"\x06python\x00" + self.incarnation + struct.pack("<Q", len(self.payloads) + 1)
-            + bytes(16) + struct.pack("<QIQ", 0, 0, self.window),
+            + bytes(16) + struct.pack("<QIQ", 0, self.features, self.window),
         )
 
     def have(self) -> Have:
@@ -236,6 +239,11 @@ class Peer:
         elif kind == CREDIT:
             self.credit += struct.unpack("<Q", payload)[0]
             self.drain()
+        elif kind == NEWS:
+            ids = read_ids(payload)
+            if self.features:
+                lacking = [version for version in ids if version not in self.payloads]
+                self.frame(ASK, struct.pack("<H", len(lacking)) + b"".join(lacking))
         elif kind == PING:
             self.frame(PONG, payload)
 
@@ -256,6 +264,16 @@ class Peer:
             del self._row[: at + size]
             self.received.append(names_of(payload)[0])
             self.add(payload)
+
+
+def read_ids(payload: bytes) -> list[bytes]:
+    count, at = struct.unpack_from("<H", payload)[0], 2
+    ids = []
+    for _ in range(count):
+        version, at = read_id(payload, at)
+        ids.append(version)
+    assert at == len(payload)
+    return ids
 
 
 def read_have(payload: bytes) -> Have:

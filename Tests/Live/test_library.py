@@ -512,6 +512,7 @@ def test_waiting_covers_what_was_just_saved(store: llvs.Store) -> None:
                 head = store.make_version(head, update={"a": b"%d" % number})
                 assert link.wait(60) and other.version(head) is not None, number
             listener.links[0]._socket.shutdown(socket.SHUT_RDWR)
+            wait_until(lambda: link.state.phase == llvs.PeerPhase.ENDED)
             with pytest.raises((llvs.Error, OSError)):
                 link.wait(60)
 

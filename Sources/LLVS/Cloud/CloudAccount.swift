@@ -12,17 +12,17 @@ final class CloudAccount: Sendable {
     private let ranges = Guarded<Bool?>(nil)
 
     /// - Parameters:
-    ///   - tokens: the path of a file of tokens, in the place of the credentials among the settings.
+    ///   - tokens: who keeps tokens, in the place of the credentials among the settings.
     ///   - judge: what answers mean, where their status does not say so.
     ///   - failure: the error for an answer.
     init(
-        _ place: CloudFolder, tokens path: String?, settings: HTTPSettings, mustExist: Bool,
+        _ place: CloudFolder, tokens keeper: (any TokenKeeper)?, settings: HTTPSettings, mustExist: Bool,
         judge: @escaping @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict, failure: @escaping Failure
     ) {
         self.place = place
         self.mustExist = mustExist
         self.failure = failure
-        let tokens = path.map { CloudTokens($0, place, settings: settings) }
+        let tokens = keeper.map { CloudTokens($0, place, settings: settings) }
         self.tokens = tokens
         client = HTTPClient(settings.forCloud(place, tokens, judge: judge), place: place.description)
     }
@@ -128,7 +128,7 @@ final class CloudAccount: Sendable {
             case .signIn:
                 StoreError(
                     .permission,
-                    "\(what) failed: the service refuses the token, or wants one. Sign in (options token_file, token or credentials).")
+                    "\(what) failed: the service refuses the token, or wants one. Sign in (token_file, tokens, token or credentials).")
             case .tooMany:
                 StoreError(
                     .busy, "\(what) failed: the service has had too many requests of this account or app. Exchange again later.")

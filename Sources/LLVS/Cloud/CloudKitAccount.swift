@@ -1,27 +1,28 @@
 /// Who asks CloudKit, and how: a server with a key, whose requests are signed, or a person with a token, which each answer may replace.
 ///
-/// The file of tokens is JSON: `key_id` and `private_key` (PEM, P-256), or `api_token` and `web_auth_token`; other members stay.
+/// What is kept is JSON: `key_id` and `private_key` (PEM, P-256), or `api_token` and `web_auth_token`; other members stay.
 final class CloudKitAccount: Sendable {
     typealias Check = () throws -> Void
 
     let place: CloudKitPlace
     private let client: HTTPClient
-    private let file: TokenFile
+    private let keeper: any TokenKeeper
     private let key: Guarded<Secret?>
-    /// Nil until the file was read.
+    /// Nil until it was read.
     private let isOfServer = Guarded<Bool?>(nil)
     private let ranges = Guarded<Bool?>(nil)
 
-    init(_ place: CloudKitPlace, tokens path: String, settings: HTTPSettings) {
+    init(_ place: CloudKitPlace, tokens keeper: any TokenKeeper, settings: HTTPSettings) {
         self.place = place
-        let file = TokenFile(path), key = Guarded<Secret?>(nil)
-        self.file = file
+        let key = Guarded<Secret?>(nil)
+        self.keeper = keeper
         self.key = key
         var settings = settings
-        settings.signature = CloudKitSignature(key: key, path: file.path)
-        settings.pace = RequestPace.shared("\(place.endpoint.shown) \(file.path)", perSecond: place.rate)
+        settings.signature = CloudKitSignature(key: key, name: keeper.name, path: keeper.path)
+        let shared = keeper.path.map { RequestPace.shared("\(place.endpoint.shown) \($0)", perSecond: place.rate) }
+        settings.pace = shared ?? RequestPace(perSecond: place.rate)
         settings.renew = { refused, _ in
-            guard refused == nil, let id = try CloudKitAccount.serverKey(file, place, key) else { return nil }
+            guard refused == nil, let id = try CloudKitAccount.serverKey(keeper, place, key) else { return nil }
             return HTTPCredentials(user: id)
         }
         client = HTTPClient(settings, place: place.description)
@@ -35,15 +36,15 @@ final class CloudKitAccount: Sendable {
     /// Whether parts of assets can be read; nil until it was tried.
     var hasRanges: Bool? { ranges.withLock { $0 } }
 
-    /// The id of a server's key, which is kept for signing; nil where the file has none.
-    private static func serverKey(_ file: TokenFile, _ place: CloudKitPlace, _ key: Guarded<Secret?>) throws -> String? {
-        let found = try file.read()
+    /// The id of a server's key, which is kept for signing; nil where there is none.
+    private static func serverKey(_ keeper: any TokenKeeper, _ place: CloudKitPlace, _ key: Guarded<Secret?>) throws -> String? {
+        let found = try keeper.read()
         guard let id = found["key_id"]?.string else { return nil }
         guard let pem = found["private_key"]?.string, isPrintable(id) else {
-            throw file.unusable("holds a key_id, and no private_key in PEM beside it")
+            throw keeper.unusable("holds a key_id, and no private_key in PEM beside it")
         }
         guard place.database == "public" else {
-            throw file.unusable("holds the key of a server, which opens the public database alone")
+            throw keeper.unusable("holds the key of a server, which opens the public database alone")
         }
         let secret = try Secret(pem)
         key.withLock { $0 = secret }
@@ -51,7 +52,7 @@ final class CloudKitAccount: Sendable {
     }
     private func isServer() throws -> Bool {
         if let known = isOfServer.withLock({ $0 }) { return known }
-        let found = try CloudKitAccount.serverKey(file, place, key) != nil
+        let found = try CloudKitAccount.serverKey(keeper, place, key) != nil
         isOfServer.withLock { $0 = found }
         return found
     }
@@ -88,17 +89,17 @@ final class CloudKitAccount: Sendable {
     private func perform(_ request: HTTPRequest, _ check: Check) throws -> HTTPResponse {
         if try isServer() { return try client.perform(request, check) }
         // A token may serve for one request: one at a time, of all processes.
-        return try file.withLock(check) {
-            let found = try file.read()
+        return try keeper.withLock(check) {
+            let found = try keeper.read()
             guard let api = found["api_token"]?.string, let token = found["web_auth_token"]?.string, CloudKitAccount.isPrintable(api),
                   CloudKitAccount.isPrintable(token)
-            else { throw file.unusable("holds neither key_id and private_key nor api_token and web_auth_token") }
+            else { throw keeper.unusable("holds neither key_id and private_key nor api_token and web_auth_token") }
             var request = request
             request.isAnonymous = true
             request.address.query = "?ckAPIToken=\(PercentCoding.encode(api))&ckWebAuthToken=\(PercentCoding.encode(token))"
             let response = try client.perform(request, check)
             if let next = response.header("x-apple-cloudkit-web-auth-token"), next != token, CloudKitAccount.isPrintable(next) {
-                try file.write(found.members, [("web_auth_token", next)])
+                try keeper.write(found.members, [("web_auth_token", next)])
             }
             return response
         }
@@ -155,8 +156,8 @@ final class CloudKitAccount: Sendable {
         case "AUTHENTICATION_FAILED", "AUTHENTICATION_REQUIRED", "NOT_AUTHENTICATED", "SIGN_IN_FAILED":
             error = StoreError(
                 .permission,
-                "\(what) failed: CloudKit refuses who asks. Sign in again, which writes web_auth_token into \(file.path); with the key "
-                    + "of a server, check the key and this machine's clock.", path: file.path)
+                "\(what) failed: CloudKit refuses who asks. Sign in again, which writes web_auth_token into \(keeper.name); with the key "
+                    + "of a server, check the key and this machine's clock.", path: keeper.path)
         case "ACCESS_DENIED":
             error = StoreError(.permission, "\(what) failed: the account or key may not do this. Check the roles of the container.")
         case "QUOTA_EXCEEDED":
@@ -186,7 +187,8 @@ final class CloudKitAccount: Sendable {
 /// Signs requests with the key of a server: date, digest of the body and path, by ECDSA.
 private struct CloudKitSignature: RequestSignature {
     let key: Guarded<Secret?>
-    let path: String
+    let name: String
+    let path: String?
 
     func headers(for request: HTTPRequest, to address: HTTPAddress, _ credentials: HTTPCredentials, now: Int64) throws -> [(
         name: String, value: String
@@ -195,9 +197,10 @@ private struct CloudKitSignature: RequestSignature {
         var digest = SHA256()
         if case .bytes(let bytes) = request.body { digest.update(bytes) }
         let date = CloudKitSignature.date(now), body = String(decoding: Base64.encode(digest.finish()), as: UTF8.self)
-        guard let signature = try Crypto(for: path).sign(Array("\(date):\(body):\(address.path)".utf8), with: secret) else {
+        let text = Array("\(date):\(body):\(address.path)".utf8)
+        guard let signature = try Crypto(for: "Signing for CloudKit").sign(text, with: secret) else {
             throw StoreError(
-                .invalidArgument, "The private_key in \(path) is no private key of P-256 in PEM without a passphrase. Mend it.", path: path)
+                .invalidArgument, "The private_key in \(name) is no private key of P-256 in PEM without a passphrase. Mend it.", path: path)
         }
         return [("X-Apple-CloudKit-Request-KeyID", id), ("X-Apple-CloudKit-Request-ISO8601Date", date),
                 ("X-Apple-CloudKit-Request-SignatureV1", String(decoding: Base64.encode(signature), as: UTF8.self))]

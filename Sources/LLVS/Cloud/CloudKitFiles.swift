@@ -29,9 +29,9 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
     package var counts: RemoteCounts { account.counts }
 
     /// - Parameters:
-    ///   - tokens: the path of the file of keys or tokens.
+    ///   - tokens: who keeps keys or tokens.
     ///   - mustExist: whether the zone is not to be made.
-    package init(_ place: CloudKitPlace, tokens: String, settings: HTTPSettings, mustExist: Bool) {
+    init(_ place: CloudKitPlace, tokens: any TokenKeeper, settings: HTTPSettings, mustExist: Bool) {
         account = CloudKitAccount(place, tokens: tokens, settings: settings)
         self.mustExist = mustExist
     }

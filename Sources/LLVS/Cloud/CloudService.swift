@@ -1,7 +1,7 @@
 /// The cloud drives. A new one is one line here, and a type that conforms to `RemoteFiles`.
 struct CloudService: Sendable {
     let about: CloudFolder.Service
-    let open: @Sendable (_ place: CloudFolder, _ tokens: String?, _ settings: HTTPSettings, _ mustExist: Bool) -> any RemoteFiles
+    let open: @Sendable (_ place: CloudFolder, _ tokens: (any TokenKeeper)?, _ settings: HTTPSettings, _ mustExist: Bool) -> any RemoteFiles
 
     static let all = [
         CloudService(about: DriveFiles.service) { DriveFiles($0, tokens: $1, settings: $2, mustExist: $3) },

@@ -3,7 +3,7 @@
 extension HTTPSettings {
     /// Settings for a place of a cloud drive, and the account's name where there is one.
     /// - Parameters:
-    ///   - tokens: the file of tokens, if there is one.
+    ///   - tokens: where they are renewed, if they are.
     ///   - judge: what answers mean.
     func forCloud(
         _ place: CloudFolder, _ tokens: CloudTokens?, judge: @escaping @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict
@@ -11,7 +11,7 @@ extension HTTPSettings {
         var settings = self
         if let tokens { settings.renew = { refused, check in try tokens.credentials(refused: refused, check) } }
         settings.judge = judge
-        let shared = tokens.map { RequestPace.shared("\(place.endpoint.shown) \($0.account)", perSecond: place.rate) }
+        let shared = tokens?.account.map { RequestPace.shared("\(place.endpoint.shown) \($0)", perSecond: place.rate) }
         settings.pace = shared ?? RequestPace(perSecond: place.rate)
         return settings
     }

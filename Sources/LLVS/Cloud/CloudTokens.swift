@@ -1,24 +1,22 @@
-/// OAuth 2.0 tokens of an account, in a file that several threads and processes share (docs/cloud-drives.md).
+/// OAuth 2.0 tokens of an account, which several threads and processes share (docs/cloud-drives.md).
 ///
-/// The file is JSON: `access_token`, `refresh_token`, `client_id`, `client_secret`, `token_uri`; other members stay as they are. Nothing
+/// They are kept as JSON: `access_token`, `refresh_token`, `client_id`, `client_secret`, `token_uri`; other members stay. Nothing
 /// here reads a clock: a token is good until it is refused.
 final class CloudTokens: Sendable {
     private struct Tokens {
         var access: String?, refresh: String?, client: String?, secret: String?, address: HTTPAddress?
         var members: [(name: String, json: [UInt8])] = []
     }
-    private let file: TokenFile
-    private var path: String { file.path }
+    private let keeper: any TokenKeeper
     private let service: String
     private let address: HTTPAddress
     private let client: HTTPClient
 
     /// - Parameters:
-    ///   - path: of the file.
+    ///   - keeper: who keeps them.
     ///   - settings: how the service is reached.
-    ///   - patience: seconds to wait for another process.
-    init(_ path: String, _ place: CloudFolder, settings: HTTPSettings, patience: Double = 300) {
-        file = TokenFile(path, patience: patience)
+    init(_ keeper: any TokenKeeper, _ place: CloudFolder, settings: HTTPSettings) {
+        self.keeper = keeper
         service = place.service.name
         address = place.tokenAddress
         var plain = HTTPSettings()
@@ -30,25 +28,25 @@ final class CloudTokens: Sendable {
     func close() { client.close() }
 
     /// The account, as far as it can be told from others.
-    var account: String { path }
+    var account: String? { keeper.path }
 
     /// A token to ask with: that of the file, or a new one where that one was refused.
     func credentials(refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials {
         let tokens = try read()
         if let access = tokens.access, refused == nil || refused?.token != access { return HTTPCredentials(token: access) }
-        return HTTPCredentials(token: try file.withLock(check) { try renewed(refused: refused?.token, check) })
+        return HTTPCredentials(token: try keeper.withLock(check) { try renewed(refused: refused?.token, check) })
     }
 
-    /// One at a time, of all processes. What was refused may be renewed by another by now.
+    /// One at a time, of all threads and processes. What was refused may be renewed by another by now.
     private func renewed(refused: String?, _ check: () throws -> Void) throws -> String {
         var tokens = try read()
-        // Somebody may write the file without the lock: it is read once more before anybody has to sign in.
+        // Somebody may write without the lock: it is read once more before anybody has to sign in.
         for isLast in [false, true] {
             if let access = tokens.access, access != refused { return access }
             guard let refresh = tokens.refresh else { throw mustSignIn("it has expired, and there is no refresh_token beside it") }
             let answer = try ask(tokens, refresh, check)
             if let answer {
-                try file.write(tokens.members, [("access_token", answer.access), ("refresh_token", answer.refresh ?? refresh)])
+                try keeper.write(tokens.members, [("access_token", answer.access), ("refresh_token", answer.refresh ?? refresh)])
                 return answer.access
             }
             if isLast { break }
@@ -86,35 +84,35 @@ final class CloudTokens: Sendable {
         case "invalid_grant": return nil
         case "invalid_client", "unauthorized_client":
             throw StoreError(
-                .permission, "\(what) failed: the service refuses the app's client_id or client_secret. Give the right ones in \(path).",
-                path: path)
+                .permission, "\(what) failed: the service refuses the app's client_id or client_secret. Give the right ones in "
+                    + "\(keeper.name).", path: keeper.path)
         default: throw HTTPFailure.error(response, request.what)
         }
     }
 
     private func mustSignIn(_ why: String) -> StoreError {
-        StoreError(.permission, "The token for \(service) in \(path) serves no more: \(why). Sign in again.", path: path)
+        StoreError(.permission, "The token for \(service) in \(keeper.name) serves no more: \(why). Sign in again.", path: keeper.path)
     }
 
-    // MARK: The file
+    // MARK: What is kept
 
     private func read() throws -> Tokens {
-        let found = try file.read()
+        let found = try keeper.read()
         var tokens = Tokens(
             access: found["access_token"]?.string, refresh: found["refresh_token"]?.string, client: found["client_id"]?.string,
             secret: found["client_secret"]?.string)
         let all = [tokens.access, tokens.refresh, tokens.client, tokens.secret].compactMap { $0 }
         guard !all.contains(where: { $0.utf8.contains { $0 < 0x20 || $0 == 0x7F } }) else {
-            throw file.unusable("holds a control character")
+            throw keeper.unusable("holds a control character")
         }
         guard tokens.access != nil || tokens.refresh != nil else {
-            throw file.unusable("holds neither an access_token nor a refresh_token")
+            throw keeper.unusable("holds neither an access_token nor a refresh_token")
         }
         if let text = found["token_uri"]?.string {
             do throws(HTTPAddress.Refusal) { tokens.address = try HTTPAddress(text) } catch {
-                throw file.unusable("has a token_uri that is none: \(error.why)")
+                throw keeper.unusable("has a token_uri that is none: \(error.why)")
             }
-            guard tokens.address?.keepsSecrets ?? false else { throw file.unusable("has a token_uri that is not encrypted (https)") }
+            guard tokens.address?.keepsSecrets ?? false else { throw keeper.unusable("has a token_uri that is not encrypted (https)") }
         }
         tokens.members = found.members
         return tokens

@@ -21,9 +21,9 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     package var counts: RemoteCounts { account.counts }
 
     /// - Parameters:
-    ///   - tokens: the path of a file of tokens, in the place of the credentials among the settings.
+    ///   - tokens: who keeps tokens, in the place of the credentials among the settings.
     ///   - mustExist: whether the place is not to be made.
-    package init(_ place: CloudFolder, tokens: String?, settings: HTTPSettings, mustExist: Bool) {
+    init(_ place: CloudFolder, tokens: (any TokenKeeper)?, settings: HTTPSettings, mustExist: Bool) {
         account = CloudAccount(
             place, tokens: tokens, settings: settings, mustExist: mustExist, judge: PCloudFiles.judge, failure: PCloudFiles.error)
     }

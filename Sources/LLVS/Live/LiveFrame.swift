@@ -14,6 +14,9 @@ enum LiveFrame: Equatable {
     case bye
     case error(UInt16, String)
     case pairing([UInt8])
+    case commitment([UInt8])
+    case nonce([UInt8])
+    case ask([VersionID])
     /// A frame of a type that readers ignore when they do not know it.
     case unknown(UInt8)
 
@@ -23,6 +26,10 @@ enum LiveFrame: Equatable {
     static let smallestWindow: UInt64 = 524_288, largestWindow: UInt64 = 16 << 20
     static let wantLimit: UInt32 = 16 << 20
     static let protocolNumber: UInt16 = 1
+    /// Versions that NEWS tells of at once.
+    static let newsLimit = 1_024
+    /// A feature of HELLO: takes NEWS, and answers with ASK.
+    static let asks: UInt32 = 1
 
     struct Hello: Equatable {
         var first = LiveFrame.protocolNumber, last = LiveFrame.protocolNumber
@@ -30,7 +37,7 @@ enum LiveFrame: Equatable {
         var incarnation = PackID.zero
         var arrivals: UInt64 = 1
         var since = Since()
-        var features: UInt32 = 0
+        var features = LiveFrame.asks
         var window: UInt64 = 4 << 20
     }
     /// Up to where all of a side is known.
@@ -70,6 +77,9 @@ enum LiveFrame: Equatable {
         case .bye: 12
         case .error: 13
         case .pairing: 14
+        case .commitment: 15
+        case .nonce: 16
+        case .ask: 17
         case .unknown(let type): type
         }
     }
@@ -122,11 +132,11 @@ enum LiveFrame: Equatable {
             out.raw(sha256)
             out.integer(offset)
             out.raw(bytes)
-        case .news(let ids): LiveFrame.put(ids, into: &out)
+        case .news(let ids), .ask(let ids): LiveFrame.put(ids, into: &out)
         case .error(let code, let text):
             out.integer(code)
             LiveFrame.put(text, into: &out)
-        case .pairing(let bytes): out.raw(bytes)
+        case .pairing(let bytes), .commitment(let bytes), .nonce(let bytes): out.raw(bytes)
         case .bye, .unknown: break
         }
         return out.bytes
@@ -211,12 +221,15 @@ enum LiveFrame: Equatable {
                 throw LiveFault(.bound, "\(length) bytes of a value are asked for")
             }
         case 8: frame = .blob(sha256: try take(32), offset: try word(), bytes: try take(reader.remaining))
-        case 9: frame = .news(try ids(Int(UInt16.max)))
+        case 9: frame = .news(try ids(newsLimit))
         case 10: frame = .ping(try word())
         case 11: frame = .pong(try word())
         case 12: frame = .bye
         case 13: frame = .error(try quarter(), try text())
-        case 14: frame = .pairing(Array(try take(Pairing.size)))
+        case 14: frame = .pairing(try take(Pairing.size))
+        case 15: frame = .commitment(try take(DigitComparison.size))
+        case 16: frame = .nonce(try take(DigitComparison.size))
+        case 17: frame = .ask(try ids(newsLimit))
         case 128...: return .unknown(type)
         default: throw LiveFault(.newer, "a frame has the type \(type)")
         }

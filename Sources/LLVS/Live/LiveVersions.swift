@@ -98,8 +98,10 @@ struct VersionSink {
     /// Bytes that came and are not a whole version yet.
     private var row: [UInt8] = []
     private var at = 0
-    private let blobs: SpooledBlobs
+    private var blobs: SpooledBlobs
+    private let quota: (@Sendable (_ bytes: Int) throws -> Void)?
     private var batch: [Store.ReceivedVersion] = []
+    private var batchSize = 0
     private var waiting: Waiting?
     /// Added here, to be told and not to be sent back.
     private(set) var added: [VersionID] = []
@@ -109,7 +111,7 @@ struct VersionSink {
     private static let refusedLimit = 10_000, problemsLimit = 1_000
 
     /// A version whose large values have not all come.
-    private struct Waiting {
+    struct Waiting {
         let id: VersionID
         let payload: [UInt8]
         var references: [BlobReference]
@@ -117,8 +119,25 @@ struct VersionSink {
         var asked: UInt64 = 0
     }
 
-    init(_ store: Store) {
+    /// What came of large values when the link was cut, for the next one.
+    struct Unfinished: @unchecked Sendable {
+        // Sendable: one sink has it at a time.
+        var waiting: Waiting
+        let blobs: SpooledBlobs
+    }
+
+    init(_ store: Store, quota: (@Sendable (_ bytes: Int) throws -> Void)? = nil) {
         self.store = store
+        self.quota = quota
+        blobs = SpooledBlobs(store.storage)
+    }
+
+    /// The link has ended: leaves what came of large values to the next one.
+    mutating func keepUnfinished() {
+        guard var waiting, waiting.offset > 0 || blobs.count > 0 else { return }
+        waiting.asked = waiting.offset
+        self.waiting = nil
+        PeerKnowledge.of(store).keep(Unfinished(waiting: waiting, blobs: blobs))
         blobs = SpooledBlobs(store.storage)
     }
 
@@ -191,6 +210,12 @@ struct VersionSink {
             guard contents.blobs.isEmpty else {
                 guard try !store.unknown(among: [id]).isEmpty else { return }
                 try flush()
+                if let kept = PeerKnowledge.of(store).takeUnfinished(id, payload) {
+                    (waiting, blobs) = (kept.waiting, kept.blobs)
+                    return
+                }
+                let size = contents.blobs.values.reduce(0) { $0.addingReportingOverflow(Int(clamping: $1.size)).partialValue }
+                try quota?(size < 0 ? Int.max : size)
                 waiting = Waiting(id: id, payload: payload, references: contents.blobs.values.sorted { $0.digest < $1.digest })
                 return
             }
@@ -212,6 +237,7 @@ struct VersionSink {
             throw LiveFault(.version, "\(id): \(error.message)", version: id)
         }
         batch.append(received)
+        batchSize += payload.count
     }
 
     /// A piece of a large value.
@@ -255,8 +281,9 @@ struct VersionSink {
 
     private mutating func flush() throws {
         guard !batch.isEmpty else { return }
-        let received = batch
-        batch = []
+        let received = batch, size = batchSize
+        (batch, batchSize) = ([], 0)
+        try quota?(size)
         let additions: [Store.Addition]
         do { additions = try store.add(received) } catch let error as StoreError {
             if error.code == .unknownOutcome { for version in received { blobs.keep(version.written.values) } }

@@ -20,9 +20,12 @@ struct Negotiation {
         var have = LiveFrame.Have(), coded = ByteWriter()
         let none = UInt32.max
         var earliest = [UInt32](repeating: none, count: store.rowCount)
+        // Others may become live meanwhile, which are not told of.
+        var isCounted = [Bool](repeating: false, count: earliest.count)
         try store.forEachLive(look) { ordinal, dag in
             guard Int(ordinal) < earliest.count else { return }
             have.versionCount += 1
+            isCounted[Int(ordinal)] = true
             coded.bytes.removeAll(keepingCapacity: true)
             coded.versionID(dag.id(ordinal))
             Negotiation.add(coded.bytes.withUnsafeBytes { SHA256.words($0) }, to: &have.fingerprint)
@@ -31,10 +34,8 @@ struct Negotiation {
             }
         }
         store.lock.withRead {
-            let rows = store.dag.rows
-            func live(_ i: Int) -> Bool { rows[i].state == .live }
             var listed: Set<UInt32> = []
-            for i in earliest.indices.reversed() where earliest[i] == none && live(i) {
+            for i in earliest.indices.reversed() where earliest[i] == none && isCounted[i] {
                 have.headCount += 1
                 guard have.heads.count < LiveFrame.listedHeads else { continue }
                 let ordinal = UInt32(truncatingIfNeeded: i)
@@ -46,7 +47,7 @@ struct Negotiation {
             while step < earliest.count {
                 let end = earliest.count - step
                 var found = 0
-                for i in (0..<end).reversed() where earliest[i] >= UInt32(truncatingIfNeeded: end) && live(i) {
+                for i in (0..<end).reversed() where earliest[i] >= UInt32(truncatingIfNeeded: end) && isCounted[i] {
                     let ordinal = UInt32(truncatingIfNeeded: i)
                     if have.samples.count < LiveFrame.samplesLimit, listed.insert(ordinal).inserted {
                         have.samples.append(store.dag.id(ordinal))

@@ -27,6 +27,17 @@ public struct Pairing: Sendable {
 
     init(storeID: [UInt8], liveKey: Secret) { self.storeID = storeID; self.liveKey = liveKey }
 
+    /// Known to everybody: what a link is made with whose digits people compare.
+    static func toCompare() throws -> Pairing {
+        let key = Array("llvs compare 1".utf8).withUnsafeBytes { SHA256.digest($0) }
+        return Pairing(storeID: [UInt8](repeating: 0, count: 16), liveKey: try Secret(key))
+    }
+
+    /// Whether a link begins with these bytes whose digits people are to compare: who makes it has no pairing yet.
+    /// - Parameter beginning: 66 bytes, or more.
+    /// - Throws: `.unsupported` when there is no libcrypto.
+    public static func isToCompare(beginning: UnsafeRawBufferPointer) throws -> Bool { try toCompare().matches(beginning: beginning) }
+
     /// The bytes that it was made from.
     var bytes: [UInt8] { storeID + liveKey.withBytes { Array($0) } }
 

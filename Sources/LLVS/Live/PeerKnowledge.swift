@@ -9,6 +9,10 @@ final class PeerKnowledge: Sendable {
         var incarnation = PackID.random()
         /// By device keys.
         var known: [[UInt8]: Known] = [:]
+        /// Links over which what comes to the store is sent.
+        var links: Set<ObjectIdentifier> = []
+        /// What came of a large value before its link was cut.
+        var unfinished: VersionSink.Unfinished?
     }
     private let state = Guarded(State())
     private static let limit = 1_024
@@ -18,6 +22,24 @@ final class PeerKnowledge: Sendable {
     var incarnation: PackID { state.withLock { $0.incarnation } }
     /// The order of arrival does not tell any more what others lack.
     func renew() { state.withLock { $0.incarnation = .random() } }
+
+    func join(_ link: ObjectIdentifier) { state.withLock { _ = $0.links.insert(link) } }
+    func leave(_ link: ObjectIdentifier) { state.withLock { _ = $0.links.remove(link) } }
+    var linkCount: Int { state.withLock { $0.links.count } }
+
+    func keep(_ unfinished: VersionSink.Unfinished) {
+        var other: VersionSink.Unfinished? = unfinished
+        state.withLock { swap(&$0.unfinished, &other) }
+        // What was kept before is let go of outside of the lock.
+    }
+    /// What came of the large values of a version; it is the caller's now.
+    func takeUnfinished(_ id: VersionID, _ payload: [UInt8]) -> VersionSink.Unfinished? {
+        state.withLock {
+            guard let found = $0.unfinished, found.waiting.id == id, found.waiting.payload == payload else { return nil }
+            $0.unfinished = nil
+            return found
+        }
+    }
 
     /// All that a device had up to there is here.
     func note(_ since: LiveFrame.Since, of device: [UInt8], in store: Store) {

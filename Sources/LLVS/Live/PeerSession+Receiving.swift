@@ -22,6 +22,7 @@ extension PeerSession {
                 "The other side ended the connection (\(code)): \(text). What had been stored before is kept.")
         }
         guard let hello else {
+            guard comparison == nil else { return try takeComparing(frame) }
             let awaitsPairing = options.pairing == nil && status.pairing == nil
             switch frame {
             case .pairing(let bytes) where awaitsPairing: return status.pairing = bytes
@@ -35,7 +36,7 @@ extension PeerSession {
         default: break
         }
         switch frame {
-        case .hello, .pairing: throw LiveFault(.frame, "a second beginning came")
+        case .hello, .pairing, .commitment, .nonce: throw LiveFault(.frame, "a second beginning came")
         case .have(let theirs):
             guard negotiation != nil, have == nil else { throw LiveFault(.frame, "HAVE is not due") }
             have = theirs
@@ -74,9 +75,55 @@ extension PeerSession {
             heardGoodbye = true
             isClosing = true
             if saidGoodbye { status.phase = .ended }
-        case .news, .pong, .unknown, .error: break
+        case .news(let ids):
+            guard hello.features & LiveFrame.asks != 0 else { break }
+            try say(.ask(store.unknown(among: ids)))
+        case .ask(let ids): try send(asked: ids)
+        case .pong, .unknown, .error: break
         }
     }
+
+    // MARK: Digits
+
+    private func takeComparing(_ frame: LiveFrame) throws {
+        guard var comparison else { return }
+        switch frame {
+        case .ping(let token): try say(.pong(token))
+        case .pong: break
+        case .bye:
+            throw StoreError(.cutShort, "The other side ended the comparison of digits. Nothing was exchanged. Pair the two again.")
+        case .commitment, .nonce:
+            if let answer = try comparison.take(frame) { try say(answer) }
+            status.digits = comparison.digits ?? ""
+        case .pairing(let bytes) where comparison.digits != nil && options.pairing == nil && comparison.pairing == nil:
+            comparison.pairing = bytes
+        case .hello(let theirs)
+            where comparison.digits != nil && comparison.hello == nil && (options.pairing != nil || comparison.pairing != nil):
+            comparison.hello = theirs
+        default: throw LiveFault(.frame, "a comparison of digits does not go so")
+        }
+        self.comparison = comparison
+        try finishComparison()
+    }
+
+    func confirmDigits() throws {
+        guard comparison?.isConfirmed == false else { return }
+        comparison?.isConfirmed = true
+        if let pairing = options.pairing { try say(.pairing(pairing.bytes)) }
+        try say(.hello(myHello))
+        try finishComparison()
+    }
+
+    /// Goes on once the person here has confirmed, and the other side, too.
+    private func finishComparison() throws {
+        guard let comparison, comparison.isConfirmed else { return }
+        status.pairing = comparison.pairing
+        guard let hello = comparison.hello else { return }
+        self.comparison = nil
+        try greet(hello)
+    }
+
+    // MARK: An exchange
 
     private func greet(_ theirs: LiveFrame.Hello) throws {
         guard theirs.first <= LiveFrame.protocolNumber, theirs.last >= LiveFrame.protocolNumber else {
@@ -90,7 +137,7 @@ extension PeerSession {
         }
         if fits(theirs.since, myHello), fits(myHello.since, theirs) {
             sending.rows = Int(clamping: theirs.since.ordinal - 1)
-            sending.isOn = true
+            begin()
             queueArrivals(evenNone: true)
             return
         }

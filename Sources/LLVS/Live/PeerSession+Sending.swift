@@ -27,6 +27,8 @@ extension PeerSession {
         var credit: UInt64 = 0
         /// Versions that cannot be sent.
         var failed: Set<VersionID> = []
+        /// Versions that the other side was told of and has not asked for yet, and how far the history was.
+        var news: (ids: [VersionID], rows: Int)?
         /// Pieces of large values that the other side asked for.
         var wants: [(sha256: [UInt8], offset: UInt64, end: UInt64)] = []
         init(_ source: VersionSource) { self.source = source }
@@ -36,6 +38,8 @@ extension PeerSession {
     }
 
     private static let blockSize = 256 << 10, outgoingSize = 256 << 10, urgentLimit = 4 << 20
+    /// Links of a store that are sent what comes to it; where there are more, they are told of it.
+    private static let mostWithoutAsking = 4
 
     func say(_ frame: LiveFrame) throws {
         let bytes = frame.encoded()
@@ -52,9 +56,16 @@ extension PeerSession {
         }
         _ = try store.reloadHistory()
         let known = PeerKnowledge.of(store)
+        // What is being stored just now counts as coming later: nothing else would send it.
         myHello = LiveFrame.Hello(
-            device: options.device, incarnation: known.incarnation, arrivals: UInt64(store.rowCount) + 1,
+            device: options.device, incarnation: known.incarnation, arrivals: UInt64(store.settledRows(from: 0)) + 1,
             since: known.since(of: link.theirKey, in: store))
+        if options.comparesDigits {
+            let comparison = try DigitComparison(isInitiator: options.isInitiator, hash: link.hash)
+            if let beginning = comparison.beginning { try say(beginning) }
+            self.comparison = comparison
+            return
+        }
         if options.invitation != nil, let pairing = options.pairing { try say(.pairing(pairing.bytes)) }
         try say(.hello(myHello))
     }
@@ -69,7 +80,7 @@ extension PeerSession {
             if try sendData() { continue }
             break
         }
-        if isClosing, !saidGoodbye, !sending.isOn || sending.acknowledged == sending.mark {
+        if isClosing, !saidGoodbye, !sending.isOn || sending.news == nil && sending.acknowledged == sending.mark {
             saidGoodbye = true
             try link.send(LiveFrame.bye.encoded())
             if heardGoodbye { status.phase = .ended }
@@ -162,23 +173,60 @@ extension PeerSession {
     /// What the other side lacks is known: it is sent, and what comes from now on as well.
     func send(_ missing: [VersionID]) throws {
         sending.rows = Int(clamping: myHello.arrivals - 1)
-        sending.isOn = true
+        begin()
         sending.queue = missing
         // HELLO and HAVE covered only the versions that were here when the link was opened.
         queueArrivals(evenNone: true, but: Set(missing))
+    }
+
+    /// From now on what comes to the store is sent.
+    func begin() {
+        sending.isOn = true
+        PeerKnowledge.of(store).join(ObjectIdentifier(self))
+    }
+
+    /// Sends what came to the store; where many are linked to it, whoever lacks it still asks for it first.
+    func push() throws {
+        let tells = PeerKnowledge.of(store).linkCount > PeerSession.mostWithoutAsking
+        guard tells, let hello, hello.features & LiveFrame.asks != 0 else { return queueArrivals() }
+        guard sending.news == nil else { return }
+        let end = store.settledRows(from: sending.rows), later = store.arrivals(behind: sending.rows, but: receiving.fromThem)
+        guard !later.isEmpty, later.count <= LiveFrame.newsLimit else { return queueArrivals() }
+        sending.news = (later, end)
+        try say(.news(later))
+    }
+
+    /// The other side lacks these of what it was told of.
+    func send(asked ids: [VersionID]) throws {
+        guard let news = sending.news, Set(ids).isSubset(of: news.ids) else {
+            throw LiveFault(.frame, "it asks for versions that it was not told of")
+        }
+        let wanted = Set(ids)
+        sending.news = nil
+        queue(news.ids.filter(wanted.contains), upTo: news.rows)
+        try push()
     }
 
     func queueArrivals(evenNone: Bool = false, but known: Set<VersionID> = []) {
         // First how far the history is, then what is in it: what comes meanwhile is looked at the next time.
         let end = store.settledRows(from: sending.rows)
         let later = store.arrivals(behind: sending.rows, but: receiving.fromThem.union(known))
+        guard evenNone || !later.isEmpty else { return seen(end) }
+        queue(later, upTo: end)
+    }
+
+    private func seen(_ end: Int) {
         sending.rows = end
         if end == store.rowCount { receiving.fromThem = [] }
-        guard evenNone || !later.isEmpty else { return }
+    }
+
+    /// Versions that are to go, behind which the other side has all up to some row of the history.
+    private func queue(_ versions: [VersionID], upTo end: Int) {
+        seen(end)
         sending.queue.removeFirst(sending.queueAt)
         sending.queueAt = 0
-        sending.queue += later
-        sending.mark = UInt64(sending.rows) + 1
+        sending.queue += versions
+        sending.mark = UInt64(end) + 1
         sending.owesMark = true
     }
 }

@@ -17,18 +17,25 @@ public final class PeerSession: @unchecked Sendable {
         public var pairing: Pairing?
         /// By which this connection is made; the side that has a pairing gives it to the other one, which has none.
         public var invitation: Invitation?
+        /// Whether people compare digits by which the other side gets the pairing, or this one where it has none.
+        public var comparesDigits = false
         /// The secret half of this device's key, 32 bytes; nil: one for this session alone, by which nobody knows the device again.
         public var identity: [UInt8]?
         /// What the other side is told that this device is called; at most 255 bytes.
         public var device = ""
         /// The public halves of the device keys that are accepted; empty: all that have the pairing.
         public var accepted: [[UInt8]] = []
+        /// Asked before so many bytes more are stored or asked for; what it throws ends the connection, and they are not stored.
+        /// Called while the session works: it must not call the session or the store.
+        public var quota: (@Sendable (_ bytes: Int) throws -> Void)?
         /// Options of the side that connected, for all devices.
         /// - Parameter pairing: what both devices share.
         public init(pairing: Pairing) { self.pairing = pairing }
         /// Options of the side that connected, by an invitation, to get the pairing.
         /// - Parameter invitation: what the other device was given to show.
         public init(invitation: Invitation) { self.invitation = invitation }
+        /// Options of the side that connected, to get the pairing once people have compared digits on both: `Status.digits`, `confirm`.
+        public init() { comparesDigits = true }
     }
 
     /// How far a session is.
@@ -55,6 +62,8 @@ public final class PeerSession: @unchecked Sendable {
         public var key: [UInt8] = []
         /// The pairing that an invitation brought: to be kept in secret, for all further connections. Nil before it came.
         public var pairing: [UInt8]?
+        /// Six digits to be compared by people, where that was asked for; empty before they are known.
+        public var digits = ""
         /// How many versions were sent.
         public var sent = 0
         /// How many came, and were added here.
@@ -69,6 +78,8 @@ public final class PeerSession: @unchecked Sendable {
     var link: LiveLink
     var status = Status()
     var problems: [ExchangeProblem] = []
+    /// While people compare digits.
+    var comparison: DigitComparison?
     var saidGoodbye = false, heardGoodbye = false, isClosing = false
     var myHello = LiveFrame.Hello()
     var hello: LiveFrame.Hello?
@@ -106,12 +117,23 @@ public final class PeerSession: @unchecked Sendable {
         defer { Secret.wipe(&identity) }
         if options.identity == nil { try Pairing.fillRandom(&identity) }
         self.store = store; self.options = options
-        guard let linked = options.invitation?.pairing ?? options.pairing else {
-            throw StoreError(.invalidArgument, "There is neither a pairing nor an invitation. Give one of them.")
+        guard !options.comparesDigits || options.invitation == nil else {
+            throw StoreError(.invalidArgument, "There is an invitation, and digits are to be compared. Give one of them.")
+        }
+        let toCompare = options.comparesDigits ? try Pairing.toCompare() : nil
+        guard let linked = toCompare ?? options.invitation?.pairing ?? options.pairing else {
+            throw StoreError(.invalidArgument, "There is neither a pairing nor an invitation. Give one of them, or compare digits.")
         }
         link = try LiveLink(linked, identity: Secret(identity), isInitiator: options.isInitiator)
         sending = Sending(VersionSource(store))
-        receiving = Receiving(VersionSink(store))
+        receiving = Receiving(VersionSink(store, quota: options.quota))
+    }
+    deinit { end() }
+
+    /// What is kept for the next connection, and what is not counted any more.
+    func end() {
+        receiving.sink.keepUnfinished()
+        PeerKnowledge.of(store).leave(ObjectIdentifier(self))
     }
 
     /// The public half of a device key.
@@ -190,7 +212,7 @@ public final class PeerSession: @unchecked Sendable {
         try step {
             guard sending.isOn, status.phase != .ended, !isClosing else { return }
             _ = try store.reloadHistory()
-            queueArrivals()
+            try push()
         }
     }
 
@@ -207,12 +229,24 @@ public final class PeerSession: @unchecked Sendable {
             if !link.isOpen, seconds - began > 10 {
                 throw StoreError(.cutShort, "The other side did not say within 10 seconds who it is. Connect again.")
             }
+            if comparison != nil, seconds - began > DigitComparison.patience {
+                throw StoreError(.cutShort, "Nobody said within 10 minutes that the digits are the same. Pair the two again.")
+            }
             if silent > 90 { throw StoreError(.cutShort, "The other side has been silent for 90 seconds. Connect again.") }
             if silent > 30, link.isOpen, !hasPinged {
                 hasPinged = true
                 try say(.ping(UInt64(bitPattern: Int64(silent))))
             }
         }
+    }
+
+    /// Says that the person on this side sees the same digits on both (`Status.digits`). Whoever has no pairing gets it when both have.
+    /// - Throws: `.invalidArgument` when there are no digits to compare.
+    public func confirm() throws {
+        guard lock.withLock({ comparison?.digits != nil && status.phase != .ended }) else {
+            throw StoreError(.invalidArgument, "There are no digits to confirm. Wait until the state of the connection has some.")
+        }
+        try step { try confirmDigits() }
     }
 
     /// Says goodbye once all that is queued has been sent; the session ends when the other side has said so, too.
@@ -236,6 +270,7 @@ public final class PeerSession: @unchecked Sendable {
                     if link.isOpen, let code { try? link.send(LiveFrame.error(code.rawValue, text).encoded()) }
                     status.error = told
                     status.phase = .ended
+                    end()
                 }
                 throw told
             }
@@ -280,6 +315,7 @@ public final class PeerSession: @unchecked Sendable {
         guard link.isOpen else { return }
         if !sending.isOn { status.phase = .negotiating; return }
         let isSent = sending.isTaken && sending.acknowledged == sending.mark
-        status.phase = isSent && receiving.theirMark > 0 && receiving.frames.isEmpty && !receiving.sink.isWaiting ? .inStep : .exchanging
+        let isReceived = receiving.theirMark > 0 && receiving.frames.isEmpty && !receiving.sink.isWaiting
+        status.phase = isSent && sending.news == nil && isReceived ? .inStep : .exchanging
     }
 }

@@ -54,6 +54,10 @@ extension Exchange {
         }
         /// For a cloud drive: the path of a file with OAuth tokens, which are renewed there when they are refused (docs/cloud-drives.md).
         public var tokenFile: String?
+        /// In the place of `tokenFile`: the host keeps the tokens, and the library renews them there.
+        public var tokens: HostTokens?
+        /// Who keeps tokens, where somebody does.
+        var keeper: (any TokenKeeper)? { tokenFile.map { TokenFile($0) } ?? tokens.map { HostTokenKeeper(host: $0) } }
         /// The path of a file with certificates (PEM) of the authorities that are trusted, in the place of the system's.
         public var certificateAuthorities: String? {
             get { http.certificateAuthorities }
@@ -74,6 +78,9 @@ extension Exchange {
         package func check() throws {
             try http.check()
             guard let tokenFile else { return }
+            guard tokens == nil else {
+                throw StoreError(.invalidArgument, "Both a token_file and a callback for tokens are given. Give one of them.")
+            }
             guard !tokenFile.isEmpty, !tokenFile.utf8.contains(0) else {
                 throw StoreError(.invalidArgument, "Who opened the exchange gave a token_file that is no path. Give one.")
             }

@@ -16,10 +16,9 @@ package enum ExchangeURL {
         let (place, named) = try place(url)
         try settings.check()
         let layout = named ?? settings.layout
-        if settings.tokenFile != nil {
-            guard isCloud(place) else {
-                throw StoreError(.invalidArgument, "A token_file is for cloud drives; \"\(shown(url))\" is none. Leave it out.")
-            }
+        guard settings.keeper == nil || isCloud(place) else {
+            let what = settings.tokenFile == nil ? "A callback for tokens" : "A token_file"
+            throw StoreError(.invalidArgument, "\(what) is for cloud drives; \"\(shown(url))\" is none. Leave it out.")
         }
         let keys = try settings.keys.map(PackedKeys.init)
         if keys != nil, layout == .interchange {
@@ -46,12 +45,12 @@ package enum ExchangeURL {
         case .s3(let place): return transport(S3Files(place, settings: settings.http), layout, keys)
         case .cloud(let place, let service):
             try checkCloud(settings, place)
-            return transport(service.open(place, settings.tokenFile, settings.http, settings.mustExist), layout, keys)
+            return transport(service.open(place, settings.keeper, settings.http, settings.mustExist), layout, keys)
         case .cloudKit(let place):
-            guard let tokens = settings.tokenFile, settings.http.credentials.isEmpty, settings.http.askForCredentials == nil else {
+            guard let tokens = settings.keeper, settings.http.credentials.isEmpty, settings.http.askForCredentials == nil else {
                 throw StoreError(
                     .invalidArgument,
-                    "What asks \(place.description) is in a file of keys or tokens. Give token_file, and no other credentials.")
+                    "Who asks \(place.description) is told by keys or tokens. Give token_file or tokens, and no other credentials.")
             }
             return transport(CloudKitFiles(place, tokens: tokens, settings: settings.http, mustExist: settings.mustExist), layout, keys)
         }
@@ -71,12 +70,13 @@ package enum ExchangeURL {
             throw StoreError(
                 .invalidArgument,
                 "A user or a password is given for \(place.description), which takes tokens alone. "
-                    + "Give a token_file, a token, or credentials."
+                    + "Give a token_file, tokens, a token, or credentials."
             )
         }
-        guard settings.tokenFile == nil || (http.credentials.isEmpty && http.askForCredentials == nil) else {
+        guard settings.keeper == nil || (http.credentials.isEmpty && http.askForCredentials == nil) else {
             throw StoreError(
-                .invalidArgument, "Both a token_file and a token, or credentials, are given for \(place.description). Give one of them.")
+                .invalidArgument,
+                "Both tokens to be renewed and a token, or credentials, are given for \(place.description). Give one of them.")
         }
     }
 

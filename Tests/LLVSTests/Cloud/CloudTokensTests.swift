@@ -9,7 +9,8 @@ import Testing
         try FolderFiles.writeNew(DirectoryEntry(path), OutgoingFile(Array(#"{"access_token": "a", "refresh_token": "r"}"#.utf8)))
         let held = try OpenFile(DirectoryEntry(path + ".lock"), O_RDWR | O_CREAT)
         try System.lockExclusively(held.descriptor)
-        let tokens = CloudTokens(path, try CloudFolder("///notes", DriveFiles.service), settings: HTTPSettings(), patience: 0.05)
+        let tokens = CloudTokens(
+            TokenFile(path, patience: 0.05), try CloudFolder("///notes", DriveFiles.service), settings: HTTPSettings())
         defer { tokens.close() }
         #expect(try tokens.credentials(refused: nil, {}).token == "a")
         do {

@@ -263,6 +263,7 @@ import LLVSTestSupport
             .data(ordinal: 7, codec: 1, raw: 10, bytes: [1, 2, 3]), .ack(count: 1, ordinal: 2), .credit(5),
             .want(sha256: [UInt8](repeating: 1, count: 32), offset: 3, length: 4),
             .blob(sha256: [UInt8](repeating: 1, count: 32), offset: 3, bytes: [1]), .news(ids), .ping(1), .pong(2), .bye, .error(3, "why"),
+            .pairing([UInt8](0..<48)), .commitment([UInt8](0..<32)), .nonce([UInt8](1..<33)), .ask(ids),
         ]
         for frame in frames {
             let bytes = frame.encoded()

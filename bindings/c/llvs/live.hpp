@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,7 @@ inline std::string make_invitation() {
     return detail::taken([&](llvs_buffer *code, llvs_error **error) { return llvs_invitation_make(code, error); });
 }
 /// Whether a connection is of devices that share a pairing, or the code of an invitation, by the LLVS_PEER_BEGINNING bytes that it began
-/// with; see llvs_pairing_matches.
+/// with; see llvs_pairing_matches. An empty pairing: whether people are to compare digits.
 inline bool pairing_matches(std::string_view pairing, std::string_view beginning) {
     llvs_bool matches = 0;
     detail::run([&](llvs_error **error) {
@@ -45,8 +46,10 @@ struct PeerState {
     std::uint64_t sent = 0, received = 0;
     /// What could not be sent or taken since the state was asked for before.
     std::vector<Problem> problems;
-    /// The pairing that an invitation brought; empty before it came.
+    /// The pairing that an invitation, or comparing digits, brought; empty before it came.
     std::string pairing;
+    /// Six digits to be compared by people; empty before they are known.
+    std::string digits;
 };
 
 /// How an end of a direct connection is opened; see llvs_peer_options.
@@ -63,6 +66,10 @@ struct PeerOptions {
     std::vector<std::string> accepted;
     /// The code of an invitation, by which this connection is made; empty: by the pairing.
     std::string invitation;
+    /// Whether people compare the digits of the state, and say so by `confirm`, in the place of both.
+    bool compares_digits = false;
+    /// Asked before so many bytes more are stored; what it throws ends the connection. It must not call the peer or its store.
+    std::function<void(std::uint64_t)> quota;
 };
 
 /// One end of a direct connection, without the connection: whoever has one carries the bytes; see llvs_peer. Safe from all threads.
@@ -83,6 +90,12 @@ public:
         raw.device = detail::bytes(options.device);
         if (!keys.empty()) raw.accepted = keys.data();
         raw.accepted_count = keys.size();
+        raw.compares_digits = options.compares_digits;
+        if (options.quota) {
+            raw.quota = ask_for_room;
+            raw.quota_payload = new Quota(options.quota);
+            raw.quota_free = detail::delete_payload<Quota>;
+        }
         llvs_peer *made = nullptr;
         detail::run([&](llvs_error **error) { return llvs_peer_open(store.raw(), &raw, &made, error); });
         handle_ = decltype(handle_)(made);
@@ -112,6 +125,10 @@ public:
     void tick(double seconds) const {
         detail::run([&](llvs_error **error) { return llvs_peer_tick(raw(), seconds, error); });
     }
+    /// Says that the person on this side sees the same digits on both; see llvs_peer_confirm.
+    void confirm() const {
+        detail::run([&](llvs_error **error) { return llvs_peer_confirm(raw(), error); });
+    }
     /// Says goodbye once all has been sent and stored.
     void close() const {
         detail::run([&](llvs_error **error) { return llvs_peer_close(raw(), error); });
@@ -122,12 +139,20 @@ public:
         detail::run([&](llvs_error **error) { return llvs_peer_get_state(raw(), &found, error); });
         detail::Handle<llvs_peer_state, llvs_peer_state_free> owned(found);
         return { found->phase, detail::string(found->device), detail::string(found->key), found->sent, found->received,
-                 detail::problems(found->problems, found->problem_count), detail::string(found->pairing) };
+                 detail::problems(found->problems, found->problem_count), detail::string(found->pairing), detail::string(found->digits) };
     }
     /// The handle, for calls of the C interface; it stays this object's.
     llvs_peer *raw() const { return handle_.get(); }
 
 private:
+    using Quota = std::function<void(std::uint64_t)>;
+    static llvs_status ask_for_room(void *payload, std::uint64_t bytes, llvs_error **error) {
+        return detail::guard(error, [&]() -> llvs_status {
+            (*static_cast<Quota *>(payload))(bytes);
+            return LLVS_OK;
+        });
+    }
+
     detail::Handle<llvs_peer, llvs_peer_free> handle_;
 };
 

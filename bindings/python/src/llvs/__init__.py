@@ -151,11 +151,12 @@ if TYPE_CHECKING:
         make_invitation as make_invitation,
         make_pairing as make_pairing,
     )
+    from .nearby import Device as Device, Nearby as Nearby
     from .observer import Observer as Observer
     from .projection import Projection as Projection, ProjectionProblem as ProjectionProblem
     from .reader import ValueReader as ValueReader
     from .members import KeyPair as KeyPair, Member as Member, new_identity as new_identity
-    from .remote import AskForCredentials as AskForCredentials, Credentials as Credentials, Remote as Remote
+    from .remote import AskForCredentials as AskForCredentials, Credentials as Credentials, Remote as Remote, Tokens as Tokens
     from .reports import (
         CompactionReport as CompactionReport,
         Damage as Damage,
@@ -245,11 +246,12 @@ _MODULES = {
     """
     ),
     "oauth": "",
+    "nearby": "Device Nearby",
     "observer": "Observer",
     "projection": "Projection ProjectionProblem",
     "reader": "ValueReader",
     "members": "KeyPair Member new_identity",
-    "remote": "AskForCredentials Credentials Remote",
+    "remote": "AskForCredentials Credentials Remote Tokens",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
     "replay": "Step",
     "results": "BootstrapResult Exchanged ExchangeResult MergeResult SyncResult",

@@ -477,6 +477,9 @@ class llvs_exchange_options(ctypes.Structure):
         ("identities", c_void_p),
         ("identity_count", c_size_t),
         ("passphrase", llvs_bytes),
+        ("tokens", c_void_p),
+        ("tokens_payload", c_void_p),
+        ("tokens_free", c_void_p),
     ]
 
 
@@ -731,6 +734,11 @@ class llvs_peer_options(ctypes.Structure):
         ("accepted", c_void_p),
         ("accepted_count", c_size_t),
         ("invitation", llvs_bytes),
+        ("compares_digits", c_uint32),
+        ("reserved", c_uint32),
+        ("quota", c_void_p),
+        ("quota_payload", c_void_p),
+        ("quota_free", c_void_p),
     ]
 
 
@@ -745,6 +753,7 @@ class llvs_peer_state(ctypes.Structure):
         ("problems", c_void_p),
         ("problem_count", c_size_t),
         ("pairing", llvs_bytes),
+        ("digits", llvs_bytes),
     ]
 
 

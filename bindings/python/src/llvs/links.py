@@ -6,7 +6,7 @@ import selectors
 import socket
 import threading
 import time
-from typing import Iterable, Optional, Union
+from typing import Callable, Iterable, Optional, Union
 
 from . import errors
 from ._memory import BytesLike
@@ -148,6 +148,22 @@ class Link:
                 raise self._error
         return is_settled and phase == PeerPhase.IN_STEP
 
+    def digits(self, timeout: Optional[float] = None) -> str:
+        """Six digits that people compare on both sides, once they are known; see `confirm`. Raises TimeoutError, and why it ended."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._state.digits or self._state.phase == PeerPhase.ENDED, timeout)
+            state = self._state
+        if state.phase == PeerPhase.ENDED and self._error is not None:
+            raise self._error
+        if not state.digits:
+            raise TimeoutError("The digits are not known yet.")
+        return state.digits
+
+    def confirm(self) -> None:
+        """Says that the person here sees the same digits on both sides. Who does not closes the link."""
+        self._peer.confirm()
+        self._signal()
+
     def close(self, timeout: float = 10.0) -> None:
         """Sends what is to be sent, says goodbye, and waits for the other side to do so; then, or after so many seconds, it ends."""
         self._closing = True
@@ -176,6 +192,8 @@ def connect(
     device: str = "",
     accepted: Iterable[BytesLike] = (),
     invitation: Optional[str] = None,
+    compare: bool = False,
+    quota: Optional[Callable[[int], None]] = None,
     timeout: float = 10.0,
 ) -> Link:
     """Connects a store to the one that `listen` offers at an address, and keeps them in step.
@@ -184,9 +202,12 @@ def connect(
             link.wait()                 # both have everything
 
     invitation: in the place of a pairing, a code that `Listener.invite` gave on the other side; `Link.pairing` then is what it brought.
+    compare: in the place of both, people compare `Link.digits` on both sides, where the other one waits in `Listener.compare`.
     timeout: seconds for the connection itself. For the rest see `Peer`. Raises OSError, and what `Peer` raises.
     """
-    peer = Peer(store, pairing, initiator=True, identity=identity, device=device, accepted=accepted, invitation=invitation)
+    peer = Peer(
+        store, pairing, initiator=True, identity=identity, device=device, accepted=accepted, invitation=invitation, compare=compare,
+        quota=quota)
     try:
         if isinstance(address, str):
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import time
-from typing import Any, Iterable, Mapping, Optional
+from typing import Any, Callable, Iterable, Mapping, Optional, Union
 
 from . import _abi, _constants as c, errors
 from ._memory import BytesLike, as_bytes, encode
@@ -46,6 +46,9 @@ class Listener:
         self._closing = False
         #: By their codes: whose they are, and until when they are good.
         self._invitations: dict[str, tuple[bytes, float]] = {}
+        #: Whose digits people compare: the pairing of their store, until one connects, and then the link.
+        self._compared: Union[None, bytes, Link] = None
+        self._arrived = threading.Condition(self._lock)
         self._thread = threading.Thread(target=self._run, name="llvs listener", daemon=True)
         self._thread.start()
 
@@ -127,11 +130,19 @@ class Listener:
                     raise ConnectionError("it ended")
                 beginning += data
             code = self._invited(beginning)
-            pairing, store = whom_it_is_for(self._stores, beginning) if code is None else (code[1], self._stores[code[1]])
-            peer = Peer(store, pairing, initiator=False, invitation=code and code[0], **self._options)
+            compared = self._whose_digits(beginning) if code is None else None
+            if compared is not None:
+                pairing, store = compared, self._stores[compared]
+            else:
+                pairing, store = whom_it_is_for(self._stores, beginning) if code is None else (code[1], self._stores[code[1]])
+            peer = Peer(
+                store, pairing, initiator=False, invitation=code and code[0], compare=compared is not None, **self._options)
             link = Link(store, connection, peer, beginning)
             with self._lock:
                 self._links.append((link, place))
+                if compared is not None:
+                    self._compared = link
+                    self._arrived.notify_all()
         except (OSError, RuntimeError, errors.Error):
             with self._lock:
                 self._refuse(place)
@@ -167,6 +178,41 @@ class Listener:
                     del self._invitations[code]
                     return code, pairing
         return None
+
+    def compare(self, pairing: BytesLike, seconds: float = 600.0) -> Link:
+        """Waits for a device that connects to a store by `connect(..., compare=True)`, one at a time, and gives its link.
+
+            link = listener.compare(pairing)
+            if same(link.digits()):     # asks the person here; the other one is asked there
+                link.confirm()          # once both have, the device gets the pairing
+            else:
+                link.close()
+
+        Raises KeyError, BusyError (another call waits), TimeoutError.
+        """
+        pairing = as_bytes(pairing, "a pairing")
+        self._stores[pairing]
+        with self._arrived:
+            if self._compared is not None:
+                raise errors.BusyError("another call waits for a device already")
+            self._compared = pairing
+            try:
+                self._arrived.wait_for(lambda: isinstance(self._compared, Link), seconds)
+                if isinstance(self._compared, Link):
+                    return self._compared
+            finally:
+                self._compared = None
+        raise TimeoutError(f"No device connected within {seconds:g} seconds.")
+
+    def _whose_digits(self, beginning: bytes) -> Optional[bytes]:
+        """The pairing that is given by comparing digits, when that is how a connection begins. Nobody else is let in so after it."""
+        fits = ctypes.c_uint32()
+        lib.llvs_pairing_matches(b"", beginning, byref(fits))
+        with self._lock:
+            if not fits.value or not isinstance(self._compared, bytes):
+                return None
+            pairing, self._compared = self._compared, b""
+            return pairing or None
 
     def close(self) -> None:
         """Listens no more, and ends the connections as `Link.close` does."""
@@ -207,6 +253,7 @@ def listen(
     identity: Optional[BytesLike] = None,
     device: str = "",
     accepted: Iterable[BytesLike] = (),
+    quota: Optional[Callable[[int], None]] = None,
 ) -> Listener:
     """Offers stores at an address, each to those that have its pairing, and keeps them in step with whoever connects.
 
@@ -230,5 +277,5 @@ def listen(
         server = socket.create_server(address, backlog=64)
     return Listener(
         server, {as_bytes(pairing): store for pairing, store in stores.items()},
-        {"identity": identity, "device": device, "accepted": tuple(accepted)},
+        {"identity": identity, "device": device, "accepted": tuple(accepted), "quota": quota},
     )

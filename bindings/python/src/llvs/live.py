@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from typing import Any, Iterable, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional
 
-from . import _abi, _constants as c, _pages, _structs
+from . import _abi, _callbacks, _constants as c, _pages, _structs
 from ._handle import Handle
 from ._memory import BytesArray, BytesLike, Column, as_bytes, copy, decode, encode
 from .snapshot import Problem, take_problems
@@ -68,8 +68,10 @@ class PeerState(NamedTuple):
     received: int
     #: What could not be sent or taken since the state was asked for before.
     problems: tuple[Problem, ...]
-    #: The pairing that an invitation brought, to be kept in secret for all further connections; empty before it came.
+    #: The pairing that an invitation, or comparing digits, brought, to be kept in secret for all further connections; empty before it came.
     pairing: bytes = b""
+    #: Six digits to be compared by people, where that was asked for; empty before they are known.
+    digits: str = ""
 
 
 class Peer(Handle):
@@ -95,6 +97,8 @@ class Peer(Handle):
         device: str = "",
         accepted: Iterable[BytesLike] = (),
         invitation: Optional[str] = None,
+        compare: bool = False,
+        quota: Optional[Callable[[int], None]] = None,
     ) -> None:
         """Opens it; it keeps the store.
 
@@ -104,6 +108,9 @@ class Peer(Handle):
         identity: the secret half of this device's key, 32 bytes that stay the same; None: one for this connection alone.
         device: what the other side is told that this device is called.
         accepted: public halves of the device keys that are accepted; none: all that have the pairing.
+        compare: people compare `PeerState.digits` on both sides, and each says so by `confirm`, in the place of an invitation.
+        quota: called with a number of bytes before so many more are stored; what it raises ends the connection. It must not use the peer
+        or its store.
         Raises InvalidArgumentError, PermissionDeniedError (the store was opened for reading only), UnsupportedError (no libcrypto).
         """
         secrets = Column([
@@ -116,6 +123,10 @@ class Peer(Handle):
         for field, start, size in zip(fields, secrets.addresses, secrets.sizes):
             field.data, field.size = start if size else None, size
         options.accepted, options.accepted_count = keys.address, keys.count
+        options.compares_digits = bool(compare)
+        if quota is not None:
+            options.quota, options.quota_payload = _quota, _callbacks.register(quota)
+            options.quota_free = ctypes.cast(_callbacks.payload_free, ctypes.c_void_p).value
         pointer = ctypes.c_void_p()
         with store._call as owner:
             lib.llvs_peer_open(owner, byref(options), byref(pointer))
@@ -157,6 +168,11 @@ class Peer(Handle):
         with self._call as pointer:
             lib.llvs_peer_tick(pointer, seconds)
 
+    def confirm(self) -> None:
+        """Says that the person on this side sees the same digits on both. Raises InvalidArgumentError when there are none (yet)."""
+        with self._call as pointer:
+            lib.llvs_peer_confirm(pointer)
+
     def goodbye(self) -> None:
         """Says goodbye once all has been sent and stored."""
         with self._call as pointer:
@@ -178,9 +194,18 @@ class Peer(Handle):
                 found.received,
                 take_problems(found.problems, found.problem_count),
                 copy(found.pairing.data, found.pairing.size) if found.pairing.size else b"",
+                decode(copy(found.digits.data, found.digits.size)) if found.digits.size else "",
             )
         finally:
             lib.llvs_peer_state_free(made.value)
+
+
+def _ask_for_room(quota: Callable[[int], None], count: int) -> None:
+    quota(count)
+
+
+_quota_thunk = _callbacks.solicited([ctypes.c_uint64], _ask_for_room)
+_quota = ctypes.cast(_quota_thunk, ctypes.c_void_p).value
 
 
 def whom_it_is_for(stores: Mapping[bytes, Store], beginning: bytes) -> tuple[bytes, Store]:

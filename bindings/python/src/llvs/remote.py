@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 import unicodedata
 from typing import Any, Callable, Iterable, NamedTuple, Optional, Union
 
@@ -35,6 +36,43 @@ class Credentials(NamedTuple):
 AskForCredentials = Callable[[str, bool], Optional[Credentials]]
 
 
+class Tokens:
+    """Keeps the tokens of an account at a cloud drive, or of CloudKit, in a key store of the program, in the place of a `token_file`.
+
+    The library renews them, and uses nothing new before it is kept. To be subclassed:
+
+        class Keys(llvs.Tokens):
+            def read(self):
+                return keyring.get_password("notes", "google")
+            def keep(self, tokens):
+                keyring.set_password("notes", "google", tokens)
+
+    One object for an account serves all threads. Where several processes have the same tokens, `lock` and `unlock` have to be
+    overridden as well: two that renew tokens which serve once are signed out. Its methods are called on the thread of the exchange.
+    """
+
+    def read(self) -> Optional[str]:
+        """The tokens: JSON, with the members that a `token_file` has (docs/cloud-drives.md). None: there are none."""
+        raise NotImplementedError
+
+    def keep(self, tokens: str) -> None:
+        """Keeps others in their place, for good before it returns."""
+        raise NotImplementedError
+
+    def lock(self) -> bool:
+        """Begins a renewal without waiting; false while another is within one, and then it is asked again soon."""
+        return self._renewing.acquire(blocking=False)
+
+    def unlock(self) -> None:
+        """Ends it, on the same thread."""
+        self._renewing.release()
+
+    @property
+    def _renewing(self) -> threading.Lock:
+        held: threading.Lock = self.__dict__.setdefault("_llvs_renewing", threading.Lock())
+        return held
+
+
 class Remote:
     """A place on a server, for `Exchange` and `Coordinator`.
 
@@ -55,6 +93,7 @@ class Remote:
         password: str = "",
         token: str = "",
         token_file: Union[str, "os.PathLike[str]"] = "",
+        tokens: Optional[Tokens] = None,
         credentials: Optional[AskForCredentials] = None,
         ca_file: str = "",
         proxy: str = "",
@@ -71,6 +110,7 @@ class Remote:
         user, password: sent to that host alone. token: sent as "Authorization: Bearer", in their place.
         token_file: for a cloud drive ("gdrive:///path"), the path of a file with OAuth tokens, which are renewed there when they are
         refused: docs/cloud-drives.md. For CloudKit ("cloudkit://container/production/private?store=id") a file with a key or tokens.
+        tokens: in the place of `token_file`, what keeps the same in a key store of the program.
         credentials: in the place of these, a function that is asked before the first request, and once more when what it gave was refused:
         so credentials can stay in a key store. It gets the address and whether it was refused, and gives `Credentials` or None.
         ca_file: the path of a file with certificates (PEM) of the authorities that are trusted, in the place of the system's.
@@ -93,6 +133,8 @@ class Remote:
             raise errors.InvalidArgumentError("the passphrase is empty; leave it out for a place that is not encrypted")
         if credentials is not None and not callable(credentials):
             raise TypeError(f"credentials must be a function of an address and a bool, not {type(credentials).__name__}")
+        if tokens is not None and not isinstance(tokens, Tokens):
+            raise TypeError(f"tokens must be an llvs.Tokens, not {type(tokens).__name__}")
         if timeout is not None and not 0 < timeout <= 86_400:
             raise errors.InvalidArgumentError(f"a timeout of {timeout!r} seconds is none: give more than 0, and at most 86,400")
         #: Where it is.
@@ -109,7 +151,7 @@ class Remote:
         self._identities = BytesArray([encode(identity)] if identity else [])
         self._recipients = BytesArray(map(encode, recipients))
         self._layout = _LAYOUTS[layout]
-        self._credentials = credentials
+        self._credentials, self._tokens = credentials, tokens
         self._timeout = 0 if timeout is None else max(1, round(timeout * 1000))
 
     def __repr__(self) -> str:
@@ -128,6 +170,10 @@ class Remote:
             options.credentials = _address
             options.credentials_payload = _callbacks.register(self._credentials)
             options.credentials_free = ctypes.cast(_callbacks.payload_free, ctypes.c_void_p).value
+        if self._tokens is not None:
+            options.tokens = _tokens_address
+            options.tokens_payload = _callbacks.register(self._tokens)
+            options.tokens_free = ctypes.cast(_callbacks.payload_free, ctypes.c_void_p).value
 
 
 def _ask(ask: AskForCredentials, place: int, again: int, reply: int) -> None:
@@ -141,3 +187,21 @@ def _ask(ask: AskForCredentials, place: int, again: int, reply: int) -> None:
 
 _thunk = _callbacks.solicited([ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p], _ask)
 _address = ctypes.cast(_thunk, ctypes.c_void_p).value
+
+
+def _keep(tokens: Tokens, step: int, given: Optional[int], reply: int) -> Optional[int]:
+    if step == c.TOKENS_READ:
+        found = tokens.read()
+        if found is not None:
+            lib.llvs_reply_set(reply, 0, as_bytes(encode(found)))
+    elif step == c.TOKENS_KEEP:
+        tokens.keep(_data(given).decode())
+    elif step == c.TOKENS_LOCK:
+        return c.OK if tokens.lock() else c.PASS
+    else:
+        tokens.unlock()
+    return None
+
+
+_tokens_thunk = _callbacks.solicited([ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p], _keep)
+_tokens_address = ctypes.cast(_tokens_thunk, ctypes.c_void_p).value

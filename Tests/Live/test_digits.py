@@ -1,0 +1,188 @@
+"""Pairing by digits that people compare: the library against the peer in plain Python, over sockets, and against one in the middle."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from typing import Iterator, Optional
+
+import live_peer
+import pytest
+
+import llvs
+
+PAIRING = bytes(range(48))
+#: Known to everybody: docs/live-protocol.md, section 1.
+PUBLIC = bytes(16) + hashlib.sha256(b"llvs compare 1").digest()
+
+
+@pytest.fixture
+def stores() -> Iterator[tuple[llvs.Store, llvs.Store]]:
+    with llvs.Store(storage="memory") as one, llvs.Store(storage="memory") as two:
+        two.make_version(insert={"greeting": b"hello"})
+        yield one, two
+
+
+class Comparing(live_peer.Peer):
+    """As docs/live-protocol.md says it, with or without the pairing."""
+
+    def __init__(self, initiator: bool, pairing: Optional[bytes] = None, nonce: Optional[bytes] = None) -> None:
+        super().__init__(initiator, PUBLIC)
+        self.pairing, self.nonce, self.digits = pairing, nonce or os.urandom(32), ""
+        self.commitment, self.confirmed, self.received_pairing = b"", False, b""
+        self.held: list[tuple[int, bytes]] = []
+
+    def hello(self) -> None:
+        if not self.initiator:
+            self.frame(live_peer.COMMIT, hashlib.sha256(b"llvs commit 1" + self.handshake.hash + self.nonce).digest())
+
+    def compare(self, first: bytes, second: bytes) -> None:
+        digest = hashlib.sha256(b"llvs digits 1" + self.handshake.hash + first + second).digest()
+        self.digits = f"{int.from_bytes(digest[:8], 'big') % 1_000_000:06}"
+
+    def confirm(self) -> None:
+        self.confirmed = True
+        if self.pairing is not None:
+            self.frame(live_peer.PAIRING, self.pairing)
+        super().hello()
+        for kind, payload in self.held:
+            self.handle(kind, payload)
+
+    def handle(self, kind: int, payload: bytes) -> None:
+        if kind == live_peer.COMMIT:
+            self.commitment = payload
+            self.frame(live_peer.NONCE, self.nonce)
+        elif kind == live_peer.NONCE:
+            if self.initiator:
+                assert self.commitment == hashlib.sha256(b"llvs commit 1" + self.handshake.hash + payload).digest()
+                self.compare(self.nonce, payload)
+            else:
+                self.compare(payload, self.nonce)
+                self.frame(live_peer.NONCE, self.nonce)
+        elif kind == live_peer.PAIRING:
+            self.received_pairing = payload
+        elif not self.confirmed and kind == live_peer.HELLO:
+            self.held.append((kind, payload))
+        else:
+            super().handle(kind, payload)
+
+
+@pytest.mark.parametrize("initiator", [False, True])
+@pytest.mark.parametrize("first", ["peer", "library"])
+def test_the_peer_made_from_the_page(stores: tuple[llvs.Store, llvs.Store], initiator: bool, first: str) -> None:
+    """Of either side, whoever confirms first."""
+    # The library gives its pairing to the peer.
+    peer = Comparing(initiator)
+    with llvs.Peer(stores[1], PAIRING, initiator=not initiator, compare=True) as end:
+        live_peer.carry(peer, end)
+        assert len(peer.digits) == 6 and end.state.digits == peer.digits
+        for who in (first, "library" if first == "peer" else "peer"):
+            assert not peer.received_pairing or first == "library"
+            (peer if who == "peer" else end).confirm()
+            live_peer.carry(peer, end)
+        assert peer.received_pairing == PAIRING and end.state.pairing == b"" and end.state.phase == llvs.PeerPhase.IN_STEP
+    assert len(peer.payloads) == 1
+    # The peer gives its pairing to the library.
+    peer = Comparing(initiator, PAIRING)
+    with llvs.Peer(stores[0], initiator=not initiator, compare=True) as end:
+        live_peer.carry(peer, end)
+        assert end.state.digits == peer.digits != ""
+        for who in (first, "library" if first == "peer" else "peer"):
+            assert end.state.pairing == b"", "before both have confirmed"
+            (peer if who == "peer" else end).confirm()
+            live_peer.carry(peer, end)
+        assert end.state.pairing == PAIRING and end.state.phase == llvs.PeerPhase.IN_STEP
+
+
+@pytest.mark.parametrize("initiator", [False, True])
+def test_a_number_that_was_not_committed_to(stores: tuple[llvs.Store, llvs.Store], initiator: bool) -> None:
+    """Who waits for the other's number before it chooses its own is refused, and so is who leaves a step out."""
+
+    class Late(Comparing):
+        def handle(self, kind: int, payload: bytes) -> None:
+            if kind == live_peer.NONCE and not self.initiator:
+                self.nonce = os.urandom(32)
+            if kind == live_peer.COMMIT:
+                self.frame(live_peer.PAIRING, PAIRING)
+            super().handle(kind, payload)
+
+    peer = Late(initiator, PAIRING)
+    with llvs.Peer(stores[0], initiator=not initiator, compare=True) as end:
+        with pytest.raises(llvs.StorageError, match="committed|comparison"):
+            live_peer.carry(peer, end)
+        assert end.state.digits == "" and end.state.pairing == b""
+
+
+def test_one_in_the_middle(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    """It sees all, and the digits differ: it has to choose its numbers before it knows what they lead to."""
+    same = 0
+    for _ in range(30):
+        with llvs.Peer(stores[0], initiator=True, compare=True) as joins, llvs.Peer(
+            stores[1], PAIRING, initiator=False, compare=True
+        ) as gives:
+            nonce = os.urandom(32)
+            towards_one, towards_two = Comparing(False, PAIRING, nonce), Comparing(True, None, nonce)
+            live_peer.carry(towards_one, joins)
+            live_peer.carry(towards_two, gives)
+            assert joins.state.digits == towards_one.digits and gives.state.digits == towards_two.digits
+            same += joins.state.digits == gives.state.digits
+            assert not towards_two.received_pairing
+    assert same == 0
+
+
+def test_between_two_people(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    one, two = stores
+    with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
+        with llvs.connect(one, listener.address, compare=True) as early, pytest.raises((llvs.Error, OSError)):
+            early.digits(30)
+        found: list[llvs.live.Link] = []
+        waiting = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, 60)))
+        waiting.start()
+        while listener._compared is None:
+            pass
+        with pytest.raises(llvs.BusyError):
+            listener.compare(PAIRING)
+        with llvs.connect(one, listener.address, compare=True) as link:
+            waiting.join(60)
+            assert link.digits(60) == found[0].digits(60) and link.pairing == b""
+            link.confirm()
+            found[0].confirm()
+            assert link.wait(60) and link.pairing == PAIRING
+        assert one.most_recent_head == two.most_recent_head
+        with pytest.raises(TimeoutError):
+            listener.compare(PAIRING, 0.01)
+        with pytest.raises(KeyError):
+            listener.compare(bytes(48))
+
+
+def test_who_sees_others_says_no(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    one, two = stores
+    with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
+        found: list[llvs.live.Link] = []
+        waiting = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, 60)))
+        waiting.start()
+        while listener._compared is None:
+            pass
+        with llvs.connect(one, listener.address, compare=True) as link:
+            waiting.join(60)
+            assert link.digits(60)
+            link.confirm()
+            found[0].close(1)
+            with pytest.raises((llvs.Error, OSError)):
+                link.wait(60)
+            assert link.pairing == b""
+    assert not list(one.history())
+
+
+def test_digits_that_nobody_confirms(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    """They are given up after ten minutes."""
+    peer = Comparing(True)
+    with llvs.Peer(stores[1], PAIRING, initiator=False, compare=True) as end:
+        end.tick(0)
+        live_peer.carry(peer, end)
+        for seconds in range(20, 600, 20):
+            end.tick(seconds)
+            live_peer.carry(peer, end)
+        with pytest.raises(llvs.ExchangeDataError, match="10 minutes"):
+            end.tick(601)
