@@ -54,9 +54,10 @@ public enum TransportConformance: ConformanceSuite {
 
 // Reading and writing for the checks.
 extension TransportConformance {
-    /// The two files of a version, as bytes that depend on a seed.
+    /// The two files of a version, as bytes that depend on a seed: its version file as far like one as all places need it.
     static func files(_ name: String, seed: UInt64 = 1, size: Int = 200) -> ExchangeFiles {
-        ExchangeFiles(name: name, version: text(seed &* 2, 100 + size / 10), changes: text(seed &* 2 &+ 1, size))
+        let version = Array("{\"version\":\"".utf8) + text(seed &* 2, 100 + size / 10) + Array("\"}".utf8)
+        return ExchangeFiles(name: name, version: version, changes: text(seed &* 2 &+ 1, size))
     }
 
     /// What is all of one line: transports carry bytes, but some look whether a file has its end.

@@ -4,5 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+
+@pytest.fixture
+def network() -> Iterator[Any]:
+    """Two network namespaces."""
+    import namespaces
+
+    if why := namespaces.missing():
+        pytest.skip(why)
+    made = namespaces.Network()
+    yield made
+    made.close()

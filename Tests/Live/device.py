@@ -1,0 +1,104 @@
+"""A device of the tests between network namespaces: a process that has a store, and does what the lines of its input say.
+
+    listen ADDRESS | connect ADDRESS PORT | save COUNT SIZE | wait | ids | state | links | close
+    nearby NAME | found | alone | end
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, Optional
+
+import llvs
+import llvs.live
+
+PAIRING = bytes(range(48))
+
+
+class Device:
+    def __init__(self, path: Path, identity: bytes) -> None:
+        self.store, self.identity = llvs.Store(path), identity
+        self.listener: Optional[llvs.Listener] = None
+        self.link: Optional[llvs.Link] = None
+        self.received = 0
+        self.nearby: Optional[llvs.Nearby] = None
+        #: Devices by their names, as they were told of last.
+        self.devices: dict[str, list[list[Any]]] = {}
+
+    def do_nearby(self, name: str) -> None:
+        def found(device: llvs.Device) -> None:
+            self.devices[device.name] = [list(address) for address in device.addresses]
+
+        self.nearby = llvs.Nearby(found, self.listener, name=name)
+
+    def do_found(self) -> dict[str, Any]:
+        return {**self.devices, "me": self.nearby.name if self.nearby is not None else ""}
+
+    def do_alone(self) -> None:
+        if self.nearby is not None:
+            self.nearby.close()
+            self.nearby = None
+
+    def do_listen(self, address: str) -> int:
+        self.listener = llvs.listen({PAIRING: self.store}, (address, 0), identity=self.identity)
+        assert not isinstance(self.listener.address, str)
+        return self.listener.address[1]
+
+    def do_connect(self, address: str, port: str) -> None:
+        self.do_close()
+        self.link = llvs.connect(self.store, (address, int(port)), PAIRING, identity=self.identity, timeout=60)
+
+    def do_save(self, count: str, size: str) -> None:
+        for _ in range(int(count)):
+            self.store.make_version(self.store.most_recent_head, insert={os.urandom(8).hex(): os.urandom(int(size))})
+
+    def do_wait(self) -> bool:
+        assert self.link is not None
+        return self.link.wait(120)
+
+    def do_ids(self) -> list[str]:
+        return sorted(version.id for version in self.store.history())
+
+    def do_state(self) -> dict[str, Any]:
+        """What came over all links until now, and how the last one is."""
+        assert self.link is not None, "not connected"
+        state = self.link.state
+        return {"received": self.received + state.received, "phase": state.phase.name}
+
+    def do_links(self) -> int:
+        return len(self.listener.links) if self.listener is not None else 0
+
+    def do_close(self) -> None:
+        if self.link is not None:
+            self.link.close(1)
+            self.received += self.link.state.received
+            self.link = None
+
+
+def main() -> None:
+    path, identity, speed = Path(sys.argv[1]), bytes([int(sys.argv[2])]) * 32, float(sys.argv[3])
+    begun, clock = time.monotonic(), time.monotonic
+    # A clock that runs ahead, so that nobody has to wait for 90 seconds to pass.
+    llvs.live.time = type("Time", (), {"monotonic": staticmethod(lambda: begun + (clock() - begun) * speed)})  # type: ignore[attr-defined]
+    device = Device(path, identity)
+    for line in sys.stdin:
+        name, *arguments = line.split()
+        if name == "end":
+            break
+        try:
+            answer = {"is": getattr(device, "do_" + name)(*arguments)}
+        except (llvs.Error, OSError) as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+    device.do_close()
+    device.do_alone()
+    if device.listener is not None:
+        device.listener.close()
+    device.store.close()
+
+
+main()

@@ -1,0 +1,127 @@
+"""Network namespaces with devices in them, and a wire between them that tests can disturb. Nothing leaves these namespaces.
+
+Needs root, `ip` and `nft`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+HERE = Path(__file__).resolve().parent
+LISTENER, CONNECTOR = "10.77.0.1", "10.77.0.2"
+_numbers = itertools.count()
+
+
+def run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+class Device:
+    """A process in a namespace, which is asked by lines."""
+
+    def __init__(self, namespace: str, path: Path, identity: int, speed: float = 1) -> None:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self.process = subprocess.Popen(
+            ["ip", "netns", "exec", namespace, sys.executable, str(HERE / "device.py"), str(path), str(identity), str(speed)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        )  # fmt: skip
+
+    def begin(self, *words: object) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, "the device died"
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def ask(self, *words: object) -> Any:
+        self.begin(*words)
+        answer = self.answer()
+        assert "error" not in answer, answer
+        return answer["is"]
+
+    def fails(self, *words: object) -> str:
+        self.begin(*words)
+        return str(self.answer()["error"])
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.begin("end")
+        self.process.communicate(timeout=60)
+
+
+class Network:
+    """Two namespaces, `a` at 10.77.0.1 and `b` at 10.77.0.2, with a wire between them."""
+
+    def __init__(self) -> None:
+        name = f"llvs{os.getpid()}x{next(_numbers)}"
+        self.a, self.b = f"{name}a", f"{name}b"
+        self.devices: list[Device] = []
+        self.others: list[subprocess.Popen[str]] = []
+        for namespace in (self.a, self.b):
+            run("ip", "netns", "add", namespace)
+        run("ip", "link", "add", "wire", "netns", self.a, "type", "veth", "peer", "name", "wire", "netns", self.b)
+        for namespace, address in ((self.a, LISTENER), (self.b, CONNECTOR)):
+            run("ip", "-n", namespace, "address", "add", f"{address}/24", "dev", "wire")
+            for device in ("lo", "wire"):
+                run("ip", "-n", namespace, "link", "set", device, "up")
+            self.nft(namespace, "add table inet t", "add chain inet t in { type filter hook input priority 0; }")
+
+    def nft(self, namespace: str, *commands: str) -> None:
+        for command in commands:
+            run("ip", "netns", "exec", namespace, "nft", command)
+
+    def rule(self, rule: str) -> None:
+        """For what comes over the wire, on both sides."""
+        for namespace in (self.a, self.b):
+            self.nft(namespace, f"add rule inet t in iifname wire {rule}")
+
+    def mend(self) -> None:
+        for namespace in (self.a, self.b):
+            self.nft(namespace, "flush chain inet t in")
+
+    def device(self, namespace: str, path: Path, identity: int, speed: float = 1) -> Device:
+        self.devices.append(Device(namespace, path, identity, speed))
+        return self.devices[-1]
+
+    def pair(self, folder: Path, speed: float = 1) -> tuple[Device, Device, int]:
+        """One that listens, one that connects, and the port."""
+        one, two = self.device(self.a, folder / "a", 1, speed), self.device(self.b, folder / "b", 2, speed)
+        return one, two, one.ask("listen", LISTENER)
+
+    def close(self) -> None:
+        try:
+            self.mend()
+            for device in self.devices:
+                device.end()
+        finally:
+            for other in self.others:
+                other.kill()
+                other.communicate()
+            for namespace in (self.a, self.b):
+                run("ip", "netns", "delete", namespace)
+
+
+def missing() -> str:
+    """Why there can be none here; empty when there can."""
+    lacks = [command for command in ("ip", "nft") if not shutil.which(command)]
+    return "namespaces need root" if os.geteuid() != 0 else f"namespaces need {', '.join(lacks)}" if lacks else ""
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)

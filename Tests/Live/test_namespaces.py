@@ -1,0 +1,129 @@
+"""Direct connections between network namespaces of one machine: with delay, loss, cuts and silence. Nothing leaves these namespaces."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from namespaces import HERE, LISTENER, Network, run, until
+
+
+def test_two_namespaces(network: Network, tmp_path: Path) -> None:
+    """What either has, and what either saves, as long as the link lasts; a device that comes back is known."""
+    one, two, port = network.pair(tmp_path)
+    one.ask("save", 30, 500)
+    two.ask("save", 20, 500)
+    two.ask("connect", LISTENER, port)
+    assert two.ask("wait")
+    until(lambda: bool(one.ask("ids") == two.ask("ids")))
+    for device in (one, two):
+        device.ask("save", 5, 100)
+    until(lambda: bool(one.ask("ids") == two.ask("ids")))
+    assert len(one.ask("ids")) == 60 and two.ask("wait") and two.ask("state") == {"received": 35, "phase": "IN_STEP"}
+    two.ask("connect", LISTENER, port)
+    assert two.ask("wait") and two.ask("state")["received"] == 35
+
+
+def test_delay(network: Network, tmp_path: Path) -> None:
+    """By a relay that keeps all bytes back for 100 ms each way: one link, and all of a burst of saves."""
+    one, two, port = network.pair(tmp_path)
+    environment = {**os.environ, "PYTHONPATH": ""}
+    relay = subprocess.Popen(
+        ["ip", "netns", "exec", network.b, sys.executable, str(HERE / "delay.py"), LISTENER, str(port), "0.1"],
+        stdout=subprocess.PIPE, text=True, env=environment)  # fmt: skip
+    network.others.append(relay)
+    assert relay.stdout is not None
+    near = int(relay.stdout.readline())
+    one.ask("save", 100, 20_000)
+    two.ask("connect", "127.0.0.1", near)
+    assert two.ask("wait")
+    for _ in range(3):
+        one.ask("save", 10, 100)
+        two.ask("save", 10, 100)
+    until(lambda: bool(one.ask("ids") == two.ask("ids")))
+    assert two.ask("wait") and two.ask("state") == {"received": 130, "phase": "IN_STEP"} and one.ask("links") == 1
+
+
+@pytest.mark.parametrize("percent", [5, 20])
+def test_loss(network: Network, tmp_path: Path, percent: int) -> None:
+    """Packets that are lost cost time, and nothing else."""
+    one, two, port = network.pair(tmp_path)
+    network.rule(f"numgen random mod 100 < {percent} drop")
+    one.ask("save", 20, 20_000)
+    two.ask("save", 20, 20_000)
+    two.ask("connect", LISTENER, port)
+    assert two.ask("wait")
+    one.ask("save", 3, 100)
+    until(lambda: bool(one.ask("ids") == two.ask("ids")))
+    assert two.ask("wait") and two.ask("state") == {"received": 23, "phase": "IN_STEP"}
+
+
+def test_cuts(network: Network, tmp_path: Path) -> None:
+    """Links that are cut again and again while they run: each goes on from where the one before was cut, and nothing comes twice."""
+    one, two, port = network.pair(tmp_path)
+    one.ask("save", 200, 20_000)
+    # No more than 400 kilobytes a second come through, so that each link is cut within the transfer.
+    slow = "add rule inet t in iifname wire limit rate over 400 kbytes/second burst 40 kbytes drop"
+    network.nft(network.b, slow)
+    cuts = 0
+    while True:
+        two.ask("connect", LISTENER, port)
+        if cuts == 3:
+            network.mend()
+            break
+        before = two.ask("state")["received"]
+        until(lambda: bool(two.ask("state")["received"] > before))
+        # Who sends is told that the other is gone; the other is told nothing, and connects anew.
+        network.mend()
+        network.rule("tcp flags & rst == 0 reject with tcp reset")
+        until(lambda: one.ask("links") == 0)
+        two.ask("close")
+        cuts += 1
+        network.mend()
+        network.nft(network.b, slow)
+    assert two.ask("wait") and two.ask("state") == {"received": 200, "phase": "IN_STEP"}
+    assert one.ask("ids") == two.ask("ids")
+
+
+def test_a_wire_that_is_down_for_a_while(network: Network, tmp_path: Path) -> None:
+    """The link outlives it."""
+    one, two, port = network.pair(tmp_path)
+    two.ask("connect", LISTENER, port)
+    assert two.ask("wait")
+    run("ip", "-n", network.a, "link", "set", "wire", "down")
+    one.ask("save", 5, 1_000)
+    two.ask("save", 5, 1_000)
+    time.sleep(1)
+    run("ip", "-n", network.a, "link", "set", "wire", "up")
+    until(lambda: bool(one.ask("ids") == two.ask("ids")))
+    assert two.ask("wait") and two.ask("state") == {"received": 5, "phase": "IN_STEP"}
+
+
+def test_silence(network: Network, tmp_path: Path) -> None:
+    """Nobody says that the wire was cut: after 90 seconds without a sign (of a clock that runs ahead) both sides let go of the link."""
+    one, two, port = network.pair(tmp_path, speed=30)
+    two.ask("connect", LISTENER, port)
+    assert two.ask("wait") and one.ask("links") == 1
+    network.rule("drop")
+    until(lambda: bool(two.ask("state")["phase"] == "ENDED"))
+    assert "silent for 90 seconds" in two.fails("wait")
+    until(lambda: one.ask("links") == 0)
+    network.mend()
+    one.ask("save", 1, 10)
+    two.ask("connect", LISTENER, port)
+    assert two.ask("wait") and one.ask("ids") == two.ask("ids")
+
+
+def test_a_link_that_is_idle(network: Network, tmp_path: Path) -> None:
+    """Its PINGs are answered, so it lasts for longer than 90 seconds (of a clock that runs ahead)."""
+    one, two, port = network.pair(tmp_path, speed=5)
+    two.ask("connect", LISTENER, port)
+    assert two.ask("wait")
+    time.sleep(25)
+    assert two.ask("state")["phase"] == "IN_STEP" and one.ask("links") == 1
+    one.ask("save", 1, 10)
+    until(lambda: bool(one.ask("ids") == two.ask("ids")))

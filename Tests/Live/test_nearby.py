@@ -1,0 +1,146 @@
+"""Finding devices on a local network: two namespaces, each with a daemon of Avahi and a bus of its own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+from namespaces import LISTENER, Device, Network, until
+
+import llvs
+
+BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>system</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
+<policy context="default"><allow user="*"/><allow own="*"/><allow send_destination="*"/>
+<allow receive_type="method_call"/><allow receive_type="method_return"/><allow receive_type="error"/><allow receive_type="signal"/></policy></busconfig>
+"""
+AVAHI = """[server]
+host-name={host}
+use-ipv6=no
+allow-interfaces=wire
+enable-dbus=yes
+[publish]
+publish-workstation=no
+publish-hinfo=no
+"""
+
+
+class Host:
+    """A namespace with a bus and a daemon, in which devices find each other."""
+
+    def __init__(self, network: Network, namespace: str, folder: Path) -> None:
+        self.network, self.namespace, self.folder = network, namespace, folder
+        folder.mkdir()
+        (folder / "bus.conf").write_text(BUS.format(path=folder / "bus"))
+        (folder / "avahi.conf").write_text(AVAHI.format(host=folder.name))
+        self.environment = {**os.environ, "DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={folder}/bus"}
+        self.bus = self._run("dbus-daemon", "--nofork", "--nopidfile", f"--config-file={folder}/bus.conf")
+        until((folder / "bus").exists)
+        self.daemon = self.start()
+
+    def _run(self, *command: str) -> subprocess.Popen[str]:
+        # Both keep files in /run, which is another for each host.
+        script = 'mount -t tmpfs tmpfs /run && mkdir -p /run/avahi-daemon /run/dbus && exec "$@"'
+        with (self.folder / f"{command[0]}.log").open("a") as log:
+            process = subprocess.Popen(
+                ["ip", "netns", "exec", self.namespace, "unshare", "-m", "sh", "-c", script, "sh", *command],
+                env=self.environment, text=True, stdout=subprocess.DEVNULL, stderr=log,
+            )  # fmt: skip
+        self.network.others.append(process)
+        return process
+
+    def start(self) -> subprocess.Popen[str]:
+        return self._run("avahi-daemon", "--no-drop-root", "--no-chroot", "--no-rlimits", "-f", str(self.folder / "avahi.conf"))
+
+    def device(self, path: Path, identity: int) -> Device:
+        before = dict(os.environ)
+        os.environ["DBUS_SYSTEM_BUS_ADDRESS"] = self.environment["DBUS_SYSTEM_BUS_ADDRESS"]
+        try:
+            return self.network.device(self.namespace, path, identity)
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+@pytest.fixture
+def hosts(network: Network, tmp_path: Path) -> Iterator[tuple[Host, Host]]:
+    for command in ("avahi-daemon", "dbus-daemon", "unshare"):
+        if shutil.which(command) is None:
+            pytest.skip(f"needs {command}")
+    yield Host(network, network.a, tmp_path / "one"), Host(network, network.b, tmp_path / "two")
+
+
+def nearby(device: Device, name: str) -> None:
+    """As soon as the daemon is there."""
+
+    def begins() -> bool:
+        device.begin("nearby", name)
+        return "error" not in device.answer()
+
+    until(begins)
+
+
+def test_devices_find_each_other(hosts: tuple[Host, Host], tmp_path: Path) -> None:
+    """One announces a listener, the other finds it, connects, and hears when it goes; names that are taken get a number."""
+    one, two = hosts[0].device(tmp_path / "a", 1), hosts[1].device(tmp_path / "b", 2)
+    port = one.ask("listen", LISTENER)
+    nearby(two, "phone")
+    nearby(one, "laptop")
+    until(lambda: bool(two.ask("found").get("laptop")))
+    assert two.ask("found")["laptop"] == [[LISTENER, port]] and "laptop" not in one.ask("found")
+    one.ask("save", 3, 100)
+    two.ask("connect", *two.ask("found")["laptop"][0])
+    assert two.ask("wait") and two.ask("ids") == one.ask("ids")
+
+    third = hosts[1].device(tmp_path / "c", 3)
+    third.ask("listen", "10.77.0.2")
+    nearby(third, "laptop")
+    until(lambda: third.ask("found")["me"] == "laptop #2" and bool(one.ask("found").get("laptop #2")))
+    assert two.ask("found")["laptop"] == [[LISTENER, port]]
+    one.ask("alone")
+    until(lambda: two.ask("found")["laptop"] == [])
+
+
+def test_a_daemon_that_is_started_anew(hosts: tuple[Host, Host], tmp_path: Path) -> None:
+    one, two = hosts[0].device(tmp_path / "a", 1), hosts[1].device(tmp_path / "b", 2)
+    one.ask("listen", LISTENER)
+    nearby(two, "phone")
+    nearby(one, "laptop")
+    until(lambda: bool(two.ask("found").get("laptop")))
+    hosts[0].daemon.terminate()
+    hosts[0].daemon.wait()
+    until(lambda: two.ask("found")["laptop"] == [])
+    hosts[0].start()
+    until(lambda: bool(two.ask("found")["laptop"]))
+    hosts[1].daemon.terminate()
+    hosts[1].daemon.wait()
+    until(lambda: two.ask("found")["laptop"] == [])
+    hosts[1].start()
+    until(lambda: bool(two.ask("found")["laptop"]))
+
+
+def test_no_daemon(network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so, and what to do."""
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path}/none")
+    device = network.device(network.a, tmp_path / "a", 1)
+    assert "give addresses" in device.fails("nearby", "x")
+
+
+def test_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(device: llvs.Device) -> None: ...
+
+    for options in ({"name": "x" * 64}, {"announced": 0}, {"announced": 70_000}):
+        with pytest.raises(llvs.InvalidArgumentError):
+            llvs.Nearby(nothing, **options)  # type: ignore[arg-type]
+    def none(name: str) -> Any:
+        raise OSError(name)
+
+    monkeypatch.setattr(ctypes, "CDLL", none)
+    with pytest.raises(llvs.UnsupportedError, match="needs Avahi"):
+        llvs.Nearby(nothing)

@@ -1,0 +1,115 @@
+"""Syncers over each service: what leads to a round, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import llvs
+import pytest
+from box import Box
+from clouds import Cloud
+from containers import Container
+from drive import GoogleDrive
+from llvs import SyncConditions, SyncReason, SyncState
+from onedrive import OneDrive
+from pcloud import PCloud
+
+KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box, "pcloud": PCloud, "cloudkit": None}
+LAYOUTS = ["interchange", "packed"]
+#: Rounds that nothing but what a test does leads to.
+SELDOM: dict[str, Any] = {"after_save": 0.05, "after_saves": 0.5, "poll": 10_000.0, "longest_poll": 10_000.0, "longest_pause": 0.1}
+
+
+@pytest.fixture(params=KINDS)
+def service(request: Any, tmp_path: Path) -> Iterator[Any]:
+    made: Any = Container(tmp_path) if request.param == "cloudkit" else Cloud(KINDS[request.param](), request.param, tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=LAYOUTS)
+def devices(request: Any, service: Any, tmp_path: Path) -> Iterator[tuple[llvs.Coordinator, llvs.Coordinator]]:
+    with ExitStack() as stack:
+        place = service.place(layout=request.param)
+        laptop, phone = (stack.enter_context(llvs.Coordinator(tmp_path / name, exchange=place)) for name in ("laptop", "phone"))
+        yield laptop, phone
+
+
+def until(met: Callable[[], Any], seconds: float = 90.0) -> None:
+    end = time.monotonic() + seconds
+    while not met():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.02)
+
+
+def test_what_leads_to_a_round(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
+    """Opening, saving, that there is news, coming to the front, that the network is back, and the user."""
+    laptop, phone = devices
+    with llvs.Syncer(laptop, **SELDOM) as syncer:
+        until(lambda: syncer.status.rounds >= 1 and syncer.status.state == SyncState.IDLE)
+        laptop.save(insert={"saved": b"1"})
+        until(lambda: syncer.status.sent == 1)
+        phone.sync()
+        assert phone["saved"] == b"1"
+        for number, lead in enumerate((syncer.has_news, syncer.now)):
+            phone.save(insert={f"news{number}": b"2"})
+            phone.sync()
+            lead()
+            until(lambda: f"news{number}" in laptop)
+        syncer.conditions = SyncConditions.OFFLINE
+        until(lambda: syncer.status.state == SyncState.WAITING and syncer.status.reason == SyncReason.OFFLINE)
+        rounds = syncer.status.rounds
+        laptop.save(insert={"offline": b"3"})
+        time.sleep(0.2)
+        assert syncer.status.rounds == rounds
+        syncer.conditions = SyncConditions.NONE
+        until(lambda: syncer.status.places[0].failures == 0 and syncer.status.sent >= 2)
+        phone.sync()
+        assert phone["offline"] == b"3"
+
+
+def test_polls(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
+    laptop, phone = devices
+    with llvs.Syncer(laptop, poll=0.05, longest_poll=0.1) as syncer:
+        phone.save(insert={"polled": b"1"})
+        phone.sync()
+        until(lambda: "polled" in laptop)
+        assert syncer.run(deadline=60)
+
+
+@pytest.mark.parametrize("kind", ["rate limit", "server error", "lost answer", "cut answer"])
+def test_failures_pass(service: Any, devices: tuple[llvs.Coordinator, llvs.Coordinator], kind: str) -> None:
+    """Rounds that fail are made again, and nothing that was saved meanwhile is left out."""
+    laptop, phone = devices
+    laptop.save(insert={"first": b"1"})
+    service.service.inject(kind, 12)
+    with llvs.Syncer(laptop, **SELDOM) as syncer:
+        laptop.save(insert={"second": b"2"})
+        until(lambda: syncer.status.sent >= 2 and syncer.status.places[0].failures == 0)
+    phone.sync()
+    assert phone["first"] == b"1" and phone["second"] == b"2"
+
+
+def test_somebody_has_to_sign_in(service: Any, devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
+    """No round by itself then; the one that somebody asks for once that is done goes through."""
+    laptop, phone = devices
+    if service.scheme == "pcloud":
+        service.sign_in(refresh_token=None)  # it gives none
+    if service.scheme in ("cloudkit", "pcloud"):
+        service.service.expire_tokens()
+    else:
+        service.service.accounts.revoke()
+    with llvs.Syncer(laptop, **SELDOM) as syncer:
+        laptop.save(insert={"a": b"1"})
+        until(lambda: syncer.status.places and syncer.status.places[0].reason == SyncReason.SIGN_IN)
+        asked = len(service.service.requests)
+        time.sleep(0.5)
+        assert len(service.service.requests) == asked
+        service.sign_in()
+        syncer.now()
+        until(lambda: syncer.status.sent == 1 and syncer.status.places[0].failures == 0)
+    phone.sync()
+    assert phone["a"] == b"1"

@@ -1,0 +1,116 @@
+"""Which tests hold the pitfalls of exchanges through places and over links, by their numbers in docs/cloud-drives.md, and the bad input."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parents[1] / "docs" / "cloud-drives.md"
+SIMULATION, PACKED = "../LLVSTests/Packed/PackedSimulationTests.swift::", "../LLVSTests/Packed/PackedExchangeTests.swift::"
+KEYS, FORMAT = "../LLVSTests/Encryption/StoreKeysTests.swift::", "../LLVSTests/Packs/PackFormatTests.swift::"
+SCHEDULE, LISTING = "../LLVSTests/Syncing/SyncScheduleTests.swift::", "../LLVSTests/Packed/PackedListingTests.swift::"
+AGE, SEALED = "../LLVSTests/Encryption/AgeTests.swift::", "../LLVSTests/Packed/EncryptedExchangeTests.swift::"
+#: By number. Those that nothing is built for are named in the page.
+PITFALLS = {
+    1: [SIMULATION + "rulesThatAreBrokenAreNoticed"],
+    2: [SIMULATION + "rulesThatAreBrokenAreNoticed"],
+    3: [SIMULATION + "rulesThatAreBrokenAreNoticed"],
+    4: [SIMULATION + "rulesThatAreBrokenAreNoticed", LISTING + "nothingGoesByAFoldThatCameBackWithOtherBytes"],
+    5: ["test_clouds.py::test_stale_lists", "test_cloudkit_exchange.py::test_stale_lists", PACKED + "whatIsNotThereYetIsTakenLater"],
+    6: ["test_gdrive.py::test_a_long_list_is_followed_by_its_changes", "test_gdrive.py::test_changes_that_the_service_has_forgotten",
+        "test_onedrive.py::test_changes_that_the_service_has_forgotten", "test_box.py::test_events_are_a_hint",
+        "test_pcloud.py::test_a_long_list_is_followed_by_its_changes", "test_cloudkit_exchange.py::test_sync_tokens_that_are_void"],
+    7: ["test_wrong_clocks.py::test_a_clock_that_is_wrong_by_a_day"],
+    8: [SIMULATION + "nothingIsLostAndAllEndEqual"],
+    9: [SIMULATION + "nothingIsLostAndAllEndEqual"],
+    10: ["test_gdrive.py::test_folders_of_one_name", "test_gdrive.py::test_two_devices_make_the_place_at_once",
+         PACKED + "twoFirstDevicesAtOnce", SEALED + "twoAtOnceMakeOneSetOfKeys"],
+    11: [KEYS + "keysAreMadeInAnEmptyPlaceOnly", KEYS + "missingDamagedAndOthersAreToldApart"],
+    12: [AGE + "whatIsDrawnDependsOnWhatIsEncrypted"],
+    13: [AGE + "aFileThatIsCutShortIsNoticed"],
+    14: [SEALED + "filesThatAreSwappedOrReplayed"],
+    15: [AGE + "filesThatAModelMade"],
+    16: [AGE + "filesThatAModelMade"],
+    18: [SEALED + "rootsOfSomebodyElse", SEALED + "bothSidesAgreeWhetherThereAreKeys"],
+    19: ["../Python/test_encrypted_places.py::test_names_tell_nothing_of_values"],
+    20: ["test_gdrive.py::test_names_that_only_case_tells_apart", "test_onedrive.py::test_names_that_only_case_tells_apart",
+         "test_box.py::test_names_that_only_case_tells_apart", FORMAT + "names"],
+    21: ["../Network/test_packed.py::test_two_stores_and_their_requests"],
+    22: [SCHEDULE + "itBeginsWithARoundAndPollsEverMoreSeldom"],
+    23: ["test_tokens.py::test_requests_are_paced"],
+    24: ["test_clouds.py::test_too_many_requests_stop_all", SCHEDULE + "whatAServerAskedForIsKeptWhoeverAsks"],
+    25: ["test_tokens.py::test_two_processes_renew_once", "test_tokens.py::test_rotated_elsewhere",
+         "test_host_tokens.py::test_two_processes_renew_once"],
+    26: ["test_clouds.py::test_quota", "test_cloudkit_exchange.py::test_quota", PACKED + "aRemoteThatIsFullOrDeletesNothing"],
+    27: ["test_clouds.py::test_a_folder_goes_away", "test_cloudkit_exchange.py::test_a_zone_that_goes_away",
+         PACKED + "anEmptiedRemoteIsNotFilled"],
+    28: [SIMULATION + "nothingIsLostAndAllEndEqual"],
+    29: [PACKED + "whatIsLostIsSentAgain"],
+    30: ["test_gdrive.py::test_deletes_that_are_refused", PACKED + "aRemoteThatIsFullOrDeletesNothing"],
+    31: [FORMAT + "theEndOfAPackIsEnough"],
+    33: [PACKED + "whatIsNotThereYetIsTakenLater", "../Hostile/test_packed_remotes.py::test_a_pack_that_is_cut_is_sent_again"],
+    34: [FORMAT + "bombsAreRefused", "../Hostile/test_packs.py::test_bombs"],
+    37: ["../Python/test_syncer.py::test_progress_is_told"],
+    39: ["../Network/test_packed.py::test_a_network_remote_keeps_its_layout"],
+    40: ["../Python/test_exchange.py::test_foreign_files"],
+    42: ["../LLVSTests/Packed/PackedClaimsTests.swift::aVersionThatIsOnlyListedIsSent"],
+    43: [SIMULATION + "nothingIsLostAndAllEndEqual"],
+    44: ["../Live/test_library.py::test_frames_that_break_a_rule",
+         "../Live/test_library.py::test_versions_whose_predecessors_never_come", "../Live/test_library.py::test_lies_about_heads"],
+}  # fmt: skip
+BAD_INPUT = {
+    "a token that was revoked": ["test_tokens.py::test_consent_taken_back", "test_pcloud.py::test_a_token_that_was_revoked",
+                                 "test_cloudkit_exchange.py::test_who_asks", "test_background.py::test_somebody_has_to_sign_in"],
+    "a token that another program renewed": ["test_tokens.py::test_rotated_elsewhere"],
+    "a clock that is wrong by a day": ["test_wrong_clocks.py::test_a_clock_that_is_wrong_by_a_day"],
+    "a folder that is deleted, renamed or in the bin": ["test_clouds.py::test_a_folder_goes_away"],
+    "a folder that may be read and not written": ["test_wrong_clocks.py::test_a_place_that_may_only_be_read"],
+    "folders and files of one name": ["test_gdrive.py::test_folders_of_one_name", "test_gdrive.py::test_files_of_one_name"],
+    "a limit of requests": ["test_clouds.py::test_rate_limits_that_do_not_end"],
+    "an answer that is lost after success": ["test_clouds.py::test_faults", "test_cloudkit_exchange.py::test_faults"],
+    "a full account": ["test_clouds.py::test_quota"],
+    "a network that wants somebody to sign in": ["test_clouds.py::test_what_is_no_service"],
+    "a peer that lies about heads": ["../Live/test_library.py::test_lies_about_heads"],
+    "a peer that sends endless pending versions": ["../Live/test_library.py::test_versions_whose_predecessors_never_come"],
+    "a peer that stops reading": ["../Live/test_library.py::test_a_peer_that_stops_reading",
+                                  "../Live/test_library.py::test_questions_without_an_end"],
+    "a peer that dribbles bytes": ["../Live/test_library.py::test_strangers_at_a_listener"],
+    "a peer that replays a handshake, or has a wrong secret": ["../Live/test_library.py::test_replayed_and_wrong_handshakes"],
+    "one between two that pair": ["../Live/test_digits.py::test_one_in_the_middle",
+                                  "../Live/test_digits.py::test_a_number_that_was_not_committed_to"],
+    "a peer that fills the disk": ["../Live/test_many_links.py::test_the_host_bounds_what_is_stored"],
+    "wires that lose, delay and cut": ["../Live/test_namespaces.py::test_loss", "../Live/test_namespaces.py::test_delay",
+                                       "../Live/test_namespaces.py::test_cuts", "../Live/test_namespaces.py::test_silence"],
+    "fuzzing": ["../Fuzz/Sources/FuzzTargets/LiveTarget.swift::run"],
+}  # fmt: skip
+
+
+def holds(test: str) -> bool:
+    """Whether there is such a test."""
+    file, name = test.split("::")
+    path = HERE / file
+    if not path.exists():
+        return False
+    text = path.read_text()
+    if path.suffix == ".py":
+        return any(isinstance(node, ast.FunctionDef) and node.name == name for node in ast.parse(text).body)
+    return f"func {name}(" in text
+
+
+@pytest.mark.parametrize("table", [PITFALLS, BAD_INPUT], ids=["pitfalls", "bad input"])
+def test_each_has_a_test(table: dict[object, list[str]]) -> None:
+    """Fails when one has none, or one that is gone."""
+    assert all(table.values())
+    assert not [test for tests in table.values() for test in tests if not holds(test)]
+
+
+def test_the_page_has_each() -> None:
+    """By number; those without a test say why."""
+    text = PAGE.read_text()
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", text[text.index("## Pitfalls") :], re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, 45))
+    assert [int(number) for number, row in rows if "no test" not in row] == sorted(PITFALLS)
