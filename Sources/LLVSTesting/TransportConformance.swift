@@ -56,7 +56,7 @@ public enum TransportConformance: ConformanceSuite {
 extension TransportConformance {
     /// The two files of a version, as bytes that depend on a seed: its version file as far like one as all places need it.
     static func files(_ name: String, seed: UInt64 = 1, size: Int = 200) -> ExchangeFiles {
-        let version = Array("{\"version\":\"".utf8) + text(seed &* 2, 100 + size / 10) + Array("\"}".utf8)
+        let version = Array("{\"version\":{\"a\":\"".utf8) + text(seed &* 2, 100 + size / 10) + Array("\"}}".utf8)
         return ExchangeFiles(name: name, version: version, changes: text(seed &* 2 &+ 1, size))
     }
 

@@ -35,7 +35,8 @@ class Wire:
     """Two ends, and what went over it."""
 
     def __init__(self, one: llvs.Store, two: llvs.Store, **options: object) -> None:
-        self.one, self.two = llvs.Peer(one, PAIRING, initiator=True), llvs.Peer(two, PAIRING, initiator=False, **options)  # type: ignore[arg-type]
+        self.one = llvs.Peer(one, PAIRING, initiator=True)
+        self.two = llvs.Peer(two, PAIRING, initiator=False, **options)  # type: ignore[arg-type]
         self.bytes = 0
 
     def carry(self, most: int = 1 << 40) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 import llvs
+import llvs.testing
 import pytest
 from cloudkit import DEFAULT_ZONE, Record, Zone
 from clouds import exchange, ids, save
@@ -115,6 +116,19 @@ def test_a_coordinator(container: Container, tmp_path: Path, layout: str) -> Non
         b.sync()
         a.sync()
         assert a["y"] == b"2" and b["x"] == b"1"
+
+
+#: What records of versions are not: files of any bytes, of any size, files that are cut, and snapshots of any name. And what takes 10,000
+#: requests.
+OTHERS = {"odd bytes are carried as they are", "large files are carried whole", "files that are whole are not called unusable",
+          "snapshot files are kept, replaced and deleted", "snapshot files are no versions", "many files are listed and fetched"}  # fmt: skip
+
+
+@pytest.mark.parametrize("check", [check for check in llvs.testing.transport_checks() if check not in OTHERS])
+@pytest.mark.parametrize("database", DATABASES)
+def test_transport(container: Container, check: str, database: str) -> None:
+    plan = llvs.testing.FaultPlan()
+    assert llvs.testing.check_transport(lambda number: plan.transport(container.place(database, store=f"place{number}")), only=check)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

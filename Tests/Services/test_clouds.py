@@ -134,12 +134,11 @@ def test_snapshots(cloud: Cloud, store: llvs.Store, new_store: Any) -> None:
     assert ids(second) == ids(store)
 
 
-CHECKS = ["a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
-          "two that send at once lose nothing", "cancelling leaves whole files only", "snapshot files are kept, replaced and deleted",
-          "files that are sent again are replaced"]  # fmt: skip
+#: Takes 10,000 requests.
+MANY = "many files are listed and fetched"
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", [check for check in llvs.testing.transport_checks() if check != MANY])
 def test_transport(cloud: Cloud, check: str) -> None:
     plan = llvs.testing.FaultPlan()
     assert llvs.testing.check_transport(lambda number: plan.transport(cloud.place(f"place{number}")), only=check)

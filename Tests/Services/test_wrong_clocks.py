@@ -113,7 +113,7 @@ def test_a_place_that_may_only_be_read(service: Any, store: llvs.Store, new_stor
         """The refusals of each service, as its documents have them."""
         path, method = request.path, request.method
         cloudkit = path.endswith(("/records/modify", "/zones/modify", "/assets/upload"))
-        changes = method in ("PUT", "PATCH", "DELETE") or (method == "POST" and "query" not in path) or "createfolder" in path or "upload" in path
+        changes = method in ("PUT", "PATCH", "DELETE", "POST") or "createfolder" in path or "upload" in path
         if service.scheme == "cloudkit":
             if not cloudkit:
                 return inner(request)

@@ -41,8 +41,8 @@ struct DigitComparison {
             if let commitment, !Crypto.equal(commitment, DigitComparison.digest("llvs commit 1", hash, theirs)) {
                 throw LiveFault(.frame, "it sends another number than it had committed itself to")
             }
-            let digest = isInitiator
-                ? DigitComparison.digest("llvs digits 1", hash, nonce, theirs) : DigitComparison.digest("llvs digits 1", hash, theirs, nonce)
+            let (first, second) = isInitiator ? (nonce, theirs) : (theirs, nonce)
+            let digest = DigitComparison.digest("llvs digits 1", hash, first, second)
             let text = String(digest.first8 % 1_000_000)
             digits = String(repeating: "0", count: 6 - text.utf8.count) + text
             return isInitiator ? nil : .nonce(nonce)
