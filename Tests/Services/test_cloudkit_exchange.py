@@ -121,7 +121,8 @@ def test_a_coordinator(container: Container, tmp_path: Path, layout: str) -> Non
 #: What records of versions are not: files of any bytes, of any size, files that are cut, and snapshots of any name. And what takes 10,000
 #: requests.
 OTHERS = {"odd bytes are carried as they are", "large files are carried whole", "files that are whole are not called unusable",
-          "snapshot files are kept, replaced and deleted", "snapshot files are no versions", "many files are listed and fetched"}  # fmt: skip
+          "snapshot files are kept, replaced and deleted", "snapshot files are no versions",
+          "many files are listed and fetched"}  # fmt: skip
 
 
 @pytest.mark.parametrize("check", [check for check in llvs.testing.transport_checks() if check not in OTHERS])
