@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 import llvs
-import llvs.live
+import llvs.links
 
 PAIRING = bytes(range(48))
 
@@ -83,7 +83,7 @@ def main() -> None:
     path, identity, speed = Path(sys.argv[1]), bytes([int(sys.argv[2])]) * 32, float(sys.argv[3])
     begun, clock = time.monotonic(), time.monotonic
     # A clock that runs ahead, so that nobody has to wait for 90 seconds to pass.
-    llvs.live.time = type("Time", (), {"monotonic": staticmethod(lambda: begun + (clock() - begun) * speed)})  # type: ignore[attr-defined]
+    llvs.links.time = type("Time", (), {"monotonic": staticmethod(lambda: begun + (clock() - begun) * speed)})  # type: ignore[attr-defined]
     device = Device(path, identity)
     for line in sys.stdin:
         name, *arguments = line.split()

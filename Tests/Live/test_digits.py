@@ -136,7 +136,7 @@ def test_between_two_people(stores: tuple[llvs.Store, llvs.Store]) -> None:
     with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
         with llvs.connect(one, listener.address, compare=True) as early, pytest.raises((llvs.Error, OSError)):
             early.digits(30)
-        found: list[llvs.live.Link] = []
+        found: list[llvs.Link] = []
         waiting = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, 60)))
         waiting.start()
         while listener._compared is None:
@@ -159,7 +159,7 @@ def test_between_two_people(stores: tuple[llvs.Store, llvs.Store]) -> None:
 def test_who_sees_others_says_no(stores: tuple[llvs.Store, llvs.Store]) -> None:
     one, two = stores
     with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
-        found: list[llvs.live.Link] = []
+        found: list[llvs.Link] = []
         waiting = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, 60)))
         waiting.start()
         while listener._compared is None:

@@ -209,7 +209,8 @@ class Nearby:
         if event == _NEW and not flags & _OUR_OWN:
             self._lib.avahi_service_resolver_new(
                 self._client, interface, protocol, name, kind, domain, _UNSPECIFIED, 0, self._callbacks[3], None)
-        elif event == _REMOVE and self._known.get(name, {}).pop((interface, protocol), None):
+        elif event == _REMOVE and (interface, protocol) in self._known.get(name, {}):
+            del self._known[name][interface, protocol]
             self._tell(name)
 
     def _resolved(
@@ -239,7 +240,7 @@ class Nearby:
         except BaseException as problem:
             sys.unraisablehook(
                 SimpleNamespace(exc_type=type(problem), exc_value=problem, exc_traceback=problem.__traceback__,
-                                err_msg="Exception ignored in a callback for devices nearby", object=self._found))  # type: ignore[arg-type]
+                                err_msg="Exception ignored in a callback for devices nearby", object=self._found))
 
     def close(self) -> None:
         """Announces and finds no more; no callback runs any more behind it, but where a callback calls it."""

@@ -195,7 +195,7 @@ def _keep(tokens: Tokens, step: int, given: Optional[int], reply: int) -> Option
         if found is not None:
             lib.llvs_reply_set(reply, 0, as_bytes(encode(found)))
     elif step == c.TOKENS_KEEP:
-        tokens.keep(_data(given).decode())
+        tokens.keep(_data(given or 0).decode())
     elif step == c.TOKENS_LOCK:
         return c.OK if tokens.lock() else c.PASS
     else:
