@@ -118,8 +118,8 @@ def test_a_coordinator(container: Container, tmp_path: Path, layout: str) -> Non
         assert a["y"] == b"2" and b["x"] == b"1"
 
 
-#: What records of versions are not: named with a _ first, files of any bytes or size, files that are cut, and snapshots of any name. And what
-#: takes 10,000 requests.
+#: What records of versions are not: named with a _ first, files of any bytes or size, files that are cut, and snapshots of any name; and
+#: what takes 10,000 requests.
 OTHERS = {"all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
           "files that are whole are not called unusable", "snapshot files are kept, replaced and deleted",
           "snapshot files are no versions", "many files are listed and fetched"}  # fmt: skip
