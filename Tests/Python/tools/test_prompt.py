@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import subprocess
@@ -24,6 +25,12 @@ def notes(tmp_path: Path) -> Path:
         store.save(insert={"note/one": b"1", "note/two": b"2", "contact/ann": b"3", "evil\x1b[31m": b"4"})
         store.save(insert={"x": b"1"}, branch="draft")
     return path
+
+
+#: What bash would put into the line as it is, and then read as more than one word, or as a command.
+HOSTILE = [
+    "a;reboot", "$(reboot)", "`reboot`", "a b", "*", "a&reboot", "a|reboot", "a>reboot", "a'", 'a"', "a\\b", "!reboot", "{a,b}", "a\nb",
+]
 
 
 def completed(store: Path, *words: str) -> list[str]:
@@ -50,6 +57,25 @@ def test_completion(notes: Path) -> None:
         head = store.heads[0].id
     assert completed(notes, "show", head[:5].lower()) == [head[:8]]
     assert completed(notes.parent / "nowhere", "get", "n") == []
+
+
+def test_names_of_others_are_no_commands(notes: Path) -> None:
+    with llvs.Coordinator(notes) as store:
+        store.save(insert={**{f"note/{name}": b"5" for name in HOSTILE}, "-n": b"6", **{f"{name}/x": b"7" for name in HOSTILE}})
+        store.save(insert={"y": b"1"}, branch="draft;reboot")
+    assert completed(notes, "get", "note/") == ["note/one", "note/two"]
+    assert completed(notes, "get", "") == ["contact/", "note/"]
+    assert completed(notes, "show", "dr") == ["draft"]
+
+
+def test_names_of_remotes(notes: Path) -> None:
+    (notes / "remotes.json").write_text(json.dumps({"remotes": {"home": {"url": "/x"}, "ho;reboot": {"url": "/y"}}}))
+    assert completed(notes, "push", "ho") == completed(notes, "remote", "check", "") == completed(notes, "sync", "") == ["home"]
+    # Else the shell offers folders.
+    assert completed(notes, "push", "./sha") == ["./sha"]
+    assert [value for value, _ in shell_command.offered(["--store", str(notes)], "push ")] == ["home"]
+    (notes / "remotes.json").write_text("[")
+    assert completed(notes, "remote", "remove", "") == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -116,5 +142,7 @@ def test_manual_pages(llvs_run: Run, tmp_path: Path) -> None:
     names = {path.name for path in (tmp_path / "pages").iterdir()}
     assert names >= {"llvs.1", "llvs-remote-add.1", *(f"llvs-{name}.1" for name in command.COMMANDS)}
     text = (tmp_path / "pages" / "llvs-log.1").read_text()
+    # An argument has nothing to tell beside its place in the synopsis.
+    assert "A..B" not in text.partition(".SH OPTIONS")[2]
     assert text.startswith('.TH "LLVS-LOG" "1"') and ".SH SYNOPSIS" in text and ".B \\-\\-graph" in text
     assert not [row for row in text.splitlines() if row.startswith(".") and row.split()[0] not in (".TH", ".SH", ".B", ".PP", ".TP")]

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Iterator, Optional
+import re
+from typing import Iterator, Optional, Union
 
 import click
+from click.shell_completion import CompletionItem
 
 import llvs
 
-from . import escape, output
+from . import output
 from .session import Session
 from .versions import EMPTY_ROOT, SHOWN, VersionNameError, VersionNames
 
 #: So many are offered at most.
 _MOST = 200
+#: What bash puts into the line as it is, and reads as one word and nothing else. Names come from others: "x;reboot" is not offered.
+_plain = re.compile(r"[\w./:@%+,=^][\w./:@%+,=^~#-]*")
+
+
+def _session(context: click.Context) -> Session:
+    # The options before the command; while a line is being completed, the group was not run.
+    options = context.find_root().params
+    return context.find_object(Session) or Session(options.get("store"), options.get("coordinator") or "", None, False)
 
 
 @contextlib.contextmanager
 def _store(context: click.Context) -> Iterator[llvs.Coordinator | None]:
     """The store that a line which is not finished is about, for reading; None where there is none."""
-    # The options before the command; while a line is being completed, the group was not run.
-    options = context.find_root().params
-    session = context.find_object(Session) or Session(options.get("store"), options.get("coordinator") or "", None, False)
+    session = _session(context)
     coordinator = None
     try:
         path, storage = session.place()
@@ -42,11 +50,11 @@ def versions(context: click.Context, _: click.Parameter, incomplete: str) -> lis
     with _store(context) as coordinator:
         if coordinator is not None:
             store = coordinator.store
-            found = [name for name in store.branches if name.startswith(incomplete) and escape.line(name) == name]
+            found = [name for name in store.branches if name.startswith(incomplete) and _plain.fullmatch(name)]
             if "@".startswith(incomplete):
                 found.append("@")
             for version in store.history():
-                if version.id.lower().startswith(incomplete.lower()):
+                if version.id.lower().startswith(incomplete.lower()) and _plain.fullmatch(version.id):
                     found.append(version.id[: max(SHOWN, len(incomplete))])
                 if len(found) >= _MOST:
                     break
@@ -60,14 +68,32 @@ def ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str
         version = _version(context, coordinator) if coordinator is not None else None
         if coordinator is not None and version is not None:
             for id in coordinator.store.at(version).prefix(incomplete):
-                if escape.line(id) == id:
-                    step = id.find("/", len(incomplete))
-                    found[id if step < 0 else id[: step + 1]] = None
+                step = id.find("/", len(incomplete))
+                offered = id if step < 0 else id[: step + 1]
+                if _plain.fullmatch(offered):
+                    found[offered] = None
                 if len(found) >= _MOST:
                     break
             if len(found) == 1 and next(iter(found)).endswith("/"):
                 return ids(context, _, next(iter(found)))
     return list(found)
+
+
+def places(context: click.Context, _: click.Parameter, incomplete: str) -> list[Union[str, CompletionItem]]:
+    """The names of remotes, else folders."""
+    return [*remotes(context, _, incomplete)] or [CompletionItem(incomplete, type="dir")]
+
+
+def remotes(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """The names of remotes."""
+    from .remotes import Remotes
+
+    try:
+        known = Remotes(*_session(context).place()).places
+    except Exception:
+        # As above.
+        return []
+    return [name for name in sorted(known) if name.startswith(incomplete) and _plain.fullmatch(name)]
 
 
 def _version(context: click.Context, coordinator: llvs.Coordinator) -> Optional[llvs.Version]:

@@ -9,12 +9,12 @@ import click
 
 import llvs
 
-from . import describe, escape, output, progress, remotes
+from . import completion, describe, escape, output, progress, remotes
 from .failures import DONE, NOT_SO, explain, stop_if_interrupted
 from .session import session
 
 _json_option = click.option("--json", "is_json", is_flag=True, help="One JSON text for each place.")
-_place_argument = click.argument("place", required=False, metavar="[URL | FOLDER | REMOTE]")
+_place_argument = click.argument("place", required=False, metavar="[URL | FOLDER | REMOTE]", shell_complete=completion.places)
 _Step = Callable[..., llvs.ExchangeResult]
 
 

@@ -37,7 +37,7 @@ def _rows(context: click.Context) -> Iterator[str]:
     for paragraph in re.split(r"\n\s*\n", (command.help or "").strip()):
         yield ".PP"
         yield _roff(" ".join(paragraph.split()))
-    options = [found for one in command.get_params(context) if (found := one.get_help_record(context))]
+    options = [found for one in command.get_params(context) if isinstance(one, click.Option) and (found := one.get_help_record(context))]
     if options:
         yield ".SH OPTIONS"
         for names, told in options:

@@ -10,9 +10,12 @@ import click
 
 import llvs
 
-from . import encrypted, escape, key_store, output, remotes
+from . import completion, encrypted, escape, key_store, output, remotes
 from .failures import DONE, MISUSED, Failure, explain, stop_if_interrupted
 from .session import session
+
+
+_name_argument = click.argument("name", shell_complete=completion.remotes)
 
 
 def _remotes() -> remotes.Remotes:
@@ -112,7 +115,7 @@ def list_command(is_json: bool) -> None:
 
 
 @remote_command.command("trust")
-@click.argument("name")
+@_name_argument
 def trust_command(name: str) -> None:
     """Exchange with a remote that came with the store, or whose store was moved. Look at it first: it gets the store and your password."""
     known = _remotes()
@@ -122,7 +125,7 @@ def trust_command(name: str) -> None:
 
 
 @remote_command.command("remove")
-@click.argument("name")
+@_name_argument
 def remove_command(name: str) -> None:
     """Forget a place. What is there stays there."""
     known = _remotes()
@@ -136,7 +139,7 @@ def remove_command(name: str) -> None:
 
 
 @remote_command.command("check")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.remotes)
 def check_command(name: Optional[str]) -> int:
     """Ask each place, or the one of that NAME, whether it answers. Nothing is exchanged. Exits as a pull would where one does not."""
     known, store = _remotes(), session().reading()
@@ -165,7 +168,7 @@ def _way(name: str) -> Iterator[llvs.Exchange]:
 
 
 @remote_command.command("members")
-@click.argument("name")
+@_name_argument
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
 def members_command(name: str, is_json: bool) -> None:
     """List who has the keys of an encrypted place."""
@@ -178,7 +181,7 @@ def members_command(name: str, is_json: bool) -> None:
 
 
 @remote_command.command("add-member")
-@click.argument("name")
+@_name_argument
 @click.argument("recipient")
 @click.option("--label", default="", metavar="TEXT", help="For people: whose it is.")
 @click.option("--kind", type=click.Choice(["device", "host", "recovery"]), default="device", help="For people, too.")
@@ -190,7 +193,7 @@ def add_member_command(name: str, recipient: str, label: str, kind: str) -> None
 
 
 @remote_command.command("remove-member")
-@click.argument("name")
+@_name_argument
 @click.argument("recipient")
 def remove_member_command(name: str, recipient: str) -> None:
     """Take the keys of all that will be written from a member. What lies there it can read for ever, if it can reach it."""
@@ -200,7 +203,7 @@ def remove_member_command(name: str, recipient: str) -> None:
 
 
 @remote_command.command("change-passphrase")
-@click.argument("name")
+@_name_argument
 @click.option("--leaked", is_flag=True, help="Somebody else has the old one: what is written from now on gets other keys.")
 def change_passphrase_command(name: str, leaked: bool) -> None:
     """Set another passphrase for an encrypted place. Other devices are asked for it with their next exchanges.
@@ -216,7 +219,7 @@ def change_passphrase_command(name: str, leaked: bool) -> None:
 
 
 @remote_command.command("join-keys")
-@click.argument("name")
+@_name_argument
 def join_keys_command(name: str) -> None:
     """Join keys of an encrypted place that two devices renewed at once. Look at its members first: all of them are believed."""
     with _way(name) as way:

@@ -95,4 +95,5 @@ def offered(before: list[str], text: str) -> Iterator[tuple[str, Optional[str]]]
         return
     last = "" if not words or text[-1:].isspace() else words.pop()
     for item in ShellComplete(llvs_command, {}, "llvs", "_LLVS_COMPLETE").get_completions([*before, *words], last):
-        yield str(item.value), item.help
+        if item.type == "plain":
+            yield str(item.value), item.help
