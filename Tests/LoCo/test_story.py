@@ -209,6 +209,8 @@ def test_a_narrow_window(devices: Open) -> None:
         phone.look("narrow")
         phone.click("Ada Ruiz", "#list a")
         phone.shown("contact/ada-ruiz")
+        # A number is not broken into two lines.
+        assert phone.script("return document.querySelector('.phone').getBoundingClientRect().height") < 32
         phone.look("narrow-contact")
         assert phone.script("return document.documentElement.scrollWidth") <= 420
         phone.click("All contacts", "a.back")

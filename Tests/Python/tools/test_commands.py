@@ -122,6 +122,9 @@ def test_differences(notes: Run) -> None:
     assert notes("diff", "@~3", "--names").out == "contact/ann\nnote/1\n"
     assert notes("diff", "@~3", "--stat").out.endswith("2 updated\n")
     assert notes("diff", "@", "@", "--stat").out == "no differences\n"
+    notes("set", "note/1=wine\nblack bread, two\nsalt", "--branch", "list")
+    shown = notes("diff", "@", "list", "note/").out
+    assert shown.endswith("  line 1\n  - milk\n  - black bread\n  + wine\n  + black bread, two\n  + salt\n")
     found = notes("diff", "@~3", "--json").json_lines
     assert found[0]["members"] == [{"path": "/name", "old": "Ann", "new": "Anna"}, {"path": "/tags/1", "new": "c"}]
     assert found[1]["lines"] == [{"line": 2, "old": ["bread"], "new": ["black bread"]}]

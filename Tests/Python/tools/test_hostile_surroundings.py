@@ -108,6 +108,16 @@ def test_colours_on_a_terminal(store: Path) -> None:
     assert "\x1b[33m" in coloured and not re.search("\x1b(?!\\[[0-9;]*m)", coloured)
 
 
+def test_words_are_marked_where_a_line_stayed_by_half(store: Path) -> None:
+    with llvs.Coordinator(store) as notes:
+        notes.save(update={"list": b"black bread and butter\nmilk\n"})
+        notes.save(update={"list": b"white bread and butter\nnothing more\n"})
+    shown = in_terminal(store, "diff", "@~", "@", "list")
+    removed, added = "\x1b[31m\x1b[9m", "\x1b[34m"
+    assert f"  - {removed}black\x1b[0m bread and butter\n  - {removed}milk\x1b[0m\n" in shown, shown
+    assert f"  + {added}white\x1b[0m bread and butter\n  + {added}nothing more\x1b[0m\n" in shown, shown
+
+
 def test_a_locale_without_letters_beyond_ascii(store: Path) -> None:
     done = program("-s", str(store), "log", "--graph", "--oneline", "-n", "5", env={"LC_ALL": "C"}, stdout=subprocess.PIPE)
     assert done.returncode == 0 and done.stdout.isascii() and b"*" in done.stdout

@@ -101,25 +101,28 @@ def _text_rows(old: str, new: str) -> Iterator[str]:
     effort = Effort()
     for hunk in hunks(old, new, effort):
         yield output.style(f"  line {hunk.line}", "quiet")
-        for before, after in zip(hunk.old, hunk.new):
-            yield from _line_rows(before, after, effort)
-        common = min(len(hunk.old), len(hunk.new))
-        yield from (_removed(escape.line(row)) for row in hunk.old[common:])
-        yield from (_added(escape.line(row)) for row in hunk.new[common:])
+        pairs = [_line_rows(before, after, effort) for before, after in zip(hunk.old, hunk.new)]
+        # As people know it: all that went, then all that came.
+        yield from (removed for removed, _ in pairs)
+        yield from (_removed(escape.line(row)) for row in hunk.old[len(pairs) :])
+        yield from (added for _, added in pairs)
+        yield from (_added(escape.line(row)) for row in hunk.new[len(pairs) :])
 
 
-def _line_rows(before: str, after: str, effort: Effort) -> Iterator[str]:
+def _line_rows(before: str, after: str, effort: Effort) -> tuple[str, str]:
+    """A line that went and the one in its place: the words that differ are marked where half of a line or more stayed."""
+    whole = _removed(escape.line(before)), _added(escape.line(after))
     if not output.is_coloured() or max(len(before), len(after)) > _COMPARED_AT_MOST:
-        yield _removed(escape.line(before))
-        yield _added(escape.line(after))
-        return
+        return whole
+    pieces = word_differences(before, after, effort)
+    if 2 * sum(len(text.strip()) for sign, text in pieces if sign == "=") < max(len(before), len(after)):
+        return whole
     removed, added = "", ""
-    for sign, text in word_differences(before, after, effort):
+    for sign, text in pieces:
         shown = escape.line(text)
         removed += "" if sign == "+" else output.style(shown, "removed") if sign == "-" else shown
         added += "" if sign == "-" else output.style(shown, "added") if sign == "+" else shown
-    yield f"  - {removed}"
-    yield f"  + {added}"
+    return f"  - {removed}", f"  + {added}"
 
 
 def _removed(text: str, sign: str = "  - ") -> str:
