@@ -182,9 +182,10 @@ def test_a_password_that_is_refused_is_asked_for_once(tmp_path: Path, server: tu
     # It is the other side that refuses, not the store; so it is with each command that asks it.
     for command in (["push", place], ["sync", place], ["exchange", place]):
         done = program("-s", str(tmp_path / "a.llvs"), *command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert done.returncode == 4 and b"401" in done.stderr and done.stderr.count(b"\n") == 1, (command, done)
+        said = done.stderr
+        assert done.returncode == 4 and b"401" in said and b"LLVS_PASSWORD" in said and said.count(b"\n") == 1, (command, done)
     surroundings = {"XDG_STATE_HOME": str(tmp_path / "state")}
     remote = ["-s", str(tmp_path / "a.llvs"), "remote"]
     assert program(*remote, "add", "cloud", place, env=surroundings, stdout=subprocess.DEVNULL).returncode == 0
     checked = program(*remote, "check", env=surroundings, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    assert checked.returncode == 4 and b"401" in checked.stdout
+    assert checked.returncode == 4 and b"401" in checked.stdout and b"LLVS_PASSWORD" in checked.stdout

@@ -205,7 +205,10 @@ def reaching(places: Iterable[dict[str, Any]]) -> Iterator[None]:
     except (llvs.StorageError, llvs.TooLargeError) as problem:
         if problem.path or problem.system_code or all(_is_folder(place["url"]) for place in places):
             raise
-        raise Failure(str(problem), NETWORK) from problem
+        # What the library calls options are these here.
+        sources = " Here they come from LLVS_USER and LLVS_PASSWORD, from LLVS_TOKEN, or from a prompt."
+        where = sources if "answers 401" in str(problem) else ""
+        raise Failure(f"{problem}{where}", NETWORK) from problem
 
 
 def place_of(place: dict[str, Any]) -> Union[str, llvs.Remote]:
