@@ -45,6 +45,13 @@ def until(met: Callable[[], Any], seconds: float = 90.0) -> None:
         time.sleep(0.02)
 
 
+def is_quiet(service: Any) -> bool:
+    """Whether nothing is asked for a while."""
+    asked = len(service.service.requests)
+    time.sleep(0.5)
+    return len(service.service.requests) == asked
+
+
 def test_what_leads_to_a_round(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
     """Opening, saving, that there is news, coming to the front, that the network is back, and the user."""
     laptop, phone = devices
@@ -105,9 +112,8 @@ def test_somebody_has_to_sign_in(service: Any, devices: tuple[llvs.Coordinator, 
     with llvs.Syncer(laptop, **SELDOM) as syncer:
         laptop.save(insert={"a": b"1"})
         until(lambda: syncer.status.places and syncer.status.places[0].reason == SyncReason.SIGN_IN)
-        asked = len(service.service.requests)
-        time.sleep(0.5)
-        assert len(service.service.requests) == asked
+        # A save may lead to one more round, which ends in the same way; then nothing is asked.
+        until(lambda: is_quiet(service) and syncer.status.places[0].reason == SyncReason.SIGN_IN)
         service.sign_in()
         syncer.now()
         until(lambda: syncer.status.sent == 1 and syncer.status.places[0].failures == 0)
