@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Iterator
@@ -18,6 +19,9 @@ def network() -> Iterator[Any]:
 
     if why := namespaces.missing():
         pytest.skip(why)
-    made = namespaces.Network()
+    try:
+        made = namespaces.Network()
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no namespaces can be made here: {error.cmd}: {error.stderr.strip()}")
     yield made
     made.close()

@@ -70,6 +70,14 @@ class Network:
         self.a, self.b = f"{name}a", f"{name}b"
         self.devices: list[Device] = []
         self.others: list[subprocess.Popen[str]] = []
+        try:
+            self._make()
+        except BaseException:
+            for namespace in (self.a, self.b):
+                subprocess.run(["ip", "netns", "delete", namespace], capture_output=True)
+            raise
+
+    def _make(self) -> None:
         for namespace in (self.a, self.b):
             run("ip", "netns", "add", namespace)
         run("ip", "link", "add", "wire", "netns", self.a, "type", "veth", "peer", "name", "wire", "netns", self.b)
