@@ -344,6 +344,20 @@ def test_tables_that_somebody_changed_are_made_anew(store: llvs.Store, view: Pat
         assert projection.version == version
 
 
+def test_rows_that_are_numbered_up_to_the_highest_number(store: llvs.Store, view: Path) -> None:
+    """Somebody changed the tables so that no further row has a number."""
+    first = store.make_version(insert={"contact/1": b'{"lastName":"Smith"}'})
+    second = store.make_version(first, insert={"contact/2": b'{"lastName":"Jones"}'})
+    with llvs.Projection(store, view, SEARCHED) as projection:
+        projection.update(first)
+        with closing(sqlite3.connect(view)) as database:
+            database.execute("UPDATE people SET llvs_row = 9223372036854775807")
+            database.commit()
+        with pytest.raises(llvs.Error, match="of a projection is damaged.*delete it") as caught:
+            projection.update(second)
+        assert caught.value.code == llvs.ErrorCode.DAMAGED and ask(view, "SELECT id FROM people") == [("contact/1",)]
+
+
 def test_triggers_of_others_are_not_run(store: llvs.Store, view: Path) -> None:
     version = store.make_version(insert={"contact/1": b'{"lastName":"Smith"}'})
     with llvs.Projection(store, view, PLAIN) as projection:

@@ -64,6 +64,13 @@ final class ProjectionRows {
         if !isNew { number = try remove(id, replaced: data != nil) }
         guard let data else { return }
         if number == 0 {
+            guard lastRow < .max else {
+                throw StoreError(
+                    .damaged,
+                    "Writing the projection \(connection.path) failed: rows of the table \"\(table.name)\" are numbered up to the highest "
+                        + "number. Delete the file: it is made again.",
+                    path: connection.path)
+            }
             lastRow += 1
             number = lastRow
         }
