@@ -131,6 +131,7 @@ def test_struct(name: str) -> None:
         (_pages.CHANGE_INFO, "llvs_change_info"),
         (_pages.METADATA_ENTRY, "llvs_metadata_entry"),
         (_pages.FORK, "llvs_fork"),
+        (_pages.CONFLICT, "llvs_conflict"),
         (_pages.PROBLEM, "llvs_problem"),
         (_pages.EXCHANGE_FILES, "llvs_exchange_files"),
         (_pages.BYTES, "llvs_bytes"),

@@ -158,28 +158,40 @@ def _bytes(pair: Any) -> Optional[bytes]:
     return copy(pair.data, pair.size) if pair.data else None
 
 
-def _conflict(one: Any) -> Conflict:
-    prefix, pattern = _bytes(one.rule_prefix), _bytes(one.rule_pattern)
-    return Conflict(
-        tuple(json.loads(_bytes(one.path) or b"[]")),
-        _KINDS.get(one.kind, ConflictKind.PICK),
-        _bytes(one.base),
-        _bytes(one.newer),
-        _bytes(one.older),
-        _bytes(one.result),
-        None if prefix is None or pattern is None else (decode(prefix), decode(pattern)),
-        _text(one.id),
-        _text(one.version),
-    )
-
-
 def _text(pair: Any) -> str:
     return decode(_bytes(pair) or b"")
 
 
 def conflicts(pointers: Optional[int], count: int) -> tuple[Conflict, ...]:
     """What an array of pointers to `llvs_conflict` leads to."""
-    return tuple(_conflict(_structs.llvs_conflict.from_address(at)) for at in _pages.addresses(pointers, count))
+    return tuple(_unpacked(_pages.elements(_pages.CONFLICT, pointers, count)))
+
+
+def _unpacked(rows: Iterator[tuple[Any, ...]]) -> Iterator[Conflict]:
+    # Most conflicts of a merge are of few rules, ids and versions: each text is made once.
+    texts: dict[bytes, str] = {}
+
+    def text(data: int, size: int) -> str:
+        found = copy(data, size) if data else b""
+        known = texts.get(found)
+        if known is None:
+            known = texts[found] = decode(found)
+        return known
+
+    for row in rows:
+        kind, path, path_size = row[1:4]
+        base, newer, older, result = (copy(row[i], row[i + 1]) if row[i] else None for i in range(4, 12, 2))
+        yield Conflict(
+            tuple(json.loads(decode(copy(path, path_size)))) if path else (),
+            _KINDS.get(kind, ConflictKind.PICK),
+            base,
+            newer,
+            older,
+            result,
+            (text(row[12], row[13]), text(row[14], row[15])) if row[12] and row[14] else None,
+            text(row[16], row[17]),
+            text(row[18], row[19]),
+        )
 
 
 class Schema(NamedTuple):
