@@ -2195,10 +2195,17 @@ typedef struct llvs_exchange_options {
     /** See "Callbacks" above; freed with the exchange, or when it cannot be opened. */
     void *tokens_payload;
     llvs_free_fn tokens_free;
+    /** For sftp: the path of the file with the user's private key, which `password` opens where it has one. Empty: `password` is the
+        user's; without that, too, the keys of the ssh-agent are offered. */
+    llvs_bytes key_file;
+    /** For sftp: the path of the file with the keys of hosts that are trusted; empty: ~/.ssh/known_hosts. A host that is not in there is
+        refused. */
+    llvs_bytes known_hosts;
 } llvs_exchange_options;
 #define LLVS_EXCHANGE_OPTIONS_INIT                                                                                                      \
     { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT,      \
-      LLVS_NONE_INIT, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0 }
+      LLVS_NONE_INIT, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, LLVS_NONE_INIT,              \
+      LLVS_NONE_INIT }
 
 /**
  * Opens an exchange with the place that a URL names, or through a transport of the host.
@@ -2207,7 +2214,9 @@ typedef struct llvs_exchange_options {
  *                 when it is not there ("http+webdav:" on this machine only);
  *                 "s3://bucket/prefix?endpoint=https://host&region=eu-west-1&addressing=path": objects of an S3-compatible service;
  *                 without an endpoint Amazon's, without a region AWS_REGION, AWS_DEFAULT_REGION or us-east-1; addressing is "path" with
- *                 an endpoint, "virtual" without, unless it is said; "gdrive:///path/to/folder", "onedrive:///path/to/folder",
+ *                 an endpoint, "virtual" without, unless it is said; "sftp://host/path/": a folder on an SSH server, by a `user` and a
+ *                 `key_file`, a `password` or the ssh-agent, made when it is not there ("sftp://host/~/path/": below the user's own);
+ *                 "gdrive:///path/to/folder", "onedrive:///path/to/folder",
  *                 "box:///path/to/folder", "pcloud:///path/to/folder?region=eu": a folder of Google Drive, OneDrive, Box or pCloud,
  *                 by a `token_file`, `tokens`, a `token` or `credentials`, made when it is not there (docs/cloud-drives.md);
  *                 "cloudkit://container/production/private?store=ID&zone=name": records of CloudKit, by a `token_file` or `tokens`. A
@@ -3759,7 +3768,7 @@ LLVS_LAYOUT(llvs_merge_options, 72);
 LLVS_LAYOUT(llvs_conflict, 152);
 LLVS_LAYOUT(llvs_merged_value, 56);
 LLVS_LAYOUT(llvs_merge_values_options, 32);
-LLVS_LAYOUT(llvs_exchange_options, 248);
+LLVS_LAYOUT(llvs_exchange_options, 280);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_member, 56);
 LLVS_LAYOUT(llvs_member_list, 24);

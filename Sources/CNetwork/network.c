@@ -31,20 +31,20 @@ const llvs_expat *llvs_expat_open(const char *name, char *problem, size_t size) 
     return llvs_shim_open_library(&library, name, problem, size) ? &expat_functions : NULL;
 }
 
-CURLcode llvs_curl_prepare(const llvs_curl *curl, CURL *easy, const llvs_curl_request *r) {
-    CURLcode first = CURLE_OK;
 #define LLVS_SAY(option, value)                                            \
     do {                                                                   \
         CURLcode said = curl->easy_setopt(easy, option, value);            \
         if (said != CURLE_OK && first == CURLE_OK) first = said;           \
     } while (0)
+
+/* What is said of every transfer. */
+static CURLcode prepare_transfer(const llvs_curl *curl, CURL *easy, const llvs_curl_request *r) {
+    CURLcode first = CURLE_OK;
     LLVS_SAY(CURLOPT_URL, r->url);
     LLVS_SAY(CURLOPT_HTTPGET, 1L);
     LLVS_SAY(CURLOPT_UPLOAD, r->body_size >= 0 ? 1L : 0L);
     LLVS_SAY(CURLOPT_NOBODY, r->is_head ? 1L : 0L);
     LLVS_SAY(CURLOPT_INFILESIZE_LARGE, (curl_off_t)r->body_size);
-    LLVS_SAY(CURLOPT_CUSTOMREQUEST, r->is_head ? NULL : r->method);
-    LLVS_SAY(CURLOPT_HTTPHEADER, r->headers);
     LLVS_SAY(CURLOPT_RANGE, r->range);
     LLVS_SAY(CURLOPT_READFUNCTION, r->read);
     LLVS_SAY(CURLOPT_READDATA, r->context);
@@ -52,10 +52,36 @@ CURLcode llvs_curl_prepare(const llvs_curl *curl, CURL *easy, const llvs_curl_re
     LLVS_SAY(CURLOPT_SEEKDATA, r->context);
     LLVS_SAY(CURLOPT_WRITEFUNCTION, r->write);
     LLVS_SAY(CURLOPT_WRITEDATA, r->context);
-    LLVS_SAY(CURLOPT_HEADERFUNCTION, r->header);
-    LLVS_SAY(CURLOPT_HEADERDATA, r->context);
     LLVS_SAY(CURLOPT_PRIVATE, r->context);
     LLVS_SAY(CURLOPT_ERRORBUFFER, r->problem);
+    LLVS_SAY(CURLOPT_PROXY, r->proxy);
+    LLVS_SAY(CURLOPT_NOSIGNAL, 1L);
+    LLVS_SAY(CURLOPT_CONNECTTIMEOUT, (long)r->connect);
+    LLVS_SAY(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    LLVS_SAY(CURLOPT_LOW_SPEED_TIME, (long)r->stall);
+    LLVS_SAY(CURLOPT_TCP_KEEPALIVE, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* A name that is being looked up is not waited for when the transfer is given up. Older libraries know nothing of it. */
+    (void)curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+    return first;
+}
+
+/* The newer form takes a text, and older libraries do not know it. */
+static CURLcode allow_protocols(const llvs_curl *curl, CURL *easy, long protocols) {
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+    return curl->easy_setopt(easy, CURLOPT_PROTOCOLS, protocols);
+#pragma clang diagnostic pop
+}
+
+CURLcode llvs_curl_prepare(const llvs_curl *curl, CURL *easy, const llvs_curl_request *r) {
+    CURLcode first = prepare_transfer(curl, easy, r), allowed = allow_protocols(curl, easy, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+    if (first == CURLE_OK) first = allowed;
+    LLVS_SAY(CURLOPT_CUSTOMREQUEST, r->is_head ? NULL : r->method);
+    LLVS_SAY(CURLOPT_HTTPHEADER, r->headers);
+    LLVS_SAY(CURLOPT_HEADERFUNCTION, r->header);
+    LLVS_SAY(CURLOPT_HEADERDATA, r->context);
     /* Redirects are followed by the engine, which knows where credentials may go. */
     LLVS_SAY(CURLOPT_FOLLOWLOCATION, 0L);
     LLVS_SAY(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
@@ -69,21 +95,29 @@ CURLcode llvs_curl_prepare(const llvs_curl *curl, CURL *easy, const llvs_curl_re
     LLVS_SAY(CURLOPT_SSL_VERIFYPEER, 1L);
     LLVS_SAY(CURLOPT_SSL_VERIFYHOST, 2L);
     if (r->ca_file) LLVS_SAY(CURLOPT_CAINFO, r->ca_file);
-    LLVS_SAY(CURLOPT_PROXY, r->proxy);
-    LLVS_SAY(CURLOPT_NOSIGNAL, 1L);
-    LLVS_SAY(CURLOPT_CONNECTTIMEOUT, (long)r->connect);
-    LLVS_SAY(CURLOPT_LOW_SPEED_LIMIT, 1L);
-    LLVS_SAY(CURLOPT_LOW_SPEED_TIME, (long)r->stall);
-    LLVS_SAY(CURLOPT_TCP_KEEPALIVE, 1L);
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wdeprecated-declarations"
-    /* The newer form takes a text, and older libraries do not know it. */
-    LLVS_SAY(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#pragma clang diagnostic pop
-#if LIBCURL_VERSION_NUM >= 0x075700
-    /* A name that is being looked up is not waited for when the transfer is given up. Older libraries know nothing of it. */
-    (void)curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
-#endif
+    return first;
+}
+
+CURLcode llvs_curl_prepare_sftp(const llvs_curl *curl, CURL *easy, const llvs_curl_request *r, const llvs_curl_sftp *s) {
+    CURLcode first = prepare_transfer(curl, easy, r), allowed = allow_protocols(curl, easy, CURLPROTO_SFTP);
+    if (first == CURLE_OK) first = allowed;
+    if (s->is_commands) LLVS_SAY(CURLOPT_NOBODY, 1L);
+    LLVS_SAY(CURLOPT_QUOTE, s->before);
+    LLVS_SAY(CURLOPT_POSTQUOTE, s->after);
+    LLVS_SAY(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    LLVS_SAY(CURLOPT_USERNAME, r->user);
+    /* Without a key and a password: the agent's keys. With both the password is that of the key. */
+    LLVS_SAY(CURLOPT_PASSWORD, s->key_file ? NULL : r->password);
+    LLVS_SAY(CURLOPT_SSH_PRIVATE_KEYFILE, s->key_file);
+    LLVS_SAY(CURLOPT_KEYPASSWD, s->key_file ? r->password : NULL);
+    long ways = s->key_file ? CURLSSH_AUTH_PUBLICKEY : r->password ? CURLSSH_AUTH_PASSWORD | CURLSSH_AUTH_KEYBOARD : CURLSSH_AUTH_AGENT;
+    LLVS_SAY(CURLOPT_SSH_AUTH_TYPES, ways);
+    /* A host that is not in there is refused; without a file libcurl would let any in. */
+    LLVS_SAY(CURLOPT_SSH_KNOWNHOSTS, s->known_hosts ? s->known_hosts : "/dev/null");
+    LLVS_SAY(CURLOPT_FTP_CREATE_MISSING_DIRS, 1L);
+    /* As far as the server lets: its umask says who else may write. */
+    LLVS_SAY(CURLOPT_NEW_FILE_PERMS, 0666L);
+    LLVS_SAY(CURLOPT_NEW_DIRECTORY_PERMS, 0777L);
     return first;
 }
 

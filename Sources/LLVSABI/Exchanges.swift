@@ -122,8 +122,8 @@ final class HostTokenCallback: Sendable {
     }
 }
 
-/// Before `recipients`, and before `tokens` were appended.
-private let earlierSizesOfExchangeOptions = [176, 224]
+/// Before `recipients`, before `tokens`, and before `key_file` were appended.
+private let earlierSizesOfExchangeOptions = [176, 224, 248]
 
 private func layout(_ input: llvs_layout) throws -> Exchange.Layout {
     switch input {
@@ -168,6 +168,8 @@ struct ExchangeSettings {
         place.tokenFile = try optionalText(input.token_file, "token_file")
         place.certificateAuthorities = try optionalText(input.ca_file, "ca_file")
         place.proxy = try optionalText(input.proxy, "proxy")
+        place.keyFile = try optionalText(input.key_file, "key_file")
+        place.knownHosts = try optionalText(input.known_hosts, "known_hosts")
         place.layout = try layout(input.layout)
         place.keys = try keys(input)
         if input.timeout > 0 { place.timeout = Double(input.timeout) / 1_000 }

@@ -322,6 +322,8 @@ FIELD(llvs_exchange_options, passphrase);
 FIELD(llvs_exchange_options, tokens);
 FIELD(llvs_exchange_options, tokens_payload);
 FIELD(llvs_exchange_options, tokens_free);
+FIELD(llvs_exchange_options, key_file);
+FIELD(llvs_exchange_options, known_hosts);
 STRUCT(llvs_problem);
 FIELD(llvs_problem, struct_size);
 FIELD(llvs_problem, code);

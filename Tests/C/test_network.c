@@ -54,6 +54,11 @@ static void urls_that_are_refused(void **state) {
         "http+webdav://127.0.0.1.example.org/",
         "http+webdav://10.0.0.1/",
         "https+webdav://h\303\251.org/",
+        "sftp://ann:s3cret@example.org/",
+        "sftp://example.org/?key=s3cret",
+        "sftp://example.org/a%0Arm%20b",
+        "sftp://example.org/a%00",
+        "sftp:///a",
     };
     llvs_store *store = memory_store();
     llvs_exchange *exchange;
@@ -96,6 +101,28 @@ static void options_that_are_refused(void **state) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_open(store, url, &options, &exchange, &error));
     assert_int_equal(a.freed, 2);
     options.layout = LLVS_LAYOUT_AUTOMATIC;
+    options.credentials = NULL;
+    options.credentials_payload = NULL;
+    options.credentials_free = NULL;
+    /* What is of SFTP alone, and what that needs. */
+    options.known_hosts = llvs_str("/etc/ssh/ssh_known_hosts");
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "known_hosts", llvs_exchange_open(store, url, &options, &exchange, &error));
+    options.key_file = llvs_str("/k\n");
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "key_file", llvs_exchange_open(store, url, &options, &exchange, &error));
+    options.key_file = llvs_str("/k");
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "user", llvs_exchange_open(store, llvs_str("sftp://host/"), &options, &exchange, &error));
+    options.user = llvs_str("ann");
+    OK(llvs_exchange_open(store, llvs_str("sftp://host/"), &options, &exchange, &error));
+    llvs_exchange_free(exchange);
+    /* As a program that was built before these were there: they are not looked at. */
+    options.struct_size = 248;
+    OK(llvs_exchange_open(store, url, &options, &exchange, &error));
+    llvs_exchange_free(exchange);
+    options.struct_size = sizeof options;
+    options.user = options.key_file = options.known_hosts = LLVS_NONE;
+    options.credentials = ask;
+    options.credentials_payload = &a;
+    options.credentials_free = freed;
     OK(llvs_exchange_open(store, url, &options, &exchange, &error));
     llvs_exchange_free(exchange);
     assert_int_equal(a.freed, 3);

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sized
 
 import llvs
 import pytest
@@ -13,12 +14,13 @@ from dav_server import DavServer
 from packs import names, reader
 from rados_server import RadosGateway
 from s3_server import KEY, SECRET, S3Server
+from sftp_server import SFTPServer
 
 
 class Place:
     """A remote, and what is asked of it."""
 
-    def __init__(self, url: str, requests: list[Any], publishing: int, challenges: int = 0, **options: str) -> None:
+    def __init__(self, url: str, requests: Sized, publishing: int, challenges: int = 0, **options: Any) -> None:
         self.url, self.requests, self.publishing, self._options = url, requests, publishing, options
         #: Requests that are refused first in each exchange, where the server asks for Digest.
         self.challenges = challenges
@@ -33,7 +35,7 @@ class Place:
         return Place(url, self.requests, self.publishing, self.challenges, **self._options)
 
 
-KINDS = ["memory", "bucket", "radosgw", *servers.NAMES]
+KINDS = ["memory", "bucket", "radosgw", "openssh", *servers.NAMES]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -50,6 +52,11 @@ def service(request: Any) -> Iterator[Callable[[str], Place]]:
         gateway = RadosGateway()
         yield lambda name: Place(gateway.url(name), gateway.methods, 1, user=KEY, password=SECRET)
         gateway.close()
+    elif request.param == "openssh":
+        with tempfile.TemporaryDirectory(prefix="llvs-") as folder:
+            ssh = SFTPServer(Path(folder))
+            yield lambda name: Place(ssh.url(name), ssh, 2, **ssh.secrets)
+            ssh.close()
     else:
         for real in servers.started(request.param):
             secrets = {"user": servers.USER, "password": servers.PASSWORD}

@@ -61,8 +61,21 @@ typedef struct llvs_curl_request {
     char *_Nullable problem;
 } llvs_curl_request;
 
+/* What a request over SFTP says beside those. */
+typedef struct llvs_curl_sftp {
+    /* Files: the keys of hosts that are trusted, and the user's private key, which `password` opens; NULL: no key. */
+    const char *_Nullable known_hosts, *_Nullable key_file;
+    /* Commands before and after the transfer, as "rename \"a\" \"b\""; a star in front: whatever comes of it. Stay with the caller. */
+    struct curl_slist *_Nullable before, *_Nullable after;
+    /* There is no transfer: the URL is that of a directory. */
+    int is_commands;
+} llvs_curl_sftp;
+
 /* Says all of a request to a handle, whatever was said to it before. What libcurl answers that it needs: CURLE_OK. */
 CURLcode llvs_curl_prepare(const llvs_curl *_Nonnull curl, CURL *_Nonnull easy, const llvs_curl_request *_Nonnull request);
+/* The same over SFTP. One handle is for one of the two. */
+CURLcode llvs_curl_prepare_sftp(
+    const llvs_curl *_Nonnull curl, CURL *_Nonnull easy, const llvs_curl_request *_Nonnull request, const llvs_curl_sftp *_Nonnull sftp);
 /* Four connections for one host, kept open. */
 void llvs_curl_prepare_multi(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, int connections);
 

@@ -1,10 +1,10 @@
-/// The address of something that HTTP reaches: `scheme://host[:port]/path[?query]`.
+/// The address of something that HTTP or SFTP reaches: `scheme://host[:port]/path[?query]`.
 ///
 /// Never holds credentials: what has a user before the host is refused.
 package struct HTTPAddress: Sendable, Hashable {
     /// What must be the same for credentials to go along.
     package struct Origin: Sendable, Hashable {
-        /// "http" or "https".
+        /// "http", "https" or "sftp".
         package var scheme: String
         /// In lower case; an IPv6 address with its brackets.
         package var host: String
@@ -19,8 +19,13 @@ package struct HTTPAddress: Sendable, Hashable {
     /// Why a text is no such address.
     package struct Refusal: Error { package let why: String }
 
-    /// - Parameter text: with the scheme http or https, in any case.
-    package init(_ text: String) throws(Refusal) {
+    /// The ports that schemes have where an address says none.
+    private static let ports: [String: UInt16] = ["http": 80, "https": 443, "sftp": 22]
+
+    /// - Parameters:
+    ///   - text: with one of the schemes, in any case.
+    ///   - schemes: in lower case.
+    package init(_ text: String, schemes: [String] = ["http", "https"]) throws(Refusal) {
         let bytes = Array(text.utf8)
         guard bytes.count <= 8_192 else { throw Refusal(why: "it has more than 8192 bytes") }
         // Control characters and spaces would end the line of a request.
@@ -29,7 +34,9 @@ package struct HTTPAddress: Sendable, Hashable {
         }
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw Refusal(why: "it has no scheme") }
         let scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
-        guard scheme == "http" || scheme == "https" else { throw Refusal(why: "its scheme is neither http nor https") }
+        guard schemes.contains(scheme), let usual = HTTPAddress.ports[scheme] else {
+            throw Refusal(why: "its scheme is not \(schemes.joined(separator: " or "))")
+        }
         let rest = bytes[(colon + 1)...]
         guard rest.starts(with: "//".utf8) else { throw Refusal(why: "two slashes are missing after its scheme") }
         let start = rest.startIndex + 2
@@ -47,7 +54,7 @@ package struct HTTPAddress: Sendable, Hashable {
         }
         let host = authority[..<hostEnd]
         guard !host.isEmpty, host.count <= 255, host.allSatisfy(HTTPAddress.isOfHost) else { throw Refusal(why: "its host is none") }
-        var port: UInt16 = scheme == "https" ? 443 : 80
+        var port = usual
         if hostEnd < authority.endIndex {
             let digits = String(decoding: authority[(hostEnd + 1)...], as: UTF8.self)
             guard authority[hostEnd] == UInt8(ascii: ":"), let given = UInt16(digits), given > 0 else {
@@ -73,8 +80,7 @@ package struct HTTPAddress: Sendable, Hashable {
 
     /// The host, and the port where it is not the scheme's own: what the header "Host" says.
     package var authority: String {
-        let usual: UInt16 = origin.scheme == "https" ? 443 : 80
-        return origin.port == usual ? origin.host : "\(origin.host):\(origin.port)"
+        origin.port == HTTPAddress.ports[origin.scheme] ? origin.host : "\(origin.host):\(origin.port)"
     }
     /// As it goes to libcurl.
     package var text: String { shown + query }

@@ -237,7 +237,7 @@ final class HTTPClient: @unchecked Sendable {
     }
 
     /// Texts as C has them, for the length of a call.
-    private static func withTexts<R>(_ texts: [String?], _ body: ([UnsafePointer<CChar>?]) -> R) -> R {
+    static func withTexts<R>(_ texts: [String?], _ body: ([UnsafePointer<CChar>?]) -> R) -> R {
         let copies = texts.map { $0.flatMap { strdup($0) } }
         defer { for copy in copies { releaseText(copy) } }
         return body(copies.map { $0.map { UnsafePointer($0) } })

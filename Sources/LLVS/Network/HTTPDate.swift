@@ -1,6 +1,6 @@
 /// The form of dates in headers: "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, section 5.6.7; the two old forms are not read).
 enum HTTPDate {
-    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// Seconds since 1970; nil for anything else.
     static func seconds(_ text: String) -> Int64? {
@@ -16,7 +16,7 @@ enum HTTPDate {
     }
 
     /// Days since 1970 in the Gregorian calendar, years beginning in March.
-    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+    static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let y = month <= 2 ? year - 1 : year
         let era = y / 400, ofEra = y - era * 400
         let ofYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1

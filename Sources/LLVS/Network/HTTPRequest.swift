@@ -122,6 +122,8 @@ package struct HTTPSettings: Sendable {
     package var certificateAuthorities: String?
     /// Its URL; nil: as the environment says.
     package var proxy: String?
+    /// For SFTP: the files with the user's private key, and with the keys of hosts that are trusted.
+    package var keyFile: String?, knownHosts: String?
     /// How requests are signed, where credentials do not travel themselves.
     var signature: (any RequestSignature)?
     /// In the place of all other credentials: gives some, or others than those that were refused. Its second parameter is the call's check.
@@ -151,7 +153,8 @@ package struct HTTPSettings: Sendable {
         }
         let who = "Who opened the exchange"
         try credentials.check(who)
-        for (name, text) in [("ca_file", certificateAuthorities), ("proxy", proxy)] { try HTTPSettings.check(text, name, who) }
+        let files = [("ca_file", certificateAuthorities), ("key_file", keyFile), ("known_hosts", knownHosts)]
+        for (name, text) in files + [("proxy", proxy)] { try HTTPSettings.check(text, name, who) }
     }
 
     fileprivate static func check(_ text: String?, _ name: String, _ who: String) throws {

@@ -22,7 +22,10 @@ final class HTTPTransfer {
     /// Enough of an error's body is there, so the transfer was ended.
     private(set) var isCutOff = false
 
-    init(_ request: HTTPRequest, to address: HTTPAddress) { self.request = request; self.address = address }
+    /// - Parameter status: where the answer has none of its own.
+    init(_ request: HTTPRequest, to address: HTTPAddress, status: Int = 0) {
+        self.request = request; self.address = address; self.status = status
+    }
 
     private var isSuccess: Bool { (200...299).contains(status) }
 

@@ -33,6 +33,20 @@ enum NetworkLibraries {
         return functions
     }
 
+    /// One that knows SFTP.
+    /// - Throws: as `curl`.
+    static func curlWithSFTP(for place: String) throws -> Curl {
+        let functions = try curl(for: place)
+        var name = functions.pointee.version_info(CURLVERSION_FIRST)?.pointee.protocols
+        while let protocols = name, let text = protocols.pointee {
+            if strcmp(text, "sftp") == 0 { return functions }
+            name = protocols + 1
+        }
+        throw curlLibrary.unusable(
+            for: place, "the libcurl in \(curlLibrary.file) was built without SFTP",
+            "Install one that has it: Debian's libcurl4, Fedora's libcurl in the place of libcurl-minimal.")
+    }
+
     /// - Throws: as `curl`.
     static func expat(for place: String) throws -> Expat { try expatLibrary.functions(for: place) { llvs_expat_open($0, $1, $2) } }
 }

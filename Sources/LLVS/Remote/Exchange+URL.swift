@@ -63,6 +63,17 @@ extension Exchange {
             get { http.certificateAuthorities }
             set { http.certificateAuthorities = newValue }
         }
+        /// For SFTP: the path of the file with the user's private key, which `password` opens if need be. Without a key and a
+        /// password those of the ssh-agent are offered.
+        public var keyFile: String? {
+            get { http.keyFile }
+            set { http.keyFile = newValue }
+        }
+        /// For SFTP: the path of the file with the keys of hosts that are trusted, in the place of ~/.ssh/known_hosts.
+        public var knownHosts: String? {
+            get { http.knownHosts }
+            set { http.knownHosts = newValue }
+        }
         /// The URL of a proxy; nil: as the environment says (https_proxy, http_proxy, no_proxy).
         public var proxy: String? {
             get { http.proxy }
@@ -88,7 +99,8 @@ extension Exchange {
     }
 
     /// An exchange between a store and the place of a URL: `file:///path` is a folder, `memory:name` an area of this process,
-    /// `https+webdav://host/path` a folder on a server; `s3:` is for buckets, `gdrive:` for Google Drive (docs/sync.md).
+    /// `https+webdav://host/path` a folder on a server, and so is `sftp://host/path`; `s3:` is for buckets, `gdrive:` for Google Drive
+    /// (docs/sync.md).
     /// - Parameters:
     ///   - store: the store on this side, which stays the caller's.
     ///   - url: the place. A path is absolute and percent-encoded; credentials are in `place`.

@@ -5,6 +5,7 @@ package enum ExchangeURL {
         case memory(String)
         case webdav(HTTPAddress)
         case s3(S3Location)
+        case sftp(SFTPFiles.Place)
         case cloud(CloudFolder, CloudService)
         case cloudKit(CloudKitPlace)
     }
@@ -19,6 +20,12 @@ package enum ExchangeURL {
         guard settings.keeper == nil || isCloud(place) else {
             let what = settings.tokenFile == nil ? "A callback for tokens" : "A token_file"
             throw StoreError(.invalidArgument, "\(what) is for cloud drives; \"\(shown(url))\" is none. Leave it out.")
+        }
+        if settings.keyFile != nil || settings.knownHosts != nil {
+            guard case .sftp = place else {
+                throw StoreError(
+                    .invalidArgument, "A key_file or known_hosts is for sftp:; \"\(shown(url))\" is none. Leave it out.")
+            }
         }
         let keys = try settings.keys.map(PackedKeys.init)
         if keys != nil, layout == .interchange {
@@ -43,6 +50,14 @@ package enum ExchangeURL {
             }
             return transport(WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist), layout, keys)
         case .s3(let place): return transport(S3Files(place, settings: settings.http), layout, keys)
+        case .sftp(let place):
+            let hasUser = settings.user != nil || settings.askForCredentials != nil
+            guard hasUser, settings.token == nil else {
+                throw StoreError(
+                    .invalidArgument,
+                    "\"\(shown(url))\" takes a user, and a key_file, a password or an ssh-agent; no token. Give the option user.")
+            }
+            return transport(SFTPFiles(place, settings: settings.http, mustExist: settings.mustExist), layout, keys)
         case .cloud(let place, let service):
             try checkCloud(settings, place)
             return transport(service.open(place, settings.keeper, settings.http, settings.mustExist), layout, keys)
@@ -59,7 +74,7 @@ package enum ExchangeURL {
     private static func isCloud(_ place: Place) -> Bool {
         switch place {
         case .cloud, .cloudKit: true
-        case .folder, .memory, .webdav, .s3: false
+        case .folder, .memory, .webdav, .s3, .sftp: false
         }
     }
 
@@ -142,6 +157,8 @@ package enum ExchangeURL {
             return .webdav(address)
         case "s3":
             do throws(HTTPAddress.Refusal) { return .s3(try S3Location(rest)) } catch { throw invalid(url, error.why) }
+        case "sftp":
+            do throws(HTTPAddress.Refusal) { return .sftp(try SFTPFiles.Place(rest)) } catch { throw invalid(url, error.why) }
         case CloudKitPlace.scheme:
             do throws(HTTPAddress.Refusal) { return .cloudKit(try CloudKitPlace(rest)) } catch { throw invalid(url, error.why) }
         case let scheme:
@@ -153,7 +170,7 @@ package enum ExchangeURL {
             let drives = CloudService.all.map { "\($0.about.scheme):" }.joined(separator: ", ")
             throw StoreError(
                 .unsupported,
-                "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav:, s3:, \(drives), cloudkit: are. "
+                "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav:, s3:, sftp:, \(drives), cloudkit: are. "
                     + "Others go through a transport of the host."
             )
         }

@@ -480,6 +480,8 @@ class llvs_exchange_options(ctypes.Structure):
         ("tokens", c_void_p),
         ("tokens_payload", c_void_p),
         ("tokens_free", c_void_p),
+        ("key_file", llvs_bytes),
+        ("known_hosts", llvs_bytes),
     ]
 
 

@@ -96,6 +96,8 @@ class Remote:
         tokens: Optional[Tokens] = None,
         credentials: Optional[AskForCredentials] = None,
         ca_file: str = "",
+        key_file: Union[str, "os.PathLike[str]"] = "",
+        known_hosts: Union[str, "os.PathLike[str]"] = "",
         proxy: str = "",
         timeout: Optional[float] = None,
         layout: str = "",
@@ -105,8 +107,9 @@ class Remote:
     ) -> None:
         """Describes a place; nothing is asked of the server yet.
 
-        url: "https+webdav://host[:port]/path/"; "http+webdav:" on this machine only. No user and no password in it. "?layout=packed" or
-        "?layout=interchange" at its end says how versions lie there; else what is there counts, and an empty place gets packs.
+        url: "https+webdav://host[:port]/path/" ("http+webdav:" on this machine), "sftp://host[:port]/path/", "s3://bucket/prefix", or a
+        cloud drive. No user and no password in it. "?layout=packed" or "?layout=interchange" at its end says how versions lie there; else
+        what is there counts, and an empty place gets packs.
         user, password: sent to that host alone. token: sent as "Authorization: Bearer", in their place.
         token_file: for a cloud drive ("gdrive:///path"), the path of a file with OAuth tokens, which are renewed there when they are
         refused: docs/cloud-drives.md. For CloudKit ("cloudkit://container/production/private?store=id") a file with a key or tokens.
@@ -114,6 +117,9 @@ class Remote:
         credentials: in the place of these, a function that is asked before the first request, and once more when what it gave was refused:
         so credentials can stay in a key store. It gets the address and whether it was refused, and gives `Credentials` or None.
         ca_file: the path of a file with certificates (PEM) of the authorities that are trusted, in the place of the system's.
+        key_file: for SFTP, the path of the file with the user's private key, which `password` opens if need be. Without a key
+        and a password those of the ssh-agent are offered.
+        known_hosts: for SFTP, the path of the file with the keys of hosts that are trusted, in the place of ~/.ssh/known_hosts.
         proxy: its URL; else as the environment says (https_proxy, http_proxy, no_proxy).
         timeout: seconds without a byte after which a transfer is given up, in whole seconds; None: 30.
         layout: "packed" or "interchange", in the place of the same in the URL.
@@ -145,6 +151,8 @@ class Remote:
             "token": encode(token),
             "token_file": encode(os.fspath(token_file)),
             "ca_file": encode(ca_file),
+            "key_file": encode(os.fspath(key_file)),
+            "known_hosts": encode(os.fspath(known_hosts)),
             "proxy": encode(proxy),
             "passphrase": encode(unicodedata.normalize("NFC", passphrase or "")),
         }

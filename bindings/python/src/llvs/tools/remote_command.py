@@ -37,6 +37,8 @@ def remote_command() -> None:
 @click.argument("url")
 @click.option("--user", metavar="NAME", help="Who asks.")
 @click.option("--ca-file", metavar="FILE", help="Certificates (PEM) of the authorities that are trusted.")
+@click.option("--key-file", type=click.Path(path_type=Path), metavar="FILE", help="Private key for sftp: (else a password, or the agent).")
+@click.option("--known-hosts", type=click.Path(path_type=Path), metavar="FILE", help="Keys of SSH hosts, not ~/.ssh/known_hosts.")
 @click.option("--proxy", metavar="URL", help="The proxy to go through.")
 @click.option("--timeout", type=click.FloatRange(1, 86_400), metavar="SECONDS", help="Without a byte for so long, a transfer is given up.")
 @click.option("--client-id", metavar="ID", help="Sign in to a cloud drive with the browser, as the app of this id (LLVS_CLIENT_SECRET).")
@@ -70,7 +72,10 @@ def add_command(
     remotes.check_name(name)
     if name in known.places:
         raise Failure(f'there is a remote "{name}" already: remove it first with "llvs remote remove {name}"', MISUSED)
-    place = {"url": remotes.address_of(url), **{key: value for key, value in options.items() if value is not None}}
+    place: dict[str, Any] = {"url": remotes.address_of(url)}
+    for key, value in options.items():
+        if value is not None:
+            place[key] = str(value.absolute()) if isinstance(value, Path) else value
     if "ca_file" in place:
         place["ca_file"] = str(Path(place["ca_file"]).absolute())
     if client_id is not None or token_file is not None:

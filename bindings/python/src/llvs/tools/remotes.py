@@ -10,6 +10,7 @@ does the passphrase of an encrypted place (`encrypted.py`).
 from __future__ import annotations
 
 import contextlib
+import getpass
 import hashlib
 import json
 import os
@@ -31,7 +32,7 @@ _scheme = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _name = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 #: The options of a remote that are kept.
-OPTIONS = ("user", "ca_file", "proxy", "timeout", "token_file")
+OPTIONS = ("user", "ca_file", "proxy", "timeout", "token_file", "key_file", "known_hosts")
 
 
 class Remotes:
@@ -217,9 +218,20 @@ def place_of(place: dict[str, Any]) -> Union[str, llvs.Remote]:
     if _is_folder(url):
         return llvs.Remote(url if _scheme.match(url) else Path(url).as_uri(), **keys) if keys else str(url)
     options = {name: place[name] for name in OPTIONS if name != "user" and place.get(name) is not None}
+    if urlsplit(url).scheme == "sftp":
+        return _sftp_place(url, place.get("user"), options, keys)
     if "token_file" not in options:
         options["credentials"] = _Asking(url, place.get("user") or "")
     return llvs.Remote(url, **options, **keys)
+
+
+def _sftp_place(url: str, user: Optional[str], options: dict[str, Any], keys: dict[str, Any]) -> llvs.Remote:
+    """As ssh does: the key that was named, a password, else the keys of the agent; whoever sits there is asked where there is none."""
+    user = os.environ.get("LLVS_USER") or user or getpass.getuser()
+    password = os.environ.get("LLVS_PASSWORD") or key_store.get(url, user) or ""
+    if not password and "key_file" not in options and not os.environ.get("SSH_AUTH_SOCK"):
+        return llvs.Remote(url, credentials=_Asking(url, user), **options, **keys)
+    return llvs.Remote(url, user=user, password=password, **options, **keys)
 
 
 def sign_in(url: str, token_file: Path, client_id: str, ca_file: Optional[str]) -> None:

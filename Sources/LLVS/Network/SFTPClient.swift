@@ -1,0 +1,279 @@
+import CNetwork
+
+/// Transfers files to and from one SSH server, four at once, over connections that stay open between calls (libcurl's SFTP).
+///
+/// Runs on the thread that calls, one call at a time. Nothing that it throws or logs holds a credential.
+final class SFTPClient: @unchecked Sendable {
+    // Sendable: `lock` guards the counts, `gate` all else.
+    /// One transfer, with the commands of libcurl around it.
+    struct Request {
+        /// Of the transfer; what is of HTTP alone has no meaning.
+        var transfer: HTTPRequest
+        /// Done after an upload: "rename "a" "b"". A star in front: whatever comes of it.
+        var after: [String] = []
+        /// Done in the place of a transfer; then the address is that of a directory.
+        var commands: [String] = []
+        /// Whether it may be made again where nobody knows if it was done.
+        var repeats = true
+
+        var what: String { transfer.what }
+    }
+    typealias Outcome = Result<HTTPResponse.Body, SFTPFailure>
+
+    private let settings: HTTPSettings
+    /// For messages.
+    private let place: String
+    private let gate = Gate("connection")
+    private let lock = Lock(.leaf)
+    private var counted = HTTPClient.Counts()
+    /// A transfer counts as one, and each command.
+    var counts: HTTPClient.Counts { lock.withLock { counted } }
+
+    // Guarded by the gate.
+    private var curl: Curl?
+    private var multi: UnsafeMutableRawPointer?
+    private var idle: [UnsafeMutableRawPointer] = []
+    private var credentials: HTTPCredentials?
+    private var hasAskedAgain = false
+
+    init(_ settings: HTTPSettings, place: String) {
+        var settings = settings
+        if settings.knownHosts == nil { settings.knownHosts = SFTPClient.ownKnownHosts }
+        self.settings = settings
+        self.place = place
+    }
+    deinit { close() }
+
+    /// The file that OpenSSH's programs use.
+    private static var ownKnownHosts: String? { getenv("HOME").map { String(cString: $0) + "/.ssh/known_hosts" } }
+
+    /// Lets go of all connections; they are made anew when they are needed.
+    func close() {
+        gate.runAlone {
+            guard let curl else { return }
+            for easy in idle { llvs_curl_close(curl, easy) }
+            idle = []
+            if let multi { llvs_curl_close_multi(curl, multi) }
+            multi = nil
+        }
+    }
+
+    /// What became of one.
+    func perform(_ request: Request, _ check: () throws -> Void) throws -> Outcome {
+        try perform([request], check).first ?? .failure(SFTPFailure(StoreError(.internal, "A request was not made.")))
+    }
+
+    /// What became of each, in order.
+    /// - Parameter check: called every 50 ms at least, but while a server is silent at the end of a transfer, when libcurl waits;
+    ///   what it throws ends all that is under way.
+    /// - Throws: what `check` throws, `.unsupported` without a libcurl that has SFTP, and what asking for credentials throws.
+    func perform(_ requests: [Request], _ check: () throws -> Void) throws -> [Outcome] {
+        guard !requests.isEmpty else { return [] }
+        return try gate.run("A request to \(place)") {
+            try check()
+            hasAskedAgain = false
+            let curl = try library()
+            if credentials == nil { credentials = try settings.credentials(for: place, refused: nil, check) ?? settings.credentials }
+            guard credentials?.user != nil, credentials?.token == nil else {
+                throw StoreError(
+                    .invalidArgument, "Reaching \(place) failed: it takes a user, and no token. Give the option user, and no token.")
+            }
+            var run = Run(requests)
+            defer { for (easy, attempt) in run.active { drop(easy, attempt, curl) } }
+            while !run.waiting.isEmpty || !run.active.isEmpty {
+                try check()
+                while run.active.count < HTTPClient.transfersAtOnce, let attempt = run.next() { try start(attempt, &run, curl) }
+                try step(&run, curl, check)
+            }
+            return run.outcomes.map { $0 ?? .failure(SFTPFailure(StoreError(.internal, "A request has no outcome."))) }
+        }
+    }
+
+    private func library() throws -> Curl {
+        System.fillStandard()
+        let curl = try self.curl ?? NetworkLibraries.curlWithSFTP(for: place)
+        self.curl = curl
+        if multi == nil {
+            guard let made = curl.pointee.multi_init() else { throw short }
+            llvs_curl_prepare_multi(curl, made, Int32(HTTPClient.transfersAtOnce))
+            multi = made
+        }
+        return curl
+    }
+
+    private var short: StoreError {
+        StoreError(.outOfMemory, "Reaching \(place) failed: libcurl has no memory. Free some, and try again.")
+    }
+
+    // MARK: One call
+
+    /// A request on its way through tries.
+    private struct Attempt {
+        let index: Int
+        let request: Request
+        var tries = 0
+        /// By `Clock.steady`.
+        var notBefore = 0.0
+        /// With which credentials it went.
+        var credentials: HTTPCredentials?
+        var transfer: HTTPTransfer?
+        /// For what libcurl says.
+        var words: UnsafeMutablePointer<CChar>?
+        var before: UnsafeMutablePointer<curl_slist>?, after: UnsafeMutablePointer<curl_slist>?
+    }
+    private struct Run {
+        var waiting: [Attempt]
+        var active: [UnsafeMutableRawPointer: Attempt] = [:]
+        var outcomes: [Outcome?]
+        init(_ requests: [Request]) {
+            // The first is taken from the end.
+            waiting = requests.enumerated().reversed().map { Attempt(index: $0, request: $1) }
+            outcomes = requests.map { _ in nil }
+        }
+        mutating func next() -> Attempt? {
+            let now = Clock.steady()
+            return waiting.lastIndex { $0.notBefore <= now }.map { waiting.remove(at: $0) }
+        }
+    }
+
+    private func start(_ given: Attempt, _ run: inout Run, _ curl: Curl) throws {
+        var attempt = given
+        guard let multi, let easy = idle.popLast() ?? curl.pointee.easy_init() else { throw short }
+        let request = attempt.request, transfer = HTTPTransfer(request.transfer, to: request.transfer.address, status: 200)
+        attempt.tries += 1
+        attempt.transfer = transfer
+        attempt.credentials = credentials
+        let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+        words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        attempt.words = words
+        for line in request.commands { attempt.before = curl.pointee.slist_append(attempt.before, line) ?? attempt.before }
+        for line in request.after { attempt.after = curl.pointee.slist_append(attempt.after, line) ?? attempt.after }
+        let result = prepare(easy, attempt, transfer, curl)
+        guard result == CURLE_OK, curl.pointee.multi_add_handle(multi, easy) == CURLM_OK else {
+            let said = curl.pointee.easy_strerror(result).map { String(cString: $0) } ?? ""
+            free(attempt, curl)
+            llvs_curl_close(curl, easy)
+            run.outcomes[attempt.index] = .failure(SFTPFailure(result, said, request.what, knownHosts: settings.knownHosts))
+            return
+        }
+        run.active[easy] = attempt
+        let commands = request.commands.count + request.after.count
+        lock.withLock { counted.requests += request.commands.isEmpty ? 1 + commands : commands }
+    }
+
+    private func prepare(_ easy: UnsafeMutableRawPointer, _ attempt: Attempt, _ transfer: HTTPTransfer, _ curl: Curl) -> CURLcode {
+        let asked = attempt.request.transfer
+        var request = llvs_curl_request(), sftp = llvs_curl_sftp()
+        request.body_size = Int64(asked.body.size ?? -1)
+        request.stall = Int32(clamping: settings.stall)
+        request.connect = Int32(clamping: min(15, settings.stall))
+        request.context = Unmanaged.passUnretained(transfer).toOpaque()
+        request.read = HTTPCallbacks.read
+        request.write = HTTPCallbacks.write
+        request.seek = HTTPCallbacks.seek
+        request.problem = attempt.words
+        sftp.before = attempt.before
+        sftp.after = attempt.after
+        sftp.is_commands = attempt.request.commands.isEmpty ? 0 : 1
+        let range = asked.range.map { "\($0.lowerBound)-\(max($0.lowerBound, $0.upperBound - 1))" }
+        let texts = [asked.address.text, attempt.credentials?.user, attempt.credentials?.password, settings.proxy, range,
+                     settings.knownHosts, settings.keyFile]
+        return HTTPClient.withTexts(texts) { texts in
+            request.url = texts[0]
+            request.user = texts[1]
+            request.password = texts[2]
+            request.proxy = texts[3]
+            request.range = texts[4]
+            sftp.known_hosts = texts[5]
+            sftp.key_file = texts[6]
+            return llvs_curl_prepare_sftp(curl, easy, &request, &sftp)
+        }
+    }
+
+    private func step(_ run: inout Run, _ curl: Curl, _ check: () throws -> Void) throws {
+        guard let multi else { throw short }
+        guard !run.active.isEmpty else {
+            // All wait for their next try.
+            if !run.waiting.isEmpty { usleep(20_000) }
+            return
+        }
+        // libcurl opens connections here, some of which stay open: what the host prints is not to go into a request.
+        System.fillStandard()
+        var running: Int32 = 0
+        let stepped = llvs_curl_step(curl, multi, 50, &running)
+        guard stepped == CURLM_OK else {
+            throw StoreError(.transport, "Reaching \(place) failed: libcurl gives up (CURLM \(stepped.rawValue)). Try again.")
+        }
+        var result = CURLE_OK
+        while let easy = llvs_curl_next(curl, multi, &result) {
+            guard let attempt = run.active.removeValue(forKey: easy), let transfer = attempt.transfer else { continue }
+            llvs_curl_remove(curl, multi, easy)
+            defer { idle.append(easy) }
+            let said = attempt.words.map { String(cString: $0) } ?? ""
+            let words = said.isEmpty ? curl.pointee.easy_strerror(result).map { String(cString: $0) } ?? "" : said
+            free(attempt, curl)
+            lock.withLock { counted.bytesUp += transfer.sent; counted.bytesDown += transfer.received }
+            try finish(attempt, transfer, result, words, &run, check)
+        }
+    }
+
+    private func free(_ attempt: Attempt, _ curl: Curl) {
+        attempt.words?.deallocate()
+        curl.pointee.slist_free_all(attempt.before)
+        curl.pointee.slist_free_all(attempt.after)
+    }
+
+    /// What is under way when a call ends is not finished.
+    private func drop(_ easy: UnsafeMutableRawPointer, _ attempt: Attempt, _ curl: Curl) {
+        if let multi { llvs_curl_remove(curl, multi, easy) }
+        llvs_curl_close(curl, easy)
+        free(attempt, curl)
+    }
+
+    // MARK: What came of an attempt
+
+    private func finish(
+        _ attempt: Attempt, _ transfer: HTTPTransfer, _ result: CURLcode, _ said: String, _ run: inout Run, _ check: () throws -> Void
+    ) throws {
+        if let failure = transfer.failure {
+            guard let error = failure as? StoreError, [.tooLarge, .transport].contains(error.code) else { throw failure }
+            run.outcomes[attempt.index] = .failure(SFTPFailure(error))
+            return
+        }
+        guard result != CURLE_OK else {
+            try transfer.finish()
+            run.outcomes[attempt.index] = .success(transfer.response.body)
+            return
+        }
+        let failure = SFTPFailure(result, said, attempt.request.what, knownHosts: settings.knownHosts)
+        if result == CURLE_LOGIN_DENIED, try renew(attempt, check) { return again(attempt, &run, soon: true) }
+        let mayRepeat = attempt.request.repeats || failure.isOfConnecting
+        if failure.isPassing, mayRepeat, attempt.tries < failure.mostTries { return again(attempt, &run) }
+        run.outcomes[attempt.index] = .failure(failure)
+        guard failure.isOfPlace else { return }
+        // Nobody is there: what was not begun ends likewise.
+        for other in run.waiting { run.outcomes[other.index] = .failure(failure) }
+        run.waiting = []
+    }
+
+    private func again(_ attempt: Attempt, _ run: inout Run, soon: Bool = false) {
+        let most = min(HTTPClient.longestBackOff, 0.25 * Double(1 << min(attempt.tries, 10)))
+        var next = Attempt(index: attempt.index, request: attempt.request)
+        next.tries = soon ? max(0, attempt.tries - 1) : attempt.tries
+        next.notBefore = soon ? 0 : Clock.steady() + Double.random(in: 0...most)
+        run.waiting.append(next)
+    }
+
+    /// Whether there are other credentials than those that were refused.
+    private func renew(_ attempt: Attempt, _ check: () throws -> Void) throws -> Bool {
+        if attempt.credentials != credentials { return true }
+        guard settings.askForCredentials != nil, !hasAskedAgain else { return false }
+        hasAskedAgain = true
+        let refused = attempt.credentials ?? HTTPCredentials()
+        guard let fresh = try settings.credentials(for: place, refused: refused, check), fresh != credentials, fresh.user != nil else {
+            return false
+        }
+        credentials = fresh
+        return true
+    }
+}

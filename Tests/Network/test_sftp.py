@@ -1,0 +1,377 @@
+"""Exchanges through OpenSSH's server."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Iterator
+
+import llvs
+import llvs.testing
+import pytest
+import sftp_server
+import strict_reader
+from conftest import ids
+from sftp_server import PASSPHRASE, SFTPServer
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[SFTPServer]:
+    yield from sftp_server.started()
+
+
+@pytest.fixture
+def name(request: Any) -> str:
+    return f"p{abs(hash(request.node.name)):x}"
+
+
+def place(server: SFTPServer, name: str, layout: str = "interchange", **options: Any) -> llvs.Remote:
+    return llvs.Remote(server.url(name), layout=layout, **(server.secrets | options))
+
+
+def exchange(store: llvs.Store, where: llvs.Remote) -> llvs.ExchangeResult:
+    with llvs.Exchange(store, where) as way:
+        received, sent = way.retrieve(), way.send()
+    assert not received.problems and not sent.problems
+    return llvs.ExchangeResult(received.retrieved, sent.sent, ())
+
+
+#: Takes 10,000 requests.
+MANY = "many files are listed and fetched"
+
+
+@pytest.mark.parametrize("check", [check for check in llvs.testing.transport_checks() if check != MANY])
+def test_transport(real: SFTPServer, check: str) -> None:
+    """The suite that every transport passes."""
+    plan = llvs.testing.FaultPlan()
+    group = f"c{abs(hash(check)):x}-"
+    report = llvs.testing.check_transport(lambda number: plan.transport(place(real, f"{group}{number}")), only=check)
+    assert report
+
+
+def test_two_stores(real: SFTPServer, name: str, store: llvs.Store, new_store: Any) -> None:
+    second = new_store()
+    assert len(exchange(store, place(real, name)).sent) == 3
+    assert set(exchange(second, place(real, name)).retrieved) == ids(store)
+    data = random.Random(1).randbytes(3_000_000)
+    theirs = second.make_version(second.most_recent_head, insert={"theirs": data})
+    exchange(second, place(real, name))
+    exchange(store, place(real, name))
+    assert store.at(theirs)["theirs"] == data and ids(store) == ids(second)
+    folder = real.shared / name
+    strict_reader.read(folder)
+    assert len(list((folder / "versions").iterdir())) == 4 and not list((folder / "tmp").iterdir())
+
+
+def test_below_the_users_own_folder(real: SFTPServer, store: llvs.Store, new_store: Any) -> None:
+    own = Path(f"~{sftp_server.USER}").expanduser() / f".llvs-test-{os.getpid()}"
+    where = llvs.Remote(f"sftp://127.0.0.1:{real.port}/~/{own.name}/a%20b", layout="packed", **real.secrets)
+    try:
+        exchange(store, where)
+        second = new_store()
+        exchange(second, where)
+        assert ids(second) == ids(store) and (own / "a b" / "pack1" / "log").is_dir()
+    finally:
+        subprocess.run(["rm", "-rf", str(own)], check=True)
+
+
+def test_a_file_that_is_there_is_not_replaced(real: SFTPServer, name: str, store: llvs.Store, new_store: Any) -> None:
+    """Two publish one version at once: what is the same stays, and nothing is left aside."""
+    second, third = new_store(), new_store()
+    exchange(store, place(real, name))
+    exchange(second, place(real, name))
+    version = store.make_version(store.most_recent_head, insert={"n": b"1"})
+    with llvs.Exchange(store, place(real, name)) as ours:
+        ours.retrieve()
+        exchange(store, place(real, name))
+        kept = real.shared / name / "changes" / version.id
+        before = kept.stat().st_ino
+        assert ours.send().sent == (version.id,)
+        assert kept.stat().st_ino == before
+    exchange(third, place(real, name))
+    assert ids(third) == ids(store) and not list((real.shared / name / "tmp").iterdir())
+
+
+def test_what_is_empty_is_written_anew(real: SFTPServer, name: str, store: llvs.Store, new_store: Any) -> None:
+    exchange(store, place(real, name))
+    victim = sorted(ids(store))[0]
+    (real.shared / name / "versions" / victim).write_bytes(b"")
+    assert exchange(store, place(real, name)).sent == (victim,)
+    second = new_store()
+    exchange(second, place(real, name))
+    assert ids(second) == ids(store)
+
+
+def test_leftovers_are_removed_after_two_days(real: SFTPServer, name: str, store: llvs.Store) -> None:
+    exchange(store, place(real, name))
+    aside = real.shared / name / "tmp"
+    for file, days in (("old", 3), ("older", 400), ("new", 0)):
+        (aside / file).write_bytes(b"x")
+        os.utime(aside / file, (time.time() - days * 86_400,) * 2)
+    store.make_version(store.most_recent_head, insert={"n": b"1"})
+    exchange(store, place(real, name))
+    assert [file.name for file in aside.iterdir()] == ["new"]
+
+
+def test_foreign_names(real: SFTPServer, name: str, store: llvs.Store, new_store: Any) -> None:
+    exchange(store, place(real, name))
+    for file in ("a b", "é", ".hidden", "A (conflicted copy)", "x  y -> z", "\u2028", "B" * 200):
+        (real.shared / name / "versions" / file).write_bytes(b"x")
+    (real.shared / name / "versions" / "link").symlink_to("nowhere")
+    (real.shared / name / "versions" / "FOLDER").mkdir()
+    second = new_store()
+    with llvs.Exchange(second, place(real, name)) as way:
+        way.retrieve()
+    assert ids(second) == ids(store)
+
+
+def test_keys(real: SFTPServer, name: str, store: llvs.Store, tmp_path: Path) -> None:
+    """One that a passphrase opens; one with a wrong one, a stranger's, and one that is none."""
+    exchange(store, place(real, name, key_file=real.folder / "locked", password=PASSPHRASE))
+    asked: list[bool] = []
+
+    def ask(address: str, again: bool) -> llvs.Credentials:
+        asked.append(again)
+        return llvs.Credentials(sftp_server.USER, PASSPHRASE if again else "old")
+
+    with llvs.Exchange(store, place(real, name, user="", key_file=real.folder / "locked", credentials=ask)) as way:
+        way.retrieve()
+    assert asked == [False, True]
+    refused: list[dict[str, Any]] = [
+        {"key_file": real.folder / "locked", "password": "s3cret"}, {"key_file": real.folder / "stranger"}, {"key_file": tmp_path / "none"},
+        {"user": "nobody-of-that-name"}, {"key_file": "", "password": "s3cret"},
+    ]
+    for options in refused:
+        with llvs.Exchange(store, place(real, name, **options)) as way:
+            with pytest.raises(llvs.PermissionDeniedError, match="key_file") as raised:
+                way.retrieve()
+            assert "s3cret" not in str(raised.value)
+
+
+def test_the_agents_keys(real: SFTPServer, name: str, store: llvs.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    socket_path = real.folder / "agent"
+    with subprocess.Popen(["ssh-agent", "-D", "-a", str(socket_path)], stdout=subprocess.DEVNULL) as agent:
+        try:
+            for _ in range(500):
+                if socket_path.exists():
+                    break
+                time.sleep(0.01)
+            monkeypatch.setenv("SSH_AUTH_SOCK", str(socket_path))
+            with llvs.Exchange(store, place(real, name, key_file="")) as way:
+                with pytest.raises(llvs.PermissionDeniedError):
+                    way.retrieve()
+            subprocess.run(["ssh-add", "-q", str(real.folder / "key")], check=True)
+            exchange(store, place(real, name, key_file=""))
+        finally:
+            agent.terminate()
+
+
+@pytest.mark.parametrize("key", ["other", "", None])
+def test_a_host_that_is_not_known_is_refused(real: SFTPServer, name: str, store: llvs.Store, tmp_path: Path, key: Any) -> None:
+    """Another key, none for it, and no file at all: nothing is sent, not even who asks."""
+    known = real.write_known_hosts("changed", key) if key else tmp_path / "known"
+    if key == "":
+        known.write_text("")
+    before = real.log.count("Accepted")
+    with llvs.Exchange(store, place(real, name, known_hosts=known)) as way:
+        with pytest.raises(llvs.TransportError, match="host key") as raised:
+            way.retrieve()
+    assert str(known) in str(raised.value)
+    assert real.log.count("Accepted") == before
+
+
+def test_known_hosts_of_the_user(real: SFTPServer, name: str, store: llvs.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with llvs.Exchange(store, place(real, name, known_hosts="")) as way:
+        with pytest.raises(llvs.TransportError, match="host key"):
+            way.retrieve()
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "known_hosts").write_bytes(real.known_hosts.read_bytes())
+    exchange(store, place(real, name, known_hosts=""))
+
+
+def test_must_exist(real: SFTPServer, name: str, store: llvs.Store) -> None:
+    with llvs.Exchange(store, place(real, name), create=False) as way:
+        with pytest.raises(llvs.NotFoundError):
+            way.retrieve()
+        with pytest.raises(llvs.NotFoundError):
+            way.send()
+    assert not (real.shared / name).exists()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs another user for a folder that may not be written")
+def test_a_folder_that_may_not_be_written(real: SFTPServer, store: llvs.Store) -> None:
+    where = llvs.Remote(f"sftp://127.0.0.1:{real.port}/proc/llvs/", **real.secrets)
+    with llvs.Exchange(store, where) as way:
+        with pytest.raises(llvs.Error, match="/proc/llvs"):
+            way.send()
+
+
+@pytest.mark.parametrize(
+    "url, options, why",
+    [
+        ("sftp://ann@localhost/x", {"user": "ann"}, "user"),
+        ("sftp://localhost/x?y=1", {"user": "ann"}, "query"),
+        ("sftp://localhost/%00", {"user": "ann"}, "path"),
+        ("sftp://localhost/a%0Arm%20b", {"user": "ann"}, "path"),
+        ("sftp:///x", {"user": "ann"}, "host"),
+        ("sftp://localhost/x", {}, "user"),
+        ("sftp://localhost/x", {"user": "ann", "token": "t"}, "token"),
+        ("https+webdav://localhost/x", {"key_file": "/k"}, "key_file"),
+    ],
+)
+def test_what_is_refused_at_once(store: llvs.Store, url: str, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(llvs.InvalidArgumentError, match=why):
+        llvs.Exchange(store, llvs.Remote(url, **options))
+
+
+class Relay:
+    """Passes bytes on, until it is told to be silent or to hang up."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.left: int = 1 << 60
+        self.is_silent = False
+        self._lock = threading.Lock()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client = self._listener.accept()[0]
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._target))
+            threading.Thread(target=self._pass, args=(client, server, True), daemon=True).start()
+            threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, up: bool) -> None:
+        try:
+            while piece := source.recv(1 << 14):
+                while self.is_silent:
+                    time.sleep(0.01)
+                if up:
+                    with self._lock:
+                        self.left -= len(piece)
+                        if self.left < 0:
+                            break
+                target.sendall(piece)
+        except OSError:
+            pass
+        finally:
+            for end in (source, target):
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+            source.close()
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@pytest.fixture
+def relay(real: SFTPServer) -> Iterator[Relay]:
+    relay = Relay(real.port)
+    known = real.known_hosts.read_text()
+    real.known_hosts.write_text(known + known.replace(f":{real.port} ", f":{relay.port} "))
+    yield relay
+    relay.close()
+    real.known_hosts.write_text(known)
+
+
+def through(relay: Relay, real: SFTPServer, name: str, **options: Any) -> llvs.Remote:
+    return llvs.Remote(real.url(name).replace(f":{real.port}/", f":{relay.port}/"), **(real.secrets | options))
+
+
+def test_a_line_that_breaks_anywhere_while_sending(real: SFTPServer, relay: Relay, name: str, new_store: Any) -> None:
+    """What had been sent stays, nothing half is taken for whole, and the next exchange goes on."""
+    for layout in ("packed", "interchange"):
+        store, where = new_store(), f"{name}{layout[0]}"
+        store.make_version(insert={"large": random.Random(2).randbytes(300_000)})
+        for allowed in (0, 3_000, 9_000, 60_000, 330_000):
+            store.make_version(store.most_recent_head, insert={f"n{allowed}": random.Random(allowed).randbytes(50_000)})
+            relay.left = allowed
+            with llvs.Exchange(store, through(relay, real, where, layout=layout)) as way:
+                with pytest.raises(llvs.TransportError):
+                    way.retrieve()
+                    way.send()
+            reader = new_store()
+            relay.left = 1 << 60
+            exchange(reader, through(relay, real, where, layout=layout))
+            assert ids(reader) <= ids(store)
+        exchange(store, through(relay, real, where, layout=layout))
+        last = new_store()
+        exchange(last, through(relay, real, where, layout=layout))
+        assert ids(last) == ids(store)
+
+
+def test_a_server_that_says_nothing(real: SFTPServer, relay: Relay, name: str, store: llvs.Store) -> None:
+    relay.is_silent = True
+    with llvs.Exchange(store, through(relay, real, name, timeout=1)) as way:
+        with pytest.raises(llvs.TransportError):
+            way.retrieve()
+    relay.is_silent = False
+
+
+def test_cancelling(real: SFTPServer, relay: Relay, name: str, store: llvs.Store) -> None:
+    relay.is_silent = True
+    with llvs.Exchange(store, through(relay, real, name)) as way:
+        token = llvs.CancelToken()
+        threading.Timer(0.3, token.cancel).start()
+        with pytest.raises(llvs.CancelledError):
+            way.retrieve(cancel=token)
+    relay.is_silent = False
+
+
+def test_nobody_listens(store: llvs.Store, real: SFTPServer) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        url = f"sftp://127.0.0.1:{held.getsockname()[1]}/x/"
+        with llvs.Exchange(store, llvs.Remote(url, **real.secrets)) as way:
+            with pytest.raises(llvs.TransportError, match="Check the address"):
+                way.retrieve()
+
+
+def test_what_is_no_ssh_server(store: llvs.Store, real: SFTPServer, server: Any) -> None:
+    url = f"sftp://127.0.0.1:{server.server_port}/x/"
+    with llvs.Exchange(store, llvs.Remote(url, timeout=2, **real.secrets)) as way:
+        with pytest.raises(llvs.TransportError):
+            way.retrieve()
+
+
+def test_snapshots(real: SFTPServer, name: str, store: llvs.Store, new_store: Any) -> None:
+    second = new_store()
+    with llvs.Exchange(store, place(real, name)) as way:
+        way.put_snapshot()
+        way.put_snapshot()
+    with llvs.Exchange(second, place(real, name)) as way:
+        assert way.restore_snapshot() is not None
+    assert ids(second) == ids(store)
+
+
+def test_the_command(real: SFTPServer, name: str, tmp_path: Path) -> None:
+    """`llvs remote add`, push, and a clone by another device."""
+
+    def run(*words: str) -> str:
+        environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "LLVS_USER": ""}
+        found = subprocess.run([sys.executable, "-m", "llvs.tools", *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert found.returncode == 0, found.stderr
+        return found.stdout
+
+    access = ["--user", sftp_server.USER, "--key-file", str(real.folder / "key"), "--known-hosts", str(real.known_hosts)]
+    for store in ("a.llvs", "b.llvs"):
+        run("init", store)
+        run("-s", store, "remote", "add", "ssh", real.url(name), *access)
+    run("-s", "a.llvs", "set", "x=1")
+    run("-s", "a.llvs", "push", "ssh")
+    run("-s", "b.llvs", "pull", "ssh")
+    assert run("-s", "b.llvs", "get", "x").strip() == "1"
