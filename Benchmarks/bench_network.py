@@ -1,0 +1,155 @@
+"""Exchanges in the packed layout with a WebDAV server on loopback (rclone), beside what rclone itself takes for the same bytes.
+
+    python Benchmarks/bench_network.py [--quick] [--runs 3] <folder>
+
+Versions of one value of 300 bytes. Sides take turns; shown are the least times, in milliseconds, and what was counted of requests and bytes
+between the library and the server.
+"""
+
+import argparse
+import random
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import zlib
+from pathlib import Path
+
+import llvs
+
+METHODS = (b"PROPFIND", b"GET", b"HEAD", b"PUT", b"DELETE", b"MKCOL", b"MOVE")
+
+
+class Counter:
+    """Passes bytes on to a server and counts them, and the requests that begin at the beginning of a piece: libcurl sends them so."""
+
+    def __init__(self, port):
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.requests = self.down = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            client = self._listener.accept()[0]
+            server = socket.create_connection(("127.0.0.1", self._target))
+            threading.Thread(target=self._pass, args=(client, server, True), daemon=True).start()
+            threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
+
+    def _pass(self, source, target, asks):
+        try:
+            while piece := source.recv(1 << 18):
+                if asks:
+                    self.requests += piece.startswith(METHODS)
+                else:
+                    self.down += len(piece)
+                target.sendall(piece)
+        except OSError:
+            pass
+        for end in (source, target):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+def timed(body):
+    begin = time.perf_counter()
+    found = body()
+    return (time.perf_counter() - begin) * 1000, found
+
+
+def serve(folder):
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    command = ["rclone", "serve", "webdav", str(folder), "--addr", f"127.0.0.1:{port}", "--dir-cache-time", "0s"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(500):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return process, port
+        except OSError:
+            time.sleep(0.02)
+    raise SystemExit("rclone does not serve")
+
+
+def rclone(port, source, target):
+    command = ["rclone", "copy", "--config", "/dev/null", "--webdav-url", f"http://127.0.0.1:{port}", str(source), f":webdav:{target}"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--quick", action="store_true", help="whether it runs")
+    options.add_argument("--runs", type=int, default=3)
+    options.add_argument("folder", type=Path)
+    given = options.parse_args()
+    if shutil.which("rclone") is None:
+        raise SystemExit("rclone is not installed: install it (Debian's package rclone)")
+    count, runs = (1_000, 1) if given.quick else (100_000, given.runs)
+    folder, draw = given.folder / "network", random.Random(1)
+    shutil.rmtree(folder, ignore_errors=True)
+    shared = folder / "shared"
+    shared.mkdir(parents=True)
+    process, port = serve(shared)
+    counter = Counter(port)
+    url = f"http+webdav://127.0.0.1:{counter.port}/"
+    try:
+        with llvs.Store(folder / "store") as store:
+            head = None
+            values = []
+            for number in range(count):
+                values.append(draw.randbytes(150).hex().encode())
+                head = store.make_version(head, insert={f"v/{number % 1_000:04}": values[-1]})
+            ours, theirs = [], []
+            loose = folder / "loose"
+            for run in range(runs):
+                place = llvs.Remote(f"{url}p{run}/", layout="packed")
+                with llvs.Exchange(store, place) as way:
+                    way.retrieve()
+                    taken, sent = timed(way.send)
+                    assert len(sent.sent) == count
+                    ours.append(taken)
+                # One file of what the versions hold, deflated as our packs are, and sent.
+                loose.mkdir(exist_ok=True)
+                deflating, packed = timed(lambda: zlib.compress(b"".join(values), 6))
+                (loose / "one").write_bytes(b"".join(values))
+                theirs.append(deflating + timed(lambda: rclone(port, loose, f"r{run}"))[0])
+            stored = sum(file.stat().st_size for file in (shared / "p0").rglob("*") if file.is_file())
+            print(f"network: {count} versions, {stored / count:.0f} bytes stored for each")
+            print(f"  first send, beside rclone's of one file and deflating it  {min(ours):8.0f} ms {min(theirs):8.0f} ms "
+                  f"{min(ours) / min(theirs):6.2f} x")
+            few = folder / "few"
+            few.mkdir()
+            for number, value in enumerate(values[: count // 100]):
+                (few / f"{number}.version").write_bytes(value)
+                (few / f"{number}.changes").write_bytes(value)
+            each = timed(lambda: rclone(port, few, "loose"))[0] / (count // 100)
+            print(f"  a version of it, beside two loose files by rclone         {min(ours) / count:8.3f} ms {each:8.3f} ms "
+                  f"{min(ours) / count / each:6.3f} x")
+            place = llvs.Remote(f"{url}p0/", layout="packed")
+            with llvs.Exchange(store, place) as way:
+                way.retrieve()
+                way.send()
+                before = counter.requests
+                nothing = min(timed(lambda: (way.retrieve(), way.send()))[0] for _ in range(5))
+                asked = (counter.requests - before) / 5
+            print(f"  an exchange with nothing new                              {nothing:8.1f} ms {asked:8.1f} requests, at most 1")
+            with llvs.Store("", storage="memory") as other, llvs.Exchange(other, place) as way:
+                requests, down = counter.requests, counter.down
+                taken, found = timed(way.retrieve)
+                assert len(found.retrieved) == count
+                share = (counter.down - down) / stored
+                asked = counter.requests - requests
+                print(f"  a new device                                              {taken:8.0f} ms {asked:8} requests, "
+                      f"{share:.3f} of the stored bytes, at most 1.1")
+    finally:
+        process.terminate()
+        process.wait()
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
