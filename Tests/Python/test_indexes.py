@@ -194,6 +194,27 @@ def test_an_index_is_what_a_scan_finds(seed: int) -> None:
             assert told == everything
 
 
+@pytest.mark.parametrize("text", DEFINITIONS[:4])
+def test_many_values_are_shared_among_threads(store: llvs.Store, text: str) -> None:
+    """As many as several pieces of work have, in an index that is made at once."""
+    rng = random.Random(text)
+    values = {f"v{i:04}": data(rng) for i in range(3_000)}
+    store.make_version(insert=values)
+    expected = search.Index(definition(text), {id.encode(): data for id, data in values.items()})
+    index = store.index(definition=text)
+    assert list(index.find()) == [entry.id.decode() for entry in expected.entries]
+    assert index.find().count() == len(expected.entries) > 500
+
+
+def test_keys_with_more_bytes_than_a_piece_of_work_may_have(store: llvs.Store) -> None:
+    words = {f"v{i}": [f"{n:04}{i}" + "x" * 1_000 for n in range(2_500)] for i in range(2)}
+    few = {f"w{i:04}": [f"y{i:04}"] for i in range(2_000)}
+    store.make_version(insert={id: json.dumps({"t": list}).encode() for id, list in {**words, **few}.items()})
+    index = store.index(definition={"prefix": "", "on": ["/t/*"]})
+    assert list(index.find()) == [f"v{i}" for _ in range(2_500) for i in range(2)] + list(few)
+    assert list(index.range(low="2499")) == ["v0", "v1", *few]
+
+
 # MARK: Declarations
 
 SCHEMA: dict[str, Any] = {"merge": 1, "indexes": {"by-name": {"prefix": "c/", "on": ["/name"]}}}
@@ -390,6 +411,22 @@ def test_a_damaged_value_fails_the_question(tmp_path: Path) -> None:
             index.find(at=version).count()
         assert problem.value.value_id == "v3"
         assert index.find(1, at=good).count() == 1
+
+
+def test_the_first_of_several_damaged_values_is_named(tmp_path: Path) -> None:
+    """Whichever of the threads that share the work finds its own first."""
+    with llvs.Store(tmp_path / "store") as store:
+        version = store.make_version(insert={f"v{i:04}": json.dumps({"a": f"word{i:04}."}).encode() for i in range(5_000)})
+    for file in (tmp_path / "store").rglob("*"):
+        if file.is_file() and b'"word1500."' in (content := file.read_bytes()):
+            for word in b"word1500.", b"word1600.", b"word4900.":
+                content = content.replace(word, word.upper())
+            file.write_bytes(content)
+    with llvs.Store(tmp_path / "store") as store:
+        for _ in range(5):
+            with pytest.raises(llvs.StorageError) as problem:
+                store.index(definition={"prefix": "v", "on": ["/a"]}).find(at=version).count()
+            assert problem.value.value_id in ("v1500", "v1600")
 
 
 # MARK: Control and threads
@@ -618,6 +655,21 @@ def test_a_cache_of_another_store(tmp_path: Path) -> None:
     with llvs.Store(tmp_path / "two") as store:
         assert store.index(definition=text).find("two").count() == 300
         assert store.index(definition=text).find("one").count() == 0
+
+
+def test_a_cursor_goes_on_in_another_process_and_after_saves(tmp_path: Path) -> None:
+    """At its version for ever, whatever came since; at another version from the same place."""
+    text = '{"prefix":"v","on":["/a"]}'
+    with llvs.Store(tmp_path / "store") as store:
+        version = store.make_version(insert={f"v{i}": b'{"a":%d}' % i for i in range(400)}).id
+        page = store.index(definition=text).find(at=version).page(150)
+    with llvs.Store(tmp_path / "store") as store:
+        head = store.make_version(version, update={f"v{i}": b'{"a":"gone"}' for i in range(100, 390)}).id
+        index = store.index(definition=text)
+        rest = index.find(at=version).page(1_000, page.cursor)
+        assert [entry.id for entry in (*page.entries, *rest.entries)] == [f"v{i}" for i in range(400)] and rest.cursor is None
+        later = [entry.key[0] for entry in index.find(at=head).page(1_000, page.cursor).entries]
+        assert later == [*range(390, 400), *["gone"] * 290]
 
 
 # MARK: Warming

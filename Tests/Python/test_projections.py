@@ -248,6 +248,26 @@ def test_any_version_after_any_other(store: llvs.Store, view: Path, definition: 
             assert ask(view, "PRAGMA integrity_check") == [("ok",)]
 
 
+@pytest.mark.parametrize("definition", [PLAIN, SEARCHED], ids=["plain", "searched"])
+def test_many_values_are_shared_among_threads(store: llvs.Store, view: Path, definition: Any) -> None:
+    """As many as several pieces of work have: rows come in order, with what each has."""
+    chance = random.Random(5)
+    first = store.make_version(insert={f"contact/{i:04}": a_value(chance) for i in range(3_000)}).id
+    second = store.make_version(
+        first, update={f"contact/{i:04}": a_value(chance) for i in range(0, 2_600)}, remove=[f"contact/{i:04}" for i in range(2_600, 3_000)]
+    ).id
+    with llvs.Projection(store, view, definition) as projection:
+        for version in first, second, first:
+            assert projection.update(version) == 3_000
+            assert ask(view, "SELECT id, last, born FROM people ORDER BY id") == expected(store, version)
+            values = dict(store.at(version).items())
+            wrong = [(problem.id, problem.reason) for problem in projection.problems()]
+            assert [id for id, reason in wrong if reason == "not-json"] == sorted(id for id, data in values.items() if data == b"no json")
+        if definition is SEARCHED:
+            rows = ask(view, "SELECT p.id, p.last FROM people p JOIN found f ON f.rowid = p.llvs_row WHERE f.found MATCH 'smith'")
+            assert len(rows) > 300 and all(last == "Smith" for _, last in rows)
+
+
 def test_it_costs_by_what_differs(store: llvs.Store, view: Path) -> None:
     first = store.make_version(insert={f"contact/{i}": b'{"lastName":"Smith"}' for i in range(1_000)})
     second = store.make_version(first, update={"contact/7": b'{"lastName":"Jones"}'}, remove=["contact/8"], insert={"other/1": b"{}"})
@@ -677,3 +697,31 @@ def test_a_child_that_was_forked(store: llvs.Store, view: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert projection.update() == 0
     projection.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_a_database_of_another_user_where_all_may_make_files(store: llvs.Store, tmp_path: Path) -> None:
+    """Who lays a database, or a link to one, into a folder as /tmp would read what is put in."""
+    store.make_version(insert={"contact/1": b"{}"})
+    common, own = tmp_path / "common", tmp_path / "own"
+    common.mkdir()
+    common.chmod(0o1777)
+    own.mkdir()
+    for path in (common / "laid.sqlite", own / "theirs.sqlite"):
+        with llvs.Projection(store, path, PLAIN):
+            pass
+        os.chown(path, 65534, 65534)
+    (common / "empty.sqlite").touch()
+    os.chown(common / "empty.sqlite", 65534, 65534)
+    (common / "link.sqlite").symlink_to(own / "theirs.sqlite")
+    (common / "nowhere.sqlite").symlink_to(tmp_path / "elsewhere.sqlite")
+    for name in "link.sqlite", "nowhere.sqlite":
+        os.chown(common / name, 65534, 65534, follow_symlinks=False)
+    for name in "laid.sqlite", "empty.sqlite", "link.sqlite", "nowhere.sqlite":
+        with pytest.raises(llvs.StorageError, match="belongs to another user"):
+            llvs.Projection(store, common / name, PLAIN)
+    assert (common / "empty.sqlite").stat().st_size == 0 and not (tmp_path / "elsewhere.sqlite").exists()
+    # In a folder of one's own, whoever the file is of; and what is one's own.
+    for path in own / "theirs.sqlite", common / "mine.sqlite":
+        with llvs.Projection(store, path, PLAIN) as projection:
+            assert projection.update() == 1

@@ -114,10 +114,10 @@ extension IndexDefinition {
     /// - Returns: why there is none; nil when there are some.
     /// - Throws: what `work`, a callback and `body` throw, and `.outOfMemory`.
     func forEachTuple(
-        of id: [UInt8], _ data: UnsafeRawBufferPointer, _ work: DocumentControl, _ body: ([IndexPart]) throws -> Void
+        of id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer, _ work: DocumentControl, _ body: ([IndexPart]) throws -> Void
     ) throws -> IndexTuples.Absence? {
         guard let callback else { return try IndexTuples.forEach(data, self, work, body) }
-        let tuples = try callback.tuples(of: id, data)
+        let tuples = try callback.tuples(of: Array(id), data)
         for tuple in tuples { try tuple.withParts(body) }
         return tuples.isEmpty ? .noKeys : nil
     }

@@ -39,6 +39,7 @@ struct IndexTuples {
             for node in 0..<UInt32(truncatingIfNeeded: text.tree.count)
             where text.tree.kind(node) == .number && !IndexNumber.isWithinLimits(text.tree.text(node)) { return .notJSON }
             for condition in definition.conditions where !holds(condition, text.tree) { return .condition }
+            if definition.stars.stars.isEmpty { return try forOne(text.tree, definition, body) ? nil : .noFirstPart }
             var tuples = IndexTuples(definition, text.tree)
             guard tuples.choose() else { return .tooManyKeys }
             return try tuples.forEach(body) ? nil : .noFirstPart
@@ -58,6 +59,14 @@ struct IndexTuples {
     private init(_ definition: IndexDefinition, _ tree: JSONTree) {
         self.definition = definition
         self.tree = tree
+    }
+
+    /// Where nothing is to be chosen: the one tuple, if there is one.
+    private static func forOne(_ tree: JSONTree, _ definition: IndexDefinition, _ body: ([IndexPart]) throws -> Void) throws -> Bool {
+        let tuple = definition.stars.parts.map { part(tree.find($0.path, from: 0), tree) }
+        guard !tuple[0].isMissing else { return false }
+        try body(tuple)
+        return true
     }
 
     private static func holds(_ condition: IndexDefinition.Condition, _ tree: JSONTree) -> Bool {
@@ -113,7 +122,7 @@ struct IndexTuples {
         let stars = definition.stars.stars
         // For each part what it is with each choice for its star.
         let found = definition.stars.parts.map { part in
-            (part.star.map { choices[$0] } ?? [0]).map { $0 == Self.none ? .missing : self.part(tree.find(part.path, from: $0)) }
+            (part.star.map { choices[$0] } ?? [0]).map { $0 == Self.none ? .missing : Self.part(tree.find(part.path, from: $0), tree) }
         }
         var chosen = [Int](repeating: 0, count: stars.count), tuple = [IndexPart](repeating: .missing, count: found.count)
         func range(_ i: Int) -> Range<Int> { ranges[i][stars[i].parent.map { chosen[$0] } ?? 0] }
@@ -134,7 +143,7 @@ struct IndexTuples {
         }
     }
 
-    private func part(_ node: UInt32?) -> IndexPart {
+    private static func part(_ node: UInt32?, _ tree: JSONTree) -> IndexPart {
         guard let node else { return .missing }
         return switch tree.kind(node) {
         case .null: .null

@@ -5,9 +5,9 @@ struct IndexMaking {
     private let control: PacedControl
 
     /// Values that are read together, and bytes of them.
-    private static let mostRead = 1_024, mostReadBytes = 1 << 20
-    /// Bytes of entries that are sorted together.
-    private static let mostSorted = 16 << 20
+    private static let mostRead = 512, mostReadBytes = 1 << 20
+    /// Bytes of entries that are sorted together, and those that come from the values of one piece of work: a few values may have many.
+    private static let mostSorted = 16 << 20, mostOfPiece = 2 << 20
     /// So few differences are always gone through; more only up to a part of the values.
     private static let fewDifferences = 64, largestPart = 4
     /// From so many lookups on a map pays.
@@ -35,55 +35,36 @@ struct IndexMaking {
     /// Whatever is there of other versions.
     func whole(_ ordinal: UInt32) throws -> IndexCache.Tree {
         let map = try store.maps.map(ordinal, control)
-        var root: MapNode?, arena = KeyArena(), bytes = 0, values = 0
+        var root: MapNode?, arena = KeyArena(), values = 0, walk = PrefixWalk(map, definition.prefix)
         func flush() throws {
             try Memory.expect(arena.count * 64, "Making an index")
             root = try arena.withChanges(isSorted: false) { try MapNode.applying($0, to: root, deepest: IndexMaking.deepestPrefix) }
             arena = KeyArena()
-            bytes = 0
         }
-        try IndexMaking.forEachStretch(of: map, definition.prefix) { stretch in
-            values += stretch.count
-            let reading = IndexReading(store, definition, control)
-            for (id, entry) in stretch { try reading.append(id, entry) }
-            try reading.forEach { _, id, keys in
-                for key in keys {
-                    let entry = key + id
-                    try arena.makeRoom(for: entry.count, "Making an index")
-                    arena.append(entry, IndexMaking.slot)
-                    bytes += entry.count
-                }
-                if bytes >= IndexMaking.mostSorted { try flush() }
+        try SharedWork.run(threads: threads, control) {
+            let reading = IndexReading(store, definition)
+            return try walk.next { try reading.append($0, $1) }.map { found in
+                values += found.count
+                return (reading, bytes: found.bytes)
             }
+        } make: { reading, control in
+            (reading, try reading.entries(most: IndexMaking.mostOfPiece, control))
+        } take: { reading, entries in
+            if let entries { try arena.append(entries, "Making an index") } else {
+                try reading.forEachEntry(control) { key, id in
+                    try arena.makeRoom(for: key.count + id.count, "Making an index")
+                    arena.append(key, id, IndexMaking.slot)
+                    if arena.size >= IndexMaking.mostSorted { try flush() }
+                }
+            }
+            if arena.size >= IndexMaking.mostSorted { try flush() }
         }
         try flush()
         return IndexCache.Tree(definition.digest, ordinal, root, values: values)
     }
 
-    /// Calls with the ids under a prefix and what prevails for them, some at a time, in order.
-    static func forEachStretch(
-        of map: MapNode?, _ prefix: [UInt8], _ body: ([(id: [UInt8], entry: MapEntry)]) throws -> Void
-    ) throws {
-        guard let map else { return }
-        var (low, high) = IDRange.prefix(prefix).bounds
-        var isAll = false
-        while !isAll {
-            var stretch: [(id: [UInt8], entry: MapEntry)] = [], bytes = 0
-            isAll = low.withUnsafeBytes { low in
-                func walk(_ high: UnsafeRawBufferPointer?) -> Bool {
-                    map.forEach(from: low, to: high) { id, entry in
-                        stretch.append((Array(id), entry))
-                        bytes += entry.size == MapEntry.unknownSize ? 0 : Int(entry.size)
-                        return stretch.count < mostRead && bytes < mostReadBytes
-                    }
-                }
-                return high.map { $0.withUnsafeBytes { walk($0) } } ?? walk(nil)
-            }
-            guard let last = stretch.last else { return }
-            low = last.id + [0]
-            try body(stretch)
-        }
-    }
+    /// Callbacks of the host, which give keys or read values, are called on the thread that asked.
+    private var threads: Int { definition.callback != nil || store.storage is CallbackStorage ? 1 : SharedThreads.most }
 
     // MARK: From another version
 
@@ -104,12 +85,14 @@ struct IndexMaking {
     private func apply(_ differences: [Store.ChangeSummary], to basis: IndexCache.Tree, _ ordinal: UInt32) throws -> IndexCache.Tree? {
         let before = differences.count > IndexMaking.fewLookups ? Prevailing.map(try store.maps.map(basis.ordinal, control))
             : try store.maps.prevailing(at: basis.ordinal)
-        var arena = KeyArena(), values = basis.values, start = 0
-        while start < differences.count {
-            let reading = IndexReading(store, definition, control)
-            var end = start, bytes = 0
-            while end < differences.count, end - start < IndexMaking.mostRead / 2, bytes < IndexMaking.mostReadBytes {
-                let difference = differences[end], id = difference.id.bytes
+        var arena = KeyArena(), values = basis.values, isWhole = true, left = differences[...]
+        let root = basis.root
+        try SharedWork.run(threads: threads, control) {
+            guard isWhole, !left.isEmpty else { return nil }
+            let reading = IndexReading(store, definition)
+            var count = 0, bytes = 0
+            while let difference = left.first, count < IndexMaking.mostRead, bytes < IndexMaking.mostReadBytes {
+                let id = difference.id.bytes
                 // Of each id what was, and what is: one of both may not be there.
                 let old = difference.kind == .insert ? nil : try id.withUnsafeBytes { try before.lookup($0) }
                 try reading.append(id, old)
@@ -117,25 +100,35 @@ struct IndexMaking {
                 bytes += Int(clamping: difference.size) * 2
                 if difference.kind == .insert { values += 1 }
                 if difference.kind == .remove { values -= 1 }
-                end += 1
+                count += 1
+                left.removeFirst()
             }
-            var was: [[UInt8]] = [], isWhole = true
-            try reading.forEach { i, id, keys in
-                guard i % 2 == 1 else { was = keys; return }
-                IndexMaking.forEachDifference(was, keys) { key, isNew in
-                    let entry = key + id
-                    // What is not there cannot be taken away: the tree is not what it should be.
-                    if !isNew, entry.withUnsafeBytes({ basis.root?.lookup($0) == nil }) { isWhole = false }
-                    arena.append(entry, isNew ? IndexMaking.slot : nil)
-                }
+            return (reading, bytes: bytes)
+        } make: { reading, control in
+            try IndexMaking.changes(reading, root, control)
+        } take: { changes in
+            if let changes { try arena.append(changes, "Making an index") } else { isWhole = false }
+        }
+        guard isWhole else { return nil }
+        let changed = try arena.withChanges(isSorted: false) { changes in
+            changes.isEmpty ? root : try MapNode.applying(changes, to: root, deepest: IndexMaking.deepestPrefix)
+        }
+        return IndexCache.Tree(definition.digest, ordinal, changed, values: values, changes: basis.changes &+ differences.count)
+    }
+
+    /// What changes in the tree, of values that are told in pairs, the old and the new; nil where a key that is to be taken away is not in
+    /// it: then it is not what it should be.
+    private static func changes(_ reading: IndexReading, _ root: MapNode?, _ control: PacedControl) throws -> KeyArena? {
+        var arena = KeyArena(), was: [[UInt8]] = [], isWhole = true
+        try reading.forEach(control) { i, id, keys in
+            guard i % 2 == 1 else { was = keys; return }
+            forEachDifference(was, keys) { key, isNew in
+                let entry = key + id
+                if !isNew, entry.withUnsafeBytes({ root?.lookup($0) == nil }) { isWhole = false }
+                arena.append(entry, isNew ? slot : nil)
             }
-            guard isWhole else { return nil }
-            start = end
         }
-        let root = try arena.withChanges(isSorted: false) { changes in
-            changes.isEmpty ? basis.root : try MapNode.applying(changes, to: basis.root, deepest: IndexMaking.deepestPrefix)
-        }
-        return IndexCache.Tree(definition.digest, ordinal, root, values: values, changes: basis.changes &+ differences.count)
+        return isWhole ? arena : nil
     }
 
     /// Calls with the keys that are in one list alone, which are both in order: `true` for those of the second.

@@ -1,35 +1,35 @@
-/// Reads some values together, in the order in which they lie, and finds the keys of each. Used by one thread, once.
-final class IndexReading {
+/// Reads some values together, in the order in which they lie, and finds the keys of each.
+final class IndexReading: @unchecked Sendable {
+    // Sendable: one thread at a time uses it: who adds values, and then who reads them.
     private let store: Store
     private let definition: IndexDefinition
-    private let control: PacedControl
-    private let work: DocumentControl
     private let batch = ValueBatch(isSeparated: false)
     private var filling: BatchFilling
+    private var isFilled = false
+    private struct TooMany: Error {}
 
-    init(_ store: Store, _ definition: IndexDefinition, _ control: PacedControl) {
+    init(_ store: Store, _ definition: IndexDefinition) {
         self.store = store
         self.definition = definition
-        self.control = control
-        work = DocumentControl { try control.look() }
         filling = BatchFilling(store, batch)
     }
 
     /// - Parameter entry: where the bytes are; nil: there is no value.
-    func append(_ id: [UInt8], _ entry: MapEntry?) throws {
-        try id.withUnsafeBytes { raw in
-            guard var entry, IndexTuples.absence(of: raw, in: definition) == nil else { return try filling.append(raw, nil) }
-            if entry.size == MapEntry.unknownSize { entry = try store.maps.stored(raw, in: entry.version) ?? entry }
-            // A larger value is not parsed: it counts as no JSON.
-            let isLarge = definition.callback == nil && entry.size != MapEntry.unknownSize && Int(entry.size) > JSONTreeParser.sizeLimit
-            try filling.append(raw, isLarge ? nil : entry)
-        }
+    func append(_ id: [UInt8], _ entry: MapEntry?) throws { try id.withUnsafeBytes { try append($0, entry) } }
+
+    func append(_ id: UnsafeRawBufferPointer, _ entry: MapEntry?) throws {
+        guard var entry, IndexTuples.absence(of: id, in: definition) == nil else { return try filling.append(id, nil) }
+        if entry.size == MapEntry.unknownSize { entry = try store.maps.stored(id, in: entry.version) ?? entry }
+        // A larger value is not parsed: it counts as no JSON.
+        let isLarge = definition.callback == nil && entry.size != MapEntry.unknownSize && Int(entry.size) > JSONTreeParser.sizeLimit
+        try filling.append(id, isLarge ? nil : entry)
     }
 
     /// Calls with the number of each value, in the order in which they came, its id and its keys, each once.
     /// - Throws: `.damaged` for a value that cannot be read.
-    func forEach(_ body: (Int, [UInt8], [[UInt8]]) throws -> Void) throws {
-        try forEachValue { i, id, data in
+    func forEach(_ control: PacedControl, _ body: (Int, UnsafeRawBufferPointer, [[UInt8]]) throws -> Void) throws {
+        let work = DocumentControl { try control.look() }
+        try forEachValue(control) { i, id, data in
             var keys: [[UInt8]] = []
             if let data {
                 _ = try definition.forEachTuple(of: id, data, work) { parts in
@@ -43,17 +43,51 @@ final class IndexReading {
         }
     }
 
-    /// The same with the bytes of each value that may be in the index; nil for others.
-    func forEachValue(_ body: (Int, [UInt8], UnsafeRawBufferPointer?) throws -> Void) throws {
+    /// Calls with the key and the id of each entry, some perhaps twice. May be called again.
+    /// - Throws: `.damaged` for a value that cannot be read.
+    func forEachEntry(_ control: PacedControl, _ body: ([UInt8], UnsafeRawBufferPointer) throws -> Void) throws {
+        var key: [UInt8] = []
+        let work = DocumentControl { try control.look() }
+        try forEachValue(control) { _, id, data in
+            guard let data else { return }
+            _ = try definition.forEachTuple(of: id, data, work) { parts in
+                key.removeAll(keepingCapacity: true)
+                IndexKey.append(key: parts, folds: definition.folds, to: &key)
+                try body(key, id)
+            }
+        }
+    }
+
+    /// The entries of all values; nil where they have more bytes than that.
+    func entries(most: Int, _ control: PacedControl) throws -> KeyArena? {
+        var arena = KeyArena()
+        do {
+            try forEachEntry(control) { key, id in
+                try arena.makeRoom(for: key.count + id.count, "Making an index")
+                arena.append(key, id, IndexMaking.slot)
+                if arena.size > most { throw TooMany() }
+            }
+        } catch is TooMany { return nil }
+        return arena
+    }
+
+    /// Calls with the number of each value, its id, and the bytes of each that may be in the index; nil for others.
+    func forEachValue(
+        _ control: PacedControl, _ body: (Int, UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Void
+    ) throws {
         try control.look()
-        _ = try filling.fill()
-        try batch.finish()
+        let isAgain = isFilled
+        if !isAgain {
+            _ = try filling.fill()
+            try batch.finish()
+            isFilled = true
+        }
         try withExtendedLifetime(batch) {
             for i in 0..<batch.count {
                 let row = batch.rows[i]
-                try control.step(bytes: row.data.count)
+                try control.step(isAgain ? 0 : 1, bytes: row.data.count)
                 try Memory.check()
-                try body(i, Array(batch.id(i)), row.version == nil ? nil : UnsafeRawBufferPointer(rebasing: batch.data[row.data]))
+                try body(i, batch.id(i), row.version == nil ? nil : UnsafeRawBufferPointer(rebasing: batch.data[row.data]))
             }
         }
     }

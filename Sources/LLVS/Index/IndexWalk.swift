@@ -199,11 +199,11 @@ struct IndexWalk {
             values.append((Array(entries[i].id), [i]))
         }
         for start in stride(from: 0, to: values.count, by: IndexWalk.readTogether) {
-            let reading = IndexReading(store, definition, control)
+            let reading = IndexReading(store, definition)
             for value in values[start..<min(start + IndexWalk.readTogether, values.count)] {
                 try reading.append(value.id, value.id.withUnsafeBytes { map?.lookup($0) })
             }
-            try reading.forEachValue { i, _, data in
+            try reading.forEachValue(control) { i, _, data in
                 guard let data else { throw broken }
                 try definition.withTuples(of: values[start + i].id, data) { parts in
                     try body(values[start + i].same, parts.map { parts in

@@ -153,15 +153,15 @@ public final class ValueIndex: Sendable {
                 found.why = "no-value"
                 return
             }
-            let reading = IndexReading(store, definition, .none)
+            let reading = IndexReading(store, definition)
             try reading.append(id.bytes, located.entry)
-            try reading.forEachValue { _, _, data in
+            try reading.forEachValue(.none) { _, _, data in
                 guard let data else {
                     found.why = IndexTuples.Absence.notJSON.rawValue
                     return
                 }
                 var tuples: [[UInt8]: [UInt8]] = [:]
-                found.why = try definition.forEachTuple(of: id.bytes, data, DocumentControl()) { parts in
+                found.why = try definition.forEachTuple(of: raw, data, DocumentControl()) { parts in
                     var whole: [UInt8] = []
                     IndexKey.append(whole: parts, folds: definition.folds, to: &whole)
                     tuples[whole] = IndexKey.tuple(parts)

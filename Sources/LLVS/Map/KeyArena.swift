@@ -3,10 +3,28 @@ struct KeyArena {
     private var bytes: [UInt8] = []
     private var changes: [(start: Int, count: Int, entry: MapEntry?)] = []
     var count: Int { changes.count }
+    /// Bytes of the keys.
+    var size: Int { bytes.count }
 
     mutating func append(_ key: UnsafeRawBufferPointer, _ entry: MapEntry?) {
         changes.append((bytes.count, key.count, entry))
         bytes.append(contentsOf: key)
+    }
+
+    /// A key in two parts, one behind the other.
+    mutating func append(_ key: [UInt8], _ rest: UnsafeRawBufferPointer, _ entry: MapEntry?) {
+        changes.append((bytes.count, key.count + rest.count, entry))
+        bytes.append(contentsOf: key)
+        bytes.append(contentsOf: rest)
+    }
+
+    /// All keys of another, behind those that are here.
+    mutating func append(_ other: KeyArena, _ doing: @autoclosure () -> String) throws {
+        try Memory.grow(&bytes, by: other.size, doing())
+        try Memory.grow(&changes, by: other.count, doing())
+        let start = size
+        bytes.append(contentsOf: other.bytes)
+        for change in other.changes { changes.append((start + change.start, change.count, change.entry)) }
     }
 
     /// Asks for the memory of one more key of so many bytes, where there may be any number.

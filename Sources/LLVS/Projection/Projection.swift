@@ -54,8 +54,8 @@ public final class Projection: @unchecked Sendable {
     ///   - path: of the database.
     ///   - definition: its tables.
     ///   - options: who is followed, and how long others are waited for.
-    /// - Throws: `.notAStore` where something else is at the path, `.newerFormat`, `.busy`, `.unsupported` without SQLite, `.closed`, and
-    ///   what the system says.
+    /// - Throws: `.notAStore` where something else is at the path, `.permission` where it is another user's in a folder that all may write
+    ///   to, `.newerFormat`, `.busy`, `.unsupported` without SQLite, `.closed`, and what the system says.
     public init(_ store: Store, path: String, _ definition: ProjectionDefinition, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(
@@ -69,6 +69,7 @@ public final class Projection: @unchecked Sendable {
         }
         try store.requireOpen()
         var path = System.absolute(Paths.withoutTrailingSlashes(path))
+        try ProjectionDatabase.checkOwner(path)
         // SQLite's other files are beside what a link leads to.
         if (try? DirectoryEntry(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
         self.store = store
@@ -201,15 +202,15 @@ public final class Projection: @unchecked Sendable {
         }
         var changed: UInt64 = 0
         for table in definition.tables {
-            let rows = try ProjectionRows(database.connection, store, table, isNew: basis == nil, control)
+            let rows = try ProjectionRows(database.connection, table, isNew: basis == nil, control)
             if let basis {
                 let differences = try store.differences(from: basis, to: target, in: .prefix(table.prefix), control.forPart)
                 try control.look()
-                for stretch in Projection.stretches(differences) { try rows.put(stretch.map { ($0.id.bytes, $0.entry) }) }
+                var left = differences[...]
+                try put(rows, table, control) { values in try Projection.take(from: &left, values) }
             } else {
-                try IndexMaking.forEachStretch(of: store.maps.map(ordinal, control), table.prefix) { stretch in
-                    try rows.put(stretch.map { ($0.id, $0.entry) })
-                }
+                var walk = PrefixWalk(try store.maps.map(ordinal, control), table.prefix)
+                try put(rows, table, control) { values in try walk.next { try values.append($0, $1) }?.bytes }
             }
             changed += rows.changed
         }
@@ -239,18 +240,34 @@ public final class Projection: @unchecked Sendable {
     /// So many values, and about so many bytes of them, are read together.
     private static let mostRead = 1_024, mostReadBytes: UInt64 = 1 << 20
 
-    private static func stretches(_ all: [Store.ChangeSummary]) -> [ArraySlice<Store.ChangeSummary>] {
-        var out: [ArraySlice<Store.ChangeSummary>] = [], start = 0
-        while start < all.count {
-            var end = start, bytes: UInt64 = 0
-            while end < all.count, end - start < mostRead, bytes < mostReadBytes {
-                bytes &+= all[end].size
-                end += 1
-            }
-            out.append(all[start..<end])
-            start = end
+    /// Puts the rows of values, some at a time: they are read on several threads, and written on this one.
+    /// - Parameter next: adds the next values, and tells the bytes that they have about; nil when there are none.
+    private func put(
+        _ rows: ProjectionRows, _ table: ProjectionTable, _ control: PacedControl, _ next: (ProjectionValues) throws -> Int?
+    ) throws {
+        let store = store
+        // Callbacks of the host are called on the thread that asked.
+        let threads = store.storage is CallbackStorage ? 1 : SharedThreads.most
+        try SharedWork.run(threads: threads, control) {
+            let values = ProjectionValues(store, table)
+            return try next(values).map { (values, bytes: $0) }
+        } make: { values, control in
+            try values.read(control)
+            return values
+        } take: { try rows.put($0) }
+    }
+
+    /// Some differences at the beginning, about so many bytes of values.
+    private static func take(from left: inout ArraySlice<Store.ChangeSummary>, _ values: ProjectionValues) throws -> Int? {
+        guard !left.isEmpty else { return nil }
+        var count = 0, bytes: UInt64 = 0
+        while let change = left.first, count < mostRead, bytes < mostReadBytes {
+            try change.id.bytes.withUnsafeBytes { try values.append($0, change.entry) }
+            bytes &+= change.size
+            count += 1
+            left.removeFirst()
         }
-        return out
+        return Int(clamping: bytes)
     }
 
     // MARK: Problems
