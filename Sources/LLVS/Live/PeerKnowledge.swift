@@ -43,7 +43,8 @@ final class PeerKnowledge: Sendable {
 
     /// All that a device had up to there is here.
     func note(_ since: LiveFrame.Since, of device: [UInt8], in store: Store) {
-        let rows = store.rowCount, live = PeerKnowledge.live(rows, store)
+        // Once for each frame, and so not by going over all of them.
+        let (rows, live) = store.lock.withRead { (store.dag.rows.count, store.dag.liveCount) }
         state.withLock {
             if $0.known.count >= PeerKnowledge.limit { $0.known = [:] }
             $0.known[device] = Known(since: since, rows: rows, live: live)
@@ -58,6 +59,11 @@ final class PeerKnowledge: Sendable {
     }
 
     private static func live(_ rows: Int, _ store: Store) -> Int {
-        store.lock.withRead { store.dag.rows.prefix(rows).reduce(0) { $0 + ($1.state == .live ? 1 : 0) } }
+        store.lock.withRead {
+            store.dag.rows.prefix(rows).reduce(0) {
+                Work.versions.count()
+                return $0 + ($1.state == .live ? 1 : 0)
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
     private let lock = Lock(.leaf)
     private var folders: [String: Folder] = [:]
     private var counted = RemoteCounts()
+    private static let namesPerLook = 1_024
 
     /// - Parameter folder: has been looked at, and made where that was wanted.
     init(_ folder: FolderTransport, isDurable: Bool) {
@@ -43,8 +44,12 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
         // A folder that was made anew since, or mounted.
         let folder = folder(directory)
         _ = folder.renew()
-        var entries: [RemoteEntry] = []
-        for name in try FolderFiles.names(in: folder) {
+        var entries: [RemoteEntry] = [], names: [String] = []
+        try FolderFiles.forEachName(in: folder) { name in
+            if names.count % FolderRemoteFiles.namesPerLook == 0 { try check() }
+            names.append(String(decoding: name, as: UTF8.self))
+        }
+        for name in names {
             try check()
             guard RemoteName.isComponent(name), let status = try? folder.place(name).status() else { continue }
             let age = withTimes ? (System.now &- status.modified) / 1_000_000_000 : nil

@@ -57,7 +57,8 @@ struct PackedReading {
 
     /// Packs that are encrypted with keys that are not here; other keys may have come.
     func lockedUp(_ listed: [PackName: Int]) -> [PackName: Int] {
-        listed.filter { run.state.bad[$0.key]?.fault?.kind == .keyMissing }
+        let names = run.state.bad.filter { $0.value.fault?.kind == .keyMissing && listed[$0.key] != nil }.keys
+        return Dictionary(uniqueKeysWithValues: names.map { ($0, listed[$0] ?? 0) })
     }
 
     mutating func finish() throws -> ExchangeResult {
@@ -79,13 +80,14 @@ struct PackedReading {
         }
         var result = taking.result
         result.problems = ExchangeProblem.inOrder(result.problems + run.problems)
-        if taking.furtherProblems > 0 {
+        let further = taking.furtherProblems + run.furtherBad
+        if further > 0 {
             result.problems.append(
                 ExchangeProblem(
                     name: "",
                     error: StoreError(
                         .damaged,
-                        "\(taking.furtherProblems) further versions in \(run.files.description) could not be taken either. "
+                        "\(further) further versions or files in \(run.files.description) could not be taken either. "
                             + "Mend what is told of the others, and retrieve again.")))
         }
         return result
@@ -94,7 +96,9 @@ struct PackedReading {
     /// What is to be read: log packs by their numbers, then base packs; by a new device all of them, the largest first.
     private func order(_ listed: [PackName: Int]) throws -> [(name: PackName, size: Int)] {
         var all: [(name: PackName, size: Int)] = [], waiting: [(name: PackName, size: Int)] = []
+        let paced = run.control.paced(.listing, doing: run.what)
         for (name, size) in listed {
+            try paced.step(0)
             if verifyKnown { all.append((name, size)); continue }
             if run.state.isKnown(name) { continue }
             if let bad = run.state.bad[name], bad.again > run.now { continue }
@@ -107,10 +111,11 @@ struct PackedReading {
         // The versions that they wait for may be in the other packs.
         if !all.isEmpty { all += waiting }
         let isNew = try run.store.statistics().versions <= 1
-        return all.sorted { a, b in
+        func isBefore(_ a: (name: PackName, size: Int), _ b: (name: PackName, size: Int)) -> Bool {
             if isNew, a.size != b.size { return a.size > b.size }
             return (a.name.kind.rawValue, a.name.last, a.name.id) < (b.name.kind.rawValue, b.name.last, b.name.id)
         }
+        return try all.sorted(by: isBefore, looking: paced.look)
     }
 
     private func batch(_ left: inout ArraySlice<(name: PackName, size: Int)>) -> [(name: PackName, size: Int)] {
@@ -236,12 +241,17 @@ extension [PackIndex.VersionEntry] {
 }
 
 extension PackedRun {
-    /// What is wrong with a file is told when it is sure, and it is looked at again: soon, while it may be on its way.
+    /// What is wrong with a file is told when it is sure, and it is looked at again: soon, while it may be on its way, and then when it has
+    /// been there for twice as long. Others may lay any number of files there.
     func fail(_ name: PackName, _ fault: PackFault) {
-        let since = state.bad[name]?.since ?? now
+        if state.bad[name] == nil, state.bad.count >= PackedSettings.badLimit {
+            if fault.kind != .notThere { furtherBad += 1 }
+            return
+        }
+        let since = state.bad[name]?.since ?? now, age = now - since
         let wait: Int64 =
             switch fault.kind {
-            case .notThere: 0
+            case .notThere: age > PackedSettings.pause ? min(age, PackedSettings.day) : 0
             case .otherStore, .keyMissing: PackedSettings.pause
             case .damaged, .newer, .tooLarge: PackedSettings.day
             }

@@ -5,10 +5,13 @@ extension PackedRun {
         if state.roots.isEmpty, try !lookForRoots() { return ExchangeResult() }
         let logs = try list(.log)
         try lookAtOwn(logs)
-        var isFull = verifyKnown || isFullListingDue(logs)
+        var isFull = try verifyKnown || isFullListingDue(logs)
         if !isFull, logs.isEmpty, !state.read.isEmpty || !state.attempts.isEmpty { isFull = true }
         var all = logs
-        if isFull { all.merge(try listFully(logs)) { one, _ in one } } else {
+        if isFull {
+            let paced = control.paced(.listing, doing: what)
+            for (name, size) in try listFully(logs) { try paced.step(0); all[name] = all[name] ?? size }
+        } else {
             all.merge(state.wanted.mapValues { $0 > 0 ? $0 : PackedRun.notTold }) { one, _ in one }
         }
         var reading = PackedReading(self, verifyKnown: verifyKnown)
@@ -26,19 +29,20 @@ extension PackedRun {
         return try !list(.log).isEmpty
     }
 
-    private func isFullListingDue(_ logs: [PackName: Int]) -> Bool {
+    private func isFullListingDue(_ logs: [PackName: Int]) throws -> Bool {
         guard let based = state.based, now >= based else { return true }
         if now - based > PackedSettings.day || (state.healing != 0 && now >= state.healing) { return true }
         guard now - based >= PackedSettings.pause else { return false }
         if state.read.values.contains(where: { $0.missing != 0 && !$0.isReplaced }) { return true }
-        return hasGap(logs)
+        return try hasGap(logs)
     }
 
     /// Whether another writer has a number before its largest one that is neither listed nor known.
-    private func hasGap(_ logs: [PackName: Int]) -> Bool {
-        Dictionary(grouping: logs.keys, by: \.writer).contains { writer, names in
-            writer != state.writer && state.covered.hasGap(writer, listed: names.map(\.last))
-        }
+    private func hasGap(_ logs: [PackName: Int]) throws -> Bool {
+        let paced = control.paced(.listing, doing: what)
+        var listed: [UInt64: [UInt32]] = [:]
+        for name in logs.keys where name.writer != state.writer { try paced.step(0); listed[name.writer, default: []].append(name.last) }
+        return try listed.contains { writer, numbers in try paced.step(0); return state.covered.hasGap(writer, listed: numbers) }
     }
 
     /// Lists `base/` and the roots.
@@ -56,7 +60,10 @@ extension PackedRun {
         }
         try lookAtOwn(bases)
         state.based = now
-        state.wanted = bases.filter { !state.isKnown($0.key) }.mapValues { max(0, $0) }
+        state.wanted = [:]
+        for (name, size) in bases where state.wanted.count < PackedSettings.wantedLimit && !state.isKnown(name) {
+            state.wanted[name] = max(0, size)
+        }
         return bases
     }
 

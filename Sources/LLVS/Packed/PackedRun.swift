@@ -88,15 +88,18 @@ package final class PackedRun {
     /// - Returns: whether any is there.
     func listRoots() throws -> Bool {
         if let rootsListed { return !rootsListed.isEmpty }
+        let paced = control.paced(.listing, doing: what)
         var sizes: [PackName: Int] = [:], hasKeys = false
         for entry in try files.list("pack1", withTimes: false, check) ?? [] {
+            try paced.step(0)
             if entry.isDirectory { hasKeys = hasKeys || entry.name == "keys"; continue }
             if let name = PackName("pack1/" + entry.name), name.kind == .root { sizes[name] = entry.size ?? PackedRun.notTold }
         }
         if hasKeys, keys == nil { try RemoteKeyDirectory.refuseKeys(files, check) }
         let known = Set(state.roots.map(\.name))
         // Those that are known stay: somebody who writes many with smaller ids pushes none of them out.
-        var new = sizes.keys.filter { !known.contains($0) }.sorted { $0.id < $1.id }.prefix(PackedSettings.rootsLookedAt)
+        let unknown = try sizes.keys.filter { try paced.step(0); return !known.contains($0) }
+        var new = try unknown.sorted(by: { $0.id < $1.id }, looking: paced.look).prefix(PackedSettings.rootsLookedAt)
         while !new.isEmpty, state.roots.count < PackedSettings.rootsLimit {
             let some = new.prefix(PackedSettings.rootsLimit - state.roots.count)
             new = new.dropFirst(some.count)
@@ -117,6 +120,8 @@ package final class PackedRun {
     }
     /// Beside those of versions.
     var problems: [ExchangeProblem] = []
+    /// Of files that cannot be taken, and are not kept in mind each.
+    var furtherBad = 0
 
     func problem(_ name: PackName, _ fault: PackFault) -> ExchangeProblem {
         let text = name.description
@@ -146,7 +151,14 @@ package final class PackedRun {
 
     /// Takes up which packs of this device a listing has.
     func lookAtOwn(_ listing: [PackName: Int]) throws {
-        for (name, size) in listing.sorted(by: { $0.key.id < $1.key.id }) {
+        let paced = control.paced(.listing, doing: what)
+        // What others left there may be any number of names.
+        var own: [(key: PackName, value: Int)] = []
+        for one in listing {
+            try paced.step(0)
+            if one.key.writer == state.writer || state.attempts[one.key] != nil { own.append(one) }
+        }
+        for (name, size) in try own.sorted(by: { $0.key.id < $1.key.id }, looking: paced.look) {
             if name.writer != state.writer {
                 // Sent as a former writer.
                 if let attempt = state.attempts[name], attempt.outcome == .done, size != PackedRun.notTold, size != attempt.size {

@@ -38,6 +38,9 @@ package struct PackedSettings: Sendable {
     static let filesAtOnce = 32, bytesAtOnce = 16 << 20
     /// Bytes of packs that are kept while their versions wait for others of the same exchange.
     static let mostKept = 32 << 20
+    /// Files that cannot be taken, and names in `base/` that are not read yet, of which the device keeps each in mind: others may put any
+    /// number of them there.
+    static let badLimit = 10_000, wantedLimit = 10_000
     static let rootsLimit = 16
     /// Roots of which some may be none.
     static let rootsLookedAt = 256

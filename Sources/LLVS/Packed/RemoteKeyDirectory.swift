@@ -3,6 +3,8 @@ final class RemoteKeyDirectory: KeyDirectory {
     private let files: any RemoteFiles
     private let check: () throws -> Void
     private static let directory = "pack1/keys"
+    /// Far more than a place comes to have, of which only the newest are read.
+    static let namesLimit = 10_000
     /// The names that a listing had, once; nil: it is listed each time.
     private let listed: [String]?
 
@@ -15,7 +17,18 @@ final class RemoteKeyDirectory: KeyDirectory {
     func keyFiles() throws -> [String] {
         if let listed { return listed }
         let entries = try files.list(RemoteKeyDirectory.directory, withTimes: false, check) ?? []
-        return entries.filter { !$0.isDirectory && KeyFileName($0.name) != nil }.map(\.name).sorted()
+        var names: [String] = []
+        for (i, entry) in entries.enumerated() {
+            if i % 1_024 == 0 { try check() }
+            if !entry.isDirectory, KeyFileName(entry.name) != nil { names.append(entry.name) }
+        }
+        guard names.count <= RemoteKeyDirectory.namesLimit else {
+            throw StoreError(
+                .tooLarge,
+                "There are \(names.count) files of keys in \(description), and at most \(RemoteKeyDirectory.namesLimit) are looked at: "
+                    + "somebody put them there. Remove from pack1/keys/ what no device made.")
+        }
+        return names.sorted()
     }
 
     func holdsData() throws -> Bool {

@@ -142,6 +142,35 @@ import LLVSTestSupport
         #expect(code { _ = try open(place, passphrase: "one") } == .damaged)
     }
 
+    /// Who lays eight others there, of smaller names, keeps a passphrase from opening, as who deletes its file does, and costs no more than
+    /// eight tries.
+    @Test func eightFilesForPassphrasesAreTried() throws {
+        let place = MemoryKeyDirectory(), (mine, _) = try device("mine")
+        let name = try PassphraseFile.make(mine, store: store, Secret("one"), in: place, clock(), crypto)
+        var others = 0, n = 0
+        while others < PassphraseFile.triedLimit {
+            n += 1
+            let bytes = Array("no file of age \(n)".utf8), id = KeyFileName.id(of: bytes)
+            guard id < name.id else { continue }
+            others += 1
+            place.files[KeyFileName.passphrase(id: id).description] = bytes
+            let names = try KeyFiles.list(place).passphrases
+            let opened = try? PassphraseFile.openAll(names, Secret("one"), in: place, crypto)
+            #expect((opened?.count == 1) == (others < PassphraseFile.triedLimit))
+        }
+    }
+
+    @Test func namesOfKeysAreBounded() throws {
+        let place = MemoryPlace(), directory = RemoteKeyDirectory(MemoryFiles(place)) {}
+        for n in 0..<RemoteKeyDirectory.namesLimit {
+            place.put("pack1/keys/" + KeyFileName.passphrase(id: PackID(high: 1, low: UInt64(n))).description, [])
+        }
+        place.put("pack1/keys/notes.txt", [])
+        #expect(try directory.keyFiles().count == RemoteKeyDirectory.namesLimit)
+        place.put("pack1/keys/" + KeyFileName.ring(epoch: 1, id: .zero).description, [])
+        #expect(code { _ = try directory.keyFiles() } == .tooLarge)
+    }
+
     @Test func aFileThatIsNotThereAsItWasWrittenReplacesNothing() throws {
         let place = MemoryKeyDirectory(), (mine, member) = try device("mine")
         _ = try created(place, [member])

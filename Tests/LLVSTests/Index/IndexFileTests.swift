@@ -50,18 +50,18 @@ import Testing
         tree.root?.forEach { key, _ in first = Array(key); return false }
         #expect(first.count > 1_000)
 
-        func file(_ count: Int) -> [UInt8] {
+        func file(_ entries: [[UInt8]]) -> [UInt8] {
             var out = ByteWriter()
             out.raw(Array("LLVSIDX2".utf8))
             out.varint(UInt64(definition.text.count))
             out.raw(definition.text)
             out.versionID(version.id)
             out.integer(UInt32(7))
-            out.varint(UInt64(count))
-            out.varint(UInt64(count))
+            out.varint(UInt64(entries.count))
+            out.varint(UInt64(entries.count))
             var last: [UInt8] = []
-            for i in 0..<count {
-                let entry = first + Array(String(1_000_000 + i).utf8), shared = zip(last, entry).prefix { $0 == $1 }.count
+            for entry in entries {
+                let shared = zip(last, entry).prefix { $0 == $1 }.count
                 out.varint(UInt64(shared))
                 out.varint(UInt64(entry.count - shared))
                 out.raw(Array(entry[shared...]))
@@ -70,8 +70,13 @@ import Testing
             out.integer(out.bytes.withUnsafeBytes { Bytes.crc32c($0) })
             return out.bytes
         }
-        #expect(try IndexFile(file(20), definition, .none)?.root?.count == 20)
-        #expect(try IndexFile(file(5_000), definition, .none) == nil)
+        let many = (0..<5_000).map { first + Array(String(1_000_000 + $0).utf8) }
+        #expect(try IndexFile(file(Array(many[..<20])), definition, .none)?.root?.count == 20)
+        #expect(try IndexFile(file(many), definition, .none) == nil)
+        // What no index can hold: no key, and a key without an id.
+        #expect(try IndexFile(file([first]), definition, .none)?.root?.count == 1)
+        #expect(try IndexFile(file([[0xFF, 1]]), definition, .none) == nil)
+        #expect(try IndexFile(file([Array(first.dropLast())]), definition, .none) == nil)
     }
 
     @Test func otherBytesAreNoIndex() throws {

@@ -48,4 +48,21 @@ import Testing
         source.forget()
         #expect(try source.piece(digests[0], 0, 1).isEmpty)
     }
+
+    #if DEBUG
+    /// Each frame of a peer may say how far it is: that costs no look at all that is here.
+    @Test func whatAPeerSaysOfItsOrderIsNotedAtOnce() throws {
+        var options = Store.Options()
+        options.storage = .memory
+        let store = try Store(path: "", options: options), count = 50
+        var last: Version?
+        for n in 0..<count { last = try store.makeVersion(basedOn: last?.id, changes: [.insert(try ValueID("x"), data: [UInt8(n)])]) }
+        let knowledge = PeerKnowledge.of(store), device = [UInt8](repeating: 1, count: 32)
+        let since = LiveFrame.Since(incarnation: .random(), ordinal: 7)
+        #expect(Work.versions.counting { for _ in 0..<10 { knowledge.note(since, of: device, in: store) } } == 0)
+        var known: LiveFrame.Since?
+        #expect(Work.versions.counting { known = knowledge.since(of: device, in: store) } >= count)
+        #expect(known == since)
+    }
+    #endif
 }

@@ -61,6 +61,38 @@ import Testing
         #expect(c.ids == a.ids && a.ids.count == 3)
     }
 
+    /// A pack that says that it has all of others, and is empty.
+    private func claimToReplace(_ names: [PackName], _ place: MemoryPlace) throws {
+        let root = try #require(place.names(.root).first), bytes = try #require(place.files[root.description])
+        let store = try PackedRun.root(root, bytes).store
+        var pack = PackWriter(PackWriter.Identity(kind: .base, store: store, salt: store, writer: 0xEE, first: 1, last: 1))
+        var said = PackServices()
+        said.replaces = names
+        try pack.add(said)
+        let made = try pack.finish()
+        place.put(made.name.description, made.bytes)
+    }
+
+    /// Whoever made packs that another claims to replace, and removes, sends them again some days later.
+    @Test func whatAnotherClaimsToReplaceAndRemovesIsSentAgainByItsMaker() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place)
+        for n in 0..<3 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        let names = place.names(.log)
+        try claimToReplace(names, place)
+        try a.exchangeOnce()
+        for name in names { place.remove(name.description) }
+        for _ in 0..<8 {
+            place.clock += 125
+            try a.exchangeOnce()
+        }
+        let b = try PackedDevice(place)
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids && a.ids.count == 3)
+    }
+
     /// A pack says that it has all of others, which it has not: who has not read these reads them once nobody has deleted them for a day.
     @Test func whatIsOnlySaidToBeReplacedIsRead() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
@@ -68,14 +100,7 @@ import Testing
             try a.save("n\(n)")
             try a.exchangeOnce()
         }
-        let root = try #require(place.names(.root).first), bytes = try #require(place.files[root.description])
-        let store = try PackedRun.root(root, bytes).store
-        var pack = PackWriter(PackWriter.Identity(kind: .base, store: store, salt: store, writer: 0xEE, first: 1, last: 1))
-        var said = PackServices()
-        said.replaces = place.names(.log)
-        try pack.add(said)
-        let made = try pack.finish()
-        place.put(made.name.description, made.bytes)
+        try claimToReplace(place.names(.log), place)
         let b = try PackedDevice(place)
         try b.exchangeOnce()
         #expect(b.ids.count < 3, "what is said is believed for a day")
@@ -150,5 +175,41 @@ import Testing
         place.clock += 1_000
         try b.exchangeOnce()
         #expect(b.ids == a.ids)
+    }
+
+    /// Of files that are no packs a bounded number is kept in mind; of the others it is told how many there are. What is right is taken.
+    @Test func filesThatAreNoPacks() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), further = 7
+        try a.save("first")
+        for device in [a, b] { try device.exchangeOnce() }
+        for n in 0..<UInt32(PackedSettings.badLimit + further) {
+            let bytes = withUnsafeBytes(of: n) { Array($0) } + [UInt8](repeating: 0x4C, count: 400)
+            let id = try #require(PackID(bytes.withUnsafeBytes { SHA256.digest($0) }))
+            place.put(PackName(kind: .log, writer: UInt64(n) + 1, first: 1, last: 1, id: id).description, bytes)
+        }
+        try a.save("second")
+        try a.exchangeOnce()
+        let result = try b.exchange.retrieve()
+        #expect(b.ids == a.ids && result.problems.count == PackedSettings.badLimit + 1)
+        #expect(result.problems.last?.error.message.hasPrefix("\(further) further versions or files") == true)
+        let notes = try #require(b.storage.caches.first { $0.key.hasPrefix("packs-") && $0.key.utf8.count == 22 })
+        #expect(try #require(PackedState(encoded: notes.value)).bad.count == PackedSettings.badLimit)
+    }
+
+    /// A file that stays cut short is read ever less often.
+    @Test func aFileThatStaysCutShort() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place)
+        try a.save("first")
+        try a.exchangeOnce()
+        let id = try #require(PackID([UInt8](repeating: 7, count: 16)))
+        let name = PackName(kind: .log, writer: 0xEE, first: 1, last: 1, id: id).description
+        place.put(name, [UInt8](repeating: 0x4C, count: 1_000))
+        let begun = place.time
+        var reads = 0, exchanges = 0
+        while place.time - begun < 2 * PackedSettings.day {
+            reads += try a.exchangeOnce().filter { $0 == "read \(name)" }.count
+            exchanges += 1
+        }
+        #expect(exchanges > 40 && (2...12).contains(reads), "\(reads) of \(exchanges)")
     }
 }

@@ -128,6 +128,18 @@ import Testing
         #expect(met.count == 3 && found == 2)
     }
 
+    /// Somebody takes away a row that this handle wrote behind one that it has not read, and gives another the highest number.
+    @Test func aRowOfTheHighestNumber() throws {
+        let storage = try open(), other = try open()
+        try StorageConformance.append(other, [record("A"), record("B")])
+        try StorageConformance.append(storage, [record("C")])
+        try sql("DELETE FROM records WHERE seq = 2; UPDATE records SET seq = 9223372036854775807 WHERE seq = 3")
+        var found = 0
+        try storage.scan { _ in found += 1 }
+        #expect(found == 2)
+        #expect(code { try StorageConformance.append(storage, [record("D")]) } == .damaged)
+    }
+
     @Test func flippedBytesAreDetectedOrHarmless() throws {
         let records = (0..<40).map { record("V\($0)", $0 * 20) } + [record("LARGE", 150_000)]
         let storage = try open()

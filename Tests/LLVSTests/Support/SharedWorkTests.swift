@@ -50,7 +50,7 @@ import Testing
 
     @Test func whatNextOrTakeThrowsEndsIt() throws {
         let running = Guarded(0)
-        func make(_ number: Int, _ control: PacedControl) throws -> Int {
+        @Sendable func make(_ number: Int, _ control: PacedControl) throws -> Int {
             running.withLock { $0 += 1 }
             defer { running.withLock { $0 -= 1 } }
             usleep(200)

@@ -9,7 +9,7 @@ extension SQLiteStorage {
             try walk(connection, after: last, thorough: false, skipping: own, looking: { try control.step(0) }, reached: { seq in
                 self.state.withLock {
                     self.lastSeen = max(self.lastSeen, seq)
-                    while let range = self.own.first, range.lowerBound <= self.lastSeen + 1 {
+                    while let range = self.own.first, range.lowerBound - 1 <= self.lastSeen {
                         self.lastSeen = max(self.lastSeen, range.upperBound)
                         self.own.removeFirst()
                     }
