@@ -127,7 +127,8 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
             if let (number, piece) = takeWaiting() { return .own(number, piece) }
             // In a child that a callback forked there are no other threads.
             guard getpid() == process else {
-                throw StoreError(.forked, "The process was forked in the middle of a call, which cannot go on in the child. Call again there.")
+                throw StoreError(
+                    .forked, "The process was forked in the middle of a call, which cannot go on in the child. Call again there.")
             }
             _ = changed.wait(lock, until: Clock.steady() + SharedWork.turn)
             return .others
