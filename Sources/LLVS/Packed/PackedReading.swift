@@ -241,17 +241,17 @@ extension [PackIndex.VersionEntry] {
 }
 
 extension PackedRun {
-    /// What is wrong with a file is told when it is sure, and it is looked at again: soon, while it may be on its way, and then when it has
-    /// been there for twice as long. Others may lay any number of files there.
+    /// What is wrong with a file is told when it is sure, and it is looked at again: soon, while it may be on its way. Others may lay any
+    /// number of files there.
     func fail(_ name: PackName, _ fault: PackFault) {
         if state.bad[name] == nil, state.bad.count >= PackedSettings.badLimit {
             if fault.kind != .notThere { furtherBad += 1 }
             return
         }
-        let since = state.bad[name]?.since ?? now, age = now - since
+        let since = state.bad[name]?.since ?? now
         let wait: Int64 =
             switch fault.kind {
-            case .notThere: age > PackedSettings.pause ? min(age, PackedSettings.day) : 0
+            case .notThere: 0
             case .otherStore, .keyMissing: PackedSettings.pause
             case .damaged, .newer, .tooLarge: PackedSettings.day
             }

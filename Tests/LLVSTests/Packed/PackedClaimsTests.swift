@@ -195,21 +195,4 @@ import Testing
         let notes = try #require(b.storage.caches.first { $0.key.hasPrefix("packs-") && $0.key.utf8.count == 22 })
         #expect(try #require(PackedState(encoded: notes.value)).bad.count == PackedSettings.badLimit)
     }
-
-    /// A file that stays cut short is read ever less often.
-    @Test func aFileThatStaysCutShort() throws {
-        let place = MemoryPlace(), a = try PackedDevice(place)
-        try a.save("first")
-        try a.exchangeOnce()
-        let id = try #require(PackID([UInt8](repeating: 7, count: 16)))
-        let name = PackName(kind: .log, writer: 0xEE, first: 1, last: 1, id: id).description
-        place.put(name, [UInt8](repeating: 0x4C, count: 1_000))
-        let begun = place.time
-        var reads = 0, exchanges = 0
-        while place.time - begun < 2 * PackedSettings.day {
-            reads += try a.exchangeOnce().filter { $0 == "read \(name)" }.count
-            exchanges += 1
-        }
-        #expect(exchanges > 40 && (2...12).contains(reads), "\(reads) of \(exchanges)")
-    }
 }
