@@ -291,6 +291,7 @@ RULES: list[tuple[Any, Any]] = [
     (Annotated[str, llvs.Text()], {"/m": "text"}),
     (Annotated[str, llvs.Text("line", "both")], {"/m": {"as": "text", "unit": "line", "overlap": "both"}}),
     (Annotated[str, llvs.Pick("older")], {"/m": {"pick": "older"}}),
+    (Annotated[str, llvs.Pick("arbiter")], {"/m": {"pick": "arbiter"}}),
     (Annotated[Tag, llvs.Register(), llvs.Pick(max="weight")], {"/m": {"as": "register", "pick": {"max": "/weight"}}}),
     (Annotated[int, llvs.Pick(min="/a/b")], {"/m": {"pick": {"min": "/a/b"}}}),
     (Annotated[int, llvs.DeleteWins()], {"/m": {"delete": "delete"}}),
@@ -440,6 +441,12 @@ def test_any_class_with_functions(notes: llvs.Coordinator) -> None:
     notes.save(update={"number/1": b"{}"})
     with pytest.raises(llvs.DecodeError, match="KeyError"):
         numbers["1"]
+
+
+def test_sides_that_are_none() -> None:
+    for given in ({"which": "best"}, {}, {"which": "max", "max": "a"}):
+        with pytest.raises(TypeError, match="Pick"):
+            llvs.Pick(**given)  # type: ignore[arg-type]
 
 
 def test_reprs() -> None:

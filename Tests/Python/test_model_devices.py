@@ -6,7 +6,7 @@ import itertools
 import json
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Annotated, Any, Callable, Optional
+from typing import Annotated, Any, Callable, Optional, Union
 
 import llvs
 import pytest
@@ -351,6 +351,38 @@ def test_conflicts_of_a_collection_and_choosing() -> None:
         assert people["1"].name == "Anna" and people["1"].visits == 7
         other.choose(conflict, "older")
         assert people["1"].name == "Anne" and people["1"].visits == 7 and people.open_conflicts() == {}
+
+
+def test_members_that_are_left_to_the_app() -> None:
+    """Both devices ask it, and come to one value; without it the newer stands, and either way it is an open conflict."""
+
+    @llvs.model("shelf/")
+    @dataclass
+    class Book:
+        shelf: Annotated[str, llvs.Pick("arbiter")] = ""
+        title: str = ""
+
+    def lower(
+        id: str, path: tuple[Any, ...], base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes]
+    ) -> Union[bytes, llvs.Pass, None]:
+        return min(newer, older) if path == ("shelf",) and newer and older else llvs.PASS
+
+    for merger, expected in ((llvs.ValueMerger(part=lower), "A"), (llvs.Rules(), "Z")):
+        place = f"memory:{next(NUMBERS)}"
+        one = llvs.Coordinator(storage="memory", exchange=place, arbiter=merger)
+        with one, llvs.Coordinator(storage="memory", exchange=place, arbiter=merger) as other:
+            one.collection(Book)["1"] = Book("M")
+            one.sync()
+            other.sync()
+            for device, shelf in ((one, "A"), (other, "Z")):
+                with device.collection(Book).edit("1") as book:
+                    book.shelf = book.title = shelf
+            one.exchange()
+            other.sync()
+            one.sync()
+            assert one.collection(Book)["1"] == other.collection(Book)["1"] == Book(expected, "Z")
+            kinds = [conflict.kind for conflict in one.collection(Book).open_conflicts()["1"] if conflict.path == ("shelf",)]
+            assert kinds == [llvs.ConflictKind.ARBITER]
 
 
 def test_undo_takes_back_members_and_keeps_what_others_did() -> None:

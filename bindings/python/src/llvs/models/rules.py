@@ -125,15 +125,20 @@ class Pick(MergeRule):
     """
 
     def __init__(
-        self, which: Optional[Literal["newer", "older", "max", "min"]] = None, *, max: Optional[str] = None, min: Optional[str] = None
+        self,
+        which: Optional[Literal["newer", "older", "max", "min", "arbiter"]] = None,
+        *,
+        max: Optional[str] = None,
+        min: Optional[str] = None,
     ) -> None:
-        """which: "newer", "older", "max" or "min"; or `max` or `min` alone: the side whose member of this name is the larger or smaller."""
+        """which: "newer", "older", "max", "min", or "arbiter": what the app's `ValueMerger(part=...)` says, without one the newer. Or `max`
+        or `min` alone: the side whose member of this name is the larger or smaller."""
         if [which, max, min].count(None) != 2:
             raise TypeError("Pick takes one thing to go by: Pick('max'), or Pick(max='member')")
         self.which: Union[str, dict[str, str]]
         if which is not None:
-            if which not in ("newer", "older", "max", "min"):
-                raise TypeError(f"Pick({which!r}): use newer, older, max or min")
+            if which not in ("newer", "older", "max", "min", "arbiter"):
+                raise TypeError(f"Pick({which!r}): use newer, older, max, min or arbiter")
             self.which = which
         else:
             name = max or min or ""
