@@ -5,38 +5,46 @@
  * belongs to it: faults, and suites for storages and transports of your own.)
  * It is C99 and C++, includes nothing but standard headers, and serves 64-bit platforms.
  *
- *     llvs_store *store;
- *     llvs_version_id v1;
+ *     llvs_coordinator *notes;
+ *     llvs_buffer text;
  *     llvs_error *error;
  *     llvs_change change = LLVS_CHANGE_INIT;
- *     change.kind = LLVS_CHANGE_INSERT;
+ *     change.kind = LLVS_CHANGE_UPDATE;
  *     change.id = llvs_str("note/1");
  *     change.data = llvs_str("hello");
- *     // LLVS_NONE begins a line of history: a program that runs again builds on what llvs_store_heads tells.
- *     if (llvs_store_open(llvs_str("notes.llvs"), NULL, &store, &error) != LLVS_OK ||
- *         llvs_store_make_version(store, LLVS_NONE, &change, 1, sizeof change, NULL, &v1, NULL, &error) != LLVS_OK ||
- *         llvs_store_close(store, &error) != LLVS_OK) {
+ *     // A coordinator goes on where it was: a program that runs again saves on top of its last version.
+ *     if (llvs_coordinator_open(llvs_str("notes.llvs"), NULL, &notes, &error) != LLVS_OK ||
+ *         llvs_coordinator_save(notes, &change, 1, sizeof change, NULL, NULL, NULL, NULL, &error) != LLVS_OK ||
+ *         llvs_coordinator_value(notes, llvs_str("note/1"), &text, NULL, &error) != LLVS_OK) {
  *         fprintf(stderr, "%s\n", llvs_error_message(error));
  *         llvs_error_free(error);
- *         llvs_store_free(store);
+ *         llvs_coordinator_free(notes);
  *         return 1;
  *     }
- *     llvs_store_free(store);
+ *     printf("%s\n", (const char *)text.data);
+ *     llvs_buffer_dispose(&text);
+ *     llvs_coordinator_free(notes);
+ *
+ * llvs_coordinator is the short way: a store, the version that the program is at, exchanges with other devices, and merging. llvs_store
+ * is all that lies below: each call names the versions that it is about.
  *
  * CAVEATS, FIRST
  *
  *  - A store handle does not survive fork(): in the child every call but a free gives LLVS_ERROR_FORKED.
  *    Open the store again there. SQLite itself does not survive it: while a store in SQLite is open in a process (or is just being
- *    opened, salvaged or imported), whatever is forked from it can open none, which is LLVS_ERROR_FORKED, too. Close them all before
+ *    opened, salvaged or imported), its children can open no store in SQLite: they get LLVS_ERROR_FORKED, too. Close all of them before
  *    the fork, or exec a program.
- *    A child that fork made within a callback of an observer ends, with status 0, when it returns from there: the thread is its only one.
- *    A child that fork made holds no coordinator's name; one of _Fork or clone holds those of the parent until the parent closes the
- *    coordinators, or both have ended.
+ *    When a callback of an observer calls fork(), the child has that one thread only. Its process ends, with status 0, when the callback
+ *    returns there.
+ *    The name of a coordinator stays with the parent at fork(). After _Fork or clone the child holds the name as well, until
+ *    the parent closes the coordinator, or both processes have ended.
  *  - Signals: each observer has a thread, in which all signals are blocked but those of faults (SIGSEGV, SIGBUS, ...). A program that
  *    a callback starts there inherits that. Where the limit on the size of files (RLIMIT_FSIZE) is reached, a call gives
  *    LLVS_ERROR_NO_SPACE, and no SIGXFSZ is sent; what SQLite writes does send it: ignore or block that signal with SQLite storage
  *    and with projections.
- *  - While a store is open nobody may delete its cache/: the names of its coordinators are free then until each saves next.
+ *  - The caches of a store (cache/ in its directory) may be deleted while the store is closed. The notes that lie beside them keep where
+ *    coordinators are: without its note a coordinator begins at the newest head. At places in the packed layout the device goes on as a new
+ *    one. While the store is open cache/ must stay: others could open a coordinator under a name that is in use.
  *  - Freeing a handle must not race another call on the same handle, and no handle may be used after
  *    its free. llvs_store_close is the safe way to end work that other threads may still be doing.
  *  - Value ids are compared by their bytes. "e" with a combining accent and the composed letter are two ids.
@@ -49,7 +57,8 @@
  * pinned for ever, and takes last an `llvs_error **error`. That may be NULL, and what it points to need
  * not be initialised: it is NULL after success, and after a failure an error that the caller releases
  * with llvs_error_free. Unless said otherwise other outputs are set to NULL or zero when a call fails.
- * A thing that is absent is no failure: LLVS_OK with a NULL (or empty) result. Compilers warn where a status is not looked at.
+ * A value that is absent is no failure: LLVS_OK with a NULL (or empty) result. A version that is not there is one:
+ * LLVS_ERROR_UNKNOWN_VERSION. Compilers warn where a status is not looked at.
  *
  * Errors that any call may give are not repeated with each:
  *   LLVS_ERROR_INVALID_ARGUMENT  a NULL where none is allowed, a NULL with a size, an unknown constant,
@@ -59,13 +68,13 @@
  *   LLVS_ERROR_CLOSED            the store, exchange or coordinator behind the handle has been closed
  *   LLVS_ERROR_FORKED            the handle was made by a parent of this process; or a parent had a store in SQLite open at the fork,
  *                                and SQLite is asked for
- *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed; what long work had added whole before stays. Given wherever data or arguments say
- *                                how much memory is needed. For small objects the library holds a reserve of 4 MiB of address space,
- *                                untouched until memory runs out: while it cannot be made whole again, calls give this error, but for
- *                                those that close and release. Caches give way first. What remains: the process ends when threads
- *                                together take more than the reserve before they notice, and when there is no memory for a stack to grow.
- *                                The former can happen where several threads run on while nothing is left of an address space that was
- *                                limited: the allocator may then take a page of the reserve for each small object.
+ *   LLVS_ERROR_OUT_OF_MEMORY     nothing was changed; what long work had added whole before stays. Large memory, whose size follows from
+ *                                data or arguments, is asked for, and this error is given when there is none. For small objects the
+ *                                library keeps 4 MiB in reserve. When memory runs out it first drops caches, then uses the reserve, and
+ *                                from then on all calls but those that close and release give this error, until the reserve is whole
+ *                                again. Two cases remain in which the process ends: threads together use up the reserve before they
+ *                                notice (likely only where an address space is limited and full, since the allocator may then take a
+ *                                page for each small object), and a stack has to grow and there is no memory for it.
  *   LLVS_ERROR_INTERNAL          a mistake of the library; please report it
  * "Storage errors", where a call says so, are:
  *   LLVS_ERROR_IO, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_DAMAGED, LLVS_ERROR_BUSY,
@@ -91,28 +100,29 @@
  *
  * Structs. Options begin with `struct_size`, which is sizeof the struct as the caller was compiled; fields
  * are only ever appended, and the sizes that earlier headers had stay valid. Each has an `_INIT` macro, and llvs_struct_init does
- * the same for all: every other field is zero, and zero always means the default. Arrays of input structs travel with their element size.
- * Lists, reports and results are structs, too: the library makes them, a `_free` releases them with all that they lead to, and what
- * is in them is read without a call. Structs that may grow stand in them as arrays of pointers, `list->items[i]->id`, with a NULL
- * behind the last; what the pointers of one array lead to lies one behind the other, `items[0]->struct_size` bytes apart. llvs_bytes,
+ * the same for all: every other field is zero, and zero always means the default. An array of input structs is given with the size of one.
+ * Lists, reports and results are structs, too. The library makes them, the caller reads their fields, and a `_free` releases them with all
+ * that they point to. They hold arrays of pointers to structs, `list->items[i]->id`, with a NULL behind the last, since these structs may
+ * grow. The structs of one array lie one behind the other, `items[0]->struct_size` bytes apart. llvs_bytes,
  * llvs_buffer, llvs_version_id and llvs_metadata_entry never grow. There is no hidden padding; `reserved` must be zero.
  *
  * Callbacks. Registered ones are given as `fn, payload, payload_free`. payload_free (may be NULL) runs
  * exactly once, on whichever thread lets go last, also when the registering call fails. Callbacks get
- * structs by pointer. One that answers with a status answers LLVS_OK, or what its comment names; every other number, also
- * a positive one, means that it failed. It may set its `error` by llvs_error_make, whose user_code comes back unchanged from
- * the call that it made fail, as LLVS_ERROR_USER; an error that another call of the library gave may be put there as well, and
- * comes back as it is. Where it sets none, the call gives LLVS_ERROR_USER, or the status itself where the comment of the callback
- * says that it keeps its code. (An error that is set beside LLVS_OK is released, and means nothing.)
- * Callbacks must return: no longjmp, no exception of C++ out of one (llvs.hpp catches what its callbacks throw). What the library holds
- * while one runs stays held until the next call of the same thread, which takes it back: memory stays lost, a payload may never be freed,
- * what the call was doing is undone or not, and a store whose storage's callback did not return while a version was being stored is
- * LLVS_ERROR_CLOSED. Until then other threads wait, or get LLVS_ERROR_BUSY. On the stack of a coroutine nothing is taken back.
+ * structs by pointer. A callback with a status returns LLVS_OK, or what its comment names; every other number, also
+ * a positive one, means that it failed, and makes the call fail. It may put an error into its `error`: one made by llvs_error_make, which
+ * the call gives as LLVS_ERROR_USER with its user_code, or one that another call of the library gave, which the call gives as it is.
+ * Where it puts none, the call gives LLVS_ERROR_USER, or the callback's status where its comment says so. (An error that
+ * is set beside LLVS_OK is released, and means nothing.)
+ * Callbacks must return: no longjmp, no exception of C++ out of one (llvs.hpp catches what its callbacks throw). After one that did not
+ * return, other threads wait or get LLVS_ERROR_BUSY until the same thread calls the library again. That call releases the locks. It does
+ * not repair the rest: memory is lost, a payload may never be freed, the interrupted work is done or not, and a store whose storage was
+ * storing a version is LLVS_ERROR_CLOSED. On the stack of a coroutine nothing is released.
  *
- * Threads. llvs_store, llvs_exchange, llvs_coordinator, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token
- * may be used from any number of threads at once (two exchanges over one handle wait for each other).
- * Cursors belong to one thread at a time. Lists, results, reports and errors are immutable and may be
- * read from any thread. No call keeps state in the thread. A thread that calls the library, or that the library calls back on, needs
+ * Threads. Handles may be used from any number of threads at once: llvs_store, llvs_exchange, llvs_coordinator, llvs_syncer, llvs_peer,
+ * llvs_index, llvs_projection, llvs_value_reader, llvs_observer, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token (two
+ * exchanges over one handle wait for each other, and so do two calls of one peer or reader).
+ * Cursors, llvs_history_cursor and llvs_change_cursor, belong to one thread at a time. Lists, results, reports and errors are immutable and
+ * may be read from any thread. No call keeps state in the thread. A thread that calls the library, or that the library calls back on, needs
  * 64 KiB of stack, and what the callbacks themselves use.
  *
  * Descriptors. Those of the library are 3 or higher, and closed when the process executes another program. Where the host has closed 0, 1
@@ -120,7 +130,8 @@
  * to, and leaves them so: what the host prints never gets into a file or a connection of the library. The host may put something else in
  * their place (dup2) at any time, but must not close them while another thread is in a call.
  *
- * Systems. The library as it is shipped for Linux needs glibc 2.35 or later; nothing of Swift need be installed.
+ * Systems. Linux on x86-64. The library needs the glibc that it was built with or a later one, and at least 2.35; nothing of Swift need be
+ * installed.
  *
  * Long work takes an llvs_control: a progress callback that can cancel, and a cancel token that any thread may
  * set; both are looked at at least every 100 ms or MiB. LLVS_ERROR_CANCELLED: what was added whole is kept,
@@ -218,7 +229,7 @@ enum llvs_status_value {
     LLVS_ERROR_UNKNOWN_PREDECESSOR = -9,
     /** Another version with this id is there already. */
     LLVS_ERROR_VERSION_MISMATCH = -10,
-    /** A preserve names what no ancestor stored. */
+    /** A change of the kind LLVS_CHANGE_PRESERVE, which takes over bytes of an ancestor, names what no ancestor stored. */
     LLVS_ERROR_INVALID_REFERENCE = -11,
     /** A metadata key is empty, too long or not UTF-8, __llvs_branch holds no JSON string or a name of more than 1024 bytes, there are
         more than 65,536 keys, or all together is over 16 MiB. */
@@ -1015,7 +1026,7 @@ typedef struct llvs_compaction_report {
     uint64_t folded;
     /** Files that were made of them. */
     uint64_t made;
-    /** Files that had been folded long enough ago, and are gone now. */
+    /** Files whose records were put into others long enough ago, and that are gone now. */
     uint64_t deleted;
     /** Of the files made. */
     uint64_t bytes_written;

@@ -27,8 +27,8 @@ def fenced_blocks(text: str) -> list[tuple[str, bool, str]]:
 def header_example(text: str) -> str:
     comment = text[: text.index("*/")]
     lines = [line[len(" *     ") :] for line in comment.splitlines() if line.startswith(" *     ")]
-    start = next(i for i, line in enumerate(lines) if line.startswith("llvs_store *"))
-    end = next(i for i, line in enumerate(lines) if line.startswith("llvs_store_free"))
+    start = next(i for i, line in enumerate(lines) if line.startswith("llvs_coordinator *"))
+    end = next(i for i, line in enumerate(lines) if line.startswith("llvs_coordinator_free"))
     return "\n".join(lines[start : end + 1]) + "\n"
 
 

@@ -110,7 +110,7 @@ class CompactionReport(NamedTuple):
     folded: int
     #: Files that were made of them.
     made: int
-    #: Files that had been folded long enough ago, and are gone now.
+    #: Files whose records were put into others long enough ago, and that are gone now.
     deleted: int
     #: Bytes of the files made.
     bytes_written: int
