@@ -7,6 +7,9 @@
 
 A number that is compared stands behind a mark that names its figure: <!-- figure: limit.value_id -->4,096. What the figures are, and who
 knows them, is in scripts/lib/figures.py. Logs are those of the last run of scripts/test; without one their figures are not compared.
+
+In the pages of MARKED, outside of code, each number of four digits or more has to have a mark.
+Dates (1970-01-01) and modes (0600) need none.
 """
 
 from __future__ import annotations
@@ -20,9 +23,11 @@ sys.path.insert(0, str(ROOT / "scripts/lib"))
 
 from figures import FIGURES, Figure
 
+LARGE = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+|(?<![\w.])[1-9]\d{3,}(?!\d*-\d)")
 MARK = re.compile(r"(<!-- figure: ([\w.-]+) -->)([\d,.]*\d)?")
 #: Where each number of four digits or more has to have a mark.
-COUNTS = ROOT / "docs/testing.md"
+MARKED = ["README.md", *(f"docs/{name}.md" for name in (
+    "command", "durability", "exchanges", "finding", "glossary", "live-protocol", "operations", "testing"))]
 
 
 def documents() -> list[Path]:
@@ -82,10 +87,16 @@ class Checking:
         return MARK.sub(one, text)
 
 
+def at_the_beginning(name: str, text: str) -> list[str]:
+    """The marks with which a line begins: Markdown ends a paragraph there."""
+    lines = enumerate(text.splitlines(), 1)
+    return [f"{name}:{number}: a mark at the beginning of a line ends the paragraph" for number, line in lines if MARK.match(line.lstrip())]
+
+
 def unmarked(name: str, text: str) -> list[str]:
     """The large numbers that nobody compares."""
     plain = re.sub(r"^```.*?^```$|^    .*?$|`[^`]*`|\]\([^)]*\)", "", MARK.sub("", text), flags=re.MULTILINE | re.DOTALL)
-    return [f"{name}: {number} has no mark" for number in re.findall(r"(?<![\w.])\d{1,3}(?:,\d{3})+|(?<![\w.])\d{4,}", plain)]
+    return [f"{name}: {number} has no mark" for number in LARGE.findall(plain)]
 
 
 def self_test() -> int:
@@ -94,7 +105,8 @@ def self_test() -> int:
         "a -->4,096.", "a -->4,095 bytes", "b -->81,000", "b -->50,000", "c -->7", "d -->1", "a -->many", "a -->**9**"))
     checking = Checking(figures)
     right = checking.check("page", text)
-    checking.wrong += unmarked("page", "12 of 1,234, in 2026 and `5,678`; <!-- figure: a -->4,096")
+    checking.wrong += unmarked("page", "12 of 1,234, in 2026, mode 0600, of 1970-01-01 and `5,678`; <!-- figure: a -->4,096")
+    checking.wrong += at_the_beginning("page", "of <!-- figure: a -->4,096\n  <!-- figure: a -->4,096")
     expected = [
         "page: a is 4,096, not 4,095 (scripts/check_figures.py --write)",
         "page: b is 80,100, not 50,000 (scripts/check_figures.py --write)",
@@ -103,6 +115,7 @@ def self_test() -> int:
         "page: no number stands behind the mark of a",
         "page: 1,234 has no mark",
         "page: 2026 has no mark",
+        "page:2: a mark at the beginning of a line ends the paragraph",
     ]
     print("\n".join(checking.wrong))
     return int(checking.wrong != expected or "4,095" in right or "-->80,100" not in right or checking.unknown != {"c"})
@@ -115,7 +128,8 @@ def main() -> int:
     for document in documents():
         text = document.read_text()
         right = checking.check(str(document.relative_to(ROOT)), text)
-        if document == COUNTS:
+        checking.wrong += at_the_beginning(str(document.relative_to(ROOT)), text)
+        if str(document.relative_to(ROOT)) in MARKED:
             checking.wrong += unmarked(str(document.relative_to(ROOT)), text)
         if "--write" in sys.argv and right != text:
             document.write_text(right)

@@ -37,10 +37,11 @@ def constant(name: str) -> Figure:
 
 
 def code(path: str, pattern: str, times: int = 1) -> Figure:
-    """A number in a file of the sources, behind a pattern."""
+    """A number in a file of the sources, behind a pattern. A name without a folder is looked for in the engine."""
 
     def value() -> float:
-        found = re.search(pattern + r"\s*([\d_.]+)(?: << (\d+))?", (ROOT / path).read_text())
+        file = ROOT / path if "/" in path else next((ROOT / "Sources/LLVS").rglob(path))
+        found = re.search(pattern + r"\s*([\d_.]+)(?: << (\d+))?", file.read_text())
         if not found:
             raise SystemExit(f"scripts/lib/figures.py: {path} has nothing like {pattern}")
         return number(found[1]) * (1 << int(found[2] or 0)) * times
@@ -54,6 +55,11 @@ def sized(path: str, pattern: str, unit: int) -> Figure:
 
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+def requests_of_a_send(pattern: str) -> Figure:
+    """The listing, and what publishing takes: what the test of packed remotes asserts of a kind of place."""
+    return Figure(lambda: 1 + (code("Tests/Network/test_packed.py", pattern).value() or 0))
 
 
 def log(name: str, pattern: str, about: float = 0) -> Figure:
@@ -184,6 +190,45 @@ FIGURES: dict[str, Figure] = {
     "remote.longest_wait": code("Sources/LLVS/Network/HTTPClient.swift", "longestWait ="),
     "remote.listing_mib": sized("Sources/LLVS/Network/XMLReader.swift", "mostInAll =", MIB),
     "remote.freshness": code("Sources/LLVS/Remote/RemoteTransport.swift", "freshness ="),
+    "requests.nothing_new": code("Tests/Network/test_packed.py", r"exchange\(store, place\) =="),
+    "requests.send_bucket": requests_of_a_send(r"Place\(bucket.url\(name\), bucket.requests,"),
+    "requests.send_server": requests_of_a_send(r'Place\(f"{server.url}{name}/", server.requests,'),
+    "packs.inline_mib": sized("Sources/LLVS/Packs/PackFormat.swift", "inlineValue =", MIB),
+    "packs.part_mib": sized("Sources/LLVS/Packs/PackFormat.swift", "partSize =", MIB),
+    "packs.smallest_blob_kib": sized("Sources/LLVS/Packs/PackFormat.swift", "smallestBlob =", KIB),
+    "packs.blobs": code("Sources/LLVS/Packs/PackFormat.swift", "blobsLimit ="),
+    "live.pairing": code("Sources/LLVS/Live/Pairing.swift", "size ="),
+    "live.invitation": code("Sources/LLVS/Live/Invitation.swift", "size ="),
+    "live.digits": code("Sources/LLVS/Live/Invitation.swift", "digitCount ="),
+    "live.handshake": code("Sources/LLVS/Live/LiveLink.swift", "handshakeLimit ="),
+    "live.message": code("Sources/LLVS/Live/LiveLink.swift", "messageLimit ="),
+    "live.frame_mib": sized("Sources/LLVS/Live/LiveFrame.swift", "static let limit =", MIB),
+    "live.heads": code("Sources/LLVS/Live/LiveFrame.swift", "headsLimit ="),
+    "live.listed_heads": code("Sources/LLVS/Live/LiveFrame.swift", "listedHeads ="),
+    "live.samples": code("Sources/LLVS/Live/LiveFrame.swift", "samplesLimit ="),
+    "live.ids": Figure(lambda: sum(
+        code("Sources/LLVS/Live/LiveFrame.swift", name).value() or 0 for name in ("listedHeads =", "samplesLimit ="))),
+    "live.hashes": code("Sources/LLVS/Live/LiveFrame.swift", "hashesLimit ="),
+    "live.raw_mib": sized("Sources/LLVS/Live/LiveFrame.swift", "rawLimit =", MIB),
+    "live.smallest_window": code("Sources/LLVS/Live/LiveFrame.swift", "smallestWindow: UInt64 ="),
+    "live.largest_window_mib": sized("Sources/LLVS/Live/LiveFrame.swift", "largestWindow: UInt64 =", MIB),
+    "live.want_mib": sized("Sources/LLVS/Live/LiveFrame.swift", "wantLimit: UInt32 =", MIB),
+    "live.news": code("Sources/LLVS/Live/LiveFrame.swift", "newsLimit ="),
+    "live.payload_mib": sized("Sources/LLVS/Live/LiveVersions.swift", "payloadLimit =", MIB),
+    "live.begun": code("Sources/LLVS/Live/LiveVersions.swift", "begunLimit ="),
+    "live.refused": code("Sources/LLVS/Live/LiveVersions.swift", "refusedLimit ="),
+    "live.opening": code("Sources/LLVS/Live/PeerSession.swift", "seconds - began >"),
+    "live.silent": code("Sources/LLVS/Live/PeerSession.swift", "if silent >"),
+    "live.ping": code("Sources/LLVS/Live/PeerSession.swift", r"Connect again.\"\) }\s+if silent >"),
+    "live.comparing": sized("Sources/LLVS/Live/DigitComparison.swift", "patience =", 60),
+    "live.half_open": code("bindings/python/src/llvs/listening.py", "_HALF_OPEN, _FROM_ONE, _PATIENCE ="),
+    "live.from_one": code("bindings/python/src/llvs/listening.py", "_HALF_OPEN, _FROM_ONE, _PATIENCE = [0-9]+,"),
+    "live.strangers": code("bindings/python/src/llvs/listening.py", "_STRANGERS, _PLACES ="),
+    "index.parts": code("IndexDefinition.swift", "mostParts ="),
+    "index.keys": code("IndexDefinition.swift", "mostKeys ="),
+    "index.key": Figure(lambda: (code("IndexKey.swift", "limit =").value() or 0) - 1),
+    "index.fewest": code("Sources/LLVS/Index/IndexFile.swift", "fewestValues ="),
+    "index.files": code("Sources/LLVS/Index/IndexFile.swift", "mostFiles ="),
     "json.digits": code("Sources/LLVS/Documents/JSONDecimal.swift", "digitLimit ="),
     "store.memory_per_version": program("memory_per_version", 0.01),
     "store.bytes_per_version": program("bytes_per_version", 0.01),
@@ -192,11 +237,7 @@ FIGURES: dict[str, Figure] = {
     "folder.files_per_version": program("folder_files_per_version"),
     "folder.bytes_per_version": program("folder_bytes_per_version", 0.02),
     "tests.all": passed_in_all(),
-    "tests.swift": passed("10-swift"),
-    "tests.c": passed("20-c"),
-    "tests.python": passed("50-python"),
-    "tests.hostile": passed("51-hostile"),
-    "tests.fuzz": passed("33-fuzz"),
+    **{f"tests.{path.name}": passed(path.name) for path in sorted((ROOT / "scripts/suites").iterdir()) if path.name < "70"},
     "faults.killed": total("test_crash", "processes killed"),
     "faults.looked_for": total("test_crash", "acknowledged versions looked for"),
     "faults.recordings": total("test_power_cut", "recordings"),
