@@ -2,9 +2,9 @@
 
     python3 Benchmarks/plot.py docs/performance.md figures.json...
 
-The JSON files hold a line per row, as `bench --json` writes them. Two pictures go to docs/performance/: how much
-better or worse than the yardstick each workload is, and what our costs are over the number of values. The page itself
-gets what has a goal; all figures go to docs/performance/figures.md.
+The JSON files hold a line per row, as `bench --json` writes them. The page gets what has a goal. Into build/performance, which is not kept
+in the history, go all figures (figures.md) and two pictures: how much better or worse than the yardstick each workload is (ratio.svg), and
+what our costs are over the number of values (cost.svg).
 """
 
 import json
@@ -256,8 +256,8 @@ def main():
     rows = [entry for entry in entries if "workload" in entry]
     rows.sort(key=lambda row: (row["value_size"], row["storage"] != "file", row.get("budget", 64), row["ids"] != "uuid", row["n"]))
     note = about([entry["about"] for entry in entries if "about" in entry], rows)
-    pictures = document.parent / "performance"
-    pictures.mkdir(exist_ok=True)
+    pictures = Path(__file__).resolve().parent.parent / "build/performance"
+    pictures.mkdir(parents=True, exist_ok=True)
     (pictures / "ratio.svg").write_text(draw_ratios(rows))
     (pictures / "cost.svg").write_text(draw_costs(rows))
     (pictures / "figures.md").write_text(
@@ -265,7 +265,7 @@ def main():
             [
                 "# All figures",
                 "",
-                "Written by `scripts/bench --plot`; [performance.md](../performance.md) says how they are measured.",
+                "Written by `scripts/bench --plot`; [performance.md](../../docs/performance.md) says how they are measured.",
                 "",
                 note,
                 "",
