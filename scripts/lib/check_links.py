@@ -1,4 +1,5 @@
-"""Looks whether relative links in Markdown documents lead somewhere: to a file that is there, and to a heading that is in it.
+"""Looks whether relative links in Markdown documents lead somewhere: to a file that is there, and to a heading that is in it. Files of the
+engine that are named with their folders (`Merge/MergePlan.swift`) have to be in Sources/LLVS, in Sources or where the path says.
 
     check_links.py <document.md>...
     check_links.py --self-test          looks whether planted broken links are found
@@ -10,6 +11,9 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def without_code(text: str) -> str:
@@ -31,8 +35,11 @@ def anchors(document: Path) -> set[str]:
 
 
 def broken(document: Path) -> list[str]:
-    """A line for each link of the document that leads nowhere."""
+    """A line for each link of the document that leads nowhere, and for each file of the engine that is not where it says."""
     found = []
+    for name in re.findall(r"`([\w+./]+/[\w+]+\.swift)`", without_code(document.read_text())):
+        if not any((root / name).exists() for root in (ROOT, ROOT / "Sources", ROOT / "Sources/LLVS")):
+            found.append(f"{document}: {name} is not there")
     for target in re.findall(r"\]\(([^)\s]+)\)", without_code(document.read_text())):
         if "://" in target or target.startswith("mailto:"):
             continue
@@ -48,9 +55,10 @@ def broken(document: Path) -> list[str]:
 def self_test() -> int:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.md"
-        page.write_text("# A `page`, with words\n\n[a](page.md#a-page-with-words) [b](missing.md) [c](#nothing) [d](https://e.org)\n")
+        page.write_text("# A `page`, with words\n\n[a](page.md#a-page-with-words) [b](missing.md) [c](#nothing) [d](https://e.org)\n"
+            "`Store/Store.swift` `Sources/LLVS/Store/Store.swift` `Map/Store.swift`\n")
         found = broken(page)
-    expected = [f"{page}: missing.md is not there", f"{page}: #nothing names no heading"]
+    expected = [f"{page}: Map/Store.swift is not there", f"{page}: missing.md is not there", f"{page}: #nothing names no heading"]
     print("\n".join(found))
     return int(found != expected)
 
