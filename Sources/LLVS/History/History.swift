@@ -331,10 +331,10 @@ final class History {
 
     /// Live versions, from one on, whose keys could be kept in mind and are not.
     func ordinalsOfUnknownKeys(from start: UInt32) -> [UInt32] {
-        var found: [UInt32] = [], room = KeyHashes.mostInAll - keyHashes.manyCount
+        var found: [UInt32] = [], room = MapPolicy.mostIndexed - keyHashes.manyCount
         for i in min(Int(start), rows.count)..<rows.count {
             let row = rows[i], count = Int(row.changeCount)
-            guard row.state == .live, count > 0, count <= KeyHashes.most, !row.traits.contains(.keysAreKnown) else { continue }
+            guard row.state == .live, count > 0, count <= MapPolicy.longestIndexed, !row.traits.contains(.keysAreKnown) else { continue }
             if count > 1 {
                 guard count <= room else { continue }
                 room -= count

@@ -1,9 +1,6 @@
 /// Hashes of the ids that versions changed, by the rows of the versions: one number for each row, and those of versions that changed
 /// several ids one after the other.
 struct KeyHashes {
-    /// The keys of a version with more changes are not kept in mind, nor those of one with several when there are so many.
-    static let most = 1_024, mostInAll = 1 << 20
-
     /// The hash of a version that changed one id; of others, where theirs begin in `many`. Of rows that were not set it means nothing.
     private var ofRows: ContiguousArray<UInt32> = []
     private var many: ContiguousArray<UInt32> = []
@@ -21,11 +18,11 @@ struct KeyHashes {
 
     /// False when there are none, or too many: they are not kept.
     mutating func set(_ row: Int, count: Int, _ hash: (Int) -> UInt32) -> Bool {
-        guard count > 0, count <= KeyHashes.most else { return false }
+        guard count > 0, count <= MapPolicy.longestIndexed else { return false }
         if count == 1 {
             ofRows[row] = hash(0)
         } else {
-            guard many.count + count <= KeyHashes.mostInAll else { return false }
+            guard many.count + count <= MapPolicy.mostIndexed else { return false }
             ofRows[row] = UInt32(truncatingIfNeeded: many.count)
             for number in 0..<count { many.append(hash(number)) }
         }

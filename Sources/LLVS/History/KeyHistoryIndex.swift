@@ -19,9 +19,6 @@ final class KeyHistoryIndex: Sendable {
     /// Bytes that it takes.
     var memory: Int { changes.count * 8 + others.count * 4 + steps.count * 8 }
 
-    /// So many versions of other branches are looked at before it is given up.
-    private static let mostTries = 256
-
     /// What has to be copied of a history before it can be sorted; taken while nobody changes that.
     struct Rows {
         fileprivate var changes: ContiguousArray<UInt64> = []
@@ -103,14 +100,14 @@ final class KeyHistoryIndex: Sendable {
             let other = UInt32(truncatingIfNeeded: changes[i])
             if isAncestor(other, of: ordinal, in: history) { found = other; break }
             tries += 1
-            if tries > KeyHistoryIndex.mostTries { return .tooMany }
+            if tries > MapPolicy.mostIndexTries { return .tooMany }
             i -= 1
         }
         i = KeyHistoryIndex.upperBound(others, ordinal) - 1
         while i >= 0, found.map({ $0 < others[i] }) ?? true {
             if isAncestor(others[i], of: ordinal, in: history) { return .version(others[i]) }
             tries += 1
-            if tries > KeyHistoryIndex.mostTries { return .tooMany }
+            if tries > MapPolicy.mostIndexTries { return .tooMany }
             i -= 1
         }
         return found.map { .version($0) } ?? .none

@@ -31,8 +31,20 @@ enum MapPolicy {
     static let mostComparedWithMaps = 4_096, mostComparedWithoutMaps = 16_384
     /// With more versions and changes than this since the base, maps are asked for what the second side of a merge did.
     static let mostOfSecondSide = 65_536
+    /// The changes of a version are kept in memory when there are at most so many; of more its record is read again.
+    static let longestKeptList = 1_024
+    /// The index of the past holds each id of a version with at most so many changes; of one with more it holds that version, into whose
+    /// table each question looks. And so many hashes of ids are kept for it at most, of versions with several.
+    static let longestIndexed = 1_024, mostIndexed = 1 << 20
+    /// So many versions of other branches are looked at in the index of the past before a question is answered without it.
+    static let mostIndexTries = 256
     /// Fewer new versions than this are read from their records as fast as from a cache.
     static let fewNewVersions = 1_000
+
+    // MARK: The index of the past
+
+    /// How many of the newest versions need not be in it.
+    static func mostUnindexed(versions: Int) -> Int { max(1_024, versions / 64) }
 
     // MARK: Looking up, or making a map
 

@@ -19,8 +19,6 @@ final class ChangeLists: @unchecked Sendable {
         var fingerprint: UInt32?
     }
 
-    /// More changes than this are not kept: their record is read again.
-    static let longestList = 1_024
     /// Where lists are takes an eighth as much as they take by default.
     private static let mostSlots = 1 << 16
     /// Tag, sizes, versions and fingerprint of a change at most.
@@ -49,7 +47,7 @@ final class ChangeLists: @unchecked Sendable {
 
     /// Keeps the changes of a version, unless they are too many.
     func insert(_ ordinal: UInt32, _ changes: [Change]) {
-        guard changes.count <= ChangeLists.longestList else { return }
+        guard changes.count <= MapPolicy.longestKeptList else { return }
         var room = 10
         for change in changes { room += change.key.count + ChangeLists.changeHeadSize }
         lock.lock()

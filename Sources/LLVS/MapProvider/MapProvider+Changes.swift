@@ -10,7 +10,7 @@ extension MapProvider {
         if changeLists.forEach(ordinal, body) { return }
         let (place, count) = lock.withRead { (dag.rows[Int(ordinal)].place, Int(dag.rows[Int(ordinal)].changeCount)) }
         // A provisional record is not the one that will be stored.
-        guard count <= ChangeLists.longestList, place.segment != ProvisionalRecords.segment else {
+        guard count <= MapPolicy.longestKeptList, place.segment != ProvisionalRecords.segment else {
             return try readChanges(of: ordinal, locating: true, body)
         }
         let arena = ByteArena()
@@ -96,7 +96,7 @@ extension MapProvider {
 
     /// Keeps the changes of a version that is being stored; `mapped` is what they do to the map.
     func keepChanges(_ ordinal: UInt32, _ changes: RecordChanges, _ mapped: [MapChange]) {
-        guard changes.count <= ChangeLists.longestList, mapped.count == changes.count else { return }
+        guard changes.count <= MapPolicy.longestKeptList, mapped.count == changes.count else { return }
         var kept: [ChangeLists.Change] = []
         kept.reserveCapacity(mapped.count)
         for (change, mapped) in zip(changes, mapped) {

@@ -72,7 +72,7 @@ extension MapProvider {
     /// Whether a version of many changes was asked for so often that making its map pays, which is written from its record
     /// faster than a few of its changes are found there.
     private func isWorthAMap(_ ordinal: UInt32) -> Bool {
-        guard lock.withRead({ Int(dag.rows[Int(ordinal)].changeCount) > KeyHashes.most }) else { return false }
+        guard lock.withRead({ Int(dag.rows[Int(ordinal)].changeCount) > MapPolicy.longestIndexed }) else { return false }
         return MapPolicy.changesWorthAMap(largeReads: uses.add(.largeRead, at: ordinal)).map { isWithin($0, toMakeMapOf: ordinal) } ?? false
     }
 
@@ -138,7 +138,7 @@ extension MapProvider {
             guard let keyHistory else { return (nil, false) }
             let end = Int(keyHistory.end), count = dag.rows.count
             // While a version is being stored, none behind it can be added.
-            return (keyHistory, count - end <= max(1_024, count / 64) || !dag.rows[end].isSettled)
+            return (keyHistory, count - end <= MapPolicy.mostUnindexed(versions: count) || !dag.rows[end].isSettled)
         }
         if let known, isEnough { return known }
         try learnKeys(from: known?.end ?? 0, control)

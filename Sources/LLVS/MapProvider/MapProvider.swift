@@ -132,13 +132,10 @@ final class MapProvider: @unchecked Sendable {
         init(_ ordinal: UInt32) { at = ordinal }
     }
 
-    /// Versions that are walked over with the lock held.
-    private static let stretch = 4_096
-
     /// Goes back some versions; whether the end of the way is found. The caller holds the lock.
     private func goBack(_ way: inout WayToMap) -> Bool {
         lock.assertHeld("The history")
-        for _ in 0..<MapProvider.stretch {
+        for _ in 0..<SharedHistory.versionsAtATime {
             Work.versions.count()
             let row = dag.rows[Int(way.at)]
             way.chain.append((way.at, row.changeCount))

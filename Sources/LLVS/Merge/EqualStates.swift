@@ -124,7 +124,7 @@ extension Store {
         }
         guard count > 0 else { return nil }
         var found: (key: [UInt8], entry: MapEntry?)?
-        if count <= ChangeLists.longestList {
+        if count <= MapPolicy.longestKeptList {
             try maps.forEachRecordedChange(at) { if found == nil { found = (Array($0.key), $0.entry) } }
         } else {
             // The first page of its table is enough.

@@ -35,13 +35,14 @@ enum PackFormat {
 
     // What writers make.
     static let writtenFile = 16 << 20
+    static let writtenVersions = 200_000
     static let writtenRaw = 256 << 20
     static let writtenIndex = 7 << 20
     /// Values above this are blobs; smaller ones above `smallestBlob` are where a record would be too large.
     static let inlineValue = 1 << 20
     static let smallestBlob = 64 << 10
     /// Bytes of a version of form 1.
-    static let writtenVersion = 1 << 30
+    static let writtenBody = 1 << 30
 }
 
 /// The types of records in packs.

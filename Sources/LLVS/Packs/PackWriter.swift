@@ -56,7 +56,7 @@ struct PackWriter {
     func hasRoom(for payloadSize: Int) -> Bool {
         let record = payloadSize + 8
         let index = blockIndex.bytes.count + versionIndexSize + 64
-        return versions.count < PackFormat.versionsLimit && blocks.count + 8 < PackFormat.blocksLimit
+        return versions.count < PackFormat.writtenVersions && blocks.count + 8 < PackFormat.blocksLimit
             && rawTotal + raw.count + record <= PackFormat.writtenRaw && index + 256 <= PackFormat.writtenIndex
             && position + raw.count + record + index + 1024 <= sizeLimit
     }

@@ -152,11 +152,11 @@ struct VersionPacker {
         others.sort { ($0.size, $1.index) > ($1.size, $0.index) }
         let all = plan.size - others.reduce(0) { $0 + $1.saved }
         plan.isOutside = all > limit
-        for other in others where plan.size > (plan.isOutside ? PackFormat.writtenVersion - 1024 : limit) {
+        for other in others where plan.size > (plan.isOutside ? PackFormat.writtenBody - 1024 : limit) {
             plan.large.insert(other.index)
             plan.size -= other.saved
         }
-        guard plan.size <= PackFormat.writtenVersion - 1024, plan.large.count <= PackFormat.blobsLimit else {
+        guard plan.size <= PackFormat.writtenBody - 1024, plan.large.count <= PackFormat.blobsLimit else {
             throw StoreError(
                 .tooLarge,
                 "The version \(record.id) cannot be packed: its changes take more than 1 GiB beside its large values. "

@@ -10,10 +10,13 @@ final class Commits: @unchecked Sendable {
     let inFlight = InFlight()
     /// Guarded by the store's lock.
     var unpublished = UnpublishedCommits()
-    let encoders = Pool<RecordEncoder>(keeping: { $0.memory <= 1 << 20 }) { RecordEncoder() }
+    let encoders: Pool<RecordEncoder>
 
-    init(_ durability: Durability) {
+    /// - Parameter encoderMemory: bytes of all encoders that are kept for the next save.
+    init(_ durability: Durability, encoderMemory: Int) {
         self.durability = durability
+        let most = 16
+        encoders = Pool(most: most, keeping: { $0.memory <= max(64 << 10, encoderMemory / most) }) { RecordEncoder() }
         lock = CommitLock { [inFlight] in inFlight.letGo() }
     }
 }

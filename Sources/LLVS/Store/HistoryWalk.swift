@@ -189,7 +189,7 @@ extension Store {
     fileprivate func hasRecordedChange(ofPrefix prefix: [UInt8], in ordinal: UInt32) throws -> Bool {
         let (place, count) = lock.withRead { (dag.rows[Int(ordinal)].place, Int(dag.rows[Int(ordinal)].changeCount)) }
         guard count > 0 else { return false }
-        if count <= ChangeLists.longestList {
+        if count <= MapPolicy.longestKeptList {
             var found = false
             try maps.forEachRecordedChange(ordinal) { found = found || $0.key.starts(with: prefix) }
             return found

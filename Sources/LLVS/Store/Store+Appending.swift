@@ -24,7 +24,7 @@ extension Store {
         case maps(view: DeltaChains.View?)
 
         /// With more changes than this nothing is kept.
-        var most: Int { if case .maps = self { MapPolicy.manyChanges - 1 } else { ChangeLists.longestList } }
+        var most: Int { if case .maps = self { MapPolicy.manyChanges - 1 } else { MapPolicy.longestKeptList } }
     }
 
     /// Stores one draft and makes it live. On any error nothing is there, except with `.unknownOutcome`.

@@ -117,8 +117,8 @@ public final class Store: @unchecked Sendable {
         _ = text.initialize(from: Array(storage.path.utf8) + [0])
         pathText = UnsafeBufferPointer(rebasing: text.dropLast())
         lock = sharedHistory.lock
-        commits = Commits(options.durability)
         let account = MemoryAccount(total: options.memoryBudget)
+        commits = Commits(options.durability, encoderMemory: account.reserve)
         records = Records(storage, account, readers: lock)
         maps = MapProvider(sharedHistory, records, account)
         GivingWay.add(maps) { [maps] in maps.giveWay() }

@@ -1,7 +1,8 @@
 import CLLVSShims
 
-/// Who may take how much of a store's memory budget. All that is kept between calls, beside the history itself, has a share here, and the
-/// shares add up to the budget: the table "Caches and indexes" in ARCHITECTURE.md says what is in each.
+/// Who may take how much of a store's memory budget. What is kept between calls and grows with what a store holds, beside the history
+/// itself, has a share here, and the shares add up to the budget. The table "Caches and indexes" in ARCHITECTURE.md says what is in each,
+/// and names the small things with a bound of their own.
 ///
 /// The share of the maps is what the others leave: deltas, known ids, the trees of indexes and the index of the past tell how much they
 /// take, and maps make room.
@@ -14,7 +15,7 @@ final class MemoryAccount: Sendable {
     let changeLists: Int
     /// For each of the two collections of tables of changes.
     let changeTables: Int
-    /// What is made meanwhile, and what the allocator holds back.
+    /// What is made meanwhile, the buffers that are kept for the next save, and what the allocator holds back.
     let reserve: Int
     /// For all chains of deltas, and for the maps that they keep beside those of the cache.
     let deltas: Int, mapsOfDeltas: Int

@@ -120,7 +120,7 @@ import Testing
             for i in 0..<size {
                 _ = try store.set(["good \(i)": "1"], root)
                 // Of so many changes that they are read from the record.
-                let changes = try (0...ChangeLists.longestList).map { Value.Change.insert(try ValueID("bad \(i) \($0)"), data: [1]) }
+                let changes = try (0...MapPolicy.longestKeptList).map { Value.Change.insert(try ValueID("bad \(i) \($0)"), data: [1]) }
                 var made = try store.makeVersion(basedOn: root.id, changes: changes)
                 if areBehind { made = try store.set(["top \(i)": "1"], made) }
                 damaged.insert(made.id)
