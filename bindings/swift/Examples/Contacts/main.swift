@@ -65,6 +65,25 @@ try laptop.edit("1") {
 }
 try exchangeAll()
 
+// Both give her another name: the later one stands, until somebody decides.
+try phone.edit("1") { $0.name = "Anne" }
+try laptop.edit("1") { $0.name = "Anna" }
+try exchangeAll()
+for (id, conflicts) in try phone.openConflicts() {
+    for conflict in conflicts {
+        func text(_ json: [UInt8]?) -> String { json.map { String(decoding: $0, as: UTF8.self) } ?? "nothing" }
+        let record = conflict.record
+        print("open: \(id) \(text(record.path)): \(text(record.newer)) stands, the other is \(text(record.older))")
+        try phone.choose(.older, in: conflict)
+    }
+}
+try exchangeAll()
+print("named: " + (try phone.history("1").compactMap(\.object?.name).reversed().joined(separator: ", ")))
+
+// A value that cannot be read is told of, and holds no other up.
+try laptop.coordinator.save([.insert(ValueID("contact/2"), data: Array(#"{"name":7}"#.utf8))])
+for (id, error) in try laptop.readAll().problems { print("not read: \(id) \(error.member)") }
+
 for (name, device) in [("phone", phone), ("laptop", laptop)] {
     guard let contact = try device["1"] else { continue }
     print("\(name): \(contact.name), \(contact.tags.sorted()), \(contact.visits) visits, \(contact.bio)")

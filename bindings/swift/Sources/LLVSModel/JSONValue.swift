@@ -50,7 +50,9 @@ public enum JSONValue: Codable, Sendable, Equatable {
     }
 }
 
-extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral, ExpressibleByFloatLiteral {
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral, ExpressibleByFloatLiteral,
+    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
     /// A string.
     public init(stringLiteral value: String) { self = .string(value) }
     /// A whole number.
@@ -59,6 +61,10 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     public init(booleanLiteral value: Bool) { self = .bool(value) }
     /// A number.
     public init(floatLiteral value: Double) { self = .double(value) }
+    /// Elements in their order.
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    /// Members by name; of a name that is there twice the last.
+    public init(dictionaryLiteral members: (String, JSONValue)...) { self = .object(Dictionary(members) { $1 }) }
 }
 
 /// Brings a value from one form to the next, by its members. It adds members, and leaves those that older apps use: these see the new form.

@@ -15,7 +15,8 @@
 ///
 /// What kind of merging a member gets goes by its type: `Set` is a set; an array whose elements are `Identifiable` a list of elements that
 /// are told apart by `id`; a structure that is a model or a part of one is merged member by member; any other type that is coded as an
-/// object stands as a whole. `@Merge` says otherwise.
+/// object stands as a whole. `@Merge` says otherwise, and a static member `rules` says what stands at no member
+/// (`StorableModel.rules`).
 /// - Parameter prefix: what the ids of its values begin with, as "contact/". No other model has ids that begin so.
 @attached(
     member, names: named(CodingKeys), named(init(from:)), named(encode(to:)), named(mergePatterns), named(idPrefix))

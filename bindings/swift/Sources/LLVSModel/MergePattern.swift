@@ -1,107 +1,79 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// A rule and the place that it is for: a JSON pointer below the value, in which "*" stands for any member or element.
 public struct MergePattern: Sendable, Hashable {
     let pointer: String
-    /// JSON text by name.
+    /// JSON text by name; empty where nothing is to be said.
     var rule: [String: String]
+    /// Why it cannot be; nil when it can.
+    var problem: String?
+    /// Whether the type alone says so, and elements would be found without it.
+    var isByID = false
+    /// The structure that begins anew there, and holds itself.
+    var repeated: ObjectIdentifier?
 
     /// The patterns of a member, from its type and what `@Merge` says of it. Called by what `@Model` makes.
     /// - Parameter initial: its default, with which a counter begins.
     public static func member<Member>(_ name: String, _ type: Member.Type, _ rules: [MergeRule], from initial: Member?) -> [MergePattern] {
-        var own = Implied.rule(of: type)
-        for rule in rules { own.merge(rule.members) { $1 } }
-        if own["key"] != nil, own["as"] == nil { own["as"] = "\"list\"" }
-        if own["as"] == "\"counter\"", own["from"] == nil, let text = initial.flatMap({ Implied.number($0) }) { own["from"] = text }
-        let pointer = "/" + (name == "*" ? "~2" : JSONText.segment(name))
-        let inside = own["as"] == "\"register\"" ? [] : Implied.inside(type)
-        return (own.isEmpty ? [] : [MergePattern(pointer: pointer, rule: own)])
-            + inside.map { MergePattern(pointer: pointer + $0.pointer, rule: $0.rule) }
+        var own = MergePattern(pointer: "/" + JSONText.patternSegment(name), rule: [:])
+        let given = rules.together, implied = MemberType.rule(of: type)
+        own.rule = implied.merging(given.rule) { $1 }
+        if own.rule["key"] != nil, own.rule["as"] == nil { own.rule["as"] = "\"list\"" }
+        if given.rule["key"] == nil, own.kind != "list", own.kind != "set" { own.rule["key"] = nil }
+        if own.kind == "auto" { own.rule["as"] = nil }
+        if own.kind == "counter", own.rule["from"] == nil, let text = initial.flatMap({ MemberType.number($0) }) { own.rule["from"] = text }
+        own.isByID = given.rule.isEmpty && implied["key"] != nil
+        own.problem = given.contradicted.map { "the rules say different things of \"\($0)\"; keep one" } ?? own.mismatch(type)
+        let isWhole = ["register", "counter", "text"].contains(own.kind) || (own.kind == "set" && own.rule["key"] == nil)
+        let inside = isWhole ? [] : MemberType.inside(type)
+        return (own.rule.isEmpty && own.problem == nil ? [] : [own]) + inside.map { $0.below(own.pointer) }
     }
 
     /// The type of a default. Called by what `@Model` makes.
     public static func type<Member>(of initial: @autoclosure () -> Member) -> Member.Type { Member.self }
-}
 
-/// What goes by the type of a member.
-private enum Implied {
-    /// The rule of a member of this type; empty for `auto`.
-    static func rule(of type: Any.Type) -> [String: String] {
-        if let optional = type as? any OptionalMember.Type { return rule(of: optional.wrapped) }
-        if let collection = type as? any CollectionMember.Type {
-            if collection.isSet { return ["as": "\"set\""] }
-            return collection.element is any Identifiable.Type ? ["as": "\"list\"", "key": "[\"/id\"]"] : [:]
+    /// The name of the kind; "auto" where none is given.
+    private var kind: String { rule["as"].map { String($0.dropFirst().dropLast()) } ?? "auto" }
+
+    /// Why the rule is none for members of a type.
+    private func mismatch(_ type: Any.Type) -> String? {
+        if rule["key"] != nil, kind != "list", kind != "set" { return "a key is for a list or a set, and the rule is \"\(kind)\"" }
+        let wanted: JSONShape? =
+            switch kind {
+            case "counter": .number
+            case "text": .string
+            case "set", "list", "tuple": .array
+            default: nil
+            }
+        guard let wanted, let found = MemberType.shape(of: type), found != wanted else { return nil }
+        return "the rule \"\(kind)\" is for \(wanted.rawValue), and the member is of the type \(type)"
+    }
+
+    func below(_ place: String) -> MergePattern {
+        var moved = MergePattern(pointer: place + pointer, rule: rule, problem: problem)
+        (moved.isByID, moved.repeated) = (isByID, repeated)
+        return moved
+    }
+
+    /// The patterns of a structure, which may hold itself: it has rules for no member then, since a pattern has a fixed depth.
+    static func patterns(of part: any ModelPart.Type) -> [MergePattern] {
+        let id = ObjectIdentifier(part)
+        if Nesting.above.contains(id) {
+            var again = MergePattern(pointer: "", rule: [:])
+            again.repeated = id
+            return [again]
         }
-        let isPlain = type is any ModelPart.Type || type is any PlainMember.Type || type is any NamedMembers.Type
-        return isPlain ? [:] : ["as": "\"register\""]
-    }
-
-    /// The patterns below a member of this type.
-    static func inside(_ type: Any.Type) -> [MergePattern] {
-        if let optional = type as? any OptionalMember.Type { return inside(optional.wrapped) }
-        if let part = type as? any ModelPart.Type { return part.mergePatterns }
-        var element: Any.Type?
-        if let collection = type as? any CollectionMember.Type { element = collection.element }
-        if let members = type as? any NamedMembers.Type { element = members.element }
-        guard let element else { return [] }
-        let own = rule(of: element)
-        return (own.isEmpty ? [] : [MergePattern(pointer: "/*", rule: own)])
-            + inside(element).map { MergePattern(pointer: "/*" + $0.pointer, rule: $0.rule) }
-    }
-
-    /// A number other than 0 as text.
-    static func number(_ value: Any) -> String? {
-        switch value {
-        case let number as any BinaryInteger: isZero(number) ? nil : "\(number)"
-        case let number as Double: number == 0 || !number.isFinite ? nil : "\(number)"
-        default: nil
+        var found = Nesting.$above.withValue(Nesting.above + [id]) { part.mergePatterns }
+        guard found.contains(where: { $0.repeated == id }) else { return found }
+        // Elements that have an `id` are told apart by it without a rule.
+        found.removeAll { $0.repeated == id || $0.isByID }
+        for index in found.indices where found[index].problem == nil && found[index].repeated == nil {
+            found[index].problem = "\(part) holds itself, and can have no rules inside, since a pattern has a fixed depth; leave the rule "
+                + "out (make a set an array), or use one structure for each depth"
         }
+        return found
     }
-
-    private static func isZero(_ number: some BinaryInteger) -> Bool { number == 0 }
 }
 
-/// Types that are no objects in JSON.
-private protocol PlainMember {}
-extension String: PlainMember {}
-extension Bool: PlainMember {}
-extension Int: PlainMember {}
-extension Int8: PlainMember {}
-extension Int16: PlainMember {}
-extension Int32: PlainMember {}
-extension Int64: PlainMember {}
-extension UInt: PlainMember {}
-extension UInt8: PlainMember {}
-extension UInt16: PlainMember {}
-extension UInt32: PlainMember {}
-extension UInt64: PlainMember {}
-extension Float: PlainMember {}
-extension Double: PlainMember {}
-extension Date: PlainMember {}
-extension Data: PlainMember {}
-extension UUID: PlainMember {}
-extension URL: PlainMember {}
-extension Decimal: PlainMember {}
-
-private protocol OptionalMember { static var wrapped: Any.Type { get } }
-extension Optional: OptionalMember { static var wrapped: Any.Type { Wrapped.self } }
-
-private protocol CollectionMember {
-    static var element: Any.Type { get }
-    static var isSet: Bool { get }
+/// The structures whose patterns are being told, from the outermost on.
+private enum Nesting {
+    @TaskLocal static var above: [ObjectIdentifier] = []
 }
-extension Array: CollectionMember {
-    static var element: Any.Type { Element.self }
-    static var isSet: Bool { false }
-}
-extension Set: CollectionMember {
-    static var element: Any.Type { Element.self }
-    static var isSet: Bool { true }
-}
-
-private protocol NamedMembers { static var element: Any.Type { get } }
-extension Dictionary: NamedMembers where Key == String { static var element: Any.Type { Value.self } }

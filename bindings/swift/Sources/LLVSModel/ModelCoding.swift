@@ -10,8 +10,15 @@ import Foundation
 public enum ModelCoding {
     /// Members that are written as they are. Called by what `@Model` makes.
     public static func ordered<Member>(_ member: Member) -> Member { member }
-    /// The elements of a set in their order, so that equal sets are equal bytes. Called by what `@Model` makes.
-    public static func ordered<Element: Comparable>(_ member: Set<Element>) -> [Element] { member.sorted() }
+    /// The elements of a set in the order of what they are written as, so that equal sets are equal bytes. Called by what `@Model` makes.
+    public static func ordered<Element: Encodable>(_ member: Set<Element>) -> [Element] {
+        let encoder = encoder()
+        // (What cannot be written is told when the value is.)
+        let written = member.map { (text: Array((try? encoder.encode([$0])) ?? Data()).dropFirst().dropLast(), element: $0) }
+        return written.sorted { $0.text.lexicographicallyPrecedes($1.text) }.map(\.element)
+    }
+    /// The same of one that may be missing.
+    public static func ordered<Element: Encodable>(_ member: Set<Element>?) -> [Element]? { member.map { ordered($0) } }
 
     /// Dates are text as in ISO 8601, in UTC; `Data` is base64.
     static func encoder() -> JSONEncoder {
@@ -45,27 +52,40 @@ public enum ModelCoding {
             // (A value of a later form keeps its number, as it keeps all that was not changed.)
             var members = try decoder().decode([String: JSONValue].self, from: written)
             guard members.updateValue(.int(Model.form), forKey: Model.formName) == nil else {
-                throw Mismatch("the member \"\(Model.formName)\" counts the forms: name another one by formName")
+                throw Mismatch(inForm: Model.formName, "counts the forms: name another one by formName")
             }
             return Array(try encoder().encode(members))
         } catch {
             throw StoreError(
-                .invalidArgument, "The value \"\(id)\" cannot be written as \(Model.self): \(told(error)). Nothing was saved.", valueID: id)
+                .invalidArgument, "The value \"\(id)\" cannot be written as \(Model.self): \(told(error).sentence). Nothing was saved.",
+                valueID: id, path: told(error).member)
         }
     }
 
     static func read<Model: StorableModel>(_ type: Model.Type, _ bytes: [UInt8], _ id: ValueID, _ version: VersionID?) throws -> Model {
         do {
             return try decoder().decode(type, from: Data(lifted(type, bytes)))
-        } catch {
-            throw ModelDecodingError(id: id, version: version, bytes: bytes, model: "\(Model.self)", reason: told(error))
-        }
+        } catch { throw refusal(type, bytes, id, version, error) }
+    }
+
+    /// That a value cannot be read, and why.
+    static func refusal<Model: StorableModel>(
+        _ type: Model.Type, _ bytes: [UInt8], _ id: ValueID, _ version: VersionID?, _ error: any Error
+    ) -> ModelDecodingError {
+        let told = told(error)
+        return ModelDecodingError(id: id, version: version, bytes: bytes, model: "\(type)", member: told.member, reason: told.sentence)
     }
 
     /// What goes wrong with forms.
     private struct Mismatch: Error, CustomStringConvertible {
         let description: String
+        var member = ""
         init(_ description: String) { self.description = description }
+        /// The member that counts the forms.
+        init(inForm name: String, _ what: String) {
+            description = "the member \"\(name)\" \(what)"
+            member = "/" + JSONText.segment(name)
+        }
     }
 
     /// A value in the form that this program writes; what the upgrades leave alone stays as it is, to the digit. Others stay as they are.
@@ -77,7 +97,7 @@ public enum ModelCoding {
         switch before[Model.formName] {
         case nil: break
         case .int(let number) where number >= 1: form = number
-        default: throw Mismatch("the member \"\(Model.formName)\" is no number of a form; forms count from 1")
+        default: throw Mismatch(inForm: Model.formName, "is no number of a form; forms count from 1")
         }
         guard form < Model.form else { return bytes }
         for number in form..<Model.form {
@@ -95,20 +115,20 @@ public enum ModelCoding {
         return merged.bytes ?? bytes
     }
 
-    /// What went wrong, and at which member.
-    private static func told(_ error: any Error) -> String {
-        let context: DecodingError.Context? =
-            switch error as? DecodingError {
-            case .typeMismatch(_, let context), .valueNotFound(_, let context), .keyNotFound(_, let context), .dataCorrupted(let context):
-                context
+    /// What went wrong, and at which member, as a JSON pointer.
+    private static func told(_ error: any Error) -> (member: String, sentence: String) {
+        let context: (path: [any CodingKey], what: String)? =
+            switch error {
+            case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
+                DecodingError.dataCorrupted(let context):
+                (context.codingPath, context.debugDescription)
+            case DecodingError.keyNotFound(let key, let context): (context.codingPath + [key], "it is missing")
+            case EncodingError.invalidValue(_, let context): (context.codingPath, context.debugDescription)
             default: nil
             }
-        if let context {
-            let pointer = context.codingPath.map { "/" + ($0.intValue.map { "\($0)" } ?? JSONText.segment($0.stringValue)) }.joined()
-            return (pointer.isEmpty ? "" : "the member \"\(pointer)\": ") + context.debugDescription
-        }
-        if case .invalidValue(_, let context)? = error as? EncodingError { return context.debugDescription }
-        return "\(error)"
+        guard let context else { return ((error as? Mismatch)?.member ?? "", "\(error)") }
+        let pointer = context.path.map { "/" + ($0.intValue.map { "\($0)" } ?? JSONText.segment($0.stringValue)) }.joined()
+        return (pointer, (pointer.isEmpty ? "" : "the member \"\(pointer)\": ") + context.what)
     }
 }
 
@@ -136,6 +156,8 @@ public struct ModelDecodingError: Error, CustomStringConvertible {
     public let bytes: [UInt8]
     /// The name of the model.
     public let model: String
+    /// The member that does not fit, as a JSON pointer; "" for the whole value.
+    public let member: String
     /// What does not fit, and at which member.
     public let reason: String
     /// All of it, and what can be done.

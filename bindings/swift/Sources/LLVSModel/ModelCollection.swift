@@ -2,7 +2,8 @@ import LLVS
 
 extension StoreCoordinator {
     /// The objects of a model, by id without the prefix. Its rules for merging are added to those of the store.
-    /// - Throws: what `register` throws; rules that the store has otherwise are no error (`ModelCollection.contradictions`).
+    /// - Throws: `.invalidArgument` when the model cannot be one: its prefix is none, or a rule is not for the type of its member; and what
+    ///   `register` throws. Rules that the store has otherwise are no error (`ModelCollection.contradictions`).
     public func collection<Model: StorableModel>(_ model: Model.Type) throws -> ModelCollection<Model> {
         try ModelCollection(self)
     }
@@ -21,16 +22,25 @@ extension StoreCoordinator {
 public struct ModelCollection<Model: StorableModel>: Sendable {
     /// Whose values they are.
     public let coordinator: StoreCoordinator
-    /// The rules of the model that the store had others for, when the collection was made. Those of the store stand.
-    public let contradictions: [ConflictRecord]
+    private let rules: StoreRules
+
+    /// The rules of the model that the store has others for, when they were last compared: at first, and at saves where the store has
+    /// other rules by then. Those of the store stand.
+    public var contradictions: [ModelContradiction] { rules.known?.contradictions ?? [] }
+    /// Why the rules that prevail in the store do not count, when they were last compared; nil when they do.
+    public var rulesProblem: String? { rules.known?.problem }
 
     init(_ coordinator: StoreCoordinator) throws {
         self.coordinator = coordinator
-        if coordinator.store.isReadOnly {
-            contradictions = try coordinator.store.schema(at: coordinator.currentVersion, adding: Model.mergeRules).contradictions
-        } else {
-            contradictions = try coordinator.register(Model.mergeRules).schema.contradictions
-        }
+        rules = try StoreRules(Model.checkedRules)
+        _ = try register()
+    }
+
+    /// Adds the rules of the model to those of the store, where some are missing; true when that made a version.
+    private func register() throws -> Bool {
+        let known = try rules.at(coordinator.currentVersion, in: coordinator.store)
+        guard known.isChanged, !coordinator.store.isReadOnly else { return false }
+        return try coordinator.register(rules.own).version != nil
     }
 
     // MARK: Reading
@@ -40,13 +50,25 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         ModelsAtVersion(store: coordinator.store, version: version ?? coordinator.currentVersion)
     }
 
-    /// The object under an id; nil when there is none.
+    /// The object under an id; nil when there is none. Throws `ModelDecodingError` when it cannot be read.
     public subscript(id: String) -> Model? {
         get throws { try at()[id] }
     }
 
-    /// All ids and objects, in the order of the ids.
+    /// Whether there is a value under an id, whether it can be read or not.
+    public func contains(_ id: String) throws -> Bool { try at().contains(id) }
+
+    /// How many values there are, also such as cannot be read.
+    public func count() throws -> Int { try at().count() }
+
+    /// All ids and objects, in the order of the ids. Throws `ModelDecodingError` at one that cannot be read; `readAll` goes on.
     public func all() throws -> [(id: String, object: Model)] { try at().all() }
+
+    /// All objects that can be read, and why the others cannot: for lists that one bad value must not empty.
+    public func readAll() throws -> ModelsAtVersion<Model>.Reading { try at().readAll() }
+
+    /// The values that cannot be read as objects of the model, with why. Reads them all.
+    public func problems() throws -> [ModelDecodingError] { try at().problems() }
 
     /// The ids, in order.
     public func ids() throws -> [String] { try at().ids() }
@@ -54,159 +76,151 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
     // MARK: Saving
 
     /// Saves an object as a version of its own: all members that the model knows are to be as the object says.
+    /// - Parameters:
+    ///   - expected: the version that the save is to stand on; when another is current by now, nothing is stored.
+    ///   - group: saves of one device, one after the other, that name one group are undone together.
+    ///   - description: what the save did, for a person who undoes it.
     /// - Returns: the version; nil when that changes nothing.
-    /// - Throws: `ModelDecodingError` when what is there cannot be read (remove it first, if it is to go), and what
-    ///   `StoreCoordinator.save` throws; nothing is saved then.
+    /// - Throws: `ModelDecodingError` when what is there cannot be read (remove it first, if it is to go), `.moved` when another version
+    ///   than `expected` is current, and what `StoreCoordinator.save` throws; nothing is saved then.
     @discardableResult
-    public func save(_ object: Model, id: String, metadata: Metadata = Metadata()) throws -> Version? {
-        try save([id: object], metadata: metadata)
+    public func save(
+        _ object: Model, id: String, metadata: Metadata = Metadata(), expected: VersionID? = nil, group: String? = nil,
+        description: String? = nil
+    ) throws -> Version? {
+        try save([id: object], metadata: metadata, expected: expected, group: group, description: description)
     }
 
-    /// Saves some objects and removes others, as one version.
+    /// Saves some objects and removes others, as one version. As above.
     @discardableResult
-    public func save(_ objects: [String: Model], removing: [String] = [], metadata: Metadata = Metadata()) throws -> Version? {
-        try write(objects.mapValues { ($0, nil) }, removing, metadata)
+    public func save(
+        _ objects: [String: Model], removing: [String] = [], metadata: Metadata = Metadata(), expected: VersionID? = nil,
+        group: String? = nil, description: String? = nil
+    ) throws -> Version? {
+        try write(objects.mapValues { ($0, .nothing) }, removing, About(metadata, group, description), expected)
     }
 
     /// Removes an object; nil when there is none.
     @discardableResult
-    public func remove(_ id: String, metadata: Metadata = Metadata()) throws -> Version? {
-        let valueID = try valueID(id)
-        guard try coordinator.value(valueID) != nil else { return nil }
-        return try write([:], [id], metadata)
+    public func remove(
+        _ id: String, metadata: Metadata = Metadata(), expected: VersionID? = nil, group: String? = nil, description: String? = nil
+    ) throws -> Version? {
+        guard try contains(id) else { return nil }
+        return try write([:], [id], About(metadata, group, description), expected)
+    }
+
+    /// Removes all objects, as one version, also what cannot be read; nil when there are none.
+    @discardableResult
+    public func removeAll(metadata: Metadata = Metadata(), group: String? = nil, description: String? = nil) throws -> Version? {
+        try write([:], try ids(), About(metadata, group, description), nil)
     }
 
     /// Gives an object to be changed, and saves what the closure changed; what others changed meanwhile is kept, and merged by the rules.
-    /// - Parameter initial: the object to begin with where there is none.
+    /// - Parameters:
+    ///   - initial: the object to begin with where there is none.
+    ///   - version: where the object is read, the current version unless given: that which a form was filled in from, so that what came
+    ///     since is kept.
+    ///   - group: saves of one device, one after the other, that name one group are undone together.
+    ///   - description: what the save did, for a person who undoes it.
     /// - Returns: the version; nil when nothing was changed.
-    /// - Throws: `.notFound` when there is no object and no `initial`; what the closure throws, and then nothing is saved; what `save`
-    ///   throws.
+    /// - Throws: `.notFound` when there is no object and no `initial`, `.unknownVersion`; what the closure throws, and then nothing is
+    ///   saved; what `save` throws.
     @discardableResult
     public func edit(
-        _ id: String, else initial: Model? = nil, metadata: Metadata = Metadata(), _ change: (inout Model) throws -> Void
+        _ id: String, else initial: Model? = nil, at version: VersionID? = nil, metadata: Metadata = Metadata(), group: String? = nil,
+        description: String? = nil, _ change: (inout Model) throws -> Void
     ) throws -> Version? {
-        let valueID = try valueID(id), found = try coordinator.value(valueID)
-        guard var object = try found.map({ try read($0) }) ?? initial else {
+        let valueID = try valueID(id), place = version.map { StoreCoordinator.Place.version($0) } ?? .current
+        let found = try coordinator.value(valueID, at: place)
+        guard var object = try found.map({ try $0.model(Model.self) }) ?? initial else {
             throw StoreError(.notFound, "There is no object \"\(id)\" to edit; give one to begin with.", valueID: valueID)
         }
         let before = try found.map { _ in try ModelCoding.write(object, valueID) }
         try change(&object)
-        return try write([id: (object, before)], [], metadata)
+        return try write([id: (object, .read(before))], [], About(metadata, group, description), nil)
+    }
+
+    /// What stands beside the changes of a save.
+    private struct About {
+        /// What was given.
+        let own: Metadata
+        /// With the marks that an undo looks for.
+        var all: Metadata
+
+        init(_ own: Metadata, _ group: String?, _ description: String?) {
+            (self.own, all) = (own, own)
+            for (key, text) in [("__llvs_group", group), ("__llvs_description", description)] {
+                if let text { all[key] = Array(JSONText.string(text).utf8) }
+            }
+        }
+    }
+
+    /// What an object is compared with.
+    private enum Before {
+        /// What is there when it is saved: it says what all members are to be.
+        case nothing
+        /// What was read, written again; nil where there was nothing.
+        case read([UInt8]?)
     }
 
     /// Splices each object into what is there, and saves; again as long as the current version moves meanwhile.
-    /// - Parameter objects: each with what was read of it, written again; nil: what is there now.
     private func write(
-        _ objects: [String: (object: Model, before: [UInt8]?)], _ removing: [String], _ metadata: Metadata
+        _ objects: [String: (object: Model, before: Before)], _ removing: [String], _ about: About, _ expected: VersionID?
     ) throws -> Version? {
         while true {
-            let base = coordinator.currentVersion
+            let base = coordinator.currentVersion, known = try rules.at(base, in: coordinator.store)
             var changes: [Value.Change] = []
             for (id, given) in objects {
                 let valueID = try valueID(id), there = try coordinator.value(valueID, at: .version(base))
-                guard let bytes = try splice(given.object, given.before, there, valueID, base) else { continue }
+                guard let bytes = try splice(given.object, given.before, there, valueID, known.merging) else { continue }
                 changes.append(.update(valueID, data: bytes))
             }
             changes += try removing.map { .remove(try valueID($0)) }
-            if changes.isEmpty && metadata.isEmpty { return nil }
+            if changes.isEmpty && about.own.isEmpty { return nil }
+            if known.isChanged, expected == nil, try register() { continue }
             do {
-                return try coordinator.save(changes, metadata: metadata, expected: base)
-            } catch let error as StoreError where error.code == .moved { continue }
+                return try coordinator.save(changes, metadata: about.all, expected: expected ?? base)
+            } catch let error as StoreError where error.code == .moved && expected == nil { continue }
         }
     }
 
     /// What to save: what the object says where it differs from what was read, and for the rest what is there. nil: nothing.
-    private func splice(_ object: Model, _ before: [UInt8]?, _ there: Value?, _ id: ValueID, _ base: VersionID) throws -> [UInt8]? {
+    private func splice(_ object: Model, _ before: Before, _ there: Value?, _ id: ValueID, _ rules: MergeSchema) throws -> [UInt8]? {
         let written = try ModelCoding.write(object, id)
-        guard let there else { return before == written ? nil : written }
-        let before = try before ?? ModelCoding.write(read(there), id)
-        if before == written { return nil }
-        let rules = try coordinator.store.schema(at: base, adding: Model.mergeRules).rules ?? Model.mergeRules
-        let schema = try rules.withUnsafeBytes { try MergeSchema($0, partly: true) }
-        // (It was read, so it can be lifted.)
-        let older = try ModelCoding.lifted(Model.self, there.data)
-        let merged = try before.withUnsafeBytes { before in
+        let base: [UInt8]? =
+            switch before {
+            case .read(let bytes): bytes
+            case .nothing: try there.map { try ModelCoding.write($0.model(Model.self), id) }
+            }
+        if base == written { return nil }
+        guard let there else { return written }
+        // (What was read can be lifted; what came since perhaps not.)
+        let older: [UInt8]
+        do {
+            older = try ModelCoding.lifted(Model.self, there.data)
+        } catch { throw ModelCoding.refusal(Model.self, there.data, id, there.storedVersion, error) }
+        let merged = try base.withRawBytes { base in
             try written.withUnsafeBytes { written in
                 try older.withUnsafeBytes { there in
-                    try DocumentMerge(schema: schema, id: id.bytes).saving.merge(base: before, newer: written, older: there)
+                    try DocumentMerge(schema: rules, id: id.bytes).saving.merge(base: base, newer: written, older: there)
                 }
             }
         }
         if merged.records.contains(where: { $0.kind == .notJSON }) {
             throw ModelDecodingError(
-                id: id, version: there.storedVersion, bytes: there.data, model: "\(Model.self)",
+                id: id, version: there.storedVersion, bytes: there.data, model: "\(Model.self)", member: "",
                 reason: "it goes beyond what can be merged (docs/merging.md)")
         }
         return merged.bytes == there.data ? nil : merged.bytes
     }
 
-    private func valueID(_ id: String) throws -> ValueID { try ValueID(Model.idPrefix + id) }
-    private func read(_ value: Value) throws -> Model { try ModelCoding.read(Model.self, value.data, value.id, value.storedVersion) }
+    func valueID(_ id: String) throws -> ValueID { try ValueID(Model.idPrefix + id) }
 }
 
-/// The objects of a model at one version, by id without the prefix.
-public struct ModelsAtVersion<Model: StorableModel>: Sendable {
-    /// Where they are.
-    public let store: Store
-    /// The version that they are read at.
-    public let version: VersionID
-
-    /// The object under an id; nil when there is none.
-    public subscript(id: String) -> Model? {
-        get throws {
-            try store.value(ValueID(Model.idPrefix + id), at: version).map {
-                try ModelCoding.read(Model.self, $0.data, $0.id, $0.storedVersion)
-            }
-        }
-    }
-
-    /// The ids, in order.
-    public func ids() throws -> [String] {
-        var found: [String] = []
-        try pages { try store.references(at: version, in: range, after: $0, limit: 1_000).map(\.id) } each: { found.append(plain($0)) }
-        return found
-    }
-
-    /// All ids and objects, in the order of the ids. Throws `ModelDecodingError` at one that cannot be read.
-    public func all() throws -> [(id: String, object: Model)] {
-        var found: [(id: String, object: Model)] = []
-        for value in try values() {
-            found.append((plain(value.id), try ModelCoding.read(Model.self, value.data, value.id, value.storedVersion)))
-        }
-        return found
-    }
-
-    /// The values that cannot be read as objects of the model, with why. Reads them all.
-    public func problems() throws -> [ModelDecodingError] {
-        try values().compactMap { value in
-            do {
-                _ = try ModelCoding.read(Model.self, value.data, value.id, value.storedVersion)
-                return nil
-            } catch let error as ModelDecodingError { return error }
-        }
-    }
-
-    private var range: IDRange { .prefix(Array(Model.idPrefix.utf8)) }
-    private func plain(_ id: ValueID) -> String { String(decoding: id.bytes.dropFirst(Model.idPrefix.utf8.count), as: UTF8.self) }
-
-    private func values() throws -> [Value] {
-        var found: [Value] = []
-        var last: ValueID?
-        while true {
-            let page = try store.values(at: version, in: range, after: last, limit: 100)
-            found += page
-            guard page.count == 100 else { return found }
-            last = page.last?.id
-        }
-    }
-
-    private func pages(_ read: (ValueID?) throws -> [ValueID], each: (ValueID) -> Void) throws {
-        var last: ValueID?
-        while true {
-            let page = try read(last)
-            page.forEach(each)
-            guard page.count == 1_000 else { return }
-            last = page.last
-        }
+extension [UInt8]? {
+    /// Calls with the bytes, or with nil.
+    fileprivate func withRawBytes<R>(_ body: (UnsafeRawBufferPointer?) throws -> R) rethrows -> R {
+        guard let self else { return try body(nil) }
+        return try self.withUnsafeBytes { try body($0) }
     }
 }

@@ -71,7 +71,7 @@ public struct ModelMacro: MemberMacro, ExtensionMacro {
         let writes = members.map { member in
             member.wrapped == nil
                 ? "try members.encode(LLVSModel.ModelCoding.ordered(self.\(member.name)), forKey: .\(member.name))"
-                : "try members.encodeIfPresent(self.\(member.name), forKey: .\(member.name))"
+                : "try members.encodeIfPresent(LLVSModel.ModelCoding.ordered(self.\(member.name)), forKey: .\(member.name))"
         }
         let container = members.isEmpty ? "_ =" : "var members ="
         return """

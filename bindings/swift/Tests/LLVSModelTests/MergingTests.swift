@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Model struct Phone: Identifiable, Equatable {
+@Model struct Phone: Identifiable, Hashable {
     var id: String
     var number = ""
     @Merge(.counter) var calls = 0
@@ -43,36 +43,24 @@ struct Contact: Equatable {
 }
 
 /// What an older version of the app knows.
+@Model struct OldPhone: Identifiable, Equatable {
+    var id: String
+    var number = ""
+}
 @Model(prefix: "contact/")
 struct OldContact: Equatable {
     var name = ""
     var tags: Set<String> = []
+    var phones: [OldPhone] = []
     init(name: String = "") { self.name = name }
 }
 
-/// Two devices that exchange through a folder.
-final class Devices {
-    let directory: String
-    let phone: StoreCoordinator, laptop: StoreCoordinator
-
-    init() throws {
-        let directory = FileManager.default.temporaryDirectory.path + "/llvs-model-\(UUID())"
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        func open(_ name: String) throws -> StoreCoordinator {
-            let device = try StoreCoordinator(path: "\(directory)/\(name).llvs")
-            try device.attach(Exchange(store: device.store, transport: FolderTransport(path: directory + "/shared")), name: "shared")
-            return device
-        }
-        self.directory = directory
-        (phone, laptop) = (try open("phone"), try open("laptop"))
-    }
-
-    func sync() throws { for device in [phone, laptop, phone] { _ = try device.sync() } }
-    deinit { try? FileManager.default.removeItem(atPath: directory) }
-}
-
-func text(_ coordinator: StoreCoordinator, _ id: String) throws -> String? {
-    try coordinator.value(ValueID(id)).map { String(decoding: $0.data, as: UTF8.self) }
+/// No part of a model: it has no defaults.
+struct Both: Codable, Equatable, Sendable { var a: Int, b: Int }
+@Model(prefix: "pair/")
+struct Pair: Equatable {
+    var both = Both(a: 0, b: 0)
+    init(both: Both) { self.both = both }
 }
 
 @Suite struct MergingTests {
@@ -130,6 +118,64 @@ func text(_ coordinator: StoreCoordinator, _ id: String) throws -> String? {
         #expect(try text(devices.laptop, "contact/1")?.contains("1.50") == true)
     }
 
+    /// Each with its own version of the app, which edit one value at once: the rules of the newer are added to those of the older.
+    @Test(arguments: [true, false]) func twoVersionsOfAModelOnTwoDevices(_ isOldFirst: Bool) throws {
+        let devices = try Devices()
+        let old = try devices.laptop.collection(OldContact.self)
+        let before = #"{"weight":1.50,"later":{"z":1e2},"name":"Ann","tags":["a","b"],"visits":2.0,"#
+            + #""phones":[{"id":"1","number":"11","label":"home"},{"id":"2","number":"22","calls":3}]}"#
+        try save(before, "contact/1", in: devices.laptop)
+        try devices.sync()
+        let new = try devices.phone.collection(Contact.self)
+        let edits: [() throws -> Void] = [
+            { try old.edit("1") { $0.tags.insert("old"); $0.phones[0].number = "12"; $0.phones.swapAt(0, 1) } },
+            { try new.edit("1") { $0.name = "Anne"; $0.tags.remove("a"); $0.visits += 1; $0.phones[1].calls += 1; $0.town = "Ulm" } },
+        ]
+        for edit in isOldFirst ? edits : edits.reversed() { try edit() }
+        try devices.sync()
+        try old.edit("1") { $0.tags.insert("later") }
+        try devices.sync()
+        let after = #"{"home_town":"Ulm","later":{"z":1e2},"name":"Anne","#
+            + #""phones":[{"calls":4,"id":"2","number":"22"},{"id":"1","label":"home","number":"12"}],"#
+            + #""tags":["b","later","old"],"visits":3,"weight":1.50}"#
+        #expect(try text(devices.phone, "contact/1") == after && text(devices.laptop, "contact/1") == after)
+        #expect(new.contradictions == [] && old.contradictions == [])
+        // Whoever says what all members are to be says nothing of those that it does not know.
+        try old.save(OldContact(name: "Bob"), id: "1")
+        let bob = #"{"home_town":"Ulm","later":{"z":1e2},"name":"Bob","phones":[],"tags":[],"visits":3,"weight":1.50}"#
+        #expect(try text(devices.laptop, "contact/1") == bob)
+    }
+
+    /// What the app removes is gone, with what it does not know of it.
+    @Test func whatTheAppRemovesIsGone() throws {
+        let devices = try Devices(), people = try devices.phone.collection(Contact.self)
+        let before = #"{"name":"Ann","picture":{"name":"p","width":1,"new":2},"phones":[{"id":"1","label":"home"},{"id":"2"}]}"#
+        try save(before, "contact/1", in: devices.phone)
+        try people.edit("1") { $0.picture = nil; $0.phones.removeFirst() }
+        #expect(try text(devices.phone, "contact/1") == #"{"name":"Ann","phones":[{"id":"2"}]}"#)
+    }
+
+    /// A merge by rules without a model may leave what no app wrote: it is told, and both apps go on.
+    @Test func whatWasMergedAndCannotBeRead() throws {
+        let devices = try Devices()
+        try save(#"{"merge":1,"ids":{"pair/":"auto"}}"#, MergeSchema.valueID, in: devices.phone)
+        try save(#"{"both":{"a":1}}"#, "pair/1", in: devices.phone)
+        try save(#"{"both":{"a":3,"b":4}}"#, "pair/2", in: devices.phone)
+        try devices.sync()
+        try save(#"{"both":{"a":1,"b":2},"c":1}"#, "pair/1", in: devices.phone)
+        try save(#"{"both":{}}"#, "pair/1", in: devices.laptop)
+        try devices.sync()
+        let pairs = try devices.laptop.collection(Pair.self), merged = try text(devices.laptop, "pair/1")
+        #expect(merged == #"{"both":{"b":2},"c":1}"#, "one removed what the other left alone")
+        let error = #expect(throws: ModelDecodingError.self) { try pairs["1"] }
+        #expect(error?.member == "/both/a" && error?.id.description == "pair/1")
+        #expect(throws: ModelDecodingError.self) { try pairs.save(Pair(both: Both(a: 7, b: 7)), id: "1") }
+        #expect(try pairs["2"]?.both == Both(a: 3, b: 4) && pairs.readAll().problems.map(\.id) == ["1"])
+        #expect(try text(devices.laptop, "pair/1") == merged)
+        try save(#"{"both":{"a":5,"b":9}}"#, "pair/1", in: devices.laptop)
+        #expect(try pairs["1"]?.both == Both(a: 5, b: 9))
+    }
+
     @Test func whatChangesNothingIsNotSaved() throws {
         let devices = try Devices()
         let people = try devices.phone.collection(Contact.self)
@@ -165,136 +211,4 @@ func text(_ coordinator: StoreCoordinator, _ id: String) throws -> String? {
         #expect(try people.at(version.id).ids().count == 250 && people.at(version.id)["1000"]?.name == "0")
         #expect(try people["1000"] == nil)
     }
-}
-
-@Suite struct ReadingTests {
-    @Test func whatIsMissingIsItsDefault() throws {
-        let devices = try Devices()
-        let people = try devices.phone.collection(Contact.self)
-        try devices.phone.save([.insert(ValueID("contact/1"), data: Array(#"{"tags":null,"phones":[{"id":"a"}],"seen":null}"#.utf8))])
-        let found = try #require(try people["1"])
-        #expect(found.name == "" && found.stock == 100 && found.tags == [] && found.phones == [Phone("a", "")] && found.seen == nil)
-    }
-
-    @Test(arguments: ["[]", "{", "", #"{"name":1}"#, #"{"phones":[{}]}"#, #"{"seen":"yesterday"}"#, "{\"name\":\"\\ud800\"}"])
-    func whatCannotBeReadIsToldAndStays(_ bad: String) throws {
-        let devices = try Devices()
-        let people = try devices.phone.collection(Contact.self)
-        try devices.phone.save([.insert(ValueID("contact/1"), data: Array(bad.utf8))])
-        let error = #expect(throws: ModelDecodingError.self) { try people["1"] }
-        #expect(error?.description.contains("\"contact/1\" cannot be read as Contact") == true)
-        #expect(throws: ModelDecodingError.self) { try people.edit("1") { $0.name = "x" } }
-        #expect(throws: ModelDecodingError.self) { try people.save(Contact(), id: "1") }
-        #expect(try people.at().problems().count == 1)
-        #expect(try text(devices.phone, "contact/1") == bad)
-        try people.remove("1")
-        #expect(try people["1"] == nil)
-    }
-
-    @Test func datesAreTextInUTC() throws {
-        let devices = try Devices()
-        let people = try devices.phone.collection(Contact.self)
-        var ann = Contact(name: "Ann")
-        ann.seen = Date(timeIntervalSince1970: 1_800_000_000)
-        try people.save(ann, id: "1")
-        #expect(try text(devices.phone, "contact/1")?.contains(#""seen":"2027-01-15T08:00:00Z""#) == true)
-        #expect(try people["1"] == ann)
-        try people.edit("1") { $0.seen = Date(timeIntervalSince1970: 1_800_000_000.25) }
-        #expect(try people["1"]?.seen?.timeIntervalSince1970 == 1_800_000_000.25)
-    }
-
-    @Test func whatJSONCannotHoldIsRefused() throws {
-        let devices = try Devices()
-        let people = try devices.phone.collection(Odd.self)
-        var odd = Odd()
-        odd.number = .nan
-        let error = #expect(throws: StoreError.self) { try people.save(odd, id: "1") }
-        #expect(error?.code == .invalidArgument)
-        #expect(try people["1"] == nil)
-    }
-}
-
-/// An app of before.
-@Model(prefix: "person/")
-struct FirstPerson: Equatable {
-    var name = ""
-    var phone = ""
-    init(_ name: String, _ phone: String) { (self.name, self.phone) = (name, phone) }
-}
-
-@Model(prefix: "person/")
-struct Person: Equatable {
-    struct NoName: Error {}
-    var name = ""
-    var phones: [String] = []
-    var initials = ""
-    static let upgrades: [ModelUpgrade] = [
-        { person in if case .string(let phone)? = person["phone"] { person["phones"] = .array([.string(phone)]) } },
-        { person in
-            guard case .string(let name)? = person["name"] else { throw NoName() }
-            person["initials"] = .string(String(name.prefix(1)))
-        },
-    ]
-    init() {}
-}
-
-@Model(prefix: "counted/")
-struct Counted {
-    var form = ""
-    static let upgrades: [ModelUpgrade] = [{ _ in }]
-    init() {}
-}
-
-@Suite struct UpgradeTests {
-    @Test func oldFormsAreReadAndKeptUntilTheyAreEdited() throws {
-        let devices = try Devices()
-        let old = try devices.laptop.collection(FirstPerson.self), new = try devices.phone.collection(Person.self)
-        let before = #"{"name":"Ann","phone":"11","weight":1.50}"#
-        try devices.laptop.save([.insert(ValueID("person/1"), data: Array(before.utf8))])
-        try devices.sync()
-        #expect(try new["1"]?.phones == ["11"] && new["1"]?.initials == "A")
-        #expect(try new.edit("1") { $0.phones += [] } == nil)
-        #expect(try text(devices.phone, "person/1") == before)
-        try new.edit("1") { $0.phones.append("12") }
-        // The old app goes on, and keeps what it does not know.
-        try old.edit("1") { $0.name = "Anne" }
-        try devices.sync()
-        let after = #"{"form":3,"initials":"A","name":"Anne","phone":"11","phones":["11","12"],"weight":1.50}"#
-        #expect(try text(devices.phone, "person/1") == after && text(devices.laptop, "person/1") == after)
-        #expect(try old["1"] == FirstPerson("Anne", "11"))
-        #expect(String(decoding: Person.mergeRules, as: UTF8.self).contains(#""/form":{"pick":"max"}"#))
-    }
-
-    @Test func aLaterFormKeepsItsNumber() throws {
-        let devices = try Devices()
-        let people = try devices.phone.collection(Person.self)
-        try devices.phone.save([.insert(ValueID("person/1"), data: Array(#"{"form":7,"name":"Ann","new":1}"#.utf8))])
-        try people.edit("1") { $0.phones = ["1"] }
-        let found = try text(devices.phone, "person/1") ?? ""
-        #expect(found.contains(#""form":7"#) && found.contains(#""new":1"#) && found.contains(#""phones":["1"]"#), "\(found)")
-        try people.save(Person(), id: "2")
-        #expect(try text(devices.phone, "person/2")?.contains(#""form":3"#) == true)
-    }
-
-    @Test(arguments: [#"{"form":0}"#, #"{"form":"2"}"#, #"{"form":1.5}"#, #"{"name":7}"#, "[]", "{"])
-    func whatCannotBeUpgradedIsToldAndStays(_ bad: String) throws {
-        let devices = try Devices()
-        let people = try devices.phone.collection(Person.self)
-        try devices.phone.save([.insert(ValueID("person/1"), data: Array(bad.utf8))])
-        #expect(throws: ModelDecodingError.self) { try people["1"] }
-        #expect(throws: ModelDecodingError.self) { try people.edit("1") { $0.name = "x" } }
-        #expect(try people.at().problems().count == 1 && text(devices.phone, "person/1") == bad)
-    }
-
-    @Test func noPropertyCountsForms() throws {
-        let devices = try Devices()
-        let error = #expect(throws: StoreError.self) { try devices.phone.collection(Counted.self).save(Counted(), id: "1") }
-        #expect(error?.code == .invalidArgument && error?.message.contains("formName") == true)
-    }
-}
-
-@Model(prefix: "odd/")
-struct Odd {
-    var number = 0.5
-    init() {}
 }

@@ -1,0 +1,72 @@
+import LLVS
+
+/// An object as it was once.
+public struct PastObject<Model: StorableModel>: Sendable {
+    /// The version that changed it.
+    public let version: Version
+    /// What that version did to it; `.preserve` and `.preserveRemoval` are what a merge took over.
+    public let kind: Value.Change.Kind
+    /// The object as the version has it; nil where it was removed, or cannot be read.
+    public let object: Model?
+    /// Why it cannot be read; nil when it can, or was removed.
+    public let problem: ModelDecodingError?
+}
+
+extension ModelCollection {
+    /// What became of one object: every version in which it changed, newest first, with the object as it was then.
+    ///
+    /// Of all versions of the store, also of branches and of what is not merged yet.
+    /// - Parameter limit: of how many versions to tell, at most.
+    /// - Throws: `.cancelled`, and what the storage throws.
+    /// - Complexity: the versions that are told of.
+    public func history(
+        _ id: String, limit: Int = .max, _ control: OperationControl = OperationControl()
+    ) throws -> [PastObject<Model>] {
+        let valueID = try valueID(id), store = coordinator.store
+        let walk = try store.walk(HistoryQuery(value: valueID), control)
+        var found: [PastObject<Model>] = []
+        while found.count < limit {
+            let page = try walk.next(min(64, limit - found.count), control)
+            if page.isEmpty { break }
+            for step in page {
+                guard let version = try store.version(step.version), let kind = step.kind else { continue }
+                var object: Model?, problem: ModelDecodingError?
+                do {
+                    object = try store.value(valueID, at: step.version)?.model(Model.self)
+                } catch let error as ModelDecodingError { problem = error }
+                found.append(PastObject(version: version, kind: kind, object: object, problem: problem))
+            }
+        }
+        return found
+    }
+
+    /// The conflicts of its values that nobody has decided yet, by id, in the order of the ids. `choose` closes them. As
+    /// `Store.openConflicts`.
+    public func openConflicts(_ control: OperationControl = OperationControl()) throws -> [(id: String, conflicts: [Conflict])] {
+        let prefix = Array(Model.idPrefix.utf8)
+        let found = try coordinator.store.openConflicts(at: coordinator.currentVersion, Store.ConflictQuery(), control)
+        let byID = Dictionary(grouping: found.filter { $0.id.bytes.starts(with: prefix) }, by: \.id)
+        return byID.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }.map { ($0.key.plain(Model.self), $0.value) }
+    }
+
+    /// The conflicts of one object that nobody has decided yet.
+    public func openConflicts(of id: String, _ control: OperationControl = OperationControl()) throws -> [Conflict] {
+        let query = Store.ConflictQuery(only: try valueID(id))
+        return try coordinator.store.openConflicts(at: coordinator.currentVersion, query, control)
+    }
+
+    /// Closes an open conflict by a save: what was chosen becomes current.
+    /// - Throws: `.moved` when something else stands there by now, `.invalidArgument` as `Store.choose`, and what `StoreCoordinator.save`
+    ///   throws.
+    @discardableResult
+    public func choose(_ choice: Store.Choice, in conflict: Conflict, metadata: Metadata = Metadata()) throws -> Version? {
+        while true {
+            let base = coordinator.currentVersion
+            let changes = try coordinator.store.choose(conflict, choice, at: base)
+            // When somebody else saved or merged meanwhile, it is looked at again, there.
+            do {
+                return try coordinator.save(changes, metadata: metadata, expected: base)
+            } catch let error as StoreError where error.code == .moved { continue }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import LLVS
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A rule of a model that the store has another for; that of the store stands.
+public struct ModelContradiction: Sendable, Equatable, CustomStringConvertible {
+    /// The prefix of the model's ids.
+    public let prefix: String
+    /// The place that the rule is for; "" is the value as a whole.
+    public let pattern: String
+    /// The model's rule, as JSON text.
+    public let model: String
+    /// The store's, which stands.
+    public let store: String
+    /// A sentence without its full stop.
+    public var description: String {
+        "the rule for \"\(prefix)\" at \"\(pattern)\" is \(store) in the store and \(model) in the model; the store's stands"
+    }
+
+    /// nil where both are one rule, written in two ways.
+    init?(_ record: ConflictRecord) {
+        let decoder = ModelCoding.decoder()
+        let path = (try? decoder.decode([JSONValue].self, from: Data(record.path))) ?? []
+        // "ids", the prefix, and a pattern.
+        let names = path.compactMap { if case .string(let name) = $0 { name } else { nil } }
+        func short(_ rule: [UInt8]?) -> String {
+            guard let rule, let value = try? decoder.decode(JSONValue.self, from: Data(rule)) else { return "absent" }
+            guard case .object(let members) = value, members.keys.allSatisfy({ $0 == "as" }) else { return JSONText.value(value) }
+            return JSONText.value(members["as"] ?? "auto")
+        }
+        (prefix, pattern) = (names.count > 1 ? names[1] : "", names.count > 2 ? names[2] : "")
+        (model, store) = (short(record.older), short(record.newer))
+        if model == store { return nil }
+    }
+}
+
+/// The rules of a model with those of the store, compared anew where the store has others.
+final class StoreRules: Sendable {
+    /// What came of comparing.
+    struct Compared: Sendable {
+        /// The version that stored the rules of the store; nil where there are none.
+        var stored: VersionID?
+        /// By which values of the model are merged.
+        var merging: MergeSchema
+        /// Whether the model has rules that are not in the store.
+        var isChanged: Bool
+        var contradictions: [ModelContradiction]
+        /// Why the rules of the store do not count, when they do not.
+        var problem: String?
+    }
+
+    let own: [UInt8]
+    private let last = Mutex<Compared?>(nil)
+
+    init(_ own: [UInt8]) { self.own = own }
+
+    /// Those compared last.
+    var known: Compared? { last.withLock { $0 } }
+
+    /// Those at a version.
+    func at(_ version: VersionID, in store: Store) throws -> Compared {
+        let stored = try store.reference(ValueID(MergeSchema.valueID), at: version)?.version
+        if let known = self.known, known.stored == stored { return known }
+        let compared: Compared
+        do {
+            let found = try store.schema(at: version, adding: own)
+            compared = Compared(
+                stored: stored, merging: try merging(found.rules ?? own), isChanged: found.isChanged,
+                contradictions: found.contradictions.compactMap { ModelContradiction($0) },
+                problem: found.problem.map {
+                    "the rules of the store are not valid at \"\($0.pointer)\", so the newest valid ones count: \($0.reason)"
+                })
+        } catch let error as StoreError where error.code == .unsupported {
+            // They are a newer library's, and stay as they are.
+            compared = Compared(
+                stored: stored, merging: try merging(own), isChanged: false, contradictions: [],
+                problem: "the rules of the store cannot be followed, and stay as they are: \(error.message)")
+        }
+        last.withLock { $0 = compared }
+        return compared
+    }
+
+    private func merging(_ rules: [UInt8]) throws -> MergeSchema {
+        do { return try rules.withUnsafeBytes { try MergeSchema($0) } } catch let problem as InvalidRules { throw problem.storeError }
+    }
+}
