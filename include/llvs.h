@@ -30,7 +30,8 @@
  *
  * CAVEATS, FIRST
  *
- *  - A store handle does not survive fork(): in the child every call but a free gives LLVS_ERROR_FORKED.
+ *  - A store handle does not survive fork(): in the child every call but a free gives LLVS_ERROR_FORKED. So does the call from whose
+ *    callback the process was forked, when the callback returns in the child.
  *    Open the store again there. SQLite itself does not survive it: while a store in SQLite is open in a process (or is just being
  *    opened, salvaged or imported), its children can open no store in SQLite: they get LLVS_ERROR_FORKED, too. Close all of them before
  *    the fork, or exec a program.

@@ -172,10 +172,102 @@ static void a_child_does_not_wait_for_the_threads_of_its_parent(void **state) {
     remove_directory(directory);
 }
 
+/* ---- forked by a callback of an index ---- */
+
+enum { MANY = 4000 };
+static pid_t forked_child;
+static int forks_at, calls_so_far;
+
+/* Forks once, at the call of that number, and lets the call go on in both processes. */
+static void fork_now(void) {
+    if (calls_so_far++ == forks_at) {
+        forked_child = fork();
+        if (forked_child == 0) alarm(120);
+    }
+}
+static llvs_status keys_that_fork(void *payload, const llvs_bytes *id, const llvs_bytes *data, llvs_index_keys *keys, llvs_error **error) {
+    (void)payload;
+    (void)id;
+    (void)data;
+    fork_now();
+    return llvs_index_keys_add(keys, llvs_str("[1]"), error);
+}
+static llvs_status progress_that_forks(void *payload, const llvs_progress *progress, llvs_error **error) {
+    (void)payload;
+    (void)error;
+    /* Behind the first values: other threads share the work by then. */
+    if (progress->completed > 0) fork_now();
+    return LLVS_OK;
+}
+
+/* In the child the call that the callback was called from says that it was forked, and another store can be opened; in the parent nothing
+   of it is noticed. Other threads share the work where keys are read from JSON. */
+static void a_callback_of_an_index_forks(void **state) {
+    static char ids[MANY][16], data[MANY][80];
+    static llvs_change changes[MANY];
+    char *directory = new_directory(), *path = join(directory, "store");
+    llvs_store *store;
+    int kind;
+    (void)state;
+    OK(llvs_store_open(llvs_str(path), NULL, &store, &error));
+    for (int i = 0; i < MANY; i++) {
+        snprintf(ids[i], sizeof ids[i], "v/%05d", i);
+        snprintf(data[i], sizeof data[i], "{\"n\":%d,\"text\":\"some more bytes of the value\"}", i);
+        changes[i] = insert(ids[i], data[i]);
+    }
+    OK(llvs_store_make_version(store, LLVS_NONE, changes, MANY, sizeof *changes, NULL, NULL, NULL, &error));
+    for (kind = 0; kind < 6; kind++) {
+        llvs_index_options options = LLVS_INDEX_OPTIONS_INIT;
+        llvs_computed_index_options computed = LLVS_COMPUTED_INDEX_OPTIONS_INIT;
+        llvs_index_question question = LLVS_INDEX_QUESTION_INIT;
+        llvs_control control = LLVS_CONTROL_INIT;
+        llvs_index *index;
+        llvs_index_page *page = NULL;
+        llvs_status status;
+        llvs_error *error = NULL;
+        char definition[80];
+        forked_child = -1;
+        calls_so_far = 0;
+        forks_at = kind % 3 == 0 ? 0 : kind % 3 == 1 ? 1 : kind < 3 ? MANY - 1 : 2;
+        /* Another definition each time, so that none is there yet. */
+        snprintf(definition, sizeof definition, "{\"prefix\":\"v/\",\"on\":[\"/n\",\"/%d\"]}", kind);
+        options.definition = llvs_str(definition);
+        control.progress = progress_that_forks;
+        question.want = LLVS_INDEX_COUNT;
+        if (kind < 3) OK(llvs_computed_index_open(store, &computed, keys_that_fork, NULL, NULL, &index, &error));
+        else OK(llvs_index_open(store, &options, &index, &error));
+        status = llvs_index_find(index, LLVS_NONE, &question, kind < 3 ? NULL : &control, &page, &error);
+        if (forked_child == 0) {
+            char *own = join(directory, kind < 3 ? "child" : "other child");
+            llvs_store *again;
+            CHILD(status == LLVS_ERROR_FORKED && page == NULL);
+            CHILD(strstr(llvs_error_message(error), "fork") != NULL);
+            llvs_error_free(error);
+            CHILD(llvs_index_find(index, LLVS_NONE, &question, NULL, &page, NULL) == LLVS_ERROR_FORKED);
+            llvs_index_free(index);
+            llvs_store_free(store);
+            CHILD(llvs_store_open(llvs_str(own), NULL, &again, NULL) == LLVS_OK);
+            llvs_store_free(again);
+            _exit(0);
+        }
+        if (forked_child < 0) fail_msg("it was never called often enough: %d", calls_so_far);
+        if (outcome_of(forked_child) != 0) fail_msg("the child of %d ended at another line", kind);
+        assert_int_equal(status, LLVS_OK);
+        assert_int_equal(page->total, MANY);
+        llvs_index_page_free(page);
+        llvs_index_free(index);
+    }
+    OK(llvs_store_close(store, &error));
+    llvs_store_free(store);
+    free(path);
+    remove_directory(directory);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_child_is_told), cmocka_unit_test(an_open_database_is_not_opened_in_the_child),
         cmocka_unit_test(a_child_does_not_wait_for_the_threads_of_its_parent),
+        cmocka_unit_test(a_callback_of_an_index_forks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

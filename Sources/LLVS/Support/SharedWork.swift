@@ -70,7 +70,11 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
             switch try claim() {
             case .none: return
             case .others: try control.look()
-            case .own(let number, let piece): put(number, Result { try make(piece, control) }, steps: 0)
+            case .own(let number, let piece):
+                let made = Result { try make(piece, control) }
+                // In a child that a callback forked meanwhile the lock may be held for ever.
+                if getpid() != process { return _ = try made.get() }
+                put(number, made, steps: 0)
             case .made(let made, let steps):
                 if steps > 0 {
                     try control.step(steps)
@@ -185,8 +189,9 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
 
     /// Stops the other threads, and waits until they are over.
     private func end() {
-        stop()
+        // In a child that a callback forked there are none, and the lock may be held for ever.
         if getpid() != process { return }
+        stop()
         lock.withLock { while helpers > 0 { changed.wait(lock) } }
     }
 }

@@ -7,11 +7,17 @@ import LLVS
 /// can know what it was to mean. So is an error beside an expected status.
 ///
 /// An error that was set surfaces as it is; a bare status keeps its code where it is among `codes`, and else becomes `.user`.
+///
+/// In a child that the callback forked the call that it was called from fails: other threads of the parent may have held locks.
 @discardableResult
 func callHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code] = [], expecting expected: llvs_status? = nil,
               _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws -> llvs_status {
     var error: OpaquePointer?
+    let generation = ForkGuard.generation
     let status = call(&error)
+    guard generation == ForkGuard.generation else {
+        throw StoreError(.forked, "\(what()) forked the process, and the call cannot go on in the child. Open everything again there.")
+    }
     if status == LLVS_OK.rawValue {
         llvs_error_free(error)
         return status
