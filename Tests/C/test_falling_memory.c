@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "memory_operations.h"
 
@@ -105,10 +106,67 @@ static const struct { int kind; const char *name; } storages[] = {
 };
 enum { storage_count = sizeof storages / sizeof *storages };
 
+/* What a child may take of the processor, and for how long it may do nothing at all, in seconds: neither depends on what else the machine
+   does. */
+enum { MOST_OF_PROCESSOR = 120, MOST_IDLE = 120 };
+
+#if defined(__linux__)
+#include <dirent.h>
+/* Whether a thread of a process runs, could, or waits for a disk; adds up the ticks that they all took. */
+static int is_at_work(pid_t child, unsigned long *ticks) {
+    char path[300], line[1024];
+    struct dirent *entry;
+    DIR *threads;
+    int works = 0;
+    *ticks = 0;
+    snprintf(path, sizeof path, "/proc/%ld/task", (long)child);
+    if (!(threads = opendir(path))) return 1;
+    while ((entry = readdir(threads))) {
+        unsigned long user, system;
+        char state, *behind;
+        FILE *file;
+        snprintf(path, sizeof path, "/proc/%ld/task/%s/stat", (long)child, entry->d_name);
+        if (entry->d_name[0] == '.' || !(file = fopen(path, "r"))) continue;
+        /* The name, in parentheses, may hold anything. */
+        if (fgets(line, sizeof line, file) && (behind = strrchr(line, ')')) &&
+            sscanf(behind + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user, &system) == 3) {
+            *ticks += user + system;
+            works |= state == 'R' || state == 'D';
+        }
+        fclose(file);
+    }
+    closedir(threads);
+    return works;
+}
+
+/* Waits for its end, or makes one to it when it loops, or waits for what never comes. */
+static pid_t await(pid_t child, int *status) {
+    unsigned long before = 0, ticks, idle = 0, pause = 1, second = (unsigned long)sysconf(_SC_CLK_TCK);
+    pid_t ended;
+    while ((ended = waitpid(child, status, WNOHANG)) == 0) {
+        struct timespec rest;
+        rest.tv_sec = 0;
+        rest.tv_nsec = (long)pause * 1000000;
+        nanosleep(&rest, NULL);
+        idle = is_at_work(child, &ticks) || ticks != before ? 0 : idle + pause;
+        before = ticks;
+        if (pause < 100) pause *= 2;
+        if (idle > 1000ul * MOST_IDLE || ticks > second * MOST_OF_PROCESSOR) {
+            fprintf(stderr, "it took %lu s of the processor, and did nothing for %lu s: it is ended\n", ticks / second, idle / 1000);
+            kill(child, SIGABRT);
+            return waitpid(child, status, 0);
+        }
+    }
+    return ended;
+}
+#else
+static pid_t await(pid_t child, int *status) { return waitpid(child, status, 0); }
+#endif
+
 static int outcome_of(pid_t child) {
     int status;
     assert_true(child >= 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(await(child, &status), child);
     return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 #define IN_CHILD(call) (fflush(NULL), (child = fork()) == 0 ? (_exit(call), 0) : outcome_of(child))
