@@ -173,6 +173,32 @@ def test_a_value_that_is_no_json_and_ids_of_the_library(store: llvs.Store, view:
         ]  # fmt: skip
 
 
+def test_values_that_are_deep_or_large_or_have_many_members(store: llvs.Store, view: Path) -> None:
+    """Those that a tree has to be made of as well, and what is too much for that."""
+    many = ",".join(f'"n{i}":{i}' for i in range(100))
+    values = {
+        "deep": '{"lastName":"Deep","born":1,"a":' + "[" * 127 + "]" * 127 + "}",
+        "deepest": '{"lastName":"Deepest","a":' + "[" * 128 + "]" * 128 + "}",
+        "escaped": '{"last\\u004eame":"Esc\\u0061ped","born":5}',
+        "large": json.dumps({"lastName": "x" * (1 << 20), "born": 7}),
+        "line": '{"lastName":"\\n\\ud83d\\ude00","born":6}',
+        "many": '{"lastName":"Many",' + many + ',"born":3}',
+        "over": '{"lastName":"' + "x" * (64 << 20) + '"}',
+        "twice": "{" + many + ',"born":3,"n7":3}',
+        "wrong": '{"lastName":"' + "x" * (1 << 20) + '",}',
+    }
+    store.make_version(insert={f"contact/{id}": text.encode() for id, text in values.items()})
+    with llvs.Projection(store, view, PLAIN) as projection:
+        projection.update()
+        assert ask(view, "SELECT id, last, born FROM people ORDER BY id") == [
+            ("contact/deep", "Deep", 1), ("contact/deepest", None, None), ("contact/escaped", "Escaped", 5),
+            ("contact/large", "x" * (1 << 20), 7), ("contact/line", "\n\U0001f600", 6), ("contact/many", "Many", 3),
+            ("contact/over", None, None), ("contact/twice", None, None), ("contact/wrong", None, None),
+        ]  # fmt: skip
+        wrong = [(problem.id, problem.pointer, problem.reason) for problem in projection.problems()]
+        assert wrong == [(f"contact/{id}", "", "not-json") for id in ("deepest", "over", "twice", "wrong")]
+
+
 def test_many_problems_come_in_pages(store: llvs.Store, view: Path) -> None:
     store.make_version(insert={f"contact/{i:04}": b"no" for i in range(2_500)})
     with llvs.Projection(store, view, PLAIN) as projection:

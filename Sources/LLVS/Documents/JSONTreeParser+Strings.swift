@@ -1,25 +1,27 @@
 /// Strings: as they stand, or, where something in them is escaped, decoded beside the text.
 extension JSONTreeParser {
     mutating func string() throws -> Bool {
-        let start = position + 1
-        let n = bytes.count
-        guard let base = bytes.baseAddress else { return false }
-        var i = start
-        // Eight bytes at a time, up to one that is a quote, a backslash or a control.
-        while i + 8 <= n {
-            let word = base.loadUnaligned(fromByteOffset: i, as: UInt64.self)
-            let found = Self.special(UInt64(littleEndian: word))
-            if found != 0 { i += found.trailingZeroBitCount >> 3; break }
-            i += 8
-        }
-        while i < n, bytes[i] != UInt8(ascii: "\""), bytes[i] != UInt8(ascii: "\\"), bytes[i] >= 0x20 { i += 1 }
-        guard i < n, bytes[i] >= 0x20 else { return false }
+        let start = position + 1, i = Self.plainEnd(of: bytes, from: start)
+        guard i < bytes.count, bytes[i] >= 0x20 else { return false }
         if bytes[i] == UInt8(ascii: "\"") {
             try add(.string, from: start, length: i - start, JSONTree.canonicalBit)
             position = i + 1
             return true
         }
         return try escapedString(start)
+    }
+
+    /// Where the first quote, backslash or control stands, from `start` on; the end where there is none. Eight bytes at a time.
+    @inline(__always)
+    static func plainEnd(of bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
+        var i = start
+        while i + 8 <= bytes.count {
+            let found = special(UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: i, as: UInt64.self)))
+            if found != 0 { return i + found.trailingZeroBitCount >> 3 }
+            i += 8
+        }
+        while i < bytes.count, bytes[i] != UInt8(ascii: "\""), bytes[i] != UInt8(ascii: "\\"), bytes[i] >= 0x20 { i += 1 }
+        return i
     }
 
     /// The high bit of each byte that is a quote, a backslash or below 0x20; above the first one there may be others too many.

@@ -160,14 +160,16 @@ struct JSONTreeParser {
         case UInt8(ascii: "f"): return try word("false", .bool)
         case UInt8(ascii: "n"): return try word("null", .null)
         default:
-            guard let number = JSONNumberSpelling(bytes, at: position), number.significant <= JSONDecimal.digitLimit,
-                  abs(number.exponent) <= JSONDecimal.exponentLimit, abs(number.magnitude) <= JSONDecimal.exponentLimit else {
-                return false
-            }
+            guard let number = JSONNumberSpelling(bytes, at: position), Self.isWithinLimits(number) else { return false }
             try add(.number, from: position, length: number.end - position, JSONTree.canonicalBit)
             position = number.end
             return true
         }
+    }
+
+    static func isWithinLimits(_ number: JSONNumberSpelling) -> Bool {
+        number.significant <= JSONDecimal.digitLimit && abs(number.exponent) <= JSONDecimal.exponentLimit
+            && abs(number.magnitude) <= JSONDecimal.exponentLimit
     }
 
     // MARK: Along another text

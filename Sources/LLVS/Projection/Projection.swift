@@ -214,6 +214,7 @@ public final class Projection: @unchecked Sendable {
             }
             changed += rows.changed
         }
+        if basis == nil { try database.makeIndexes(definition) }
         try database.note(target, definition)
         return changed
     }

@@ -159,13 +159,20 @@ final class ProjectionDatabase {
                             + "by the projection, and is left alone. Give another path, or another name.",
                         path: path)
                 }
-                try connection.run(sql, doing: "Making the projection")
+                if !table.isIndex(name) { try connection.run(sql, doing: "Making the projection") }
             }
             for name in table.tableNames {
                 try connection.query("INSERT INTO llvs_projection_tables(name) VALUES (?1)", doing: "Making the projection") {
                     $0.bind(1, name)
                 }
             }
+        }
+    }
+
+    /// Makes the indexes of tables that `make` made, once their rows are there. Within the same transaction.
+    func makeIndexes(_ definition: ProjectionDefinition) throws {
+        for table in definition.tables {
+            for (name, sql) in table.made where table.isIndex(name) { try connection.run(sql, doing: "Making the projection") }
         }
     }
 

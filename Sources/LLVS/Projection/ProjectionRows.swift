@@ -6,7 +6,13 @@ final class ProjectionRows {
     private let isNew: Bool
     private let work: DocumentControl
     private let insert: SQLiteStatement
+    /// Puts several rows at once into a table that is new, and how many.
+    private var insertTogether: SQLiteStatement?
+    private let together: Int
     private var delete: SQLiteStatement?, insertIntoSearch: SQLiteStatement?, deleteFromSearch: SQLiteStatement?
+    private let columnCount: Int
+    /// Which columns the table for searching has.
+    private let searched: [Int]
     private let addProblem: SQLiteStatement, removeProblems: SQLiteStatement
     private var lastRow: Int64 = 0
     /// Rows that were put, changed or removed.
@@ -18,11 +24,15 @@ final class ProjectionRows {
         self.connection = connection
         self.table = table
         self.isNew = isNew
+        columnCount = table.columns.count
+        searched = table.search?.columns.compactMap { name in table.columns.firstIndex { $0.name == name } } ?? []
+        together = isNew && table.search == nil ? table.together : 1
         work = DocumentControl { try control.look() }
         func statement(_ sql: String) throws -> SQLiteStatement { try connection.statement(sql, doing: ProjectionRows.doing) }
-        insert = try statement(table.insert)
+        insert = try statement(table.insert())
         addProblem = try statement("INSERT INTO llvs_projection_problems(table_name, id, pointer, reason) VALUES (?1, ?2, ?3, ?4)")
         removeProblems = try statement("DELETE FROM llvs_projection_problems WHERE table_name = ?1 AND id = ?2")
+        if together > 1 { insertTogether = try statement(table.insert(rows: together)) }
         if !isNew { delete = try statement(table.delete) }
         guard table.search != nil else { return }
         insertIntoSearch = try statement(table.insertIntoSearch)
@@ -35,29 +45,52 @@ final class ProjectionRows {
     /// Puts a row for each value, and takes the rows of those away that are not there.
     func put(_ values: ProjectionValues) throws {
         try withExtendedLifetime(values) {
-            for value in values.values {
-                try work.done(1)
+            var next = 0
+            while next < values.values.count {
+                let count = values.values.count - next >= together ? together : 1
+                try work.done(count)
                 try Memory.check()
-                let id = values.id(value)
-                var number = Int64(0)
-                if !isNew { number = try remove(id, replaced: value.isThere) }
-                changed += 1
-                guard value.isThere else { continue }
-                if number == 0 {
-                    guard lastRow < .max else {
-                        throw StoreError(
-                            .damaged,
-                            "Writing the projection \(connection.path) failed: rows of the table \"\(table.name)\" are numbered up to the "
-                                + "highest number. Delete the file: it is made again.",
-                            path: connection.path)
-                    }
-                    lastRow += 1
-                    number = lastRow
-                }
-                try write(id, number, values.cells[value.cells])
-                for problem in values.problems[value.problems] { try note(id, problem.pointer, problem.reason) }
+                if count > 1 { try putTogether(values, next..<next + count) } else { try put(values, values.values[next]) }
+                next += count
             }
         }
+    }
+
+    private func put(_ values: ProjectionValues, _ value: ProjectionValues.One) throws {
+        let id = values.id(value)
+        var number = Int64(0)
+        if !isNew { number = try remove(id, replaced: value.isThere) }
+        changed += 1
+        guard value.isThere else { return }
+        if number == 0 {
+            guard lastRow < .max else {
+                throw StoreError(
+                    .damaged,
+                    "Writing the projection \(connection.path) failed: rows of the table \"\(table.name)\" are numbered up to the "
+                        + "highest number. Delete the file: it is made again.",
+                    path: connection.path)
+            }
+            lastRow += 1
+            number = lastRow
+        }
+        try write(values, value, id, number)
+        try noteProblems(values, value)
+    }
+
+    /// Rows one behind the other by one statement: SQLite goes on where it was, and does not look for the place of each.
+    private func putTogether(_ values: ProjectionValues, _ range: Range<Int>) throws {
+        guard let insertTogether else { return }
+        try connection.run(insertTogether, doing: ProjectionRows.doing) { row in
+            var first: Int32 = 1
+            for i in range {
+                let value = values.values[i]
+                row.bind(first, utf8: values.id(value))
+                for column in 0..<columnCount { values.bind(value, column: column, to: row, first + Int32(column + 1)) }
+                first += Int32(columnCount + 1)
+            }
+        }
+        changed += UInt64(range.count)
+        for i in range where !values.values[i].problems.isEmpty { try noteProblems(values, values.values[i]) }
     }
 
     /// Takes away what is there of an id. Returns the number of its row, where there was one and rows have numbers.
@@ -75,21 +108,24 @@ final class ProjectionRows {
         return number
     }
 
-    private func write(_ id: UnsafeRawBufferPointer, _ number: Int64, _ cells: ArraySlice<ProjectionCell>) throws {
+    private func write(
+        _ values: ProjectionValues, _ value: ProjectionValues.One, _ id: UnsafeRawBufferPointer, _ number: Int64
+    ) throws {
         try connection.run(insert, doing: ProjectionRows.doing) { row in
             row.bind(1, utf8: id)
-            for (i, cell) in cells.enumerated() { cell.bind(to: row, Int32(i + 2)) }
-            if table.search != nil { row.bind(Int32(cells.count + 2), number) }
+            for i in 0..<columnCount { values.bind(value, column: i, to: row, Int32(i + 2)) }
+            if insertIntoSearch != nil { row.bind(Int32(columnCount + 2), number) }
         }
-        guard let insertIntoSearch, let search = table.search else { return }
+        guard let insertIntoSearch else { return }
         try connection.run(insertIntoSearch, doing: ProjectionRows.doing) { row in
             row.bind(1, number)
             row.bind(2, utf8: id)
-            for (i, name) in search.columns.enumerated() {
-                guard let from = table.columns.firstIndex(where: { $0.name == name }) else { continue }
-                cells[cells.startIndex + from].bind(to: row, Int32(i + 3))
-            }
+            for (i, column) in searched.enumerated() { values.bind(value, column: column, to: row, Int32(i + 3)) }
         }
+    }
+
+    private func noteProblems(_ values: ProjectionValues, _ value: ProjectionValues.One) throws {
+        for problem in values.problems[value.problems] { try note(values.id(value), problem.pointer, problem.reason) }
     }
 
     private func note(_ id: UnsafeRawBufferPointer, _ pointer: [UInt8], _ reason: String) throws {

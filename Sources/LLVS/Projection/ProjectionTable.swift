@@ -76,15 +76,24 @@ struct ProjectionTable: Sendable {
         }
         return made
     }
+    /// Whether that is an index, which is made when the rows are there: from sorted keys at once.
+    func isIndex(_ name: String) -> Bool { name.hasPrefix("llvs_index_") }
     /// The tables among these.
     var tableNames: [String] { [name] + (search.map { [$0.name] } ?? []) }
 
     /// The id and the columns, as parameters 1 and so on. Puts a row in the place of the one that was.
-    var insert: String {
-        let names = list([id] + columns.map(\.name)), marks = (1...columns.count + 1).map { "?\($0)" }.joined(separator: ", ")
-        guard search != nil else { return "REPLACE INTO \(quoted(name))(\(names)) VALUES (\(marks))" }
+    /// - Parameter rows: how many; 1 in a table that is searched.
+    func insert(rows: Int = 1) -> String {
+        let names = list([id] + columns.map(\.name)), size = columns.count + 1
+        func marks(_ row: Int) -> String { (1...size).map { "?\(row * size + $0)" }.joined(separator: ", ") }
+        guard search != nil else {
+            return "REPLACE INTO \(quoted(name))(\(names)) VALUES " + (0..<rows).map { "(\(marks($0)))" }.joined(separator: ", ")
+        }
+        let marks = marks(0)
         return "INSERT INTO \(quoted(name))(\(names), \"llvs_row\") VALUES (\(marks), ?\(columns.count + 2))"
     }
+    /// How many rows one statement puts at most, by the parameters that it may have.
+    var together: Int { max(1, min(32, SQLiteConnection.mostParameters / (columns.count + 1))) }
     var delete: String { "DELETE FROM \(quoted(name)) WHERE \(quoted(id)) = ?1" }
     /// The number of a row.
     var find: String { "SELECT \"llvs_row\" FROM \(quoted(name)) WHERE \(quoted(id)) = ?1" }

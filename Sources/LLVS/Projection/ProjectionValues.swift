@@ -5,17 +5,36 @@ final class ProjectionValues: @unchecked Sendable {
     struct One {
         fileprivate let row: Int
         let isThere: Bool
-        let cells: Range<Int>, problems: Range<Int>
+        fileprivate let firstCell: Int
+        let problems: Range<Int>
+    }
+    /// What a column of a row holds.
+    private struct Cell {
+        enum Kind: UInt8 {
+            case null, integer, real
+            /// Text that stands in its value as it is.
+            case borrowed
+            /// Text among those that were made.
+            case made
+        }
+        var kind = Kind.null
+        /// A number, the bits of one, or how many bytes the text has.
+        var bits: UInt64 = 0
+        /// Where the text begins.
+        var start = 0
     }
 
     private let table: ProjectionTable
     private let batch = ValueBatch(isSeparated: false)
     private var filling: BatchFilling
-    /// What cells borrow texts of.
-    private var texts: [JSONText] = []
-    private(set) var values: [One] = []
-    private(set) var cells: [ProjectionCell] = []
+    private let parts: JSONParts
+    /// As many for each value that is there as the table has columns.
+    private var cells = ContiguousArray<Cell>()
+    private var made: [UInt8] = []
+    private(set) var values = ContiguousArray<One>()
     private(set) var problems: [(pointer: [UInt8], reason: String)] = []
+    /// Of the row that is being taken.
+    private var sizeOfRow = 0
 
     /// Bytes of texts in one row, beyond which columns stay empty: SQLite has a limit for a whole row.
     private static let mostInRow = SQLiteConnection.largestRow / 2
@@ -23,11 +42,13 @@ final class ProjectionValues: @unchecked Sendable {
     init(_ store: Store, _ table: ProjectionTable) {
         self.table = table
         filling = BatchFilling(store, batch)
+        parts = JSONParts(table.columns.map(\.path))
     }
 
     /// - Parameter entry: where the bytes are; nil: there is no value.
     func append(_ id: UnsafeRawBufferPointer, _ entry: MapEntry?) throws { try filling.append(id, entry) }
 
+    @inline(__always)
     func id(_ value: One) -> UnsafeRawBufferPointer { batch.id(value.row) }
 
     /// Once all were added.
@@ -37,91 +58,141 @@ final class ProjectionValues: @unchecked Sendable {
         _ = try filling.fill()
         try batch.finish()
         let work = DocumentControl { try control.look() }
+        try Memory.grow(&values, by: batch.count, "Reading \(batch.count) values")
+        try Memory.grow(&cells, by: batch.count * table.columns.count, "Reading \(batch.count) values")
         for i in 0..<batch.count where table.takes(batch.id(i)) {
             let row = batch.rows[i], firstCell = cells.count, firstProblem = problems.count
             try control.step(bytes: row.data.count)
             try Memory.check()
-            if row.version != nil { try take(UnsafeRawBufferPointer(rebasing: batch.data[row.data]), work) }
-            values.append(
-                One(
-                    row: i, isThere: row.version != nil, cells: firstCell..<cells.count, problems: firstProblem..<problems.count))
+            if row.version != nil { try take(UnsafeRawBufferPointer(rebasing: batch.data[row.data]), at: row.dataStart, work) }
+            values.append(One(row: i, isThere: row.version != nil, firstCell: firstCell, problems: firstProblem..<problems.count))
         }
     }
 
-    private func take(_ data: UnsafeRawBufferPointer, _ work: DocumentControl) throws {
-        guard let text = try JSONTreeParser.parse(data, work: work) else {
-            for _ in table.columns { cells.append(.null) }
-            problems.append(([], "not-json"))
-            return
-        }
-        var size = 0, isBorrowed = false
-        for column in table.columns {
-            var (cell, problem) = try ProjectionCell.of(text, column, work)
-            size += cell.size
-            if size > ProjectionValues.mostInRow {
-                size -= cell.size
-                (cell, problem) = (.null, "size")
-            }
-            if let problem { problems.append((column.pointer, problem)) }
-            if case .text = cell { isBorrowed = true }
-            cells.append(cell)
-        }
-        if isBorrowed { texts.append(text) }
-    }
-}
+    // MARK: Cells
 
-/// What a column of a row holds. Text of a value is borrowed from it.
-enum ProjectionCell {
-    case null
-    case integer(Int64)
-    case real(Double)
-    case text(UnsafeRawBufferPointer)
-    case made([UInt8])
-
-    var size: Int {
-        switch self {
-        case .text(let text): text.count
-        case .made(let text): text.count
-        default: 8
+    /// - Parameter start: where the bytes are among those of all values.
+    private func take(_ data: UnsafeRawBufferPointer, at start: Int, _ work: DocumentControl) throws {
+        sizeOfRow = 0
+        switch parts.find(in: data) {
+        case .found:
+            try work.done(data.count)
+            for (i, column) in table.columns.enumerated() { try take(parts[i], of: data, at: start, column, work) }
+        case .notJSON: takeNothing()
+        case .unsure:
+            guard let text = try JSONTreeParser.parse(data, work: work) else { return takeNothing() }
+            for column in table.columns { try take(text, column, work) }
         }
     }
 
-    /// The part of a value that a column takes, and what is wrong with it: "type" or "range". What is missing, or null, is nothing wrong.
-    static func of(_ text: JSONText, _ column: ProjectionTable.Column, _ work: DocumentControl) throws -> (ProjectionCell, String?) {
-        let tree = text.tree
-        guard let node = tree.find(column.path, from: 0) else { return (.null, nil) }
-        if column.kind == .json {
-            let values = DocumentValues([text], work: work)
-            return (.made(try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: node), in: values, normalises: true)), nil)
+    private func takeNothing() {
+        for _ in table.columns { cells.append(Cell()) }
+        problems.append(([], "not-json"))
+    }
+
+    private func take(
+        _ part: JSONParts.Part, of data: UnsafeRawBufferPointer, at start: Int, _ column: ProjectionTable.Column, _ work: DocumentControl
+    ) throws {
+        let bytes = UnsafeRawBufferPointer(rebasing: data[part.start..<part.end])
+        switch (column.kind, part.kind) {
+        case (.json, .string): try add(json: UnsafeRawBufferPointer(rebasing: data[part.start - 1..<part.end + 1]), column, work)
+        case (.json, _) where part.kind != .missing: try add(json: bytes, column, work)
+        case (.text, .string) where part.isEscaped:
+            var position = part.start - 1
+            try add(made: JSONString.read(data, at: &position) ?? [], column)
+        case (.text, .string): add(Cell(kind: .borrowed, bits: UInt64(bytes.count), start: start + part.start), column)
+        default: add(scalar: part.kind, bytes, column)
         }
-        switch (column.kind, tree.kind(node)) {
-        case (_, .null): return (.null, nil)
-        case (.text, .string): return (.text(tree.text(node)), nil)
-        case (.boolean, .bool): return (.integer(tree.bool(node) ? 1 : 0), nil)
+    }
+
+    private func take(_ text: JSONText, _ column: ProjectionTable.Column, _ work: DocumentControl) throws {
+        guard let node = text.tree.find(column.path, from: 0) else { return add(Cell(), column) }
+        switch (column.kind, text.tree.kind(node)) {
+        case (.json, _): try add(json: text, node, column, work)
+        case (.text, .string): try add(made: Memory.copy(text.tree.text(node), "Reading a value"), column)
+        case (_, .null): add(scalar: .null, text.tree.text(node), column)
+        case (_, .bool): add(scalar: text.tree.bool(node) ? .yes : .no, text.tree.text(node), column)
+        case (_, .number): add(scalar: .number, text.tree.text(node), column)
+        default: add(scalar: .container, text.tree.text(node), column)
+        }
+    }
+
+    /// What is no text: what is missing, or null, is nothing wrong.
+    private func add(scalar kind: JSONParts.Part.Kind, _ bytes: UnsafeRawBufferPointer, _ column: ProjectionTable.Column) {
+        switch (column.kind, kind) {
+        case (_, .missing), (_, .null): add(Cell(), column)
+        case (.boolean, .yes), (.boolean, .no): add(Cell(kind: .integer, bits: kind == .yes ? 1 : 0), column)
         case (.integer, .number):
-            let (isWhole, value) = tree.decimal(node).integer
-            return value.map { (.integer($0), nil) } ?? (.null, isWhole ? "range" : "type")
+            let (isWhole, value) = JSONDecimal.integer(bytes)
+            guard let value else { return add(Cell(), column, isWhole ? "range" : "type") }
+            add(Cell(kind: .integer, bits: UInt64(bitPattern: value)), column)
         case (.real, .number):
-            let number = Double(String(decoding: tree.text(node), as: UTF8.self)) ?? .infinity
-            return number.isFinite ? (.real(number), nil) : (.null, "range")
-        default: return (.null, "type")
+            guard let value = JSONNumber.double(bytes) else { return add(Cell(), column, "range") }
+            add(Cell(kind: .real, bits: value.bitPattern), column)
+        default: add(Cell(), column, "type")
         }
     }
 
-    func bind(to row: SQLiteStatement, _ index: Int32) {
-        switch self {
+    private func add(json: UnsafeRawBufferPointer, _ column: ProjectionTable.Column, _ work: DocumentControl) throws {
+        guard let text = try JSONTreeParser.parse(json, work: work) else { return add(Cell(), column, "not-json") }
+        try add(json: text, 0, column, work)
+    }
+
+    private func add(json text: JSONText, _ node: UInt32, _ column: ProjectionTable.Column, _ work: DocumentControl) throws {
+        let values = DocumentValues([text], work: work)
+        try add(made: CanonicalWriter.bytes(of: ValueRef(tree: 0, node: node), in: values, normalises: true), column)
+    }
+
+    private func add(made text: [UInt8], _ column: ProjectionTable.Column) throws {
+        let start = made.count
+        guard sizeOfRow + text.count <= ProjectionValues.mostInRow else { return add(Cell(), column, "size") }
+        try Memory.grow(&made, by: text.count, "Reading a value")
+        made += text
+        add(Cell(kind: .made, bits: UInt64(text.count), start: start), column)
+    }
+
+    private func add(_ cell: Cell, _ column: ProjectionTable.Column, _ problem: String? = nil) {
+        let size = cell.kind == .borrowed || cell.kind == .made ? Int(cell.bits) : 8
+        let isLarge = sizeOfRow + size > ProjectionValues.mostInRow
+        if !isLarge { sizeOfRow += size }
+        if let problem = isLarge ? "size" : problem { problems.append((column.pointer, problem)) }
+        cells.append(isLarge ? Cell() : cell)
+    }
+
+    // MARK: Rows
+
+    /// Binds what a column of the table takes of a value that is there.
+    @inline(__always)
+    func bind(_ value: One, column: Int, to row: SQLiteStatement, _ index: Int32) {
+        let cell = cells[value.firstCell + column]
+        var text: Range<Int> { cell.start..<cell.start + Int(cell.bits) }
+        switch cell.kind {
         case .null: break
-        case .integer(let number): row.bind(index, number)
-        case .real(let number): row.bind(index, number)
-        case .text(let text): row.bind(index, utf8: text)
-        case .made(let text): text.withUnsafeBytes { row.bind(index, copying: $0) }
+        case .integer: row.bind(index, Int64(bitPattern: cell.bits))
+        case .real: row.bind(index, Double(bitPattern: cell.bits))
+        case .borrowed: row.bind(index, utf8: UnsafeRawBufferPointer(rebasing: batch.data[text]))
+        case .made: made.withUnsafeBytes { row.bind(index, copying: UnsafeRawBufferPointer(rebasing: $0[text])) }
         }
     }
 }
 
 extension JSONDecimal {
+    /// Whether a number as JSON spells it is a whole one, and which, within 64 bits.
+    fileprivate static func integer(_ spelling: UnsafeRawBufferPointer) -> (isWhole: Bool, value: Int64?) {
+        // Most are digits alone, and few.
+        if spelling.count <= 18 {
+            var sum: Int64 = 0, isPlain = true
+            for byte in spelling {
+                guard byte >= 0x30, byte <= 0x39 else { isPlain = false; break }
+                sum = sum &* 10 &+ Int64(byte - 0x30)
+            }
+            if isPlain { return (true, sum) }
+        }
+        return (JSONDecimal(spelling) ?? .zero).integer
+    }
+
     /// Whether it is a whole number, and which, within 64 bits.
-    fileprivate var integer: (isWhole: Bool, value: Int64?) {
+    private var integer: (isWhole: Bool, value: Int64?) {
         guard exponent >= 0 else { return (false, nil) }
         guard digits.count + exponent <= 19 else { return (true, nil) }
         var sum: UInt64 = 0

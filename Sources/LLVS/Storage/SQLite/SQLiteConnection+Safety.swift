@@ -36,11 +36,13 @@ extension SQLiteConnection {
     /// For tables that a definition of the host's makes: what they need is bounded by that.
     func allowWideTables() {
         for (kind, most) in [
-            (SQLITE_LIMIT_SQL_LENGTH, 100_000), (SQLITE_LIMIT_COLUMN, 200), (SQLITE_LIMIT_VARIABLE_NUMBER, 200),
-            (SQLITE_LIMIT_EXPR_DEPTH, 100), (SQLITE_LIMIT_VDBE_OP, 250_000),
+            (SQLITE_LIMIT_SQL_LENGTH, 100_000), (SQLITE_LIMIT_COLUMN, 200), (SQLITE_LIMIT_EXPR_DEPTH, 100), (SQLITE_LIMIT_VDBE_OP, 250_000),
+            (SQLITE_LIMIT_VARIABLE_NUMBER, Int32(SQLiteConnection.mostParameters)),
         ] as [(Int32, Int32)] { _ = sqlite.pointee.limit(handle, kind, most) }
         limitValues(to: SQLiteConnection.largestRow)
     }
+    /// Of one statement of a projection.
+    static let mostParameters = 512
     /// Of a table of a projection, about.
     static let largestRow = 900_000_000
 
