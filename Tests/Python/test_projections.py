@@ -683,6 +683,48 @@ def test_the_shell_reads_it(store: llvs.Store, view: Path) -> None:
     assert told.stdout == "Smith|1815\n"
 
 
+def test_the_shell_reads_it_while_updates_go_on(store: llvs.Store, view: Path) -> None:
+    shell = shutil.which("sqlite3")
+    if shell is None:
+        pytest.skip("there is no shell of SQLite")
+
+    def people(born: int) -> dict[str, bytes]:
+        return {f"contact/{i:03}": json.dumps({"lastName": f"word{born}", "born": born}).encode() for i in range(200)}
+
+    versions = [store.make_version(insert=people(0)).id]
+    for born in range(1, 20):
+        versions.append(store.make_version(versions[-1], update=people(born)).id)
+    asked = "BEGIN; SELECT version, min(born), max(born), count(*) FROM people, llvs_projection; " \
+            "SELECT count(*) FROM found WHERE found MATCH 'word' || (SELECT min(born) FROM people); COMMIT"
+    over, failures = threading.Event(), list[BaseException]()
+
+    def work() -> None:
+        try:
+            for turn in range(100_000):
+                projection.update(versions[turn % len(versions)])
+                if over.is_set():
+                    break
+        except BaseException as failure:
+            failures.append(failure)
+
+    with llvs.Projection(store, view, SEARCHED) as projection:
+        projection.update(versions[0])
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            seen = set()
+            for _ in range(40):
+                told = subprocess.run([shell, str(view), asked], capture_output=True, text=True, check=True).stdout.split()
+                version, least, most, count = told[0].split("|")
+                # All rows are of the version that is noted, in both tables.
+                assert least == most == str(versions.index(version)) and count == told[1] == "200", told
+                seen.add(version)
+        finally:
+            over.set()
+            thread.join()
+        assert not failures and len(seen) > 1
+
+
 def test_two_that_update_one_database(store: llvs.Store, view: Path) -> None:
     versions = a_history(store, random.Random(7), 20)
     failures: list[BaseException] = []
