@@ -88,6 +88,19 @@ def test_no_law_is_left_out() -> None:
     assert set(LAWS) == {f"L{number}" for number in range(1, 18)} | {"L2c", "none"}
 
 
+def test_vectors_and_histories_are_run_by_all() -> None:
+    """By Swift, C and Python: those of values, and those of several versions."""
+    for test in (
+        "../LLVSTests/Documents/DocumentVectorTests.swift::vectors",
+        "../LLVSTests/Documents/DocumentHistoryTests.swift::histories",
+        "../C/test_document_vectors.c::each_value_is_merged_as_the_model_does",
+        "../C/test_document_vectors.c::histories_come_to_what_the_model_says",
+        "test_documents_engine.py::test_vectors",
+        "test_documents_engine.py::test_histories",
+    ):
+        assert holds(test), test
+
+
 def test_p39_has_a_test() -> None:
     """Merge storms; P1 to P38 are vectors (test_every_pitfall_has_a_vector)."""
     assert holds("test_syncer.py::test_storms_of_merges_end") and holds("test_documents_engine.py::test_every_pitfall_has_a_vector")

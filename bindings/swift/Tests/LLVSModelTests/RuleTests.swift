@@ -159,7 +159,9 @@ struct Book: Equatable {
         let devices = try Devices(merger: Shelves())
         let phone = try devices.phone.collection(Book.self), laptop = try devices.laptop.collection(Book.self)
         // Two books under one id are not made one, and one book is.
-        try phone.save(["1": Book("a", "A"), "2": Book("c", "C")])
+        var other = Book("a", "A")
+        other.draft = ["x": "1"]
+        try phone.save(["1": other, "2": Book("c", "C")])
         try laptop.save(["1": Book("b", "B"), "2": Book("c", "C")])
         try save(#"{"isbn":"d"}"#, "book/3", in: devices.phone)
         try devices.sync()
