@@ -186,11 +186,13 @@ static void fork_now(void) {
     }
 }
 static llvs_status keys_that_fork(void *payload, const llvs_bytes *id, const llvs_bytes *data, llvs_index_keys *keys, llvs_error **error) {
+    llvs_status status = llvs_index_keys_add(keys, llvs_str("[1]"), error);
     (void)payload;
     (void)id;
     (void)data;
+    /* Behind it: in the child the keys would tell of the fork as well. */
     fork_now();
-    return llvs_index_keys_add(keys, llvs_str("[1]"), error);
+    return status;
 }
 static llvs_status progress_that_forks(void *payload, const llvs_progress *progress, llvs_error **error) {
     (void)payload;
