@@ -35,7 +35,14 @@ public struct MergeRule: Sendable, Hashable {
     /// A string that is merged like text, by its words. Other strings stand as a whole.
     public static var text: MergeRule { kind("text") }
     /// Which parts of a text are compared.
-    public enum TextUnit: String, Sendable { case word, line, character = "char" }
+    public enum TextUnit: String, Sendable {
+        /// Its words, and each character between them.
+        case word
+        /// Its lines, each with its end.
+        case line
+        /// Its characters.
+        case character = "char"
+    }
     /// A string that is merged like text. Where both sides replaced the same words, those of the newer side stand, or both with
     /// `keepingBoth`.
     public static func text(by unit: TextUnit, keepingBoth: Bool = false) -> MergeRule {
