@@ -4,6 +4,6 @@ symbol_graph() {
     for map in "$1"/*.build/module.modulemap; do
         case "$map" in *-tool.build/*) ;; *) maps+=(-Xcc "-fmodule-map-file=$map") ;; esac
     done
-    swift-symbolgraph-extract -module-name "$2" -I "$1/Modules" -I "$1" -target "$(uname -m)-unknown-linux-gnu" \
+    swift-symbolgraph-extract -module-name "$2" -I "$1/Modules" -target "$(uname -m)-unknown-linux-gnu" \
         -output-dir "$3" -minimum-access-level public "${maps[@]}"
 }

@@ -19,13 +19,13 @@
 /// (`StorableModel.rules`).
 /// - Parameter prefix: what the ids of its values begin with, as "contact/". No other model has ids that begin so.
 @attached(
-    member, names: named(CodingKeys), named(init(from:)), named(encode(to:)), named(mergePatterns), named(idPrefix))
-@attached(extension, conformances: StorableModel)
+    extension, conformances: StorableModel,
+    names: named(CodingKeys), named(init(from:)), named(encode(to:)), named(mergePatterns), named(idPrefix))
 public macro Model(prefix: String) = #externalMacro(module: "LLVSModelMacros", type: "ModelMacro")
 
 /// Makes a structure one that can be a part of a model: a member, or an element of a list.
-@attached(member, names: named(CodingKeys), named(init(from:)), named(encode(to:)), named(mergePatterns))
-@attached(extension, conformances: ModelPart)
+@attached(
+    extension, conformances: ModelPart, names: named(CodingKeys), named(init(from:)), named(encode(to:)), named(mergePatterns))
 public macro Model() = #externalMacro(module: "LLVSModelMacros", type: "ModelMacro")
 
 /// Says how a member is merged: `@Merge(.counter) var visits = 0`.

@@ -4,34 +4,25 @@ import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
 /// `@Model(prefix:)` and `@Model`: coding that tolerates members that are not there, and the rules for merging.
-public struct ModelMacro: MemberMacro, ExtensionMacro {
+///
+/// All of it is put into an extension, so that the structure keeps the initializer that the compiler makes of its members.
+public struct ModelMacro: ExtensionMacro {
     public static func expansion(
-        of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax, conformingTo protocols: [TypeSyntax],
-        in context: some MacroExpansionContext
-    ) throws -> [DeclSyntax] {
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax, providingExtensionsOf type: some TypeSyntaxProtocol,
+        conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
+    ) throws -> [ExtensionDeclSyntax] {
         guard let structure = declaration.as(StructDeclSyntax.self) else {
             throw DiagnosticsError(diagnostics: [Problem.notAStruct.diagnostic(at: node)])
         }
         let members = StoredMember.all(of: structure, in: context)
         let access = structure.modifiers.contains { ["public", "package"].contains($0.name.text) } ? "public " : ""
-        var made: [DeclSyntax] = []
-        made.append(keys(members))
-        made.append(initializer(members, access))
-        made.append(encoder(members, access))
-        made.append(patterns(members, access))
+        var made = [keys(members), initializer(members, access), encoder(members, access), patterns(members, access)]
         if let prefix = prefix(of: node) {
             made.append("\(raw: access)static var idPrefix: String { \(prefix) }")
         }
-        return made
-    }
-
-    public static func expansion(
-        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax, providingExtensionsOf type: some TypeSyntaxProtocol,
-        conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
-    ) throws -> [ExtensionDeclSyntax] {
-        guard declaration.is(StructDeclSyntax.self) else { return [] }
         let conformance = prefix(of: node) == nil ? "LLVSModel.ModelPart" : "LLVSModel.StorableModel"
-        return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformance) {}")]
+        let body = made.map(\.description).joined(separator: "\n")
+        return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformance) {\n\(raw: body)\n}")]
     }
 
     private static func prefix(of node: AttributeSyntax) -> ExprSyntax? {

@@ -31,7 +31,21 @@ struct Palette: Equatable {
     init() {}
 }
 
+/// Has nothing but its members.
+@Model(prefix: "plain/") struct Plain: Equatable {
+    let id: String
+    var name = ""
+    var more: Int?
+}
+
 @Suite struct CollectionTests {
+    /// A model keeps the initializer that the compiler makes of its members.
+    @Test func aModelIsMadeOfItsMembers() throws {
+        let devices = try Devices(), all = try devices.phone.collection(Plain.self)
+        try all.save(["1": Plain(id: "a"), "2": Plain(id: "b", name: "B", more: 2)])
+        #expect(try text(devices.phone, "plain/1") == #"{"id":"a","name":""}"# && all["2"] == Plain(id: "b", name: "B", more: 2))
+    }
+
     @Test func whatThereIs() throws {
         let devices = try Devices(), people = try devices.phone.collection(Contact.self)
         #expect(try people.count() == 0 && people.ids() == [] && people.openConflicts().isEmpty && people.history("1").isEmpty)
