@@ -41,8 +41,14 @@ struct Retrieval {
         // What is gone from there need not be kept in mind.
         if !isSame, !memory.broken.isEmpty || !memory.oldForm.isEmpty {
             let there = try ids(listing.versions)
-            for gone in try memory.broken.filter({ try looks.step(0); return !there.contains($0) }) { memory.broken.remove(gone) }
-            for gone in try memory.oldForm.filter({ try looks.step(0); return !there.contains($0) }) { memory.oldForm.remove(gone) }
+            for gone in try memory.broken.filter({ try looks.step(0); return !there.contains($0) }) {
+                try looks.step(0)
+                memory.broken.remove(gone)
+            }
+            for gone in try memory.oldForm.filter({ try looks.step(0); return !there.contains($0) }) {
+                try looks.step(0)
+                memory.oldForm.remove(gone)
+            }
         }
         // What was taken after all is whole there: it was only on its way the time before.
         defer { memory.broken.subtract(result.versions); memory.taken.formUnion(result.versions) }
@@ -82,6 +88,7 @@ struct Retrieval {
     private let what: String, check: () throws -> Void, looks: PacedControl
 
     private mutating func problem(_ id: VersionID, _ error: StoreError) {
+        if failed.count == Retrieval.many { failed.reserveCapacity(wantedCount) }
         failed.insert(id)
         tell(ExchangeProblem(name: id.description, error: error))
     }
@@ -99,12 +106,12 @@ struct Retrieval {
 
     /// A problem that lies there until somebody writes the file anew. Of a folder full of them each is remembered once.
     private mutating func broken(_ id: VersionID, _ error: StoreError) {
-        // At once, from here on: growing a set of a million takes longer than a control may wait.
-        if memory.broken.count == Retrieval.manyBroken { memory.broken.reserveCapacity(max(wantedCount, 2 * Retrieval.manyBroken)) }
+        if memory.broken.count == Retrieval.many { memory.broken.reserveCapacity(max(wantedCount, 2 * Retrieval.many)) }
         memory.broken.insert(id)
         tell(ExchangeProblem(name: id.description, error: error))
     }
-    private static let manyBroken = 1 << 16
+    /// From here on room is made for all at once: growing a set of a million takes longer than a control may wait.
+    private static let many = 1 << 16
     private var wantedCount = 0
 
     // MARK: Names
@@ -188,6 +195,10 @@ struct Retrieval {
                 ids.map(\.description), of: "version files", transport.fetchVersions, control.within(.receiving, 0, of: wanted.count))
             for (id, file) in zip(ids, files) {
                 guard let version = try read(id, file) else { continue }
+                if versions.count == Retrieval.many {
+                    versions.reserveCapacity(wanted.count)
+                    digests.reserveCapacity(wanted.count)
+                }
                 versions[id] = version
                 let size = file.size
                 held += version.metadata.isEmpty ? 0 : size
@@ -239,7 +250,7 @@ struct Retrieval {
     private func ordered() throws -> [VersionID] {
         var order: [VersionID] = []
         order.reserveCapacity(versions.count)
-        var visited: Set<VersionID> = []
+        var visited = Set<VersionID>(minimumCapacity: versions.count)
         var stack: [(id: VersionID, next: Int)] = []
         let paced = control.paced(.receiving, doing: what)
         for start in try Array(versions.keys).sorted(by: <, looking: paced.look) where visited.insert(start).inserted {
@@ -264,7 +275,7 @@ struct Retrieval {
     // MARK: Changes files
 
     private mutating func addInOrder(_ order: [VersionID]) throws {
-        var done: Set<VersionID> = [] // in the store, or in a batch on its way there
+        var done = Set<VersionID>(minimumCapacity: order.count) // in the store, or in a batch on its way there
         let paced = control.paced(.receiving, of: order.count, doing: what)
         var next = 0
         while next < order.count {
