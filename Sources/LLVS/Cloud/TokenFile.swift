@@ -44,25 +44,63 @@ struct TokenFile: TokenKeeper {
         }
     }
 
-    /// A file beside the tokens, which is locked and stays: it is empty.
+    /// A file beside the tokens, which is locked and stays: it is empty, and nobody else may open it, who could hold it.
     func withLock<R>(_ check: () throws -> Void, _ body: () throws -> R) throws -> R {
-        let entry = DirectoryEntry(place + ".lock")
-        let file = try posix("Opening", entry.path) { () throws(Errno) in try OpenFile(entry, O_RDWR | O_CREAT, mode: 0o600) }
-        let begun = Clock.steady()
+        let entry = DirectoryEntry(place + ".lock"), begun = Clock.steady()
         while true {
-            do throws(Errno) { try System.lockExclusively(file.descriptor); break } catch {
+            let (file, identity) = try TokenFile.lockFile(entry)
+            do throws(Errno) {
+                try System.lockExclusively(file.descriptor)
+                // Another may have removed what a third had put there.
+                if identity.isGone(from: entry.path) { continue }
+            } catch {
                 // A file system without locks keeps nobody out.
-                guard error.code == EWOULDBLOCK || error.code == EAGAIN else { break }
+                if error.code == EWOULDBLOCK || error.code == EAGAIN {
+                    try check()
+                    guard Clock.steady() - begun < patience else {
+                        throw StoreError(
+                            .busy, "Another process has held the lock \(entry.path) for \(Int(patience)) seconds. End it, and try again.",
+                            path: entry.path)
+                    }
+                    usleep(20_000)
+                    continue
+                }
             }
-            try check()
-            guard Clock.steady() - begun < patience else {
-                throw StoreError(
-                    .busy, "Another process has held the lock \(entry.path) for \(Int(patience)) seconds. End it, and try again.",
-                    path: entry.path)
-            }
-            usleep(20_000)
+            defer { try? System.unlock(file.descriptor) }
+            return try body()
         }
-        defer { try? System.unlock(file.descriptor) }
-        return try body()
+    }
+
+    /// The lock's file, open: of this process's user, or of one who could do anything here. What another laid there is removed.
+    /// - Throws: `.permission` where that cannot be.
+    private static func lockFile(_ entry: DirectoryEntry) throws -> (OpenFile, FileIdentity) {
+        while true {
+            var opened: OpenFile?, failure: Errno?
+            do throws(Errno) { opened = try OpenFile(entry, O_RDWR | O_CREAT, mode: 0o600) } catch { failure = error }
+            let found = try? opened.map { try System.status($0.descriptor) } ?? entry.status()
+            guard let found else {
+                // Where there is nothing none can be made; else it was removed just now.
+                if let failure { throw StoreError.posix(failure, doing: "Opening", path: entry.path) }
+                continue
+            }
+            guard isTrusted(found, entry) else {
+                try posix("Removing the file of another user (number \(found.owner)), who could hold it for ever,", entry.path) {
+                    () throws(Errno) in
+                    do throws(Errno) {
+                        if FileIdentity(try entry.status()) == FileIdentity(found) { try entry.unlink() }
+                    } catch { if error != .missing { throw error } }
+                }
+                continue
+            }
+            guard let opened else { throw StoreError.posix(failure ?? Errno(EACCES), doing: "Opening", path: entry.path) }
+            if found.permissions & 0o077 != 0, found.owner == geteuid() { try? System.setPermissions(opened.descriptor, 0o600) }
+            return (opened, FileIdentity(found))
+        }
+    }
+
+    private static func isTrusted(_ status: System.Status, _ entry: DirectoryEntry) -> Bool {
+        if [UInt32(geteuid()), 0].contains(status.owner) { return true }
+        guard let folder = try? entry.folder.place(".").status() else { return false }
+        return status.owner == folder.owner
     }
 }

@@ -21,4 +21,32 @@ import Testing
         }
         withExtendedLifetime(held) {}
     }
+
+    private func tokens() throws -> (directory: TemporaryDirectory, path: String) {
+        let directory = TemporaryDirectory(), path = directory.path + "/tokens.json"
+        try FolderFiles.writeNew(DirectoryEntry(path), OutgoingFile(Array(#"{"access_token": "a"}"#.utf8)))
+        return (directory, path)
+    }
+
+    /// Who can open the file can hold the lock: nobody else can, whoever made it, and with which permissions.
+    @Test func nobodyElseMayOpenTheLock() throws {
+        let (directory, path) = try tokens(), place = DirectoryEntry(path + ".lock")
+        let made = try OpenFile(place, O_RDWR | O_CREAT)
+        try System.setPermissions(made.descriptor, 0o666)
+        try TokenFile(path, patience: 0.05).withLock({}) {}
+        #expect(try place.status().permissions == 0o600)
+        withExtendedLifetime(directory) {}
+    }
+
+    /// Another user laid the file there, and holds its lock.
+    @Test(.enabled(if: geteuid() == 0)) func aLockOfAnotherUserKeepsNobodyOut() throws {
+        let (directory, path) = try tokens(), place = DirectoryEntry(path + ".lock")
+        let theirs = try OpenFile(place, O_RDWR | O_CREAT)
+        #expect(fchown(theirs.descriptor, 65_534, 65_534) == 0)
+        try System.lockExclusively(theirs.descriptor)
+        var isHeld = false
+        try TokenFile(path, patience: 0.05).withLock({}) { isHeld = true }
+        #expect(try isHeld && place.status().owner == 0)
+        withExtendedLifetime((directory, theirs)) {}
+    }
 }
