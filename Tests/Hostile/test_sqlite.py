@@ -234,6 +234,32 @@ def test_an_empty_file_of_somebody_elses_gives_no_permissions(tmp_path: Path) ->
     assert path.stat().st_mode & 0o777 == 0o600 and path.stat().st_uid == 0
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_database_that_another_user_laid(tmp_path: Path, is_link: bool) -> None:
+    """Where everybody may make files: its owner would read what is put in."""
+    public, elsewhere = tmp_path / "public", tmp_path / "elsewhere"
+    for folder in (public, elsewhere):
+        folder.mkdir()
+    public.chmod(0o1777)
+    path, database = public / "notes.db", (elsewhere if is_link else public) / "notes.db"
+    llvs.Store(database, storage="sqlite").close()
+    os.chown(database, 12_345, 12_345)
+    database.chmod(0o666)
+    if is_link:
+        path.symlink_to(database)
+        os.chown(path, 12_345, 12_345, follow_symlinks=False)
+    with pytest.raises(llvs.Error) as caught:
+        llvs.Store(path, storage="sqlite")
+    assert caught.value.code == llvs.ErrorCode.PERMISSION and "must_exist" in str(caught.value)
+    # Who says that it is there means it.
+    llvs.Store(path, storage="sqlite", create=False).close()
+    # One of the folder's owner, and one in a folder of one's own, are as before.
+    os.chown(path, 0, 0, follow_symlinks=False)
+    os.chown(database, 0, 0)
+    llvs.Store(path, storage="sqlite").close()
+
+
 # ---- A limit on the size of files ----
 
 

@@ -69,7 +69,7 @@ public final class Projection: @unchecked Sendable {
         }
         try store.requireOpen()
         var path = System.absolute(Paths.withoutTrailingSlashes(path))
-        try ProjectionDatabase.checkOwner(path)
+        try SQLiteConnection.checkOwner(path, doing: "Opening the projection", "Give")
         // SQLite's other files are beside what a link leads to.
         if (try? DirectoryEntry(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
         self.store = store

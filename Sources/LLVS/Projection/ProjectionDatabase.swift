@@ -33,7 +33,7 @@ final class ProjectionDatabase {
     init(_ path: String, mode: UInt32, _ patience: SQLiteConnection.Patience) throws {
         self.path = path
         try SQLiteLibrary.checkProcess("Opening the projection", path)
-        try ProjectionDatabase.checkOwner(path)
+        try SQLiteConnection.checkOwner(path, doing: "Opening the projection", "Give")
         try ProjectionDatabase.checkFile(path)
         try SQLiteNewDatabase.make(at: path, mode: mode, patience) {
             SQLiteNewDatabase.empty(ProjectionDatabase.applicationID, ProjectionDatabase.format)
@@ -55,19 +55,6 @@ final class ProjectionDatabase {
 
     /// Whether the file, or its log, is not at its path any more: SQLite would go on with what nobody else finds.
     var isGone: Bool { files.first?.path != path || files.contains { $0.identity.isGone(from: $0.path) } }
-
-    /// Where anybody may make files, what is there may be a database that somebody laid there to read what is put in, or a link to one.
-    /// - Throws: `.permission` where it belongs to neither this process's user nor the owner of the folder, who could do anything.
-    static func checkOwner(_ path: String) throws {
-        let entry = DirectoryEntry(path)
-        guard let status = try? entry.status(), let folder = try? System.status(Paths.parent(of: path)) else { return }
-        guard folder.permissions & 0o002 != 0, ![UInt32(geteuid()), folder.owner].contains(status.owner) else { return }
-        throw StoreError(
-            .permission,
-            "Opening the projection \(path) failed: everybody may make files in that folder, and this one belongs to another user "
-                + "(number \(status.owner)), who would read what is put in. Give a path in a folder of your own.",
-            path: path)
-    }
 
     /// SQLite takes what is shorter than its own header for an empty database.
     private static func checkFile(_ path: String) throws {

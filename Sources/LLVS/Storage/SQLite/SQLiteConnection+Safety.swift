@@ -114,6 +114,20 @@ extension SQLiteConnection {
         }
     }
 
+    /// Where anybody may make files, what is there may be a database that somebody laid there to read what is put in, or a link to one.
+    /// - Parameter advice: what to do, up to "a path in a folder of your own".
+    /// - Throws: `.permission` where it belongs to neither this process's user nor the owner of the folder, who could do anything.
+    static func checkOwner(_ path: String, doing: String, _ advice: String) throws {
+        let entry = DirectoryEntry(path)
+        guard let status = try? entry.status(), let folder = try? System.status(Paths.parent(of: path)) else { return }
+        guard folder.permissions & 0o002 != 0, ![UInt32(geteuid()), folder.owner].contains(status.owner) else { return }
+        throw StoreError(
+            .permission,
+            "\(doing) \(path) failed: everybody may make files in that folder, and this one belongs to another user "
+                + "(number \(status.owner)), who would read what is put in. \(advice) a path in a folder of your own.",
+            path: path)
+    }
+
     /// Waits while another program holds a lease on one of the files, as file servers do. SQLite would wait for it without looking at
     /// anything, for as long as the system lets it (45 s on Linux).
     /// - Throws: `.busy` when that takes too long.

@@ -95,7 +95,8 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
                 "The path of a database is \(path.isEmpty ? "empty" : "not a path: it holds a NUL"). Give the path of a file.", path: path)
         }
         var path = System.absolute(Paths.withoutTrailingSlashes(path))
-        // SQLite's other files are beside what a link leads to.
+        // SQLite's other files are beside what a link leads to, which somebody may have laid as well.
+        if options.create, !options.readOnly { try SQLiteStorage.checkOwner(path) }
         if (try? DirectoryEntry(path).status())?.isLink == true, let resolved = System.resolved(path) { path = resolved }
         self.path = path
         logPath = path + "-wal"
@@ -110,7 +111,10 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             return
         }
         // SQLite gives its log the permissions of the database.
-        if options.create { try SQLiteNewDatabase.make(at: path, mode: options.fileMode, options.patience) }
+        if options.create {
+            try SQLiteStorage.checkOwner(path)
+            try SQLiteNewDatabase.make(at: path, mode: options.fileMode, options.patience)
+        }
         let connection = try SQLiteConnection(path, .write, options.patience)
         try SQLiteStorage.prepare(connection, create: options.create)
         writer = connection
@@ -118,6 +122,12 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         try setSynced(options.durability == .full)
         opened = SQLiteConnection.files(path)
         writing.withLock { noteLog() }
+    }
+
+    private static func checkOwner(_ path: String) throws {
+        try SQLiteConnection.checkOwner(
+            path, doing: "Opening the database",
+            "If it is the one that you mean, say that it must be there (must_exist; in Python create=False); else give")
     }
 
     /// For what is made beside the database.
