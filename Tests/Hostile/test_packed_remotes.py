@@ -168,3 +168,32 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 300 << 10  # KiB
+
+
+def test_a_root_that_somebody_removed_is_put_back(place: Place) -> None:
+    """Without it no new device reads the packs. In a folder the next to exchange puts it back, also one with nothing to send."""
+    with place.device("a") as a, place.device("c") as c:
+        save(a, x=b"1")
+        place.sync(a)
+        (root,) = (name for name in place.files() if "root-" in name)
+        was = (place.folder / root).read_bytes()
+        for _ in range(2):
+            (place.folder / root).unlink()
+            place.sync(a)
+            assert (place.folder / root).read_bytes() == was
+        place.sync(c)
+        assert count(c) == count(a)
+        # A folder that was emptied is another one: nothing is put there.
+        for name in place.files():
+            (place.folder / name).unlink()
+        with pytest.raises(llvs.Error, match="was emptied"):
+            place.sync(a)
+        assert not place.files()
+        # Nor is it where there is another one by now.
+        with place.device("d") as d:
+            save(d, y=b"2")
+            place.sync(d)
+        before = place.files()
+        with llvs.Exchange(a, llvs.Remote(f"file://{place.folder}?layout=packed")) as way:
+            way.send()
+        assert place.files() == before

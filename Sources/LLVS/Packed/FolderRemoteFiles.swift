@@ -17,7 +17,9 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
     }
 
     var description: String { "the folder \(path)" }
-    var capabilities: RemoteCapabilities { RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: true, hasFeed: false) }
+    var capabilities: RemoteCapabilities {
+        RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: true, hasFeed: false, isNear: true)
+    }
     var counts: RemoteCounts { lock.withLock { counted } }
     func close() {}
 

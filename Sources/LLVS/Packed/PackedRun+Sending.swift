@@ -3,14 +3,17 @@ extension PackedRun {
     /// - Parameter isFresh: a retrieve has just listed what is there.
     func send(isFresh: Bool) throws -> ExchangeResult {
         _ = try unlock()
+        var isThere = isFresh
         if !isFresh || state.roots.isEmpty {
             if state.roots.isEmpty { _ = try listRoots() }
             let logs = try list(.log)
             if logs.isEmpty, !state.roots.isEmpty, state.attempts.contains(where: { $0.value.outcome == .done }) {
                 guard try listRoots() || hasRoot() else { throw isReset }
             }
+            isThere = logs.keys.contains(where: state.isKnown)
             try lookAtOwn(logs)
         }
+        if isThere, files.capabilities.isNear { try keepRoots() }
         var sending = PackedSending(self)
         do {
             try deleteWhatIsDue()
@@ -87,6 +90,12 @@ extension PackedRun {
         try save()
     }
     private var made: String { UTCDate.text(max(0, Int64(settings.random.milliseconds() / 1_000))) }
+
+    /// Writes roots that somebody removed again, where looking for them is no request: without one no new device finds the packs.
+    private func keepRoots() throws {
+        // Who may not write there sends nothing either, and hears of that when there is something to send.
+        do { try publishRoots([:]) } catch let error as StoreError where [.permission, .readOnly].contains(error.code) {}
+    }
 
     /// Writes roots that are known and missing, or cut short, again, byte for byte.
     /// - Parameter listed: those that are there, with their sizes.

@@ -47,6 +47,8 @@ package struct RemoteCapabilities: Sendable {
     package var hasFeed: Bool
     /// Bytes of a file at most; nil: more than any pack has.
     package var largestFile: Int?
+    /// Looking for one file is no request to anybody.
+    package var isNear = false
 }
 
 /// Requests and bytes.
