@@ -7,7 +7,7 @@ struct PackedNotes {
     private let claim: any StorageNote
     private let busy: BusyRemote
 
-    private static func name(_ remote: String) -> String {
+    static func name(_ remote: String) -> String {
         let digest = Array("\(remote)\n\(WriterMachine.current.machine)".utf8).withUnsafeBytes { SHA256.digest($0) }
         return "packs-" + Base32.encode(Array(digest.prefix(10)))
     }

@@ -97,10 +97,10 @@ extension PackedState {
         var state = PackedState(), from = StateReader(bytes)
         state.writer = try from.cursor.integer(UInt64.self)
         state.next = try from.cursor.integer(UInt32.self)
-        let based = try from.cursor.integer(Int64.self)
+        let based = try from.time()
         state.based = based < 0 ? nil : based
-        state.healing = try from.cursor.integer(Int64.self)
-        state.prepared = try from.cursor.integer(Int64.self)
+        state.healing = try from.time()
+        state.prepared = try from.time()
         state.refusesDeletes = try from.flag()
         state.roots = try from.list { from in
             let name = try from.name(), store = try from.cursor.id()
@@ -112,7 +112,7 @@ extension PackedState {
             attempt.outcome = Outcome(rawValue: try from.cursor.integer(UInt8.self)) ?? .failed
             attempt.level = try from.cursor.integer(UInt8.self)
             attempt.isAdoption = try from.flag()
-            attempt.listed = try from.cursor.integer(Int64.self)
+            attempt.listed = try from.time()
             attempt.replaces = try from.list { try $0.name() }
             attempt.covers = try from.list { try $0.range() }
             attempt.seen = try from.list { try $0.seen() }
@@ -122,24 +122,24 @@ extension PackedState {
         state.adopting = try from.list { try $0.name() }
         for (name, read) in try from.list({ from in
             let name = try from.name(), size = try from.size(), bits = try from.cursor.integer(UInt8.self)
-            var read = Read(size: size, isReplaced: bits & 1 != 0, missing: try from.cursor.integer(Int64.self))
+            var read = Read(size: size, isReplaced: bits & 1 != 0, missing: try from.time())
             read.isVerified = bits & 2 != 0
-            if bits & 4 != 0 { read.unread = try from.cursor.integer(Int64.self) }
+            if bits & 4 != 0 { read.unread = try from.time() }
             return (name, read)
         }) { state.read[name] = read }
         state.covered = CoveredNumbers(try from.list { try $0.range() })
-        for (one, hasMoved, active) in try from.list({ (try $0.seen(), try $0.flag(), try $0.cursor.integer(Int64.self)) }) {
+        for (one, hasMoved, active) in try from.list({ (try $0.seen(), try $0.flag(), try $0.time()) }) {
             state.seen[one.writer] = one
             state.active[one.writer] = active
             if hasMoved { state.moved.insert(one.writer) }
         }
         for (name, size) in try from.list({ (try $0.name(), try $0.size()) }) { state.wanted[name] = size }
         for (name, deletion) in try from.list({
-            (try $0.name(), Deletion(due: try $0.cursor.integer(Int64.self), exchange: try $0.cursor.integer(UInt64.self)))
+            (try $0.name(), Deletion(due: try $0.time(), exchange: try $0.cursor.integer(UInt64.self)))
         }) { state.deletions[name] = deletion }
         for (name, bad) in try from.list({ from in
             let name = try from.name()
-            var bad = Bad(since: try from.cursor.integer(Int64.self), again: try from.cursor.integer(Int64.self))
+            var bad = Bad(since: try from.time(), again: try from.time())
             let kind = PackFault.Kind(code: try from.cursor.integer(UInt8.self))
             let why = String(decoding: try from.bytes(), as: UTF8.self)
             bad.fault = kind.map { PackFault(kind: $0, why: why) }
@@ -205,15 +205,23 @@ private struct StateReader {
         return all
     }
     mutating func size() throws -> Int { try cursor.number(atMost: 1 << 40) { _ in .damaged("a size of it is too large") } }
+    /// Seconds since 1970, which can be counted with.
+    mutating func time() throws -> Int64 {
+        let time = try cursor.integer(Int64.self)
+        guard time.magnitude <= 1 << 60 else { throw PackFault.damaged("a time of it is none") }
+        return time
+    }
     mutating func bytes() throws -> [UInt8] {
         Array(try cursor.take(try cursor.number(atMost: cursor.remaining) { _ in .damaged("it is cut short") }))
     }
     mutating func flag() throws -> Bool { try cursor.integer(UInt8.self) != 0 }
     mutating func name() throws -> PackName {
         guard let kind = PackKind(rawValue: try cursor.integer(UInt8.self)) else { throw PackFault.damaged("a name of it is none") }
-        return PackName(
+        let name = PackName(
             kind: kind, writer: try cursor.integer(UInt64.self), digest: try cursor.id(), first: try cursor.integer(UInt32.self),
             last: try cursor.integer(UInt32.self), id: try cursor.id())
+        guard name.isWhole else { throw PackFault.damaged("a name of it is none") }
+        return name
     }
     mutating func range() throws -> PackServices.Range {
         let range = PackServices.Range(

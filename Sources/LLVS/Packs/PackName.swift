@@ -72,6 +72,15 @@ struct PackName: Hashable, Sendable, CustomStringConvertible {
         self.kind = kind; self.writer = writer; self.digest = digest; self.first = first; self.last = last; self.id = id
     }
 
+    /// Whether it is what its text says, as every name is that was read.
+    var isWhole: Bool {
+        switch kind {
+        case .log, .base: writer != 0 && digest == .zero && first != 0 && (kind == .log ? first == last : first <= last)
+        case .blob: writer == 0 && first == last && last <= UInt32(UInt16.max)
+        case .root: writer == 0 && digest == .zero && first == 0 && last == 0
+        }
+    }
+
     var description: String {
         func number(_ value: UInt32, _ size: Int) -> String {
             Base32.encode((0..<size).map { UInt8(truncatingIfNeeded: value >> UInt32(8 * (size - 1 - $0))) })

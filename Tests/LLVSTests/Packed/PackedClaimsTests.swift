@@ -177,6 +177,64 @@ import Testing
         #expect(b.ids == a.ids)
     }
 
+    /// What a store keeps in mind lies among its caches, where somebody may have put anything: none of it ends the process.
+    @Test func timesAndNamesOfNoMeaningAreNoState() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place)
+        try a.save("first")
+        try a.exchangeOnce()
+        let (key, bytes) = try #require(a.storage.caches.first { $0.key.hasPrefix("packs-") && $0.key.utf8.count == 22 })
+        let whole = try #require(PackedState(encoded: bytes)), log = try #require(place.names(.log).first)
+        let far = PackedState.Read(size: 1, missing: .min), none = PackName(kind: .log, writer: 0, first: 2, last: 1, id: log.id)
+        let changes: [(inout PackedState) -> Void] = [
+            { $0.prepared = .min }, { $0.healing = .max }, { $0.based = .max }, { $0.read[log] = far }, { $0.attempts[log]?.listed = .min },
+            { $0.deletions[log] = PackedState.Deletion(due: .min, exchange: 0) }, { $0.bad[log] = PackedState.Bad(since: .min, again: 0) },
+            { $0.wanted[none] = 1 }, { $0.adopting = [none] },
+        ]
+        for (i, change) in changes.enumerated() {
+            var state = whole
+            change(&state)
+            #expect(PackedState(encoded: PackedState.encoded(state.body)) == nil, "\(i)")
+            // It is forgotten, and the exchange goes on.
+            a.storage.caches[key] = PackedState.encoded(state.body)
+            a.restart()
+            try a.save("later \(i)")
+            try a.exchangeOnce()
+        }
+        let b = try PackedDevice(place)
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids && a.ids.count == 1 + changes.count)
+    }
+
+    /// Anybody can make roots that are whole, with smaller ids: they push none out that a device knows, and of them some are used.
+    @Test func rootsThatAnybodyMadeKeepNoDeviceOut() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        try a.save("first")
+        for device in [a, b] { try device.exchangeOnce() }
+        let right = try #require(place.names(.root).first)
+        var made = 0, n: UInt64 = 0
+        while made < PackedSettings.rootsLimit + 4 {
+            n += 1
+            let store = PackID(high: 7, low: n), text = #"{"format":1,"store":"\#(store)","layout":"packed","encrypted":false}"#
+            var root = PackWriter(PackWriter.Identity(kind: .root, store: store, salt: store, writer: 1, first: 0, last: 0))
+            try Array(text.utf8).withUnsafeBytes { try root.add(bare: $0) }
+            let file = try root.finish()
+            guard file.name.id < right.id else { continue }
+            place.put(file.name.description, file.bytes)
+            made += 1
+        }
+        place.clock += 125
+        for device in [a, b] { try device.exchangeOnce() }
+        try a.save("second")
+        for device in [a, b] { try device.exchangeOnce() }
+        #expect(b.ids == a.ids && a.ids.count == 2)
+        let notes = try #require(b.storage.caches.first { $0.key.hasPrefix("packs-") && $0.key.utf8.count == 22 })
+        let known = try #require(PackedState(encoded: notes.value)).roots
+        #expect(known.count == PackedSettings.rootsLimit && known.contains { $0.name == right })
+        // Who is new meets them alone, and is told.
+        let c = try PackedDevice(place)
+        #expect(try c.exchange.retrieve().problems.contains { $0.error.code == .identifierMismatch } && c.ids.isEmpty)
+    }
+
     /// Of files that are no packs a bounded number is kept in mind; of the others it is told how many there are. What is right is taken.
     @Test func filesThatAreNoPacks() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), further = 7
