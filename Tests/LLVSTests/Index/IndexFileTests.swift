@@ -50,26 +50,7 @@ import Testing
         tree.root?.forEach { key, _ in first = Array(key); return false }
         #expect(first.count > 1_000)
 
-        func file(_ entries: [[UInt8]]) -> [UInt8] {
-            var out = ByteWriter()
-            out.raw(Array("LLVSIDX2".utf8))
-            out.varint(UInt64(definition.text.count))
-            out.raw(definition.text)
-            out.versionID(version.id)
-            out.integer(UInt32(7))
-            out.varint(UInt64(entries.count))
-            out.varint(UInt64(entries.count))
-            var last: [UInt8] = []
-            for entry in entries {
-                let shared = zip(last, entry).prefix { $0 == $1 }.count
-                out.varint(UInt64(shared))
-                out.varint(UInt64(entry.count - shared))
-                out.raw(Array(entry[shared...]))
-                last = entry
-            }
-            out.integer(out.bytes.withUnsafeBytes { Bytes.crc32c($0) })
-            return out.bytes
-        }
+        func file(_ entries: [[UInt8]]) -> [UInt8] { self.file(entries, definition, version.id) }
         let many = (0..<5_000).map { first + Array(String(1_000_000 + $0).utf8) }
         #expect(try IndexFile(file(Array(many[..<20])), definition, .none)?.root?.count == 20)
         #expect(try IndexFile(file(many), definition, .none) == nil)
@@ -77,6 +58,45 @@ import Testing
         #expect(try IndexFile(file([first]), definition, .none)?.root?.count == 1)
         #expect(try IndexFile(file([[0xFF, 1]]), definition, .none) == nil)
         #expect(try IndexFile(file([Array(first.dropLast())]), definition, .none) == nil)
+    }
+
+    /// A file of any entries.
+    private func file(_ entries: [[UInt8]], _ definition: IndexDefinition, _ version: VersionID) -> [UInt8] {
+        var out = ByteWriter()
+        out.raw(Array("LLVSIDX2".utf8))
+        out.varint(UInt64(definition.text.count))
+        out.raw(definition.text)
+        out.versionID(version)
+        out.integer(UInt32(7))
+        out.varint(UInt64(entries.count))
+        out.varint(UInt64(entries.count))
+        var last: [UInt8] = []
+        for entry in entries {
+            let shared = zip(last, entry).prefix { $0 == $1 }.count
+            out.varint(UInt64(shared))
+            out.varint(UInt64(entry.count - shared))
+            out.raw(Array(entry[shared...]))
+            last = entry
+        }
+        out.integer(out.bytes.withUnsafeBytes { Bytes.crc32c($0) })
+        return out.bytes
+    }
+
+    /// A key, and an id that may be in the index: of its prefix, and none of the store's own.
+    @Test func entriesThatNoIndexHas() throws {
+        for (text, prefix) in [(#"{"prefix":"v","on":["/a"]}"#, "v"), (#"{"prefix":"","on":["/a"]}"#, "")] {
+            let definition = try definition(text), store = try memoryStore()
+            let version = try store.makeVersion(basedOn: nil, changes: [.insert(try id("v"), data: Array(#"{"a":1}"#.utf8))])
+            let tree = try IndexProvider.of(store).tree(definition, store.requireOrdinal(version.id), in: store, .none)
+            var first: [UInt8] = []
+            tree.root?.forEach { key, _ in first = Array(key); return false }
+            let key = Array(first.dropLast()), reserved = Array(IndexDefinition.reserved)
+            func isTaken(_ id: [UInt8]) throws -> Bool { try IndexFile(file([key + id], definition, version.id), definition, .none) != nil }
+            #expect(try isTaken(Array("v".utf8)) && isTaken(Array("vw".utf8)))
+            #expect(try isTaken(Array("w".utf8)) == prefix.isEmpty)
+            #expect(try !isTaken(reserved) && !isTaken(reserved + [0x31]))
+            #expect(try !isTaken([]), "a key alone")
+        }
     }
 
     @Test func otherBytesAreNoIndex() throws {

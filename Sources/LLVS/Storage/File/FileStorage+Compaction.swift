@@ -99,6 +99,7 @@ extension FileStorage {
         // Who has said that it shall stop is not asked again: where errors of reading are passed over, this one is not.
         let compaction = SegmentCompaction(system: options.system, check: {
             if let stopped { throw stopped }
+            Work.looks.count()
             do { try control.check(.writing, done, of: 0, doing: what) } catch {
                 stopped = error
                 throw error
