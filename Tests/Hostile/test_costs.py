@@ -35,6 +35,25 @@ def test_a_folder_full_of_names_tells_of_some_of_them(tmp_path: Path) -> None:
         assert len(exchange.retrieve().versions) == 1
 
 
+def test_a_file_of_more_than_4_gib(tmp_path: Path) -> None:
+    """It is refused unread, and costs its own version alone."""
+    folder = tmp_path / "folder"
+    with llvs.Store(tmp_path / "other") as other, llvs.Exchange(other, folder.as_uri()) as exchange:
+        version = other.make_version(insert={"x": b"1"})
+        exchange.send()
+    for name, size in (("as-large-as-can-be", 4 << 30), ("larger", (4 << 30) + 1)):
+        for inner in ("versions", "changes"):
+            with open(folder / inner / name, "wb") as file:
+                file.truncate(size)
+    with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, folder.as_uri()) as exchange:
+        result = exchange.retrieve()
+        assert list(result.versions) == [version.id]
+        assert [(problem.name, problem.code) for problem in result.problems] == [
+            ("as-large-as-can-be", llvs.ErrorCode.INVALID_JSON),
+            ("larger", llvs.ErrorCode.TOO_LARGE),
+        ]
+
+
 def test_a_broken_file_that_is_mended_among_very_many(tmp_path: Path) -> None:
     """Those are looked at in turn while no name comes or goes; one that is put in the place of another is taken at once, and one that is
     written in its place in the end."""

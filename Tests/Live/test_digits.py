@@ -114,6 +114,21 @@ def test_a_number_that_was_not_committed_to(stores: tuple[llvs.Store, llvs.Store
         assert end.state.digits == "" and end.state.pairing == b""
 
 
+@pytest.mark.parametrize("initiator", [False, True])
+def test_steps_that_are_left_out_or_not_due(stores: tuple[llvs.Store, llvs.Store], initiator: bool) -> None:
+    """A number that nobody committed to, and a commitment of the side that makes none."""
+
+    class Hasty(Comparing):
+        def hello(self) -> None:
+            self.frame(live_peer.COMMIT if self.initiator else live_peer.NONCE, self.nonce)
+
+    peer = Hasty(initiator, PAIRING)
+    with llvs.Peer(stores[0], initiator=not initiator, compare=True) as end:
+        with pytest.raises(llvs.StorageError, match="comparison"):
+            live_peer.carry(peer, end)
+        assert end.state.digits == "" and end.state.pairing == b""
+
+
 def test_one_in_the_middle(stores: tuple[llvs.Store, llvs.Store]) -> None:
     """It sees all, and the digits differ: it has to choose its numbers before it knows what they lead to."""
     same = 0

@@ -218,6 +218,10 @@ FRAMES = {
     "a value behind its end": (live_peer.WANT, bytes(32) + struct.pack("<QI", 2**64 - 1, 5), "behind its end"),
     "1 TiB of credit": (live_peer.CREDIT, struct.pack("<Q", 1 << 40), "it allows more than a window"),
     "an acknowledgement of nothing": (live_peer.ACK, struct.pack("<QQ", 1, 1 << 40), "acknowledged that was not sent"),
+    "news of too many versions": (
+        live_peer.NEWS, struct.pack("<H", 1_025) + b"".join(b"\0" + os.urandom(16) for _ in range(1_025)), "type 9 lists 1025 ids"),
+    "too many versions that are asked for": (
+        live_peer.ASK, struct.pack("<H", 1_025) + b"".join(b"\0" + os.urandom(16) for _ in range(1_025)), "type 17 lists 1025 ids"),
     "a critical type": (99, b"", "a frame has the type 99"),
     "a short frame": (live_peer.HAVE, b"x", "is not as one is"),
     "a second hello": (live_peer.HELLO, struct.pack("<HH", 1, 1) + bytes(2) + bytes(16) + bytes(8) + bytes(24) + bytes(4)

@@ -115,6 +115,57 @@ def test_news_to_the_peer_made_from_the_page(store: llvs.Store, features: int) -
             other.close()
 
 
+def test_who_asks_for_what_nobody_told_of(store: llvs.Store) -> None:
+    class Curious(live_peer.Peer):
+        features = 1
+
+        def handle(self, kind: int, payload: bytes) -> None:
+            if kind == live_peer.NEWS:
+                payload = b"\1\0" + b"\0" + bytes(16)
+                self.frame(live_peer.ASK, payload)
+            else:
+                super().handle(kind, payload)
+
+    others = [llvs.Store(storage="memory") for _ in range(5)]
+    wires = [Wire(store, other) for other in others]
+    try:
+        settle(wires)
+        peer = Curious(True, PAIRING)
+        with llvs.Peer(store, PAIRING, initiator=False) as end:
+            live_peer.carry(peer, end)
+            store.make_version(insert={"a": b"1"})
+            end.store_changed()
+            with pytest.raises(llvs.StorageError, match="not told of"):
+                live_peer.carry(peer, end)
+    finally:
+        for wire in wires:
+            wire.close()
+        for other in others:
+            other.close()
+
+
+def test_more_than_can_be_told_of_is_sent(store: llvs.Store) -> None:
+    """News have 1,024 ids at most."""
+    others = [llvs.Store(storage="memory") for _ in range(6)]
+    wires = [Wire(store, other) for other in others]
+    try:
+        settle(wires)
+        for count in (1_025, 3):
+            for number in range(count):
+                store.make_version(root=True, insert={"a": b"%d" % number})
+            settle(wires)
+            for wire in wires:
+                wire.one.store_changed()
+            settle(wires)
+            assert all(ids(other) == ids(store) for other in others)
+            assert all(end.state.phase == llvs.PeerPhase.IN_STEP for wire in wires for end in wire.ends)
+    finally:
+        for wire in wires:
+            wire.close()
+        for other in others:
+            other.close()
+
+
 def test_what_is_saved_while_links_are_opened(tmp_path: Path) -> None:
     """A version that is being stored while both sides find out what they lack is sent as well, behind it."""
     done = threading.Event()
@@ -152,6 +203,43 @@ def test_what_is_saved_while_links_are_opened(tmp_path: Path) -> None:
         assert not failed and lacking == [0] * len(others)
 
 
+def test_what_is_saved_while_news_are_told(tmp_path: Path) -> None:
+    """The news are no further than all before them is stored: nothing else would tell of what comes later."""
+    done = threading.Event()
+    failed: list[BaseException] = []
+    with llvs.Store(tmp_path / "store") as store:
+
+        def work(number: int) -> None:
+            try:
+                while not done.is_set():
+                    store.make_version(root=True, insert={f"{number}": os.urandom(100)})
+            except BaseException as error:
+                failed.append(error)
+
+        others = [llvs.Store(storage="memory") for _ in range(6)]
+        wires = [Wire(store, other) for other in others]
+        settle(wires)
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(60):
+            for wire in wires:
+                wire.one.store_changed()
+                wire.carry()
+        done.set()
+        for thread in threads:
+            thread.join()
+        for wire in wires:
+            wire.one.store_changed()
+        settle(wires)
+        lacking = [len(ids(store)) - len(ids(other)) for other in others]
+        for wire in wires:
+            wire.close()
+        for other in others:
+            other.close()
+        assert not failed and lacking == [0] * len(others)
+
+
 def test_a_large_value_goes_on_where_it_was_cut(store: llvs.Store, tmp_path: Path) -> None:
     data = random.Random(1).randbytes(20_000_000)
     version = store.make_version(insert={"large": data, "other": data[:3_000_000]})
@@ -180,6 +268,21 @@ def test_a_large_value_that_changed_meanwhile(store: llvs.Store, tmp_path: Path)
                 pass
             wire.close()
         assert other.at(first)["large"] == data and other.at(second)["large"] == data[:-1] + b"?"
+
+
+def test_another_version_under_the_id_of_what_was_cut(store: llvs.Store, tmp_path: Path) -> None:
+    """Ids of the caller's say nothing of what they name: what came of one version is not gone on with for another."""
+    data = random.Random(1).randbytes(9_000_000)
+    store.make_version(insert={"large": data}, id="same")
+    with llvs.Store(storage="memory") as source, llvs.Store(tmp_path / "other") as other:
+        version = source.make_version(insert={"large": data[::-1]}, id="same")
+        for one, most in ((store, 5_000_000), (source, 1 << 40)):
+            wire = Wire(one, other)
+            while wire.bytes < most and wire.carry(most):
+                pass
+            assert not any(end.state.problems for end in wire.ends)
+            wire.close()
+        assert other.at(version)["large"] == data[::-1]
 
 
 def test_the_host_bounds_what_is_stored(store: llvs.Store) -> None:

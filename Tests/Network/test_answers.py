@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
@@ -121,6 +122,22 @@ class TestBrokenAnswers:
         )
         second = new_store()
         assert {problem.code for problem in retrieve(second, filled).problems} >= {llvs.ErrorCode.INVALID_JSON}
+        assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    def test_an_answer_that_is_compressed(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
+        """Nobody asks for that, and nothing is inflated."""
+        asked: list[object] = []
+
+        @on("GET", "/versions/")
+        def fault(handler: Handler) -> None:
+            asked.append(handler.headers.get("Accept-Encoding"))
+            handler.answer(200, gzip.compress(filled.files[handler.name]), Content_Encoding="gzip")
+
+        filled.fault = fault
+        second = new_store()
+        assert {problem.code for problem in retrieve(second, filled).problems} >= {llvs.ErrorCode.INVALID_JSON}
+        assert asked and not any(asked) and not list(second.history())
+        filled.fault = None
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
 
     def test_an_endless_error(self, filled: DavServer, new_store: Any) -> None:
