@@ -26,7 +26,7 @@ extension JSONTreeParser {
 
     /// The high bit of each byte that is a quote, a backslash or below 0x20; above the first one there may be others too many.
     @inline(__always)
-    private static func special(_ word: UInt64) -> UInt64 {
+    static func special(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101, highs: UInt64 = 0x8080_8080_8080_8080
         let quote = word ^ (ones &* 0x22), backslash = word ^ (ones &* 0x5C)
         let hits = ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash) | ((word &- ones &* 0x20) & ~word)

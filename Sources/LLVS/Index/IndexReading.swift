@@ -6,12 +6,14 @@ final class IndexReading: @unchecked Sendable {
     private let batch = ValueBatch(isSeparated: false)
     private var filling: BatchFilling
     private var isFilled = false
+    private let scan: IndexScan?
     private struct TooMany: Error {}
 
     init(_ store: Store, _ definition: IndexDefinition) {
         self.store = store
         self.definition = definition
         filling = BatchFilling(store, batch)
+        scan = IndexScan(definition)
     }
 
     /// - Parameter entry: where the bytes are; nil: there is no value.
@@ -29,17 +31,11 @@ final class IndexReading: @unchecked Sendable {
     /// - Throws: `.damaged` for a value that cannot be read.
     func forEach(_ control: PacedControl, _ body: (Int, UnsafeRawBufferPointer, [[UInt8]]) throws -> Void) throws {
         let work = DocumentControl { try control.look() }
+        var key: [UInt8] = []
         try forEachValue(control) { i, id, data in
             var keys: [[UInt8]] = []
-            if let data {
-                _ = try definition.forEachTuple(of: id, data, work) { parts in
-                    var key: [UInt8] = []
-                    IndexKey.append(key: parts, folds: definition.folds, to: &key)
-                    keys.append(key)
-                }
-                if keys.count > 1 { keys = IndexReading.distinct(keys) }
-            }
-            try body(i, id, keys)
+            if let data { try forEachKey(of: id, data, work, &key) { keys.append($0) } }
+            try body(i, id, keys.count > 1 ? IndexReading.distinct(keys) : keys)
         }
     }
 
@@ -49,11 +45,29 @@ final class IndexReading: @unchecked Sendable {
         var key: [UInt8] = []
         let work = DocumentControl { try control.look() }
         try forEachValue(control) { _, id, data in
-            guard let data else { return }
+            if let data { try forEachKey(of: id, data, work, &key) { try body($0, id) } }
+        }
+    }
+
+    /// Calls with each key of a value, some perhaps twice.
+    /// - Parameter key: memory for it.
+    @inline(__always)
+    private func forEachKey(
+        of id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer, _ work: DocumentControl, _ key: inout [UInt8],
+        _ body: ([UInt8]) throws -> Void
+    ) throws {
+        switch scan?.read(data) ?? .unsure {
+        case .absent: try work.done(data.count)
+        case .found:
+            try work.done(data.count)
+            key.removeAll(keepingCapacity: true)
+            if let scan { IndexKey.append(key: scan.tuple, folds: definition.folds, to: &key) }
+            try body(key)
+        case .unsure:
             _ = try definition.forEachTuple(of: id, data, work) { parts in
                 key.removeAll(keepingCapacity: true)
                 IndexKey.append(key: parts, folds: definition.folds, to: &key)
-                try body(key, id)
+                try body(key)
             }
         }
     }

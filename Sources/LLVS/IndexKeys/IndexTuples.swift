@@ -21,8 +21,9 @@ struct IndexTuples {
 
     /// Why values of that id are in no index of that definition, whatever they are; nil when they may be.
     static func absence(of id: UnsafeRawBufferPointer, in definition: IndexDefinition) -> Absence? {
-        guard id.starts(with: definition.prefix) else { return .prefix }
-        return id.starts(with: IndexDefinition.reserved) && !definition.prefix.starts(with: IndexDefinition.reserved) ? .reserved : nil
+        guard Bytes.begins(id, with: definition.prefix) else { return .prefix }
+        guard Bytes.begins(id, with: IndexDefinition.reserved) else { return nil }
+        return definition.prefix.starts(with: IndexDefinition.reserved) ? nil : .reserved
     }
 
     /// Calls with each tuple of a value, some perhaps twice, in no particular order; what is borrowed is good during the call.

@@ -4,13 +4,14 @@
 ///
 ///     input = which u8 · ...    0: a definition of an index    1: rules that declare indexes    2: a definition of a projection
 ///                               3: a file of an index behind its definition, whose checksum is made    4: one as it comes
+///                               5: a document, of which one pass must tell what its tree does
 enum IndexesTarget {
     static let target = FuzzTarget(name: "indexes", run: run, seeds: seeds)
     private static let definition = #"{"on":["/a","/b/*"],"prefix":"v/","text":"fold","where":{"/c":true}}"#
 
     @Sendable private static func run(_ bytes: UnsafeRawBufferPointer) {
         var input = FuzzInput(bytes)
-        let which = input.byte() % 5, rest = input.rest()
+        let which = input.byte() % 6, rest = input.rest()
         Examining.attempt {
             switch which {
             case 0: try index(rest)
@@ -26,7 +27,30 @@ enum IndexesTarget {
                 head.raw(definition.text + rest)
                 head.integer(head.bytes.withUnsafeBytes { Bytes.crc32c($0) })
                 try file(head.bytes)
-            default: try file(rest)
+            case 4: try file(rest)
+            default: for definition in inOnePass { try document(rest, definition) }
+            }
+        }
+    }
+
+    private static let inOnePass = [
+        #"{"on":["/a","/b/c"],"prefix":""}"#, #"{"on":["/a"],"prefix":"","text":"fold","where":{"/b":{"present":true},"/c":1}}"#,
+    ].compactMap { try? read(Array($0.utf8)) }
+
+    private static func document(_ bytes: [UInt8], _ definition: IndexDefinition) throws {
+        guard let scan = IndexScan(definition) else { fail("no document is read in one pass") }
+        func key(_ parts: some Collection<IndexPart>) -> [UInt8] {
+            var key: [UInt8] = []
+            IndexKey.append(key: parts, folds: definition.folds, to: &key)
+            return key
+        }
+        try bytes.withUnsafeBytes { data in
+            var expected: [[UInt8]] = []
+            _ = try IndexTuples.forEach(data, definition, DocumentControl()) { expected.append(key($0)) }
+            switch scan.read(data) {
+            case .unsure: break
+            case .absent: require(expected.isEmpty, "one pass finds no key, and the tree one")
+            case .found: require(expected == [key(scan.tuple)], "one pass finds another key than the tree")
             }
         }
     }
@@ -75,6 +99,7 @@ enum IndexesTarget {
         return [
             FuzzTarget.Seed(name: "definition", bytes: [0] + text), FuzzTarget.Seed(name: "declarations", bytes: [1] + rules),
             FuzzTarget.Seed(name: "projection", bytes: [2] + projection),
+            FuzzTarget.Seed(name: "document", bytes: [5] + Array(#"{"b":{"c":-1.5},"a":"Äpfel","c":1,"d":[{"a":"\u00e9"}, null]}"#.utf8)),
             FuzzTarget.Seed(name: "entries", bytes: [3] + file[head..<(file.count - 4)]), FuzzTarget.Seed(name: "file", bytes: [4] + file),
         ]
     }
