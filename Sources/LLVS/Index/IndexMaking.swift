@@ -119,11 +119,13 @@ struct IndexMaking {
     /// What changes in the tree, of values that are told in pairs, the old and the new; nil where a key that is to be taken away is not in
     /// it: then it is not what it should be.
     private static func changes(_ reading: IndexReading, _ root: MapNode?, _ control: PacedControl) throws -> KeyArena? {
-        var arena = KeyArena(), was: [[UInt8]] = [], isWhole = true
+        var arena = KeyArena(), was: [[UInt8]] = [], entry: [UInt8] = [], isWhole = true
         try reading.forEach(control) { i, id, keys in
             guard i % 2 == 1 else { was = keys; return }
             forEachDifference(was, keys) { key, isNew in
-                let entry = key + id
+                entry.removeAll(keepingCapacity: true)
+                entry.append(contentsOf: key)
+                entry.append(contentsOf: id)
                 if !isNew, entry.withUnsafeBytes({ root?.lookup($0) == nil }) { isWhole = false }
                 arena.append(entry, isNew ? slot : nil)
             }

@@ -63,15 +63,12 @@ struct KeyArena {
                 let shared = changes.indices.reduce(first?.count ?? 0) { shared, i in
                     first.map { min(shared, MapNode.commonPrefix($0, key(i))) } ?? 0
                 }
-                var order = ContiguousArray<(word: UInt64, index: UInt32)>()
-                order.reserveCapacity(changes.count)
-                for i in changes.indices { order.append((Bytes.word(key(i), at: shared), UInt32(truncatingIfNeeded: i))) }
-                order.sort { a, b in
-                    if a.word != b.word { return a.word < b.word }
-                    let c = Bytes.compare(key(Int(a.index)), key(Int(b.index)))
-                    return c != 0 ? c < 0 : a.index < b.index
+                var order = WordOrder(changes.count) { Bytes.word(key($0), at: shared) }
+                order.sort { i, j in
+                    let c = Bytes.compare(key(i), key(j))
+                    return c != 0 ? c < 0 : i < j
                 }
-                for (_, i) in order {
+                for (_, i) in order.items {
                     let i = Int(i), change = MapChange(key: key(i), entry: changes[i].entry)
                     if let last = list.last, Bytes.equal(last.key, change.key) {
                         list[list.count - 1] = change

@@ -7,25 +7,37 @@ extension MapNode {
     /// the same. O(nodes that differ, and their children).
     func memory(beside other: MapNode?) -> Int {
         guard let other else { return memory }
+        if self === other { return 0 }
         var size = 0, stack = [(self, other)]
         while let (node, other) = stack.popLast() {
-            if node === other { continue }
-            size += node.memory
-            if node.leaf != nil {
-                if let keys = node.keys, keys === other.keys { size -= keys.size }
+            guard !node.children.isEmpty, !other.children.isEmpty, node.prefix.count == other.prefix.count else {
+                size += node.memory
+                if node.leaf != nil, let keys = node.keys, keys === other.keys { size -= keys.size }
                 continue
             }
-            guard !node.children.isEmpty, !other.children.isEmpty, node.prefix.count == other.prefix.count else { continue }
-            var j = 0
-            for (symbol, child) in zip(node.symbols, node.children) {
-                while j < other.symbols.count, other.symbols[j] < symbol { j += 1 }
-                guard j < other.symbols.count, other.symbols[j] == symbol else { continue }
-                size -= child.memory
-                stack.append((child, other.children[j]))
+            size += node.innerMemory
+            // What both share is not looked at: most of it is in no cache of the processor.
+            node.children.withUnsafeBufferPointer { children in
+                other.children.withUnsafeBufferPointer { others in
+                    var j = 0
+                    for i in children.indices {
+                        let symbol = node.symbols[i]
+                        while j < others.count, other.symbols[j] < symbol { j += 1 }
+                        guard j < others.count, other.symbols[j] == symbol else {
+                            size += children[i].memory
+                            continue
+                        }
+                        if children[i] !== others[j] { stack.append((children[i], others[j])) }
+                    }
+                }
             }
         }
         return size
     }
+
+    /// What an inner node takes without what is beneath.
+    private var innerMemory: Int { MapNode.innerMemory(prefix: prefix.count, symbols: symbols.count) }
+    static func innerMemory(prefix: Int, symbols: Int) -> Int { innerOverhead + prefix + 10 * symbols }
 
     /// Which keys a leaf has, shared with others or not, and what it takes with and without them; for tests.
     var keysIdentity: ObjectIdentifier? { keys.map { ObjectIdentifier($0) } }

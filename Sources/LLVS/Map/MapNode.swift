@@ -119,7 +119,7 @@ final class MapNode: @unchecked Sendable {
         keys = nil
         keyEnds = nil
         keyBytes = nil
-        self.memory = size + MapNode.innerOverhead + prefix.count + 10 * symbols.count
+        self.memory = size + MapNode.innerMemory(prefix: prefix.count, symbols: symbols.count)
         let symbolBytes = symbols.count * 2
         let memory = UnsafeMutableRawPointer.allocate(byteCount: symbolBytes + prefix.count + 1, alignment: 8)
         let list = UnsafeMutableBufferPointer(start: memory.bindMemory(to: UInt16.self, capacity: symbols.count), count: symbols.count)

@@ -34,6 +34,11 @@ enum Bytes {
         return memcmp(p, q, a.count) == 0
     }
 
+    @inline(__always)
+    static func begins(_ bytes: UnsafeRawBufferPointer, with start: [UInt8]) -> Bool {
+        start.withUnsafeBytes { bytes.count >= $0.count && equal(UnsafeRawBufferPointer(rebasing: bytes[..<$0.count]), $0) }
+    }
+
     static func compare(_ a: [UInt8], _ b: [UInt8]) -> Int {
         a.withUnsafeBytes { x in b.withUnsafeBytes { y in compare(x, y) } }
     }
@@ -62,7 +67,11 @@ enum Bytes {
         }
         while i < n {
             let b = bytes[i]
-            if b < 0x80 { i += 1; continue }
+            if b < 0x80 {
+                let isText = i + 8 <= n && bytes.loadUnaligned(fromByteOffset: i, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
+                i += isText ? 8 : 1
+                continue
+            }
             var low: UInt8 = 0x80, high: UInt8 = 0xBF
             let more: Int
             switch b {
