@@ -21,8 +21,8 @@ enum {
 };
 
 /* What a code stands for: bits 0-7 all bits to take · 8-15 those of the code · 16-30 the literal, or with what a length or distance
-   begins · 31 a literal. The end of a block is a length of 0, and NOTHING one that no small value has. Of how long codes are: 16-23 the length, or
-   PREVIOUS · 24-31 how often at least. */
+   begins · 31 a literal. The end of a block is a length of 0, and NOTHING one that no small value has.
+   Of how long codes are: 16-23 the length, or PREVIOUS · 24-31 how often at least. */
 typedef uint32_t entry;
 #define LITERAL ((entry)1 << 31)
 #define NOTHING ((entry)0x7FFF << 16)
