@@ -34,7 +34,7 @@ import Testing
 
     /// Texts of some letters, of words, of bytes that repeat soon or late.
     private static func data(_ random: inout SeededRandom) -> [UInt8] {
-        let size = Int.random(in: 1...[40, 400, 3_000, 40_000].randomElement(using: &random)!, using: &random)
+        let most = [40, 400, 3_000, 16_000].randomElement(using: &random) ?? 1, size = Int.random(in: 1...most, using: &random)
         switch Int.random(in: 0..<5, using: &random) {
         case 0: return (0..<size).map { _ in UInt8.random(in: 97...122, using: &random) }
         case 1: return (0..<size).map { _ in UInt8.random(in: 0...UInt8.random(in: 0...255, using: &random), using: &random) }
@@ -76,7 +76,7 @@ import Testing
                 #expect(try Self.byZlib(bytes, size) == found, "\(size) bytes of \(bytes)")
             }
         }
-        #expect(sure > 120 && wrongSure > 0, "\(sure) were inflated, and \(wrongSure) with other bytes")
+        #expect(sure > 80 && wrongSure > 100, "\(sure) were inflated, and \(wrongSure) with other bytes")
     }
 
     @Test("any bytes") func anyBytes() throws {
@@ -84,9 +84,58 @@ import Testing
         for _ in 0..<20_000 {
             // The last block, with fixed codes or its own.
             var bytes = (0..<Int.random(in: 1...60, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
-            bytes[0] = bytes[0] & 0xF8 | [3, 5].randomElement(using: &random)!
+            bytes[0] = bytes[0] & 0xF8 | (Bool.random(using: &random) ? 3 : 5)
             let size = Int.random(in: 1...80, using: &random)
             if let found = Self.small(bytes, size) { #expect(try Self.byZlib(bytes, size) == found, "\(bytes)") }
         }
+    }
+
+    /// Bits of a deflated block, the first one lowest.
+    private struct Bits {
+        private var bits: [UInt8] = []
+        mutating func put(_ value: Int, _ count: Int) { for i in 0..<count { bits.append(UInt8(value >> i & 1)) } }
+        /// The first bit of a code is its highest.
+        mutating func put(code: String) { for bit in code { bits.append(bit == "1" ? 1 : 0) } }
+        var bytes: [UInt8] {
+            stride(from: 0, to: bits.count, by: 8).map { at in
+                bits[at..<min(at + 8, bits.count)].enumerated().reduce(0) { $0 | $1.element << UInt8($1.offset) }
+            }
+        }
+    }
+
+    /// A block whose codes are those of the byte 255 and of the end, each of one bit, with a table that begins so.
+    private static func block(_ begin: (inout Bits) -> Void) -> [UInt8] {
+        var bits = Bits()
+        bits.put(5, 3)
+        for (value, count) in [(0, 5), (1, 5), (14, 4)] { bits.put(value, count) }
+        // How long the codes of 16, 18 and 1 are, in the order that the format has.
+        for symbol in [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1] {
+            bits.put([16: 1, 18: 2, 1: 2][symbol] ?? 0, 3)
+        }
+        begin(&bits)
+        for _ in 0..<4 { bits.put(code: "10") }
+        bits.put(code: "01")
+        return bits.bytes
+    }
+
+    @Test("before the first there is nothing to be repeated") func repetition() throws {
+        func zeros(_ bits: inout Bits, _ count: Int) {
+            bits.put(code: "11")
+            bits.put(count - 11, 7)
+        }
+        let right = Self.block { bits in
+            zeros(&bits, 138)
+            zeros(&bits, 117)
+        }
+        #expect(Self.small(right, 1) == [255])
+        #expect(try Self.byZlib(right, 1) == [255])
+        let wrong = Self.block { bits in
+            bits.put(code: "0")
+            bits.put(0, 2)
+            zeros(&bits, 138)
+            zeros(&bits, 114)
+        }
+        #expect(try Self.byZlib(wrong, 1) == nil)
+        #expect(Self.small(wrong, 1) == nil)
     }
 }

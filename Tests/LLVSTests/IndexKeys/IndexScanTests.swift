@@ -44,7 +44,10 @@ import Testing
             (#"{"b":{"a":1},"a":{"b":2}}"#, #"{"prefix":"","on":["/a"]}"#, false),
             (#"{"lastName":"Müller","firstName":"Ann","done":false}"#, #"{"prefix":"","on":["/lastName"],"where":{"/done":false}}"#, true),
             (#"{"lastName":"Müller","firstName":"Ann","done":true}"#, #"{"prefix":"","on":["/lastName"],"where":{"/done":false}}"#, false),
-            (#""text""#, #"{"prefix":"","on":[""]}"#, true), ("[]", #"{"prefix":"","on":["/a"]}"#, false),
+            (#"{"a":1,"b":null}"#, #"{"prefix":"","on":["/a"],"where":{"/b":{"present":true}}}"#, true),
+            (#"{"a":1,"c":null}"#, #"{"prefix":"","on":["/a"],"where":{"/b":{"present":true}}}"#, false),
+            (#"{"a":1,"b":[]}"#, #"{"prefix":"","on":["/a"],"where":{"/b":{"present":false}}}"#, false),
+            (#""text""#, #"{"prefix":"","on":[""]}"#, true), ("{}", #"{"prefix":"","on":["/a"]}"#, false),
         ]
         for (text, json, found) in wanted {
             let definition = try Self.definition(json), scan = try #require(IndexScan(definition))
