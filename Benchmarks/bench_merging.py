@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 
 import llvs
+import merging_memory
 
 PROCESS = Path("/proc/self")
 #: Prints how much more memory a merge took at its most than was there before it. (Linux notes the most since a 5 was written there.)
@@ -38,7 +39,7 @@ print(told("VmHWM") - before)
 """
 #: The goals, in milliseconds; and memory by the inputs.
 GOALS = {"object": 15, "list": 10, "text": 30, "conflicts": 150}
-#: Texts that are made to defeat the comparison, by the time of an ordinary text of that size.
+#: Texts that are made to defeat the comparison, and JSON that takes long, by the time of an ordinary value of that size.
 WORST_GOAL = 10
 MEMORY_GOAL = 6
 
@@ -360,8 +361,69 @@ def worst_texts(size):
     for name, texts in texts_that_defeat_comparing(random.Random(2), size):
         values = [text.encode() for text in texts]
         times[name] = timed(lambda: llvs.merge_values(*values, rules))[0]
+    return by_the_ordinary(times)
+
+
+def by_the_ordinary(times):
     ordinary = times.pop("ordinary")
     return sorted(((seconds / ordinary, name) for name, seconds in times.items()), reverse=True)
+
+
+def documents_that_take_long(draw, size):
+    """An ordinary document, a list of objects with edits on both sides, and others: name, rule, and three values of `size` bytes each."""
+
+    def drawn(count, make):
+        return [spelled([make(i, side) for i in range(count)]) for side in "oxy"]
+
+    def contacts(side):
+        out = [{"id": i, "name": f"Name {i}", "mail": f"name{i}@example.org", "tags": ["a", "b"]} for i in range(size // 64)]
+        for _ in range(len(out) // 100 if side else 0):
+            out[draw.randrange(len(out))]["name"] = f"another of {side}"
+        return spelled(out)
+
+    def members(names, value):
+        return [spelled({name: value(i, side) for i, name in enumerate(names)}) for side in "oxy"]
+
+    yield "ordinary", "auto", [contacts(side) for side in ("", "x", "y")]
+    yield "digits", "auto", drawn(size // 2, lambda i, side: draw.randrange(10))
+    yield "a set of digits", "set", drawn(size // 2, lambda i, side: draw.randrange(10))
+    yield "numbers with nothing in common", "auto", drawn(size // 10, lambda i, side: draw.randrange(10**8, 10**9))
+    yield "a set of numbers with nothing in common", "set", drawn(size // 10, lambda i, side: draw.randrange(10**8, 10**9))
+    numbers = list(range(10**7, 10**7 + size // 9))
+    half = len(numbers) // 2
+    yield "reversed", "auto", [spelled(numbers), spelled(numbers[::-1]), spelled(numbers[half:] + numbers[:half])]
+    yield "shuffled", "auto", [spelled(draw.sample(numbers, len(numbers))) for _ in range(3)]
+    yield "equal elements", "auto", [spelled([7] * (size // 2 - 5 * i)) for i in range(3)]
+    yield "empty lists", "auto", [spelled([[]] * (size // 3 - 5 * i)) for i in range(3)]
+    yield "keyed, of one key", {"as": "list", "key": ["/k"]}, drawn(size // 14, lambda i, side: {"k": 1, "n": draw.randrange(10)})
+    yield "keyed, with nothing in common", {"as": "list", "key": ["/k"]}, drawn(size // 15, lambda i, side: {"k": draw.randrange(10**8)})
+    spellings = ["1e0", "1.0", "10e-1", "0.1e1"]
+    written = [("[" + ",".join(draw.choices(spellings, k=size // 5)) + "]").encode() for _ in range(3)]
+    yield "one number in several spellings", "auto", written
+    long = [("[" + ",".join(f"1{draw.randrange(10**398)}e{i % 99}" for i in range(size // 405)) + "]").encode() for _ in range(3)]
+    yield "numbers of 400 digits", "set", long
+    escapes = [("[" + ",".join(f'"\\u00{draw.randrange(16, 127):02x}\\n"' for _ in range(size // 11)) + "]").encode() for _ in range(3)]
+    yield "escapes", "auto", escapes
+    yield "members that all conflict", "auto", members([f"m{i}" for i in range(size // 24)], lambda i, side: f"{side} {i}")
+    names = [f"{i:07}" for i in range(size // 12)]
+    yield "members out of order", "auto", members(draw.sample(names, len(names)), lambda i, side: draw.randrange(2))
+    yield "members in other orders", "auto", [spelled(dict.fromkeys(draw.sample(names, len(names)), draw.randrange(9))) for _ in range(3)]
+    alike = ["a", *("b" * 1000 + f"{i:07}" for i in range(size // 1020))]
+    yield "names that begin alike", "auto", [spelled(dict.fromkeys(draw.sample(alike, len(alike)), i)) for i in range(3)]
+    yield "counters", {"/*": "counter"}, members([f"m{i}" for i in range(size // 16)], lambda i, side: draw.randrange(10**4))
+    deep = [("[" + ",".join("[" * 120 + str(draw.randrange(10)) + "]" * 120 for _ in range(size // 242)) + "]").encode() for _ in range(3)]
+    yield "deep", "auto", deep
+    yield "spaces", "auto", [b"[" + b" " * (size - 3) + str(i).encode() + b"]" for i in range(3)]
+
+
+def worst_documents(size):
+    """As `worst_texts`."""
+    times = {}
+    for name, rule, values in documents_that_take_long(random.Random(3), size):
+        rules = spelled({"merge": 1, "ids": {"": rule}})
+        seconds = min(timed(lambda: llvs.merge_values(*values, rules))[0] for _ in range(2))
+        times[name] = seconds / sum(map(len, values))
+    return by_the_ordinary(times)
 
 
 def main():
@@ -416,6 +478,15 @@ def main():
     row("conflicts", "ms", f"{size // 2} values of 300 bytes that conflict", "ms", taken, None, GOALS["conflicts"])
     times, name = worst_texts((1 << 16 if options.quick else 16 << 20) // 3)[0]
     row("text", "worst", f"the worst text of 16 MiB by an ordinary one: {name}", "x", times, None, WORST_GOAL)
+    documents = worst_documents((1 << 16 if options.quick else 16 << 20) // 3)
+    times, name = documents[0]
+    row("document", "worst", f"the worst JSON of 16 MiB by an ordinary one: {name}", "x", times, None, WORST_GOAL)
+    for times, name in documents[1:6]:
+        row("document", "bad", f"  {name}", "x", times, None, None)
+    if PROCESS.exists():
+        kinds = merging_memory.KINDS[:1] if options.quick else merging_memory.KINDS
+        times, name = max((merging_memory.of_process(kind), kind) for kind in kinds)
+        row("kinds", "memory", f"the most memory of all kinds, by the inputs: {name}", "x", times, None, MEMORY_GOAL)
     shutil.rmtree(folder)
     if options.json:
         with open(options.json, "a") as file:

@@ -4,18 +4,47 @@ import LLVS
 // MARK: Merging inside values
 
 final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Sendable {
-    init(_ merged: MergedValue, id: [UInt8]) throws {
+    /// What the conflicts point into.
+    private let records: ConflictRecords
+    /// The result, with a NUL behind it: it may be large, and is there once.
+    private let data: [UInt8]?
+
+    /// - Parameter merged: whose bytes are taken.
+    init(_ merged: inout MergedValue, id givenID: [UInt8]) throws {
         let arena = Arena()
-        func bytes(_ bytes: [UInt8]?) throws -> llvs_bytes { try bytes.map { try arena.copy($0) } ?? noBytes }
-        let conflicts = try Items(merged.records, in: arena) { try llvs_conflict($0, id: id, in: $1) }
+        var data: [UInt8]?
+        swap(&data, &merged.bytes)
+        if var bytes = data.take() {
+            try Memory.grow(&bytes, by: 1, "Handing out a merged value")
+            bytes.append(0)
+            data = bytes
+        }
+        (self.data, records) = (data, merged.records)
+        let id = try arena.copy(givenID), records = merged.records
+        let rules = try records.rules.map { (prefix: try arena.copy($0.prefix), pattern: try arena.copy($0.pattern)) }
+        let conflicts = try Items(records.indices, in: arena) { i, _ in llvs_conflict(records.parts(i), rules, id: id) }
+        let digest = records.isEmpty ? noBytes : try arena.copy(merged.digest(id: givenID))
+        // The array stays where it is while the handle keeps it.
+        let bytes = data.map { data in data.withUnsafeBufferPointer { llvs_bytes(data: $0.baseAddress, size: data.count - 1) } }
         try super.init(arena, llvs_merged_value(
-            struct_size: UInt32(sizeOf: llvs_merged_value.self), source: merged.source.rawValue, data: try bytes(merged.bytes),
-            conflicts: conflicts.start, conflict_count: conflicts.count,
-            digest: try bytes(merged.records.isEmpty ? nil : Array(merged.digest(id: id).utf8))))
+            struct_size: UInt32(sizeOf: llvs_merged_value.self), source: merged.source.rawValue, data: bytes ?? noBytes,
+            conflicts: conflicts.start, conflict_count: conflicts.count, digest: digest))
     }
 }
 
 extension llvs_conflict {
+    /// What points to the parts of a record, and to the rules and an id that are somewhere already.
+    init(_ parts: ConflictRecords.Parts, _ rules: [(prefix: llvs_bytes, pattern: llvs_bytes)], id: llvs_bytes) {
+        func bytes(_ part: UnsafeRawBufferPointer?) -> llvs_bytes {
+            part.map { llvs_bytes(data: $0.baseAddress?.assumingMemoryBound(to: UInt8.self), size: $0.count) } ?? noBytes
+        }
+        let rule = parts.rule.map { rules[$0] }
+        self.init(
+            struct_size: UInt32(sizeOf: llvs_conflict.self), kind: parts.kind.rawValue, path: bytes(parts.path), base: bytes(parts.base),
+            newer: bytes(parts.newer), older: bytes(parts.older), result: bytes(parts.result), rule_prefix: rule?.prefix ?? noBytes,
+            rule_pattern: rule?.pattern ?? noBytes, id: id, version: noBytes)
+    }
+
     init(_ record: ConflictRecord, id: [UInt8], version: VersionID? = nil, in arena: Arena) throws {
         func bytes(_ bytes: [UInt8]?) throws -> llvs_bytes { try bytes.map { try arena.copy($0) } ?? noBytes }
         self.init(
@@ -57,9 +86,9 @@ public func llvs_merge_values(
         let control = try LLVSABI.control(options?.control)
         let schema = rules.size == 0 ? nil : try schema(rules, partly: true)
         let inputs = (try optionalBytes(base, "base"), try optionalBytes(newer, "newer"), try optionalBytes(older, "older"))
-        let result = try DocumentMerge.run(
+        var result = try DocumentMerge.run(
             schema, id: id, isSaving: saving, base: inputs.0, newer: inputs.1, older: inputs.2, control)
-        out.pointee = try MergedValueHandle(result, id: id).handedOut
+        out.pointee = try MergedValueHandle(&result, id: id).handedOut
     }
 }
 

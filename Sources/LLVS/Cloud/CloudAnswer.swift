@@ -61,7 +61,7 @@ struct CloudAnswer {
     var members: [(name: String, json: [UInt8])] {
         guard isObject else { return [] }
         return text.tree.children(of: node).map { value in
-            let name = String(decoding: text.tree.text(value - 1), as: UTF8.self), bytes = text.tree.text(value)
+            let name = String(decoding: text.tree.name(of: value), as: UTF8.self), bytes = text.tree.text(value)
             guard text.tree.kind(value) == .string else { return (name, Array(bytes)) }
             var json: [UInt8] = []
             JSONString.append(bytes, to: &json)

@@ -34,8 +34,10 @@ struct CanonicalWriter {
     /// Values of members in order, or elements, of what is open.
     private var children: [UInt32] = []
 
+    /// Calls with the bytes, which may be taken.
+    mutating func hand(_ body: (inout [UInt8]) throws -> Void) rethrows { try body(&bytes) }
     mutating func clear() { bytes.removeAll(keepingCapacity: true) }
-    mutating func append(_ more: [UInt8]) { bytes += more }
+    mutating func append(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
     /// The name of a member.
     mutating func appendName(_ name: UnsafeRawBufferPointer) {
         CanonicalText.append(name, to: &bytes)
@@ -44,8 +46,13 @@ struct CanonicalWriter {
     /// The values of an object's members in the order of their names; of the first tree.
     func sortedMembers(of node: UInt32) throws -> [UInt32] { try values.sortedMembers(of: ValueRef(tree: 0, node: node)) }
 
-    static func bytes(of ref: ValueRef, in values: DocumentValues, normalises: Bool = false, limit: Int = .max) throws -> [UInt8] {
+    /// - Parameter likely: how many bytes there may be.
+    static func bytes(
+        of ref: ValueRef, in values: DocumentValues, normalises: Bool = false, limit: Int = .max, likely: Int = 0
+    ) throws -> [UInt8] {
         var writer = CanonicalWriter(values, normalises: normalises, limit: limit)
+        // What is not written to takes no memory.
+        if likely > 0 { try Memory.grow(&writer.bytes, by: likely, "Writing a merged value") }
         try writer.write(ref)
         return writer.bytes
     }
@@ -55,13 +62,15 @@ struct CanonicalWriter {
         try begin(ref, &open)
         while let top = open.last {
             let i = open.count - 1
-            guard top.next < top.end else {
+            if !top.ref.isComputed, top.next < top.end { try appendWritten(&open[i]) }
+            guard open[i].next < top.end else {
                 bytes.append(top.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]"))
                 if !top.ref.isComputed { children.removeLast(children.count - top.start) }
                 open.removeLast()
                 continue
             }
-            if top.next > top.start { bytes.append(UInt8(ascii: ",")) }
+            let next = open[i].next
+            if next > top.start { bytes.append(UInt8(ascii: ",")) }
             open[i].next += 1
             var child: ValueRef
             if top.ref.isComputed {
@@ -80,14 +89,38 @@ struct CanonicalWriter {
                 default: child = .absent
                 }
             } else {
-                child = ValueRef(tree: top.ref.tree, node: children[top.next])
+                child = ValueRef(tree: top.ref.tree, node: children[next])
                 if top.isObject {
-                    appendString(values.tree(top.ref), child.node - 1)
+                    appendString(values.tree(top.ref), values.tree(top.ref).nameNode(of: child.node))
                     bytes.append(UInt8(ascii: ":"))
                 }
             }
             try begin(child, &open)
         }
+    }
+
+    /// Writes what follows in a container of a tree, as far as it stands in the text as it is to be written: members with their names.
+    private mutating func appendWritten(_ top: inout Open) throws {
+        guard !normalises else { return }
+        let tree = values.tree(top.ref), first = top.next
+        while top.next < top.end {
+            let child = children[top.next]
+            guard let value = tree.written(child) else { break }
+            var start = value.lowerBound
+            if top.isObject {
+                guard let name = tree.written(tree.nameNode(of: child)), name.upperBound + 1 == start else { break }
+                start = name.lowerBound
+            }
+            if top.next > top.start { bytes.append(UInt8(ascii: ",")) }
+            // As where each is written by itself.
+            if bytes.count + value.lowerBound - start > limit { throw TooMuch() }
+            let text = UnsafeRawBufferPointer(rebasing: tree.bytes[start..<value.upperBound])
+            if text.count < Self.large { bytes.append(contentsOf: text) } else {
+                try appendText(text.count) { $0.append(contentsOf: text) }
+            }
+            top.next += 1
+        }
+        try values.work.done(4 * (top.next - first))
     }
 
     /// Most of what a merged list holds stands in one text one behind the other, as it is to be written: that is copied in one.

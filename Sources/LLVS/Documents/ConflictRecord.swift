@@ -57,9 +57,12 @@ public struct ConflictRecord: Sendable, Equatable {
 
     public static func == (a: ConflictRecord, b: ConflictRecord) -> Bool { a.json(id: []) == b.json(id: []) }
 
+    /// Bytes that a record has as JSON besides its parts, about.
+    static let ownSize = 64
+
     /// Bytes that it has as JSON, about.
     var size: Int {
-        var sum = path.count + 64
+        var sum = path.count + Self.ownSize
         for value in [base, newer, older, result, rule?.prefix, rule?.pattern] { sum += value?.count ?? 0 }
         return sum
     }
@@ -67,29 +70,45 @@ public struct ConflictRecord: Sendable, Equatable {
     /// The record as canonical JSON.
     public func json(id: [UInt8]) -> [UInt8] {
         var out: [UInt8] = []
-        write(id: id) { out += $0 }
+        Self.append(
+            Self.string(id), kind, path: path, base: base, newer: newer, older: older, result: result, rule: rule, to: &out)
         return out
     }
 
-    /// Calls with the parts of the record as canonical JSON, one behind the other.
-    private func write(id: [UInt8], _ part: ([UInt8]) -> Void) {
-        part(Array("{\"id\":".utf8) + Self.string(id))
-        func member(_ name: StaticString, _ value: [UInt8]?) {
+    /// Appends a record as canonical JSON.
+    /// - Parameters:
+    ///   - id: as JSON.
+    ///   - takingLarge: is given large parts, and says whether it took one, which is not appended then.
+    static func append<Part: Collection<UInt8>>(
+        _ id: [UInt8], _ kind: Kind, path: Part, base: Part?, newer: Part?, older: Part?, result: Part?,
+        rule: (prefix: [UInt8], pattern: [UInt8])?, to out: inout [UInt8], takingLarge: (inout [UInt8], Part) -> Bool = { _, _ in false }
+    ) {
+        func text(_ text: StaticString) {
+            out.append(contentsOf: UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        }
+        func member(_ name: StaticString, _ value: Part?) {
             guard let value else { return }
-            part([UInt8(ascii: ","), UInt8(ascii: "\"")] + name.withUTF8Buffer { Array($0) } + [UInt8(ascii: "\""), UInt8(ascii: ":")])
-            part(value)
+            text(name)
+            if value.count < 1 << 14 || !takingLarge(&out, value) { out.append(contentsOf: value) }
         }
-        member("kind", Self.string(Array(kind.name.utf8)))
-        member("o", base)
-        member("path", path)
-        member("result", result)
+        text("{\"id\":")
+        out.append(contentsOf: id)
+        text(",\"kind\":\"")
+        out.append(contentsOf: kind.name.utf8)
+        text("\"")
+        member(",\"o\":", base)
+        member(",\"path\":", path)
+        member(",\"result\":", result)
         if let rule {
-            let pair = Self.string(rule.prefix) + [UInt8(ascii: ",")] + Self.string(rule.pattern)
-            member("rule", [UInt8(ascii: "[")] + pair + [UInt8(ascii: "]")])
+            text(",\"rule\":[")
+            rule.prefix.withUnsafeBytes { CanonicalText.append($0, to: &out) }
+            text(",")
+            rule.pattern.withUnsafeBytes { CanonicalText.append($0, to: &out) }
+            text("]")
         }
-        member("x", newer)
-        member("y", older)
-        part([UInt8(ascii: "}")])
+        member(",\"x\":", newer)
+        member(",\"y\":", older)
+        text("}")
     }
 
     /// A record with given parts.
@@ -117,18 +136,17 @@ public struct ConflictRecord: Sendable, Equatable {
 
     /// SHA-256, in hexadecimal, of records of several values as one JSON array.
     public static func digest(_ records: some Sequence<(id: [UInt8], record: ConflictRecord)>) -> String {
-        var hash = SHA256(), isFirst = true
-        hash.update([UInt8(ascii: "[")])
-        for entry in records {
-            if !isFirst { hash.update([UInt8(ascii: ",")]) }
-            isFirst = false
-            entry.record.write(id: entry.id) { hash.update($0) }
+        var hash = ConflictDigest()
+        for (id, record) in records {
+            hash.add(
+                id: id, record.kind, path: record.path, base: record.base, newer: record.newer, older: record.older, result: record.result,
+                rule: record.rule)
         }
-        hash.update([UInt8(ascii: "]")])
-        return hash.finish().reduce(into: "") { $0 += ($1 < 16 ? "0" : "") + String($1, radix: 16) }
+        return hash.finish()
     }
 
-    private static func string(_ text: [UInt8]) -> [UInt8] {
+    /// As JSON.
+    static func string(_ text: [UInt8]) -> [UInt8] {
         var out: [UInt8] = []
         text.withUnsafeBytes { CanonicalText.append($0, to: &out) }
         return out
@@ -145,9 +163,12 @@ struct ConflictRecordBudget {
     init(inputs: Int) { left = 4 * inputs + 1 << 20 }
 
     /// - Throws: `Full`, when all records together come to more than that; `.outOfMemory`.
-    mutating func take(_ record: ConflictRecord) throws {
+    mutating func take(_ record: ConflictRecord) throws { try take(record.size) }
+
+    /// - Parameter size: of a record.
+    mutating func take(_ size: Int) throws {
         try Memory.check()
-        left -= record.size
+        left -= size
         if left < 0 { throw Full() }
     }
 
@@ -195,21 +216,31 @@ enum RecordPath {
     }
 
     static func json(_ place: DocumentMergeRun.Place, _ values: DocumentValues) throws -> [UInt8] {
-        var out: [UInt8] = [UInt8(ascii: "[")]
+        var writer = CanonicalWriter(values)
+        try write(place, values, to: &writer)
+        return writer.bytes
+    }
+
+    /// Appends what `json` gives.
+    static func write(_ place: DocumentMergeRun.Place, _ values: DocumentValues, to writer: inout CanonicalWriter) throws {
+        func text(_ text: String) { writer.append(text.utf8) }
+        text("[")
         for (i, step) in steps(place).enumerated() {
-            if i > 0 { out.append(UInt8(ascii: ",")) }
+            if i > 0 { text(",") }
             switch step {
-            case .name(let name): out += try CanonicalWriter.bytes(of: name, in: values)
-            case .index(let index): out += Array("{\"index\":\(index)}".utf8)
+            case .name(let name): try writer.write(name)
+            case .index(let index): text("{\"index\":\(index)}")
             case .key(let parts, let occurrence):
                 let written = try parts.map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
-                let joined = Array(written.joined(separator: [UInt8(ascii: ",")]))
-                out += Array("{\"key\":".utf8) + (parts.count == 1 ? joined : [UInt8(ascii: "[")] + joined + [UInt8(ascii: "]")])
-                if occurrence > 0 { out += Array(",\"occurrence\":\(occurrence)".utf8) }
-                out.append(UInt8(ascii: "}"))
+                let joined = written.joined(separator: [UInt8(ascii: ",")])
+                text(parts.count == 1 ? "{\"key\":" : "{\"key\":[")
+                writer.append(joined)
+                if parts.count != 1 { text("]") }
+                if occurrence > 0 { text(",\"occurrence\":\(occurrence)") }
+                text("}")
             }
         }
-        return out + [UInt8(ascii: "]")]
+        text("]")
     }
 
     /// A place that was contested, as records show it.

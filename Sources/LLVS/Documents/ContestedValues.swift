@@ -114,7 +114,7 @@ public struct ContestedValues: Sendable {
                 var table: [[UInt8]: UInt32] = [:]
                 for child in tree.children(of: value.node) {
                     try values.work.done(1)
-                    table[Array(tree.text(child - 1))] = child
+                    table[Array(tree.name(of: child))] = child
                 }
                 names[number(value)] = table
             }

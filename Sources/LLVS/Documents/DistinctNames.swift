@@ -1,15 +1,17 @@
-/// The texts of nodes while the tree is made.
-struct NodeTexts {
-    let nodes: UnsafeMutablePointer<JSONTree.Node>?
+/// The names of members while the tree is made.
+struct NameTexts {
+    let words: UnsafeMutablePointer<UInt32>?
     let bytes: UnsafeRawPointer?
     let decoded: UnsafeMutableRawPointer?
 
     @inline(__always)
-    subscript(_ node: UInt32) -> UnsafeRawBufferPointer {
-        guard let entry = nodes?[Int(node)], let base = entry.head & JSONTree.escapedBit != 0 ? UnsafeRawPointer(decoded) : bytes else {
+    subscript(_ name: UInt32) -> UnsafeRawBufferPointer {
+        guard let words else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        let word = words[Int(name)]
+        guard let base = JSONCode.isEscaped(word >> 26) ? UnsafeRawPointer(decoded) : bytes else {
             return UnsafeRawBufferPointer(start: nil, count: 0)
         }
-        return UnsafeRawBufferPointer(start: base + Int(entry.head & JSONTree.startMask), count: Int(entry.length))
+        return UnsafeRawBufferPointer(start: base + Int(word & JSONTree.startMask), count: Int(words[Int(name) + 1]))
     }
 }
 
@@ -32,7 +34,7 @@ struct DistinctNames {
     }
 
     /// False when it is there already. A name is never node 0.
-    mutating func insert(_ name: UInt32, _ texts: NodeTexts) -> Bool {
+    mutating func insert(_ name: UInt32, _ texts: NameTexts) -> Bool {
         let bytes = texts[name], hash = ValueDigest.of(bytes)
         var i = Int(truncatingIfNeeded: hash) & mask
         while slots[i].name != 0 {

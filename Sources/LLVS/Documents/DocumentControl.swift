@@ -18,6 +18,20 @@ extension Bytes {
         return nil
     }
 
+    /// As `equal`, of few bytes, as many on both sides.
+    @inline(__always)
+    static func equalShort(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+        guard let p = a.baseAddress, let q = b.baseAddress else { return a.count == b.count }
+        let count = a.count
+        func eight(_ p: UnsafeRawPointer, _ at: Int) -> UInt64 { p.loadUnaligned(fromByteOffset: at, as: UInt64.self) }
+        func four(_ p: UnsafeRawPointer, _ at: Int) -> UInt32 { p.loadUnaligned(fromByteOffset: at, as: UInt32.self) }
+        func one(_ p: UnsafeRawPointer, _ at: Int) -> UInt8 { p.load(fromByteOffset: at, as: UInt8.self) }
+        if count > 16 { return memcmp(p, q, count) == 0 }
+        if count >= 8 { return eight(p, 0) == eight(q, 0) && eight(p, count - 8) == eight(q, count - 8) }
+        if count >= 4 { return four(p, 0) == four(q, 0) && four(p, count - 4) == four(q, count - 4) }
+        return count == 0 || one(p, 0) == one(q, 0) && one(p, count / 2) == one(q, count / 2) && one(p, count - 1) == one(q, count - 1)
+    }
+
     /// How many bytes are the same in both, from these places on.
     static func common(_ a: UnsafeRawBufferPointer, _ i: Int, _ b: UnsafeRawBufferPointer, _ j: Int) -> Int {
         let most = min(a.count - i, b.count - j)
@@ -30,6 +44,22 @@ extension Bytes {
             n += 8
         }
         while n < most, first.load(fromByteOffset: n, as: UInt8.self) == second.load(fromByteOffset: n, as: UInt8.self) { n += 1 }
+        return n
+    }
+
+    /// How many bytes are the same in both, up to these places.
+    static func common(_ a: UnsafeRawBufferPointer, before i: Int, _ b: UnsafeRawBufferPointer, before j: Int) -> Int {
+        let most = min(i, j)
+        guard most > 0, let p = a.baseAddress, let q = b.baseAddress else { return 0 }
+        let first = p + i, second = q + j
+        var n = 0
+        while n + 8 <= most {
+            let x = first.loadUnaligned(fromByteOffset: -n - 8, as: UInt64.self)
+            let y = second.loadUnaligned(fromByteOffset: -n - 8, as: UInt64.self)
+            if x != y { return n + UInt64(littleEndian: x ^ y).leadingZeroBitCount >> 3 }
+            n += 8
+        }
+        while n < most, first.load(fromByteOffset: -n - 1, as: UInt8.self) == second.load(fromByteOffset: -n - 1, as: UInt8.self) { n += 1 }
         return n
     }
 

@@ -12,18 +12,16 @@ public struct MergedValue: Sendable {
         case computed
     }
     /// The result; nil when the value is gone.
-    public let bytes: [UInt8]?
+    public package(set) var bytes: [UInt8]?
     /// Whose bytes the result's are: of the newer side where both are equal.
     public let source: Source
     /// What was decided where both sides had changed the same.
-    public let records: [ConflictRecord]
+    public let records: ConflictRecords
     /// The values between which the merge chose, when it was asked for them.
     public var contested = ContestedValues()
 
     /// SHA-256 of the records as canonical JSON, in hexadecimal.
-    public func digest(id: [UInt8]) -> String {
-        ConflictRecord.digest(records.lazy.map { (id: id, record: $0) })
-    }
+    public func digest(id: [UInt8]) -> String { records.digest(id: id) }
 }
 
 /// Merges two values that came from one: the same inputs give the same bytes, in every process and on every machine.
@@ -117,10 +115,11 @@ public struct DocumentMerge {
         }
         do {
             var budget = ConflictRecordBudget(inputs: total)
-            var records: [ConflictRecord] = []
-            for draft in merge.records { records.append(try record(draft, merge, &budget)) }
-            if !contested.isEmpty { records += try contestedRecords(contested, inputs, bytes, kind, merge, &budget) }
-            var merged = MergedValue(bytes: bytes, source: source, records: records)
+            let records = try told(merge.records, merge, &budget)
+            if !contested.isEmpty {
+                for record in try contestedRecords(contested, inputs, bytes, kind, merge, &budget) { try records.append(record) }
+            }
+            var merged = MergedValue(bytes: bytes, source: source, records: ConflictRecords(records))
             for draft in tellsContested ? merge.records : [] {
                 let steps = try ContestedValues.steps(draft.place, in: values)
                 try merged.contested.add(draft.inputs.x, at: steps, in: values)
@@ -134,7 +133,7 @@ public struct DocumentMerge {
             let record = ConflictRecord(
                 kind: .limit, path: Array("[]".utf8), base: try json(base), newer: try json(newer), older: try json(older), result: stands,
                 rule: nil)
-            return MergedValue(bytes: bytes, source: source, records: [record])
+            return MergedValue(bytes: bytes, source: source, records: try ConflictRecords(record))
         }
     }
 
@@ -164,7 +163,8 @@ public struct DocumentMerge {
         let record = ConflictRecord(
             kind: kind, path: Array("[]".utf8), base: try json(base), newer: x, older: y, result: newerStands ? x : y, rule: nil)
         return MergedValue(
-            bytes: (newerStands ? newer : older).map { Array($0) }, source: newerStands ? .newer : .older, records: [record])
+            bytes: (newerStands ? newer : older).map { Array($0) }, source: newerStands ? .newer : .older,
+            records: try ConflictRecords(record))
     }
 
     /// Records of the places where both sides hold different values that were contested before, in the order of their paths.
@@ -212,14 +212,14 @@ public struct DocumentMerge {
             guard let a, let b else { return a == nil && b == nil }
             return Bytes.equal(a, b)
         }
-        if newer == nil, older == nil { return MergedValue(bytes: nil, source: .absent, records: []) }
+        if newer == nil, older == nil { return MergedValue(bytes: nil, source: .absent, records: ConflictRecords()) }
         guard rules.top?.absent == nil || (base != nil && newer != nil && older != nil) else { return nil }
         var taken: (UnsafeRawBufferPointer?, MergedValue.Source)?
         if same(newer, base) { taken = (older, .older) } else if same(older, base) { taken = (newer, .newer) }
         if taken == nil, same(newer, older), !rules.hasCounter { taken = (newer, .newer) }
         guard let taken else { return nil }
-        guard let bytes = taken.0 else { return MergedValue(bytes: nil, source: .absent, records: []) }
-        return MergedValue(bytes: Array(bytes), source: same(bytes, newer) ? .newer : taken.1, records: [])
+        guard let bytes = taken.0 else { return MergedValue(bytes: nil, source: .absent, records: ConflictRecords()) }
+        return MergedValue(bytes: Array(bytes), source: same(bytes, newer) ? .newer : taken.1, records: ConflictRecords())
     }
 
     private func read(_ bytes: UnsafeRawBufferPointer, as kind: MergeRule.Kind, like other: JSONTree? = nil) throws -> JSONText {
@@ -253,7 +253,8 @@ public struct DocumentMerge {
             }
         } else {
             try Memory.expect((newer?.count ?? 0) + (older?.count ?? 0), "Writing a merged value")
-            bytes = try CanonicalWriter.bytes(of: result, in: values, limit: limit)
+            let most = max(newer?.count ?? 0, older?.count ?? 0)
+            bytes = try CanonicalWriter.bytes(of: result, in: values, limit: limit, likely: most + most / 32)
         }
         let source: MergedValue.Source = bytes.withUnsafeBytes { all in
             if let newer, Bytes.equal(all, newer) { return .newer }
@@ -263,16 +264,48 @@ public struct DocumentMerge {
         return (bytes, source)
     }
 
-    private func record(_ draft: RecordDraft, _ merge: DocumentMergeRun, _ budget: inout ConflictRecordBudget) throws -> ConflictRecord {
-        func bytes(_ ref: ValueRef) throws -> [UInt8]? { ref.isAbsent ? nil : try CanonicalWriter.bytes(of: ref, in: merge.values) }
-        let rule = merge.rules.rule(draft.inputs.state).map { rules.rules[$0] }.flatMap { $0.isBuiltIn ? nil : $0 }
-        let inputs = draft.inputs, newer = try bytes(inputs.x), older = try bytes(inputs.y)
-        // Most often a side stands: then its bytes are there once.
-        let result = draft.result == inputs.x ? newer : draft.result == inputs.y ? older : try bytes(draft.result)
-        let record = ConflictRecord(
-            kind: draft.kind, path: try RecordPath.json(draft.place, merge.values), base: try bytes(inputs.o), newer: newer, older: older,
-            result: result, rule: rule.map { ($0.prefix, $0.pattern) })
-        try budget.take(record)
-        return record
+    /// What was decided, with all that records show of it.
+    private func told(
+        _ drafts: [RecordDraft], _ merge: DocumentMergeRun, _ budget: inout ConflictRecordBudget
+    ) throws -> ConflictRecords.Room {
+        let out = ConflictRecords.Room()
+        if drafts.isEmpty { return out }
+        try out.reserve(drafts.count)
+        var writer = CanonicalWriter(merge.values)
+        for draft in drafts {
+            let inputs = draft.inputs
+            writer.clear()
+            try RecordPath.write(draft.place, merge.values, to: &writer)
+            try writer.bytes.withUnsafeBytes { try out.begin(draft.kind, path: $0) }
+            var size = writer.bytes.count + ConflictRecord.ownSize
+            func part(_ ref: ValueRef, _ part: ConflictRecords.Room.Part) throws -> Int {
+                guard !ref.isAbsent else { return 0 }
+                writer.clear()
+                try writer.write(ref)
+                let count = writer.bytes.count
+                try writer.hand { try out.add(part, taking: &$0) }
+                return count
+            }
+            size += try part(inputs.o, .base)
+            let newer = try part(inputs.x, .newer), older = try part(inputs.y, .older)
+            size += newer + older
+            // Most often a side stands: then its bytes are there once.
+            if draft.result == inputs.x {
+                out.addResult(of: 1)
+                size += newer
+            } else if draft.result == inputs.y {
+                out.addResult(of: 2)
+                size += older
+            } else {
+                size += try part(draft.result, .result)
+            }
+            if let number = merge.rules.rule(inputs.state), !rules.rules[number].isBuiltIn {
+                let rule = rules.rules[number]
+                out.add((rule.prefix, rule.pattern), number: number)
+                size += rule.prefix.count + rule.pattern.count
+            }
+            try budget.take(size)
+        }
+        return out
     }
 }

@@ -209,7 +209,7 @@ final class DocumentMergeRun {
                             + "Answer with one, remove the place, or pass.",
                     valueID: ValueID(unchecked: asked.id))
             }
-            return ValueRef(tree: values.add(text), node: 1)
+            return ValueRef(tree: values.add(text), node: JSONTree.containerSize)
         }
     }
 
@@ -274,28 +274,29 @@ final class DocumentMergeRun {
         case .object:
             var members: [(name: ValueRef, value: ValueRef)] = []
             members.reserveCapacity(frame.count)
-            for i in 0..<frame.count where !frame.results[i].isAbsent { members.append((frame.name(i), frame.results[i])) }
+            for i in 0..<frame.count where !frame.isAbsent(i) { members.append((frame.name(i), frame.result(i))) }
             return values.add(.object(members))
-        case .tuple: return values.add(.array(frame.results))
+        case .tuple: return values.add(.array((0..<frame.count).map(frame.result)))
         case .list(let plan):
-            frame.close()
-            let (elements, moved) = try plan.emit(frame.results)
-            if moved.count > Self.mostMoves {
+            let (elements, moved) = try plan.emit(frame, mostMoves: Self.mostMoves)
+            guard let moved else {
                 let list = values.add(.array(elements))
                 record(.moveMove, frame.inputs, list, frame.place)
                 return list
             }
-            for key in moved {
-                let nodes = plan.nodes(of: key), sides = (frame.inputs.o, frame.inputs.x, frame.inputs.y)
+            for move in moved {
+                let sides = (frame.inputs.o, frame.inputs.x, frame.inputs.y), nodes = move.nodes
                 let inputs = RecordDraft.Inputs(
                     o: ValueRef(tree: sides.0.tree, node: nodes.base), x: ValueRef(tree: sides.1.tree, node: nodes.newer),
                     y: ValueRef(tree: sides.2.tree, node: nodes.older), state: frame.state)
-                record(.moveMove, inputs, frame.results[key], Place(frame: frame, child: key))
+                record(.moveMove, inputs, frame.result(move.key), Place(frame: frame, child: move.key))
             }
+            frame.close()
             return values.add(.array(elements))
         case .set(let plan):
-            frame.close()
-            return values.add(.array(try plan.emit(frame.results, values)))
+            frame.closeChildren()
+            defer { frame.close() }
+            return values.add(.array(try plan.emit(frame, values)))
         }
     }
 }

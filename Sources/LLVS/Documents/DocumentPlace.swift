@@ -39,7 +39,7 @@ struct DocumentPlace {
         value = tables.text == nil ? .absent : ValueRef(tree: Tree.value, node: 0)
         let states = tables.states
         var state = RuleStates.start
-        let wanted = expected == nil ? ValueRef.absent : ValueRef(tree: Tree.expected, node: 1)
+        let wanted = expected == nil ? ValueRef.absent : ValueRef(tree: Tree.expected, node: JSONTree.containerSize)
         let steps = path.tree.children(of: 0)
         for (i, step) in steps.enumerated() {
             let isLast = i == steps.count - 1
@@ -122,7 +122,8 @@ struct DocumentPlace {
         if a == b { return true }
         let both = try [a, b].map { json -> [UInt8] in
             let work = DocumentControl(), text = try scalar(json, work)
-            return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 1), in: DocumentValues([text], work: work), normalises: true)
+            let first = ValueRef(tree: 0, node: JSONTree.containerSize)
+            return try CanonicalWriter.bytes(of: first, in: DocumentValues([text], work: work), normalises: true)
         }
         return both[0] == both[1]
     }
@@ -143,8 +144,8 @@ struct DocumentPlace {
 
     /// What a JSON string stands for.
     static func string(_ json: [UInt8]) throws -> [UInt8]? {
-        let text = try scalar(json, DocumentControl())
-        return text.tree.kind(1) == .string ? Array(text.tree.text(1)) : nil
+        let text = try scalar(json, DocumentControl()), first = JSONTree.containerSize
+        return text.tree.kind(first) == .string ? Array(text.tree.text(first)) : nil
     }
 
     // MARK: Another value
@@ -153,7 +154,7 @@ struct DocumentPlace {
     /// - Parameter part: the part of the string there which is replaced by the string given.
     /// - Returns: canonical bytes; nil as well where there is no way to the place.
     func replaced(isAbsent: Bool, part: Range<Int>? = nil) throws -> [UInt8]? {
-        var new = isAbsent ? ValueRef.absent : ValueRef(tree: Tree.other, node: 1)
+        var new = isAbsent ? ValueRef.absent : ValueRef(tree: Tree.other, node: JSONTree.containerSize)
         if let part {
             let whole = Array(values.text(value))
             new = values.add(.text(Array(whole[..<part.lowerBound]) + Array(values.text(new)) + Array(whole[part.upperBound...])))
@@ -166,7 +167,7 @@ struct DocumentPlace {
             case .object:
                 guard let own = level.name else { return nil }
                 var members: [(name: ValueRef, value: ValueRef)] = children.enumerated().compactMap { i, child in
-                    i == level.child ? nil : (ref(child - 1), ref(child))
+                    i == level.child ? nil : (ref(tree.nameNode(of: child)), ref(child))
                 }
                 if !new.isAbsent { members.append((own, new)) }
                 members.sort { Bytes.compare(values.text($0.name), values.text($1.name)) < 0 }

@@ -33,7 +33,7 @@ final class DocumentTables {
             var table: [[UInt8]: Int] = [:]
             for (i, child) in children(of: node).enumerated() {
                 try values.work.done(1)
-                table[Array(tree.text(child - 1))] = i
+                table[Array(tree.name(of: child))] = i
             }
             names[node] = table
         }

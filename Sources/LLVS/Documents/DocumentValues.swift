@@ -27,6 +27,7 @@ final class DocumentValues {
     let work: DocumentControl
     /// Digests of large containers, made when they are first compared with others that are written otherwise.
     private var digests: [UInt64: UInt64] = [:]
+    private var openDigests: [OpenDigest] = []
 
     init(_ texts: [JSONText], work: DocumentControl) {
         self.texts = texts
@@ -114,6 +115,14 @@ final class DocumentValues {
         }
     }
 
+    /// Whether two scalars of one code are the same, both of which are short.
+    @inline(__always)
+    func sameShort(_ p: JSONTree, _ a: UInt32, _ q: JSONTree, _ b: UInt32, _ code: UInt32) -> Bool {
+        let x = p.text(a), y = q.text(b)
+        if Bytes.equalShort(x, y) { return true }
+        return code < JSONCode.shortString && sameNumber(x, y)
+    }
+
     private func sameNumber(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
         if Bytes.equal(a, b) { return true }
         // Whole numbers have one spelling, but for zero.
@@ -157,8 +166,8 @@ final class DocumentValues {
                         (i, j) = (top.end, top.otherEnd)
                         continue
                     }
-                    i += 1
-                    j += 1
+                    i += JSONTree.nameSize
+                    j += JSONTree.nameSize
                 }
                 let kind = p.kind(i)
                 guard kind == q.kind(j) else { return false }
@@ -169,13 +178,12 @@ final class DocumentValues {
                         if Bytes.equal(s, t) { (i, j) = (p.next(i), q.next(j)); continue }
                     }
                     open.append((p.next(i), q.next(j), kind == .object, i, j))
-                    i += 1
-                    j += 1
+                    i += JSONTree.containerSize
+                    j += JSONTree.containerSize
                 } else {
                     guard try same(ValueRef(tree: a.tree, node: i), ValueRef(tree: b.tree, node: j)) else { return false }
                     try work.done(1)
-                    i += 1
-                    j += 1
+                    (i, j) = (p.next(i), q.next(j))
                 }
             }
             guard i == end, j == otherEnd else { return false }
@@ -198,46 +206,44 @@ final class DocumentValues {
     /// The same for values that are the same. Not for computed ones.
     func digest(_ ref: ValueRef) throws -> UInt64 {
         let tree = tree(ref)
-        struct Open {
-            var node: UInt32
-            var isObject: Bool
-            var sum: UInt64
-            var name: UInt64 = 0
-        }
-        var open: [Open] = []
         var i = ref.node
         let end = tree.next(ref.node), kind = tree.kind(i)
         if kind != .array, kind != .object {
             try work.done(1)
             return scalarDigest(tree, i, kind)
         }
+        // Taken along from one to the next: there may be very many that are small.
+        var open: [OpenDigest] = []
+        swap(&open, &openDigests)
+        open.removeAll(keepingCapacity: true)
+        defer { swap(&open, &openDigests) }
         while true {
             var hash: UInt64
             let kind = i < end && !(open.last.map { i >= tree.next($0.node) } ?? false) ? tree.kind(i) : nil
             if let kind {
-                if let top = open.last, top.isObject, i == top.node + 1 || top.name == 0 {
+                if let top = open.last, top.isObject, top.name == 0 {
                     open[open.count - 1].name = ValueDigest.of(tree.text(i)) | 1
-                    i += 1
+                    i += JSONTree.nameSize
                     continue
                 }
                 if kind == .array || kind == .object {
-                    if let known = digests[UInt64(ref.tree) << 32 | UInt64(i)] {
+                    if Self.isKept(i, tree.next(i)), let known = digests[UInt64(ref.tree) << 32 | UInt64(i)] {
                         hash = known
                         i = tree.next(i)
                     } else {
-                        open.append(Open(node: i, isObject: kind == .object, sum: UInt64(kind.rawValue)))
-                        i += 1
+                        open.append(OpenDigest(node: i, isObject: kind == .object, sum: UInt64(kind.rawValue)))
+                        i += JSONTree.containerSize
                         continue
                     }
                 } else {
                     hash = scalarDigest(tree, i, kind)
                     try work.done(1)
-                    i += 1
+                    i = tree.next(i)
                 }
             } else {
                 guard let top = open.popLast() else { return 0 }
                 hash = ValueDigest.mix(top.sum, top.isObject ? 7 : 11)
-                if i - top.node >= 64 { digests[UInt64(ref.tree) << 32 | UInt64(top.node)] = hash }
+                if Self.isKept(top.node, i) { digests[UInt64(ref.tree) << 32 | UInt64(top.node)] = hash }
             }
             guard !open.isEmpty else { return hash }
             let last = open.count - 1
@@ -251,7 +257,18 @@ final class DocumentValues {
         }
     }
 
-    private func scalarDigest(_ tree: JSONTree, _ node: UInt32, _ kind: JSONKind) -> UInt64 {
+    private struct OpenDigest {
+        var node: UInt32
+        var isObject: Bool
+        var sum: UInt64
+        var name: UInt64 = 0
+    }
+
+    /// Whether the digest of a container is kept, of those that are large one in eight: many levels may be as large as each other.
+    @inline(__always)
+    private static func isKept(_ node: UInt32, _ end: UInt32) -> Bool { end - node >= 64 && (node &* 0x9E37_79B1) >> 29 == 0 }
+
+    func scalarDigest(_ tree: JSONTree, _ node: UInt32, _ kind: JSONKind) -> UInt64 {
         switch kind {
         case .null: ValueDigest.mix(1, 13)
         case .bool: ValueDigest.mix(tree.bool(node) ? 2 : 3, 17)
@@ -289,7 +306,7 @@ final class DocumentValues {
             (i, j) = (top.left[top.next], top.right[top.next])
             open[open.count - 1].next += 1
             if top.isObject {
-                let order = Bytes.compare(p.text(i - 1), q.text(j - 1))
+                let order = Bytes.compare(p.name(of: i), q.name(of: j))
                 if order != 0 { return order }
             }
         }
@@ -310,7 +327,7 @@ enum MemberOrder {
     /// Whether both have the same names in the same order.
     static func agrees(_ left: [UInt32], _ p: JSONTree, _ right: [UInt32], _ q: JSONTree) -> Bool {
         guard left.count == right.count else { return false }
-        for k in 0..<left.count where !Bytes.equal(p.text(left[k] - 1), q.text(right[k] - 1)) { return false }
+        for k in 0..<left.count where !Bytes.equal(p.name(of: left[k]), q.name(of: right[k])) { return false }
         return true
     }
 
@@ -320,7 +337,7 @@ enum MemberOrder {
             guard values.count - start > 1 else { return }
             for i in start + 1..<values.count {
                 var j = i
-                while j > start, Bytes.compare(tree.text(values[j - 1] - 1), tree.text(values[j] - 1)) > 0 {
+                while j > start, Bytes.compare(tree.name(of: values[j - 1]), tree.name(of: values[j])) > 0 {
                     values.swapAt(j - 1, j)
                     j -= 1
                 }
@@ -336,10 +353,10 @@ enum MemberOrder {
         try work.done(values.count)
         guard let one = values.first else { return [] }
         // Names often begin alike: eight bytes behind that decide most comparisons.
-        let first = tree.text(one - 1)
+        let first = tree.name(of: one)
         var shared = first.count
         for value in values {
-            let name = tree.text(value - 1), n = min(shared, name.count)
+            let name = tree.name(of: value), n = min(shared, name.count)
             var i = 0
             while i < n, name[i] == first[i] { i += 1 }
             shared = i
@@ -351,10 +368,10 @@ enum MemberOrder {
         var keyed: [Keyed] = []
         keyed.reserveCapacity(values.count)
         for (i, value) in values.enumerated() {
-            keyed.append(Keyed(word: Bytes.word(tree.text(value - 1), at: shared), place: UInt32(truncatingIfNeeded: i)))
+            keyed.append(Keyed(word: Bytes.word(tree.name(of: value), at: shared), place: UInt32(truncatingIfNeeded: i)))
         }
         keyed.sort { a, b in
-            a.word != b.word ? a.word < b.word : Bytes.compare(tree.text(values[Int(a.place)] - 1), tree.text(values[Int(b.place)] - 1)) < 0
+            a.word != b.word ? a.word < b.word : Bytes.compare(tree.name(of: values[Int(a.place)]), tree.name(of: values[Int(b.place)])) < 0
         }
         try work.done(values.count)
         return keyed.map(\.place)

@@ -7,18 +7,20 @@ struct ElementKeys {
     private let declared: [[[UInt8]]]?
     /// The member that objects are known by, where it is one and stands in them.
     private let name: [UInt8]?
+    /// Whether what elements are known by are members of theirs, which scalars have not got.
+    private let isByParts: Bool
 
     private struct Known {
         /// The lower half: the rest is told by comparing.
         let digest: UInt32
-        /// The node in 26 bits, which no tree has more of; its tree in 4, its source in 2.
+        /// The node in 27 bits, which no tree has more of (a word and a half for each byte); its tree in 3, its source in 2.
         private let place: UInt32
 
         init(digest: UInt32, _ element: ValueRef, _ source: Source) {
             self.digest = digest
-            place = element.node & 0x03FF_FFFF | (element.tree & 15) << 26 | UInt32(source.rawValue) << 30
+            place = element.node & 0x07FF_FFFF | (element.tree & 7) << 27 | UInt32(source.rawValue) << 30
         }
-        var element: ValueRef { ValueRef(tree: place >> 26 & 15, node: place & 0x03FF_FFFF) }
+        var element: ValueRef { ValueRef(tree: place >> 27 & 7, node: place & 0x07FF_FFFF) }
         var source: Source { place >> 30 == 0 ? .declared : place >> 30 == 1 ? .id : .value }
     }
     private var known: [Known] = []
@@ -28,6 +30,7 @@ struct ElementKeys {
     init(_ values: DocumentValues, declared: [[[UInt8]]]?, usesID: Bool, atMost count: Int) {
         self.values = values
         self.declared = declared
+        isByParts = declared?.allSatisfy { !$0.isEmpty } ?? true
         if let declared {
             name = declared.count == 1 && declared[0].count == 1 ? declared[0][0] : nil
         } else {
@@ -44,7 +47,7 @@ struct ElementKeys {
     func element(_ number: Int) -> ValueRef { known[number].element }
     func source(_ number: Int) -> Source { known[number].source }
 
-    /// The number of the element's key: the same for the same key, from 0 on. Elements are of the first 16 trees.
+    /// The number of the element's key: the same for the same key, from 0 on. Elements are of the first 8 trees.
     mutating func number(of element: ValueRef) throws -> UInt32 {
         let (slot, digest, source) = try find(element)
         if slots[slot] != .max { return slots[slot] }
@@ -64,6 +67,23 @@ struct ElementKeys {
     /// The slot where the key is, or where it goes.
     @inline(__always)
     private func find(_ element: ValueRef) throws -> (slot: Int, digest: UInt32, source: Source) {
+        let tree = values.tree(element), code = tree.code(element.node)
+        // A short scalar is known by what it is, whatever was declared but for itself.
+        if code >= JSONCode.shortNumber, isByParts {
+            try values.work.done(4)
+            let kind = code >= JSONCode.shortString ? JSONKind.string : .number
+            let digest = UInt32(truncatingIfNeeded: values.scalarDigest(tree, element.node, kind)), mask = slots.count - 1
+            var i = Int(digest) & mask
+            while slots[i] != .max {
+                let other = known[Int(slots[i])]
+                if other.digest == digest, other.source == .value {
+                    let ref = other.element, its = values.tree(ref), itsCode = its.code(ref.node)
+                    if itsCode == code ? values.sameShort(tree, element.node, its, ref.node, code) : try values.same(element, ref) { break }
+                }
+                i = (i + 1) & mask
+            }
+            return (i, digest, .value)
+        }
         let (source, part) = identify(element)
         var whole = try part.map { try values.digest($0) } ?? 0
         if source == .declared, part == nil {

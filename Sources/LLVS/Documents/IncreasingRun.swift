@@ -1,36 +1,53 @@
 /// Longest increasing subsequences, the one among them that is always the same: scanning from the left, the first that can be in one.
 enum IncreasingRun {
     /// Whether each of the numbers is in it; negative ones never are. In O(n log n).
-    /// - Parameter sizes: how many each number counts for, by number; empty: one.
-    static func members(_ numbers: [Int32], sizes: [Int32] = [], _ work: DocumentControl) throws -> [Bool] {
-        if !sizes.isEmpty { return try weighed(numbers, sizes, work) }
+    static func members(_ numbers: [Int32], _ work: DocumentControl) throws -> TokenBits {
+        try members(numbers.count, work) { numbers[$0] }
+    }
+
+    /// Whether each of the keys is in it; those that are not below a limit never are.
+    /// - Parameter sizes: how many each key counts for, by key; empty: one.
+    static func members(_ keys: [UInt32], below limit: Int, sizes: [Int32], _ work: DocumentControl) throws -> TokenBits {
+        func number(_ i: Int) -> Int32 { keys[i] < limit ? Int32(truncatingIfNeeded: keys[i]) : -1 }
+        return try sizes.isEmpty ? members(keys.count, work, number) : weighed(keys.count, sizes, work, number)
+    }
+
+    @inline(__always)
+    private static func members(_ count: Int, _ work: DocumentControl, _ number: (Int) -> Int32) throws -> TokenBits {
         // The length of the longest run that begins at each: tails[l] is the largest number with which a run of l + 1 can begin.
-        var lengths = [Int32](repeating: 0, count: numbers.count), tails: [Int32] = []
-        for i in stride(from: numbers.count - 1, through: 0, by: -1) where numbers[i] >= 0 {
+        var lengths = [Int32](repeating: 0, count: count), tails: [Int32] = []
+        for i in stride(from: count - 1, through: 0, by: -1) {
+            let one = number(i)
+            guard one >= 0 else { continue }
             var low = 0, high = tails.count
+            // Most go on with the longest.
+            if let last = tails.last, last > one { low = high }
             while low < high {
                 let middle = (low + high) / 2
-                if tails[middle] > numbers[i] { low = middle + 1 } else { high = middle }
+                if tails[middle] > one { low = middle + 1 } else { high = middle }
             }
-            if low == tails.count { tails.append(numbers[i]) } else { tails[low] = numbers[i] }
+            if low == tails.count { tails.append(one) } else { tails[low] = one }
             lengths[i] = Int32(truncatingIfNeeded: low + 1)
         }
-        try work.done(2 * numbers.count)
-        var members = [Bool](repeating: false, count: numbers.count)
+        try work.done(2 * count)
+        var members = TokenBits(count: count)
         var wanted = Int32(truncatingIfNeeded: tails.count), last: Int32 = -1
-        for i in 0..<numbers.count where wanted > 0 && lengths[i] == wanted && numbers[i] > last {
+        for i in 0..<count where wanted > 0 && lengths[i] == wanted && number(i) > last {
             members[i] = true
-            last = numbers[i]
+            last = number(i)
             wanted -= 1
         }
         return members
     }
 
-    private static func weighed(_ numbers: [Int32], _ sizes: [Int32], _ work: DocumentControl) throws -> [Bool] {
+    @inline(__always)
+    private static func weighed(
+        _ count: Int, _ sizes: [Int32], _ work: DocumentControl, _ number: (Int) -> Int32
+    ) throws -> TokenBits {
         // The largest run that begins with a number, as maxima over stretches of numbers from the largest down (Fenwick).
-        var best = [Int32](repeating: 0, count: sizes.count + 1), totals = [Int32](repeating: 0, count: numbers.count), most: Int32 = 0
-        for i in numbers.indices.reversed() where numbers[i] >= 0 {
-            let number = Int(numbers[i])
+        var best = [Int32](repeating: 0, count: sizes.count + 1), totals = [Int32](repeating: 0, count: count), most: Int32 = 0
+        for i in stride(from: count - 1, through: 0, by: -1) where number(i) >= 0 {
+            let number = Int(number(i))
             var place = sizes.count - number - 1, total: Int32 = 0
             while place > 0 { total = max(total, best[place]); place &= place - 1 }
             total += sizes[number]
@@ -39,12 +56,12 @@ enum IncreasingRun {
             totals[i] = total
             most = max(most, total)
         }
-        try work.done(8 * numbers.count)
-        var members = [Bool](repeating: false, count: numbers.count), last: Int32 = -1
-        for i in numbers.indices where most > 0 && totals[i] == most && numbers[i] > last {
+        try work.done(8 * count)
+        var members = TokenBits(count: count), last: Int32 = -1
+        for i in 0..<count where most > 0 && totals[i] == most && number(i) > last {
             members[i] = true
-            last = numbers[i]
-            most -= sizes[Int(numbers[i])]
+            last = number(i)
+            most -= sizes[Int(number(i))]
         }
         return members
     }

@@ -7,102 +7,157 @@ enum JSONKind: UInt8, Comparable {
     static func < (a: JSONKind, b: JSONKind) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// A value as a table of nodes in the order of its text: twelve bytes a node, strings and numbers as they stand in the text.
+/// What the highest six bits of a node's first word say: its kind, how it is written, and, of what is short, how long it is.
+enum JSONCode {
+    static let null: UInt32 = 0, no: UInt32 = 1, yes: UInt32 = 2
+    /// Strings with escapes, and those that are written as they are to be.
+    static let escaped: UInt32 = 3, escapedCanonical: UInt32 = 4
+    /// A string as it stands; a text without quotes.
+    static let string: UInt32 = 5, whole: UInt32 = 6
+    static let raw: UInt32 = 7, number: UInt32 = 8
+    static let array: UInt32 = 9, canonicalArray: UInt32 = 10
+    /// Objects; those whose members are in order; and those that are canonical besides.
+    static let object: UInt32 = 11, sortedObject: UInt32 = 12, canonicalObject: UInt32 = 13
+    /// From here on the code tells the length: of numbers from 1 on, of strings from 0 on.
+    static let shortNumber: UInt32 = 16, shortString: UInt32 = 36
+    static let longestNumber = 20, longestString = 27
+
+    /// Those below 16 that are written as they are to be.
+    private static let canonical: UInt32 = 1 << null | 1 << no | 1 << yes | 1 << escapedCanonical | 1 << string | 1 << number
+        | 1 << canonicalArray | 1 << canonicalObject
+
+    @inline(__always)
+    static func isCanonical(_ code: UInt32) -> Bool { code >= shortNumber || canonical >> code & 1 != 0 }
+    @inline(__always)
+    static func isEscaped(_ code: UInt32) -> Bool { code == escaped || code == escapedCanonical }
+    @inline(__always)
+    static func isContainer(_ code: UInt32) -> Bool { code >= array && code <= canonicalObject }
+    /// Whether a second word has the length.
+    @inline(__always)
+    static func isLong(_ code: UInt32) -> Bool { code >= escaped && code <= number }
+
+    @inline(__always)
+    static func kind(_ code: UInt32) -> JSONKind {
+        if code >= shortString { return .string }
+        if code >= shortNumber { return .number }
+        return switch code {
+        case null: .null
+        case no, yes: .bool
+        case raw: .raw
+        case number: .number
+        case array, canonicalArray: .array
+        case object, sortedObject, canonicalObject: .object
+        default: .string
+        }
+    }
+}
+
+/// A value as a table of words in the order of its text; strings and numbers are where they stand in the text.
 ///
 ///     {"a": [1, 2]}   ->   object · "a" · array · 1 · 2
 ///
-/// A member is its name and then its value, so the name of the value at `i` is at `i - 1`. `next` of a container is
-/// behind all that is in it.
+/// A node is known by the place of its first word, which tells what it is and where it begins (`JSONCode`). A word for its length follows
+/// where it is long, or a name; two for a container: its length, and the node behind all that is in it. So a short scalar takes four
+/// bytes, and a member eight more. A member is its name and then its value.
 /// This is a view, good while the `JSONText` lives that it is of.
 struct JSONTree {
-    ///     head   bits 0-25 where it starts in its bytes · 26-28 kind · 29 a string with escapes · 30 as it is written canonically ·
-    ///            31 an object whose members are in order
-    struct Node {
-        var head: UInt32
-        /// Bytes; of a string without its quotes.
-        var length: UInt32
-        /// The node behind this one and all in it.
-        var next: UInt32
-    }
-
-    static let escapedBit: UInt32 = 1 << 29
-    static let canonicalBit: UInt32 = 1 << 30
-    static let sortedBit: UInt32 = 1 << 31
     static let startMask: UInt32 = 1 << 26 - 1
+    /// Words of a name, and of what is before the first child of a container.
+    static let nameSize: UInt32 = 2, containerSize: UInt32 = 3
 
     let bytes: UnsafeRawBufferPointer
+    /// Words.
     let count: Int
-    fileprivate let nodes: UnsafeMutablePointer<Node>
+    let words: UnsafeMutablePointer<UInt32>
     /// What strings with escapes stand for.
-    fileprivate let decoded: UnsafeMutableRawPointer?
+    let decoded: UnsafeMutableRawPointer?
 
     @inline(__always)
-    subscript(_ node: UInt32) -> Node { nodes[Int(node)] }
-
+    func code(_ node: UInt32) -> UInt32 { words[Int(node)] >> 26 }
     @inline(__always)
-    func kind(_ node: UInt32) -> JSONKind {
-        switch nodes[Int(node)].head >> 26 & 7 {
-        case 0: .null
-        case 1: .bool
-        case 2: .number
-        case 3: .string
-        case 4: .array
-        case 5: .object
-        default: .raw
-        }
+    func kind(_ node: UInt32) -> JSONKind { JSONCode.kind(code(node)) }
+    @inline(__always)
+    func start(_ node: UInt32) -> Int { Int(words[Int(node)] & Self.startMask) }
+
+    /// Bytes; of a string without its quotes.
+    @inline(__always)
+    func length(_ node: UInt32) -> Int {
+        let code = code(node)
+        if code >= JSONCode.shortString { return Int(code - JSONCode.shortString) }
+        if code >= JSONCode.shortNumber { return Int(code - JSONCode.shortNumber + 1) }
+        return code > JSONCode.yes ? Int(words[Int(node) + 1]) : code == JSONCode.no ? 5 : 4
     }
 
+    /// The node behind this one and all in it.
     @inline(__always)
-    func next(_ node: UInt32) -> UInt32 { nodes[Int(node)].next }
+    func next(_ node: UInt32) -> UInt32 {
+        let code = code(node)
+        if code >= JSONCode.shortNumber || code <= JSONCode.yes { return node + 1 }
+        return code <= JSONCode.number ? node + 2 : words[Int(node) + 2]
+    }
+    /// The node behind this one in the order of the text: the first that is in it, where it is a container.
+    @inline(__always)
+    func following(_ node: UInt32) -> UInt32 { JSONCode.isContainer(code(node)) ? node + Self.containerSize : next(node) }
+
     /// Whether the bytes of the node are what the writer would write.
     @inline(__always)
-    func isCanonical(_ node: UInt32) -> Bool { nodes[Int(node)].head & Self.canonicalBit != 0 }
+    func isCanonical(_ node: UInt32) -> Bool { JSONCode.isCanonical(code(node)) }
     @inline(__always)
-    func isSorted(_ node: UInt32) -> Bool { nodes[Int(node)].head & Self.sortedBit != 0 }
+    func isSorted(_ node: UInt32) -> Bool { code(node) >= JSONCode.sortedObject && code(node) <= JSONCode.canonicalObject }
     @inline(__always)
-    func isEscaped(_ node: UInt32) -> Bool { nodes[Int(node)].head & Self.escapedBit != 0 }
+    func isEscaped(_ node: UInt32) -> Bool { JSONCode.isEscaped(code(node)) }
 
     /// What a string stands for, in UTF-8; of all else the bytes in the text.
     @inline(__always)
     func text(_ node: UInt32) -> UnsafeRawBufferPointer {
-        let entry = nodes[Int(node)]
-        let start = Int(entry.head & Self.startMask)
-        guard let base = entry.head & Self.escapedBit != 0 ? UnsafeRawPointer(decoded) : bytes.baseAddress else {
+        guard let base = isEscaped(node) ? UnsafeRawPointer(decoded) : bytes.baseAddress else {
             return UnsafeRawBufferPointer(start: nil, count: 0)
         }
-        return UnsafeRawBufferPointer(start: base + start, count: Int(entry.length))
+        return UnsafeRawBufferPointer(start: base + start(node), count: length(node))
     }
+
+    /// The node of the name of a member's value.
+    @inline(__always)
+    func nameNode(of value: UInt32) -> UInt32 { value &- Self.nameSize }
+    /// The name of a member's value.
+    @inline(__always)
+    func name(of value: UInt32) -> UnsafeRawBufferPointer { text(value &- Self.nameSize) }
 
     /// A string with its quotes, where it has no escapes and they are there.
     @inline(__always)
     func quoted(_ node: UInt32) -> UnsafeRawBufferPointer? {
-        let entry = nodes[Int(node)], start = Int(entry.head & Self.startMask)
-        guard entry.head & (Self.escapedBit | Self.canonicalBit) == Self.canonicalBit, start > 0, let base = bytes.baseAddress else {
-            return nil
-        }
-        return UnsafeRawBufferPointer(start: base + start - 1, count: Int(entry.length) + 2)
+        let code = code(node), start = start(node)
+        guard JSONCode.isCanonical(code), !JSONCode.isEscaped(code), start > 0, let base = bytes.baseAddress else { return nil }
+        return UnsafeRawBufferPointer(start: base + start - 1, count: length(node) + 2)
     }
 
     /// Where in its bytes stands what the writer would write of the node: all of it, and a string with its quotes; nil where that is not
     /// there as it is to be.
     @inline(__always)
     func written(_ node: UInt32) -> Range<Int>? {
-        let entry = nodes[Int(node)], start = Int(entry.head & Self.startMask), end = start + Int(entry.length)
-        guard entry.head & (Self.escapedBit | Self.canonicalBit) == Self.canonicalBit else { return nil }
-        guard kind(node) == .string else { return start..<end }
+        let code = code(node)
+        guard JSONCode.isCanonical(code), !JSONCode.isEscaped(code) else { return nil }
+        let start = start(node), end = start + length(node)
+        guard JSONCode.kind(code) == .string else { return start..<end }
         return start > 0 ? start - 1..<end + 1 : nil
     }
 
     /// `true` for the word of that name; for nodes of the kind `bool`.
-    func bool(_ node: UInt32) -> Bool { text(node).first == UInt8(ascii: "t") }
+    func bool(_ node: UInt32) -> Bool { code(node) == JSONCode.yes }
 
     func decimal(_ node: UInt32) -> JSONDecimal { JSONDecimal(text(node)) ?? .zero }
 
     /// The elements of an array, or the values of an object's members, in the order of the text.
     func children(of node: UInt32) -> [UInt32] {
-        let end = next(node), step: UInt32 = kind(node) == .object ? 1 : 0
-        var children: [UInt32] = [], count = 0, i = node + 1
+        let end = next(node), step = kind(node) == .object ? Self.nameSize : 0
+        var count = 0, i = node + Self.containerSize
         while i < end { i = next(i + step); count += 1 }
+        return children(of: node, count: count)
+    }
+
+    /// The same, where it is known how many there are.
+    func children(of node: UInt32, count: Int) -> [UInt32] {
+        var children: [UInt32] = []
         // Room for just so many: those of long lists take as much memory as all else.
         children.reserveCapacity(count)
         appendChildren(of: node, to: &children)
@@ -111,8 +166,8 @@ struct JSONTree {
 
     /// - Parameter most: how many at most.
     func appendChildren(of node: UInt32, to children: inout [UInt32], most: Int = .max) {
-        let end = next(node), step: UInt32 = kind(node) == .object ? 1 : 0
-        var i = node + 1, left = most
+        let end = next(node), step = kind(node) == .object ? Self.nameSize : 0
+        var i = node + Self.containerSize, left = most
         while i < end, left > 0 {
             left -= 1
             children.append(i + step)
@@ -120,14 +175,16 @@ struct JSONTree {
         }
     }
 
+    func isEmpty(_ node: UInt32) -> Bool { next(node) == node + Self.containerSize }
+
     /// The value of the member of that name.
     func member(_ name: UnsafeRawBufferPointer, of node: UInt32) -> UInt32? {
         guard kind(node) == .object else { return nil }
         let end = next(node)
-        var i = node + 1
+        var i = node + Self.containerSize
         while i < end {
-            if Bytes.equal(text(i), name) { return i + 1 }
-            i = next(i + 1)
+            if Bytes.equal(text(i), name) { return i + Self.nameSize }
+            i = next(i + Self.nameSize)
         }
         return nil
     }
@@ -143,7 +200,7 @@ struct JSONTree {
             case .array:
                 guard var index = JSONPointer.index(segment) else { return nil }
                 let end = next(node)
-                var i = node + 1
+                var i = node + Self.containerSize
                 while i < end, index > 0 { i = next(i); index -= 1 }
                 guard i < end else { return nil }
                 node = i
@@ -159,41 +216,48 @@ final class JSONText {
     let tree: JSONTree
     private let owned: UnsafeMutableRawPointer?
 
-    /// Takes over `nodes`, `decoded` and `owned`, which are released by `free`.
+    /// Takes over `words`, `decoded` and `owned`, which are released by `free`.
     init(
-        _ bytes: UnsafeRawBufferPointer, nodes: UnsafeMutablePointer<JSONTree.Node>, count: Int, decoded: UnsafeMutableRawPointer?,
+        _ bytes: UnsafeRawBufferPointer, words: UnsafeMutablePointer<UInt32>, count: Int, decoded: UnsafeMutableRawPointer?,
         owned: UnsafeMutableRawPointer? = nil
     ) {
-        tree = JSONTree(bytes: bytes, count: count, nodes: nodes, decoded: decoded)
+        tree = JSONTree(bytes: bytes, count: count, words: words, decoded: decoded)
         self.owned = owned
     }
 
     /// A value that is not parsed: text as one string, or bytes.
     convenience init(whole bytes: UnsafeRawBufferPointer, as kind: JSONKind) throws {
-        let size = MemoryLayout<JSONTree.Node>.stride
-        let memory = try Memory.allocate(size, "Merging a value").bindMemory(to: JSONTree.Node.self)
-        guard let nodes = memory.baseAddress else { throw StoreError(.outOfMemory, "Merging a value needs \(size) bytes of memory.") }
-        nodes.initialize(to: JSONTree.Node(head: UInt32(kind.rawValue) << 26, length: UInt32(clamping: bytes.count), next: 1))
-        self.init(bytes, nodes: nodes, count: 1, decoded: nil)
+        self.init(bytes, words: try Self.words(of: bytes.count, isText: kind == .string), count: 2, decoded: nil)
+    }
+
+    /// The words of a value that is not parsed.
+    private static func words(of count: Int, isText: Bool) throws -> UnsafeMutablePointer<UInt32> {
+        let size = 2 * MemoryLayout<UInt32>.stride
+        guard let words = try Memory.allocate(size, "Merging a value").bindMemory(to: UInt32.self).baseAddress else {
+            throw StoreError(.outOfMemory, "Merging a value needs \(size) bytes of memory.")
+        }
+        words.initialize(to: (isText ? JSONCode.whole : JSONCode.raw) << 26)
+        (words + 1).initialize(to: UInt32(clamping: count))
+        return words
     }
 
     /// What an app answered, which it keeps: JSON where it can be read so, else bytes, or text as a whole.
     static func answer(_ bytes: [UInt8], as kind: JSONKind?, work: DocumentControl) throws -> JSONText {
         if kind == nil, let text = try bytes.withUnsafeBytes({ try JSONTreeParser.parse($0, copying: true, work: work) }) { return text }
         let isText = try kind == .string && bytes.withUnsafeBytes { Bytes.isValidUTF8($0) }
-        let size = MemoryLayout<JSONTree.Node>.stride
-        let owned = try Memory.allocate(max(1, bytes.count), "Merging a value"), memory = try Memory.allocate(size, "Merging a value")
-        guard let start = owned.baseAddress, let nodes = memory.bindMemory(to: JSONTree.Node.self).baseAddress else {
-            throw StoreError(.outOfMemory, "Merging a value needs \(bytes.count + size) bytes of memory.")
+        let words = try words(of: bytes.count, isText: isText), owned: UnsafeMutableRawBufferPointer
+        do { owned = try Memory.allocate(max(1, bytes.count), "Merging a value") } catch {
+            free(words)
+            throw error
         }
         owned.copyBytes(from: bytes)
-        let raw = isText ? JSONKind.string : .raw
-        nodes.initialize(to: JSONTree.Node(head: UInt32(raw.rawValue) << 26, length: UInt32(clamping: bytes.count), next: 1))
-        return JSONText(UnsafeRawBufferPointer(start: start, count: bytes.count), nodes: nodes, count: 1, decoded: nil, owned: start)
+        return JSONText(
+            UnsafeRawBufferPointer(start: owned.baseAddress, count: bytes.count), words: words, count: 2, decoded: nil,
+            owned: owned.baseAddress)
     }
 
     deinit {
-        free(tree.nodes)
+        free(tree.words)
         free(tree.decoded)
         free(owned)
     }

@@ -1,10 +1,14 @@
 /// Strings: as they stand, or, where something in them is escaped, decoded beside the text.
 extension JSONTreeParser {
-    mutating func string() throws -> Bool {
+    mutating func string(isName: Bool) throws -> Bool {
         let start = position + 1, i = Self.plainEnd(of: bytes, from: start)
         guard i < bytes.count, bytes[i] >= 0x20 else { return false }
         if bytes[i] == UInt8(ascii: "\"") {
-            try add(.string, from: start, length: i - start, JSONTree.canonicalBit)
+            if !isName, i - start <= JSONCode.longestString {
+                try add(JSONCode.shortString + UInt32(truncatingIfNeeded: i - start), from: start)
+            } else {
+                try add(JSONCode.string, from: start, length: i - start)
+            }
             position = i + 1
             return true
         }
@@ -52,8 +56,8 @@ extension JSONTreeParser {
             }
             guard i < bytes.count else { return false }
             if bytes[i] == UInt8(ascii: "\"") {
-                try add(.string, from: first, length: decodedCount - first, JSONTree.escapedBit | (canonical ? JSONTree.canonicalBit : 0))
-                if !canonical, !open.isEmpty { open[open.count - 1].canonical = false }
+                try add(canonical ? JSONCode.escapedCanonical : JSONCode.escaped, from: first, length: decodedCount - first)
+                if !canonical { top.canonical = false }
                 position = i + 1
                 return true
             }

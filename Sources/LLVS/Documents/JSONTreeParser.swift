@@ -44,14 +44,17 @@ struct JSONTreeParser {
     /// What the value that is to be read next is in the other text, if it is there.
     private var partner: UInt32?
     private let work: DocumentControl
-    private var nodes: UnsafeMutablePointer<JSONTree.Node>?
+    private var words: UnsafeMutablePointer<UInt32>?
     private var count = 0
     private var capacity = 0
     /// What strings stand for in which something is escaped.
     var decoded: UnsafeMutableRawPointer?
     var decodedCount = 0
     var position = 0
-    var open: [Open] = []
+    /// The innermost container that is open, if one is, and those around it.
+    var top = Open(node: 0, isObject: false)
+    private var depth = 0
+    private var outer: [Open] = []
     private var names = DistinctNames()
 
     private init(_ bytes: UnsafeRawBufferPointer, _ other: JSONTree?, _ work: DocumentControl) {
@@ -60,21 +63,20 @@ struct JSONTreeParser {
         self.work = work
         comparable = 16 * bytes.count
         partner = other == nil ? nil : 0
-        open.reserveCapacity(16)
     }
 
     private mutating func run(owned: UnsafeMutableRawPointer?) throws -> JSONText? {
         do {
-            if try parse(), let nodes {
-                return JSONText(bytes, nodes: nodes, count: count, decoded: decoded, owned: owned)
+            if try parse(), let words {
+                return JSONText(bytes, words: words, count: count, decoded: decoded, owned: owned)
             }
         } catch {
-            free(nodes)
+            free(words)
             free(decoded)
             free(owned)
             throw error
         }
-        free(nodes)
+        free(words)
         free(decoded)
         free(owned)
         return nil
@@ -86,7 +88,7 @@ struct JSONTreeParser {
         skipSpace()
         guard try value() else { return false }
         var checked = position
-        while let top = open.last {
+        while depth > 0 {
             if position - checked >= 1 << 18 {
                 try work.done(position - checked)
                 checked = position
@@ -104,10 +106,10 @@ struct JSONTreeParser {
                 position += 1
                 skipSpace()
             }
-            open[open.count - 1].members += 1
+            top.members += 1
             if top.isObject {
                 let name = UInt32(truncatingIfNeeded: count)
-                guard position < bytes.count, bytes[position] == UInt8(ascii: "\""), try string() else { return false }
+                guard position < bytes.count, bytes[position] == UInt8(ascii: "\""), try string(isName: true) else { return false }
                 follow(name, first: isFirst)
                 skipSpace()
                 guard position < bytes.count, bytes[position] == UInt8(ascii: ":") else { return false }
@@ -123,53 +125,112 @@ struct JSONTreeParser {
     }
 
     /// Whether the name stands behind the one before it in order.
+    @inline(__always)
     private mutating func follow(_ name: UInt32, first: Bool) {
-        let i = open.count - 1
-        if open[i].sorted {
-            if !first, Bytes.compare(texts[open[i].name], texts[name]) >= 0 { open[i].sorted = false }
-            open[i].name = name
-        }
+        guard top.sorted else { return }
+        if !first, Bytes.compare(texts[top.name], texts[name]) >= 0 { top.sorted = false }
+        top.name = name
     }
 
     @inline(__always)
     private mutating func skipSpace() {
         guard position < bytes.count, bytes[position] <= 0x20 else { return }
-        let start = position
-        while position < bytes.count, JSONString.isSpace(bytes[position]) { position += 1 }
-        if position > start, !open.isEmpty { open[open.count - 1].canonical = false }
+        skipAllSpace()
     }
 
+    private mutating func skipAllSpace() {
+        let start = position
+        while position < bytes.count, JSONString.isSpace(bytes[position]) { position += 1 }
+        if position > start { top.canonical = false }
+    }
+
+    @inline(__always)
     private mutating func value() throws -> Bool {
         guard position < bytes.count else { return false }
         switch bytes[position] {
-        case UInt8(ascii: "\""): return try string()
-        case UInt8(ascii: "{"), UInt8(ascii: "["):
-            guard open.count < Self.depthLimit else { return false }
-            let isObject = bytes[position] == UInt8(ascii: "{")
-            if let node = partner, try take(node) { return true }
-            var container = Open(node: UInt32(truncatingIfNeeded: count), isObject: isObject)
-            if let other, let node = partner, other.kind(node) == (isObject ? .object : .array) {
-                (container.beside, container.ahead, container.besideEnd) = (node + 1, node + 1, other.next(node))
-            }
-            partner = nil
-            open.append(container)
-            try add(isObject ? .object : .array, from: position, length: 0)
-            position += 1
-            return true
-        case UInt8(ascii: "t"): return try word("true", .bool)
-        case UInt8(ascii: "f"): return try word("false", .bool)
-        case UInt8(ascii: "n"): return try word("null", .null)
-        default:
-            guard let number = JSONNumberSpelling(bytes, at: position), Self.isWithinLimits(number) else { return false }
-            try add(.number, from: position, length: number.end - position, JSONTree.canonicalBit)
-            position = number.end
-            return true
+        case UInt8(ascii: "\""): return try string(isName: false)
+        case UInt8(ascii: "{"): return try begin(isObject: true)
+        case UInt8(ascii: "["): return try begin(isObject: false)
+        case UInt8(ascii: "t"): return try word("true", JSONCode.yes)
+        case UInt8(ascii: "f"): return try word("false", JSONCode.no)
+        case UInt8(ascii: "n"): return try word("null", JSONCode.null)
+        default: return try number()
         }
+    }
+
+    private mutating func begin(isObject: Bool) throws -> Bool {
+        guard depth < Self.depthLimit else { return false }
+        if let node = partner, try take(node) { return true }
+        var container = Open(node: UInt32(truncatingIfNeeded: count), isObject: isObject)
+        if let other, let node = partner, other.kind(node) == (isObject ? .object : .array) {
+            let first = node + JSONTree.containerSize
+            (container.beside, container.ahead, container.besideEnd) = (first, first, other.next(node))
+        }
+        partner = nil
+        if depth > 0 { outer.append(top) }
+        top = container
+        depth += 1
+        let first = try room(3)
+        first[0] = UInt32(truncatingIfNeeded: position) | (isObject ? JSONCode.object : JSONCode.array) << 26
+        count += 3
+        position += 1
+        return true
+    }
+
+    private mutating func number() throws -> Bool {
+        // Digits alone, as most often.
+        let start = position, n = bytes.count
+        var i = start
+        if bytes[i] == UInt8(ascii: "-") { i += 1 }
+        let first = i
+        while i < n, bytes[i] &- 0x30 <= 9 { i += 1 }
+        let digits = i - first, isWhole = i == n || (bytes[i] != UInt8(ascii: ".") && bytes[i] | 0x20 != UInt8(ascii: "e"))
+        if isWhole, digits > 0, digits <= JSONDecimal.digitLimit, digits == 1 || bytes[first] != 0x30 {
+            position = i
+        } else {
+            guard let number = JSONNumberSpelling(bytes, at: start), Self.isWithinLimits(number) else { return false }
+            position = number.end
+        }
+        let length = position - start
+        if length <= JSONCode.longestNumber {
+            try add(JSONCode.shortNumber - 1 + UInt32(truncatingIfNeeded: length), from: start)
+        } else {
+            try add(JSONCode.number, from: start, length: length)
+        }
+        return true
     }
 
     static func isWithinLimits(_ number: JSONNumberSpelling) -> Bool {
         number.significant <= JSONDecimal.digitLimit && abs(number.exponent) <= JSONDecimal.exponentLimit
             && abs(number.magnitude) <= JSONDecimal.exponentLimit
+    }
+
+    private mutating func word(_ word: StaticString, _ code: UInt32) throws -> Bool {
+        let size = word.utf8CodeUnitCount
+        guard bytes.count - position >= size, let base = bytes.baseAddress, memcmp(base + position, word.utf8Start, size) == 0 else {
+            return false
+        }
+        try add(code, from: position)
+        position += size
+        return true
+    }
+
+    private mutating func close() throws -> Bool {
+        guard let words else { return false }
+        let closed = top, first = words + Int(closed.node)
+        first[1] = UInt32(truncatingIfNeeded: position) - first[0] & JSONTree.startMask
+        first[2] = UInt32(truncatingIfNeeded: count)
+        if closed.isObject, !closed.sorted { guard try areDistinct(closed) else { return false } }
+        let isCanonical = closed.canonical && (!closed.isObject || closed.sorted)
+        // Each code is followed by those that say more.
+        var code = closed.isObject ? JSONCode.object : JSONCode.array
+        if closed.isObject, closed.sorted { code = JSONCode.sortedObject }
+        if isCanonical { code += 1 }
+        first[0] = first[0] & JSONTree.startMask | code << 26
+        depth -= 1
+        if let next = outer.popLast() { top = next }
+        if !isCanonical { top.canonical = false }
+        return true
     }
 
     // MARK: Along another text
@@ -179,12 +240,11 @@ struct JSONTreeParser {
     }
 
     /// The first child there that is a container, from one on.
-    private func container(_ other: JSONTree, from child: UInt32, _ top: Open) -> UInt32 {
+    private func container(_ other: JSONTree, from child: UInt32) -> UInt32 {
         var child = child
-        let step: UInt32 = top.isObject ? 1 : 0
+        let step = top.isObject ? JSONTree.nameSize : 0
         while child < top.besideEnd {
-            let kind = other.kind(child + step)
-            if kind == .array || kind == .object { break }
+            if JSONCode.isContainer(other.code(child + step)) { break }
             child = other.next(child + step)
         }
         return child
@@ -192,151 +252,178 @@ struct JSONTreeParser {
 
     /// What the member of that name is there: the next that is a container, or the one behind that.
     private mutating func member(named name: UInt32) -> UInt32? {
-        guard let other, let top = open.last else { return nil }
+        guard let other else { return nil }
         var child = top.beside
         for _ in 0..<2 {
-            child = container(other, from: child, top)
+            child = container(other, from: child)
             guard child < top.besideEnd else { return nil }
-            let next = other.next(child + 1)
+            let value = child + JSONTree.nameSize, next = other.next(value)
             if Bytes.equal(other.text(child), texts[name]) {
-                open[open.count - 1].beside = next
-                return child + 1
+                top.beside = next
+                return value
             }
             child = next
         }
         return nil
     }
 
-    /// Takes over the next element, where it is among the next ones there.
+    /// Takes over the next element, where it is among the next ones there, and those behind it that are the same.
     private mutating func takeElement() throws -> Bool {
-        guard let other, let top = open.last else { return false }
-        let i = open.count - 1
-        var child = container(other, from: top.beside, top)
-        open[i].beside = child
-        var next: UInt32?
-        if child < top.besideEnd, try take(child) { next = child }
-        child = container(other, from: top.ahead, top)
+        guard let other else { return false }
+        var child = container(other, from: top.beside)
+        top.beside = child
+        var found: UInt32?
+        if child < top.besideEnd, try take(child) { found = child }
+        child = container(other, from: top.ahead)
         let ahead = child
-        for _ in 0..<3 where next == nil && child < top.besideEnd {
-            if try take(child) { next = child }
-            child = container(other, from: other.next(child), top)
+        for _ in 0..<3 where found == nil && child < top.besideEnd {
+            if try take(child) { found = child }
+            child = container(other, from: other.next(child))
         }
-        if let next {
-            (open[i].beside, open[i].ahead) = (other.next(next), other.next(next))
+        if let found {
+            let next = try takeNeighbours(of: found, in: other)
+            (top.beside, top.ahead) = (next, next)
             return true
         }
         if ahead < top.besideEnd {
             partner = ahead
-            open[i].ahead = other.next(ahead)
+            top.ahead = other.next(ahead)
         }
         return false
     }
 
     /// Takes over a container of the other text, if it stands here just so.
     private mutating func take(_ node: UInt32) throws -> Bool {
-        guard let other, let base = bytes.baseAddress else { return false }
-        let kind = other.kind(node)
-        guard kind == .array || kind == .object else { return false }
+        guard let other, let base = bytes.baseAddress, JSONCode.isContainer(other.code(node)) else { return false }
         let text = other.text(node)
         guard let there = text.baseAddress, text.count <= bytes.count - position, comparable > 0 else { return false }
+        // Most that are not the same begin or end otherwise.
+        guard text[text.count - 1] == bytes[position + text.count - 1] else { return false }
         comparable -= text.count
         guard memcmp(base + position, there, text.count) == 0 else { return false }
-        let end = other.next(node), size = Int(end - node)
-        if capacity - count < size { try grow(size) }
-        guard let nodes else { return false }
-        let shift = UInt32(truncatingIfNeeded: position) &- other[node].head & JSONTree.startMask
-        let step = UInt32(truncatingIfNeeded: count) &- node
-        for i in node..<end {
-            var entry = other[i]
-            if entry.head & JSONTree.escapedBit == 0 {
-                entry.head = entry.head & ~JSONTree.startMask | (entry.head &+ shift) & JSONTree.startMask
-            } else {
-                guard let decoded = try decodedRoom() else { return false }
-                entry.head = entry.head & ~JSONTree.startMask | UInt32(truncatingIfNeeded: decodedCount)
-                if let start = other.text(i).baseAddress { memcpy(decoded + decodedCount, start, Int(entry.length)) }
-                decodedCount += Int(entry.length)
-            }
-            entry.next = entry.next &+ step
-            nodes[count] = entry
-            count += 1
-        }
+        guard try copy(node, other.next(node), shift: position - other.start(node), of: other) else { return false }
         position += text.count
         partner = nil
-        if !other.isCanonical(node), !open.isEmpty { open[open.count - 1].canonical = false }
+        if !other.isCanonical(node) { top.canonical = false }
         return true
     }
 
-    private mutating func word(_ word: StaticString, _ kind: JSONKind) throws -> Bool {
-        let size = word.utf8CodeUnitCount
-        guard bytes.count - position >= size, let base = bytes.baseAddress, memcmp(base + position, word.utf8Start, size) == 0 else {
-            return false
+    /// Takes over the elements that follow one in the other text, as far as they stand here just so.
+    /// - Returns: the first that does not.
+    private mutating func takeNeighbours(of element: UInt32, in other: JSONTree) throws -> UInt32 {
+        let first = other.next(element), shift = position - other.start(element) - other.length(element)
+        guard first < top.besideEnd, comparable > 0 else { return first }
+        let common = Bytes.common(other.bytes, position - shift, bytes, position)
+        comparable -= common
+        // Behind a scalar stands what ends it.
+        let end = position - shift + common
+        var node = first, before = position - shift, canonical = true, members = 0
+        while node < top.besideEnd {
+            let code = other.code(node), quote = code >= JSONCode.shortString || code == JSONCode.string
+            guard !JSONCode.isEscaped(code) else { break }
+            let start = other.start(node) - (quote ? 1 : 0), behind = other.start(node) + other.length(node) + (quote ? 1 : 0)
+            guard behind < end else { break }
+            if start != before + 1 || !JSONCode.isCanonical(code) { canonical = false }
+            before = behind
+            members += 1
+            node = other.next(node)
         }
-        try add(kind, from: position, length: size, JSONTree.canonicalBit)
-        position += size
-        return true
+        guard members > 0, try copy(first, node, shift: shift, of: other) else { return first }
+        position = before + shift
+        top.members += members
+        if !canonical { top.canonical = false }
+        return node
     }
 
-    private mutating func close() throws -> Bool {
-        guard let top = open.popLast(), let nodes else { return false }
-        let i = Int(top.node), start = nodes[i].head & JSONTree.startMask
-        nodes[i].length = UInt32(truncatingIfNeeded: position) - start
-        nodes[i].next = UInt32(truncatingIfNeeded: count)
-        if top.isObject {
-            if top.sorted { nodes[i].head |= JSONTree.sortedBit } else {
-                guard try areDistinct(top) else { return false }
+    /// Appends the nodes from one of the other text to another, which stand here as far on as is said.
+    private mutating func copy(_ first: UInt32, _ end: UInt32, shift: Int, of other: JSONTree) throws -> Bool {
+        let out = try room(Int(end - first)), from = other.words + Int(first), size = Int(end - first)
+        let step = UInt32(truncatingIfNeeded: count) &- first, by = UInt32(truncatingIfNeeded: shift)
+        var i = 0
+        while i < size {
+            let word = from[i], code = word >> 26
+            out[i] = word &+ by
+            if code >= JSONCode.shortNumber || code <= JSONCode.yes { i += 1; continue }
+            out[i + 1] = from[i + 1]
+            if code >= JSONCode.array {
+                out[i + 2] = from[i + 2] &+ step
+                i += 3
+                continue
             }
+            if JSONCode.isEscaped(code) {
+                guard let decoded = try decodedRoom() else { return false }
+                out[i] = code << 26 | UInt32(truncatingIfNeeded: decodedCount)
+                let text = other.text(first + UInt32(truncatingIfNeeded: i))
+                if let start = text.baseAddress { memcpy(decoded + decodedCount, start, text.count) }
+                decodedCount += text.count
+            }
+            i += 2
         }
-        if top.canonical, !top.isObject || top.sorted {
-            nodes[i].head |= JSONTree.canonicalBit
-        } else if !open.isEmpty { open[open.count - 1].canonical = false }
+        count += size
         return true
     }
 
     // MARK: Nodes
 
+    /// A node of one word.
     @inline(__always)
-    mutating func add(_ kind: JSONKind, from start: Int, length: Int, _ flags: UInt32 = 0) throws {
-        if count == capacity { try grow() }
-        nodes?[count] = JSONTree.Node(
-            head: UInt32(truncatingIfNeeded: start) | UInt32(kind.rawValue) << 26 | flags, length: UInt32(truncatingIfNeeded: length),
-            next: UInt32(truncatingIfNeeded: count + 1))
+    mutating func add(_ code: UInt32, from start: Int) throws {
+        try room(1)[0] = UInt32(truncatingIfNeeded: start) | code << 26
         count += 1
     }
+    /// A node of two words.
+    @inline(__always)
+    mutating func add(_ code: UInt32, from start: Int, length: Int) throws {
+        let first = try room(2)
+        first[0] = UInt32(truncatingIfNeeded: start) | code << 26
+        first[1] = UInt32(truncatingIfNeeded: length)
+        count += 2
+    }
 
-    private mutating func grow(_ more: Int = 1) throws {
-        let wanted = max(16, capacity + capacity / 2, bytes.count / 32, count + more), stride = MemoryLayout<JSONTree.Node>.stride
-        guard let more = realloc(nodes, wanted * stride) else {
+    /// Where the next words go, of which there will be so many.
+    @inline(__always)
+    private mutating func room(_ size: Int) throws -> UnsafeMutablePointer<UInt32> {
+        if capacity - count < size { try grow(size) }
+        guard let words else { throw StoreError(.outOfMemory, "Merging a value needs memory.") }
+        return words + count
+    }
+
+    private mutating func grow(_ more: Int) throws {
+        let wanted = max(64, capacity + capacity / 2, bytes.count / 16, count + more), stride = MemoryLayout<UInt32>.stride
+        guard let more = realloc(words, wanted * stride) else {
             throw StoreError(
                 .outOfMemory,
                 "Merging a value of \(bytes.count) bytes needs \(wanted * stride) bytes of memory at once, which there are not. "
                     + "Free some, and try again.")
         }
-        nodes = more.bindMemory(to: JSONTree.Node.self, capacity: wanted)
+        words = more.bindMemory(to: UInt32.self, capacity: wanted)
         capacity = wanted
     }
 
-    private var texts: NodeTexts { NodeTexts(nodes: nodes, bytes: bytes.baseAddress, decoded: decoded) }
+    private var texts: NameTexts { NameTexts(words: words, bytes: bytes.baseAddress, decoded: decoded) }
 
     /// Whether no name is there twice; for objects whose names are not in order.
     private mutating func areDistinct(_ object: Open) throws -> Bool {
-        guard let nodes else { return false }
-        let texts = texts, end = nodes[Int(object.node)].next
-        var i = object.node + 1
+        guard let words else { return false }
+        let texts = texts, end = UInt32(truncatingIfNeeded: count)
+        let tree = JSONTree(bytes: bytes, count: count, words: words, decoded: decoded)
+        var i = object.node + JSONTree.containerSize
         if object.members <= 8 {
             while i < end {
-                var j = nodes[Int(i) + 1].next
+                let next = tree.next(i + JSONTree.nameSize)
+                var j = next
                 while j < end {
                     if Bytes.equal(texts[i], texts[j]) { return false }
-                    j = nodes[Int(j) + 1].next
+                    j = tree.next(j + JSONTree.nameSize)
                 }
-                i = nodes[Int(i) + 1].next
+                i = next
             }
             return true
         }
         names.begin(object.members)
         while i < end {
             if !names.insert(i, texts) { return false }
-            i = nodes[Int(i) + 1].next
+            i = tree.next(i + JSONTree.nameSize)
         }
         return true
     }

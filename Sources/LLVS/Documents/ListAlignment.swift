@@ -3,13 +3,15 @@ final class ListAlignment {
     private let values: DocumentValues
     private let declared: [[[UInt8]]]?
     /// The items of each side: elements, and runs of elements that are the same on all sides, by the first of them.
-    private var base: [UInt32] = []
-    private var newer: [UInt32] = []
-    private var older: [UInt32] = []
-    /// The key of each item: numbers, unique within a side. Those of the base are its places.
+    private(set) var base = ElementNodes()
+    private(set) var newer = ElementNodes()
+    private(set) var older = ElementNodes()
+    /// The key of each item: numbers, unique within a side. Those of the base are its places. While the elements are merged, the frame has
+    /// the place of each key instead.
     private var newerKeys: [UInt32] = []
     private var olderKeys: [UInt32] = []
-    private var keyCount = 0
+    private(set) var keyCount = 0
+    private var runCount = 0
     /// How many elements each item of the base is; empty without runs: then all are one.
     private var sizes: [Int32] = []
     /// The class of each key: which elements would have the same key but for their occurrence.
@@ -17,8 +19,8 @@ final class ListAlignment {
     /// How many elements of its class a key has before it, made when a record asks for one.
     private var occurrences: [UInt32] = []
     private var keys: ElementKeys
-    private var newerAnchors: [Bool] = []
-    private var olderAnchors: [Bool] = []
+    private var newerAnchors = TokenBits(count: 0)
+    private var olderAnchors = TokenBits(count: 0)
     /// The places in the base of its items, made when a record asks for one.
     private var places: [Int] = []
 
@@ -27,9 +29,9 @@ final class ListAlignment {
         declared = key
         keys = ElementKeys(values, declared: key, usesID: true, atMost: 0)
         func side(_ ref: ValueRef) -> ListRuns.Elements {
-            ListRuns.Elements(tree: values.tree(ref), nodes: values.tree(ref).children(of: ref.node))
+            ListRuns.Elements(tree: values.tree(ref), nodes: ElementNodes(values.tree(ref), of: ref.node))
         }
-        let none = ListRuns.Elements(tree: values.tree(x), nodes: [])
+        let none = ListRuns.Elements(tree: values.tree(x), nodes: ElementNodes())
         let sides = [values.isKind(o, .array) ? side(o) : none, side(x), side(y)]
         let trees = [o, x, y].map(\.tree), counts = sides.map(\.nodes.count)
         var runs = try ListRuns.find(sides[0], sides[1], sides[2], values.work)
@@ -55,10 +57,11 @@ final class ListAlignment {
 
     /// Whether each run is where it was.
     private var areAnchors: Bool {
-        if sizes.isEmpty { return true }
-        let x = anchored(newerKeys, newerAnchors), y = anchored(olderKeys, olderAnchors)
         // Runs are of no class; what is left of one may be a single element.
-        return sizes.indices.allSatisfy { classes[$0] != .max || (x[$0] >= 0 && y[$0] >= 0) }
+        func anchored(_ sideKeys: [UInt32], _ anchors: TokenBits) -> Int {
+            sideKeys.indices.reduce(0) { $0 + (anchors[$1] && classes[Int(sideKeys[$1])] == .max ? 1 : 0) }
+        }
+        return runCount == 0 || anchored(newerKeys, newerAnchors) == runCount && anchored(olderKeys, olderAnchors) == runCount
     }
 
     // MARK: Keys
@@ -74,7 +77,7 @@ final class ListAlignment {
             var at = 0
             for r in 0...runs.count {
                 let end = r < runs.count ? starts[s][r] : side.nodes.count
-                for node in side.nodes[at..<end] { _ = try keys.number(of: ValueRef(tree: trees[s], node: node)) }
+                for i in at..<end { _ = try keys.number(of: ValueRef(tree: trees[s], node: side.nodes[i])) }
                 at = r < runs.count ? end + runs[r].count : end
             }
         }
@@ -103,9 +106,13 @@ final class ListAlignment {
         var keys = ElementKeys(values, declared: nil, usesID: false, atMost: 0)
         swap(&keys, &self.keys)
         defer { self.keys = keys }
+        // Room for as many as there can be: what is not written to takes no memory.
+        let most = sides.reduce(0) { $0 + $1.nodes.count } - 3 * runs.reduce(0) { $0 + $1.count - 1 }
+        next.reserveCapacity(most)
+        classes.reserveCapacity(most)
         // The key of each run.
         var runKeys: [UInt32] = []
-        sizes = []
+        (sizes, runCount) = ([], runs.count)
         func key(of element: ValueRef, _ last: inout [UInt32]) throws -> UInt32 {
             let kind = Int(try keys.number(of: element))
             while first.count <= kind { first.append(.max) }
@@ -121,15 +128,18 @@ final class ListAlignment {
             last[kind] = key
             return key
         }
-        func assign(_ s: Int, _ starts: [Int]) throws -> (items: [UInt32], keys: [UInt32]) {
+        func assign(_ s: Int, _ starts: [Int]) throws -> (items: ElementNodes, keys: [UInt32]) {
             let nodes = sides[s].nodes
             var items: [UInt32] = [], numbers: [UInt32] = [], last = [UInt32](repeating: .max, count: keys.count), at = 0
-            if starts.isEmpty { items = nodes }
-            numbers.reserveCapacity(starts.isEmpty ? nodes.count : 0)
+            // The base's are its places.
+            numbers.reserveCapacity(s > 0 && starts.isEmpty ? nodes.count : 0)
             for r in 0...starts.count {
                 let end = r < starts.count ? starts[r] : nodes.count
-                for node in nodes[at..<end] { numbers.append(try key(of: ValueRef(tree: trees[s], node: node), &last)) }
-                if !starts.isEmpty { items += nodes[at..<end] }
+                for i in at..<end {
+                    let number = try key(of: ValueRef(tree: trees[s], node: nodes[i]), &last)
+                    if s > 0 { numbers.append(number) }
+                    if !starts.isEmpty { items.append(nodes[i]) }
+                }
                 if !starts.isEmpty, s == 0 { sizes += repeatElement(1, count: end - at) }
                 guard r < starts.count else { break }
                 at = end + runs[r].count
@@ -140,51 +150,67 @@ final class ListAlignment {
                     keyCount += 1
                     next.append(.max)
                     classes.append(.max)
+                } else {
+                    numbers.append(runKeys[r])
                 }
-                numbers.append(runKeys[r])
             }
-            return (items, numbers)
+            return (starts.isEmpty ? nodes : ElementNodes(items), numbers)
         }
         base = try assign(0, runs.map(\.base)).items
         (newer, newerKeys) = try assign(1, runs.map(\.newer))
         (older, olderKeys) = try assign(2, runs.map(\.older))
     }
 
-    /// The base's places of a side's elements, -1 for those that are new.
-    private func basePlaces(_ keys: [UInt32]) -> [Int32] { keys.map { $0 < base.count ? Int32(truncatingIfNeeded: $0) : -1 } }
-
     private func findAnchors() throws {
-        newerAnchors = try IncreasingRun.members(basePlaces(newerKeys), sizes: sizes, values.work)
-        olderAnchors = try IncreasingRun.members(basePlaces(olderKeys), sizes: sizes, values.work)
+        newerAnchors = try IncreasingRun.members(newerKeys, below: base.count, sizes: sizes, values.work)
+        olderAnchors = try IncreasingRun.members(olderKeys, below: base.count, sizes: sizes, values.work)
     }
 
     // MARK: Pairing
 
+    /// What of a side there is, by key: all that it has, and what it moved.
+    private struct Held {
+        var all: TokenBits
+        var moved: TokenBits
+
+        init(_ keys: [UInt32], _ anchors: TokenBits, of count: Int, base: Int) {
+            all = TokenBits(count: count)
+            moved = TokenBits(count: base)
+            for (i, key) in keys.enumerated() {
+                all[Int(key)] = true
+                if key < base, !anchors[i] { moved[Int(key)] = true }
+            }
+        }
+    }
+
     /// Where as many elements were replaced on both sides, one for one, gives them the keys of those that they replaced.
     private func pair() throws -> Bool {
-        let x = anchored(newerKeys, newerAnchors), y = anchored(olderKeys, olderAnchors)
-        var inNewer = [Bool](repeating: false, count: keyCount), inOlder = inNewer
-        for key in newerKeys { inNewer[Int(key)] = true }
-        for key in olderKeys { inOlder[Int(key)] = true }
-        var paired = false, from = (o: 0, x: 0, y: 0)
+        let inNewer = Held(newerKeys, newerAnchors, of: keyCount, base: base.count)
+        let inOlder = Held(olderKeys, olderAnchors, of: keyCount, base: base.count)
+        let end = base.count
+        var paired = false, from = (o: 0, x: 0, y: 0), x = 0, y = 0
 
-        func areValues(_ slice: ArraySlice<UInt32>) -> Bool { slice.allSatisfy { keys.source(Int(classes[Int($0)])) == .value } }
+        func areValues(_ keys: some Sequence<UInt32>) -> Bool { keys.allSatisfy { self.keys.source(Int(classes[Int($0)])) == .value } }
         // An element of the base in a slice must be where it was; one that is new must not be on the other side.
-        func areInPlace(_ slice: ArraySlice<UInt32>, _ anchors: [Int32], _ other: [Bool]) -> Bool {
-            slice.allSatisfy { $0 < base.count ? anchors[Int($0)] >= 0 : !other[Int($0)] }
+        func areInPlace(_ slice: ArraySlice<UInt32>, _ anchors: TokenBits, _ other: Held) -> Bool {
+            slice.indices.allSatisfy { slice[$0] < end ? anchors[$0] : !other.all[Int(slice[$0])] }
         }
         func replaces(_ o: Range<Int>, _ p: Range<Int>, _ q: Range<Int>) -> Bool {
             guard o.count == p.count, o.count == q.count, !o.isEmpty else { return false }
-            let left = newerKeys[p], right = olderKeys[q], middle = o.map { UInt32(truncatingIfNeeded: $0) }[...]
+            let left = newerKeys[p], right = olderKeys[q], middle = o.lazy.map { UInt32(truncatingIfNeeded: $0) }
             guard !left.elementsEqual(right), !left.elementsEqual(middle), !right.elementsEqual(middle) else { return false }
             guard areValues(middle), areValues(left), areValues(right) else { return false }
-            guard o.allSatisfy({ !(inNewer[$0] && x[$0] < 0) && !(inOlder[$0] && y[$0] < 0) }) else { return false }
-            return o.contains { !inNewer[$0] && !inOlder[$0] } && areInPlace(left, x, inOlder) && areInPlace(right, y, inNewer)
+            guard o.allSatisfy({ !inNewer.moved[$0] && !inOlder.moved[$0] }) else { return false }
+            return o.contains { !inNewer.all[$0] && !inOlder.all[$0] } && areInPlace(left, newerAnchors, inOlder)
+                && areInPlace(right, olderAnchors, inNewer)
         }
-        for place in 0...base.count {
-            let isEnd = place == base.count
-            guard isEnd || (x[place] >= 0 && y[place] >= 0) else { continue }
-            let to = isEnd ? (o: base.count, x: newerKeys.count, y: olderKeys.count) : (o: place, x: Int(x[place]), y: Int(y[place]))
+        for place in 0...end {
+            // The anchors of a side are in the order of the base.
+            while x < newerKeys.count, !newerAnchors[x] || newerKeys[x] < place { x += 1 }
+            while y < olderKeys.count, !olderAnchors[y] || olderKeys[y] < place { y += 1 }
+            let isEnd = place == end
+            guard isEnd || (x < newerKeys.count && newerKeys[x] == place && y < olderKeys.count && olderKeys[y] == place) else { continue }
+            let to = isEnd ? (o: end, x: newerKeys.count, y: olderKeys.count) : (o: place, x: x, y: y)
             if replaces(from.o..<to.o, from.x..<to.x, from.y..<to.y) {
                 for k in 0..<to.o - from.o {
                     newerKeys[from.x + k] = UInt32(truncatingIfNeeded: from.o + k)
@@ -198,31 +224,39 @@ final class ListAlignment {
         return paired
     }
 
-    /// For each place of the base where a side has it as an anchor, or -1.
-    private func anchored(_ keys: [UInt32], _ anchors: [Bool]) -> [Int32] {
-        var places = [Int32](repeating: -1, count: base.count)
-        for (i, key) in keys.enumerated() where anchors[i] { places[Int(key)] = Int32(truncatingIfNeeded: i) }
-        return places
-    }
-
     // MARK: Members
 
-    /// One child for each key: those of the base, then the newer side's new ones, then the older's.
+    /// One child for each key: those of the base, then the newer side's new ones, then the older's. The frame gets the places of the keys
+    /// in both sides.
     func children(of frame: MergeFrame) {
-        func filled(_ items: [UInt32], _ keys: some Sequence<UInt32>) -> [UInt32] {
-            var nodes = [UInt32](repeating: MergeFrame.none, count: keyCount)
-            for (node, key) in zip(items, keys) { nodes[Int(key)] = node }
-            return nodes
+        func places(_ sideKeys: inout [UInt32]) -> [UInt32] {
+            var places = [UInt32](repeating: MergeFrame.none, count: keyCount)
+            for (place, key) in sideKeys.enumerated() { places[Int(key)] = UInt32(truncatingIfNeeded: place) }
+            sideKeys = []
+            return places
         }
-        frame.base = filled(base, 0..<UInt32(truncatingIfNeeded: base.count))
-        frame.newer = filled(newer, newerKeys)
-        frame.older = filled(older, olderKeys)
+        frame.newer = places(&newerKeys)
+        frame.older = places(&olderKeys)
         frame.reserve(keyCount)
     }
 
+    /// Takes the places of the keys back.
+    private func takeKeys(from frame: MergeFrame) {
+        func sideKeys(_ places: inout [UInt32], _ count: Int) -> [UInt32] {
+            var sideKeys = [UInt32](repeating: 0, count: count)
+            for (key, place) in places.enumerated() where place != MergeFrame.none {
+                sideKeys[Int(place)] = UInt32(truncatingIfNeeded: key)
+            }
+            places = []
+            return sideKeys
+        }
+        newerKeys = sideKeys(&frame.newer, newer.count)
+        olderKeys = sideKeys(&frame.older, older.count)
+    }
+
     /// The nodes of a key that both sides have, and the base.
-    func nodes(of key: Int) -> (base: UInt32, newer: UInt32, older: UInt32) {
-        func node(_ items: [UInt32], _ keys: [UInt32]) -> UInt32 { keys.firstIndex { $0 == key }.map { items[$0] } ?? MergeFrame.none }
+    private func nodes(of key: Int) -> (base: UInt32, newer: UInt32, older: UInt32) {
+        func node(_ items: ElementNodes, _ keys: [UInt32]) -> UInt32 { keys.firstIndex { $0 == key }.map { items[$0] } ?? MergeFrame.none }
         return (base[key], node(newer, newerKeys), node(older, olderKeys))
     }
 
@@ -263,49 +297,61 @@ final class ListAlignment {
 
     // MARK: Order
 
-    /// The elements that came out, in order, and the keys that both sides moved to different places.
-    func emit(_ results: [ValueRef]) throws -> (elements: [ValueRef], moved: [Int]) {
-        let (order, moved) = try self.order(results)
-        var elements: [ValueRef] = []
-        elements.reserveCapacity(sizes.isEmpty ? order.count : sizes.reduce(results.count) { $0 + Int($1) - 1 })
-        for key in order.lazy.map(Int.init) {
-            elements.append(results[key])
-            if key < sizes.count, sizes[key] > 1 { appendRun(from: results[key], Int(sizes[key]), to: &elements) }
-        }
-        return (elements, moved)
+    /// An element that both sides moved to different places.
+    struct Move {
+        var key: Int
+        var nodes: (base: UInt32, newer: UInt32, older: UInt32)
     }
 
-    /// The keys of what came out, in order.
-    private func order(_ results: [ValueRef]) throws -> (keys: [UInt32], moved: [Int]) {
-        let x = anchored(newerKeys, newerAnchors), y = anchored(olderKeys, olderAnchors)
-        // The gap of each key that the side added or moved, or -1.
-        let newerGaps = gaps(newerKeys, newerAnchors, results), olderGaps = gaps(olderKeys, olderAnchors, results)
-        var order: [UInt32] = [], moved: [Int] = [], i = 0, j = 0
-        order.reserveCapacity(results.count)
-        for gap in 0...base.count {
-            if gap > 0 {
-                if x[gap - 1] >= 0 { i = Int(x[gap - 1]) + 1 }
-                if y[gap - 1] >= 0 { j = Int(y[gap - 1]) + 1 }
-            }
-            var left: [UInt32] = [], right: [UInt32] = []
-            // Without an anchor just before it, a gap has no run.
-            if gap == 0 || x[gap - 1] >= 0 {
-                while i < newerKeys.count, !newerAnchors[i] { left.append(newerKeys[i]); i += 1 }
-            }
-            if gap == 0 || y[gap - 1] >= 0 {
-                while j < olderKeys.count, !olderAnchors[j] { right.append(olderKeys[j]); j += 1 }
-            }
-            if !left.isEmpty || !right.isEmpty {
-                left.removeAll { results[Int($0)].isAbsent }
-                right.removeAll { results[Int($0)].isAbsent }
-                try weave(left, right, gap, newerGaps, olderGaps, &order, &moved)
-            }
-            if gap < base.count, newerGaps[gap] < 0, olderGaps[gap] < 0, !results[gap].isAbsent {
-                order.append(UInt32(truncatingIfNeeded: gap))
-            }
+    /// The elements that came out, in order, and those that both sides moved to different places; nil: more than so many.
+    func emit(_ frame: MergeFrame, mostMoves: Int) throws -> (elements: [ValueRef], moved: [Move]?) {
+        takeKeys(from: frame)
+        let (order, moved) = try self.order(frame, mostMoves: mostMoves)
+        let moves = moved.count > mostMoves ? nil : moved.sorted().map { Move(key: $0, nodes: nodes(of: $0)) }
+        (newerKeys, olderKeys, newer, older) = ([], [], ElementNodes(), ElementNodes())
+        var elements: [ValueRef] = []
+        elements.reserveCapacity(sizes.isEmpty ? order.count : sizes.reduce(frame.next) { $0 + Int($1) - 1 })
+        for key in order.lazy.map(Int.init) {
+            elements.append(frame.result(key))
+            if key < sizes.count, sizes[key] > 1 { appendRun(from: frame.result(key), Int(sizes[key]), to: &elements) }
         }
-        try values.work.done(2 * results.count)
-        return (order, moved.sorted())
+        return (elements, moves)
+    }
+
+    /// The keys of what came out, in order; and those that both sides moved, as far as they are not too many.
+    private func order(_ frame: MergeFrame, mostMoves: Int) throws -> (keys: [UInt32], moved: [Int]) {
+        let inNewer = inRuns(newerKeys, newerAnchors, frame), inOlder = inRuns(olderKeys, olderAnchors, frame), count = frame.next
+        var order: [UInt32] = [], moved: [Int] = [], i = 0, j = 0, left: [UInt32] = [], right: [UInt32] = []
+        // Where in a run a key is.
+        var place: [Int32] = []
+        order.reserveCapacity(count)
+        for gap in 0...base.count {
+            // Without an anchor just before it, a gap has no run.
+            func begins(_ at: inout Int, _ sideKeys: [UInt32], _ anchors: TokenBits) -> Bool {
+                if gap == 0 { return true }
+                guard at < sideKeys.count, sideKeys[at] == gap - 1, anchors[at] else { return false }
+                at += 1
+                return true
+            }
+            func run(_ at: inout Int, _ sideKeys: [UInt32], _ anchors: TokenBits, _ out: inout [UInt32]) {
+                out.removeAll(keepingCapacity: true)
+                guard begins(&at, sideKeys, anchors) else { return }
+                while at < sideKeys.count, !anchors[at] {
+                    if !frame.isAbsent(Int(sideKeys[at])) { out.append(sideKeys[at]) }
+                    at += 1
+                }
+            }
+            run(&i, newerKeys, newerAnchors, &left)
+            run(&j, olderKeys, olderAnchors, &right)
+            if !left.isEmpty || !right.isEmpty {
+                if !left.isEmpty, !right.isEmpty, place.isEmpty { place = [Int32](repeating: -1, count: count) }
+                try weave(left, right, inNewer, inOlder, &place, &order, &moved)
+                if moved.count > mostMoves { moved.removeLast(moved.count - mostMoves - 1) }
+            }
+            if gap < base.count, !inNewer[gap], !inOlder[gap], !frame.isAbsent(gap) { order.append(UInt32(truncatingIfNeeded: gap)) }
+        }
+        try values.work.done(2 * count)
+        return (order, moved)
     }
 
     private func appendRun(from first: ValueRef, _ count: Int, to elements: inout [ValueRef]) {
@@ -317,35 +363,34 @@ final class ListAlignment {
         }
     }
 
-    private func gaps(_ keys: [UInt32], _ anchors: [Bool], _ results: [ValueRef]) -> [Int32] {
-        var gaps = [Int32](repeating: -1, count: keyCount), gap: Int32 = 0
-        for (i, key) in keys.enumerated() {
-            if anchors[i] { gap = Int32(truncatingIfNeeded: key) + 1 } else if !results[Int(key)].isAbsent { gaps[Int(key)] = gap }
-        }
-        return gaps
+    /// The keys that a side has in runs, by key.
+    private func inRuns(_ sideKeys: [UInt32], _ anchors: TokenBits, _ frame: MergeFrame) -> TokenBits {
+        var keys = TokenBits(count: keyCount)
+        for (i, key) in sideKeys.enumerated() where !anchors[i] && !frame.isAbsent(Int(key)) { keys[Int(key)] = true }
+        return keys
     }
 
     /// The runs of one gap: shared elements hold them together; in each piece between those the older side's come first.
     private func weave(
-        _ left: [UInt32], _ right: [UInt32], _ gap: Int, _ newerGaps: [Int32], _ olderGaps: [Int32], _ order: inout [UInt32],
+        _ left: [UInt32], _ right: [UInt32], _ inNewer: TokenBits, _ inOlder: TokenBits, _ place: inout [Int32], _ order: inout [UInt32],
         _ moved: inout [Int]
     ) throws {
-        var place: [UInt32: Int32] = [:]
         if !left.isEmpty {
-            for (j, key) in right.enumerated() where newerGaps[Int(key)] == gap { place[key] = Int32(truncatingIfNeeded: j) }
+            for (j, key) in right.enumerated() where inNewer[Int(key)] { place[Int(key)] = Int32(truncatingIfNeeded: j) }
         }
-        let shared = try IncreasingRun.members(left.map { place[$0] ?? -1 }, values.work)
+        let places = right.isEmpty ? [] : left.map { place[Int($0)] }
+        let shared = right.isEmpty ? TokenBits(count: left.count) : try IncreasingRun.members(places, values.work)
         var i = 0, j = 0
         for end in 0...left.count where end == left.count || shared[end] {
-            let to = end == left.count ? right.count : Int(place[left[end]] ?? 0)
+            let to = end == left.count ? right.count : Int(places[end])
             while j < to {
                 // What the newer side has in a run of its own stands there.
-                if newerGaps[Int(right[j])] < 0 { order.append(right[j]) }
+                if !inNewer[Int(right[j])] { order.append(right[j]) }
                 j += 1
             }
             while i < end {
                 order.append(left[i])
-                if left[i] < base.count, olderGaps[Int(left[i])] >= 0 { moved.append(Int(left[i])) }
+                if left[i] < base.count, inOlder[Int(left[i])] { moved.append(Int(left[i])) }
                 i += 1
             }
             guard end < left.count else { break }
@@ -353,5 +398,6 @@ final class ListAlignment {
             i += 1
             j += 1
         }
+        if !left.isEmpty { for key in right where inNewer[Int(key)] { place[Int(key)] = -1 } }
     }
 }

@@ -14,7 +14,7 @@ struct ListRuns {
     /// The elements of one side.
     struct Elements {
         var tree: JSONTree
-        var nodes: [UInt32]
+        var nodes: ElementNodes
     }
 
     /// Shorter ones are not worth it.
@@ -51,13 +51,23 @@ struct ListRuns {
             let a = base.nodes[i], b = side.nodes[j]
             return base.tree.kind(a) == side.tree.kind(b) && Bytes.equal(base.tree.text(a), side.tree.text(b))
         }
-        while end.base > 0, end.side > 0, isSame(end.base - 1, end.side - 1) { end.base -= 1; end.side -= 1 }
+        while end.base > 0, end.side > 0 {
+            let count = same(before: end.base, end.side, side)
+            if count == 0, !isSame(end.base - 1, end.side - 1) { break }
+            end.base -= max(1, count)
+            end.side -= max(1, count)
+        }
         try work.done(base.nodes.count - end.base)
         let last: Stretch = (end.base, end.side, base.nodes.count - end.base)
         var i = 0, j = 0, steps = 4 * (end.base + end.side)
         while i < end.base, j < end.side {
             let start = i
-            while i < end.base, j < end.side, isSame(i, j) { i += 1; j += 1 }
+            while i < end.base, j < end.side {
+                let count = min(same(from: i, j, side), end.base - i, end.side - j)
+                if count == 0, !isSame(i, j) { break }
+                i += max(1, count)
+                j += max(1, count)
+            }
             try work.done(2 * (i - start) + 1)
             if i - start >= Self.shortest { found.append((start, j - (i - start), i - start)) }
             guard i < end.base, j < end.side else { break }
@@ -65,6 +75,51 @@ struct ListRuns {
         }
         if last.count > 0 { found.append(last) }
         return found
+    }
+
+    /// How many elements are the same from these on, as far as the bytes of both texts are the same there.
+    private func same(from i: Int, _ j: Int, _ side: Elements) -> Int {
+        let (p, q) = (base.tree, side.tree), start = p.start(base.nodes[i]), other = q.start(side.nodes[j])
+        guard p.code(base.nodes[i]) == q.code(side.nodes[j]), !p.isEscaped(base.nodes[i]) else { return 0 }
+        let end = start + Bytes.common(p.bytes, start, q.bytes, other)
+        var count = 0
+        while i + count < base.nodes.count, j + count < side.nodes.count {
+            let a = base.nodes[i + count], b = side.nodes[j + count]
+            guard p.code(a) == q.code(b) else { break }
+            if p.isEscaped(a) {
+                // Is told by what it stands for.
+                guard Bytes.equal(p.text(a), q.text(b)) else { break }
+                count += 1
+                continue
+            }
+            // Behind a scalar stands what ends it.
+            guard p.start(a) - start == q.start(b) - other, p.start(a) + p.length(a) < end,
+                p.length(a) == q.length(b) else { break }
+            count += 1
+        }
+        return count
+    }
+
+    /// The same of those before.
+    private func same(before i: Int, _ j: Int, _ side: Elements) -> Int {
+        let (p, q) = (base.tree, side.tree), a = base.nodes[i - 1], b = side.nodes[j - 1]
+        let end = p.start(a) + p.length(a), other = q.start(b) + q.length(b)
+        guard p.code(a) == q.code(b), !p.isEscaped(a) else { return 0 }
+        let start = end - Bytes.common(p.bytes, before: end, q.bytes, before: other)
+        var count = 0
+        while count < i, count < j {
+            let a = base.nodes[i - 1 - count], b = side.nodes[j - 1 - count]
+            guard p.code(a) == q.code(b) else { break }
+            if p.isEscaped(a) {
+                guard Bytes.equal(p.text(a), q.text(b)) else { break }
+                count += 1
+                continue
+            }
+            guard end - p.start(a) == other - q.start(b), p.start(a) > start,
+                p.length(a) == q.length(b) else { break }
+            count += 1
+        }
+        return count
     }
 
     /// Where both go on alike, behind what differs.

@@ -159,16 +159,21 @@ final class RuleStates {
 
     init(_ rules: ValueRules) {
         self.rules = rules
-        _ = state(of: [0])
+        // Nothing leads back to where it starts.
+        states.append(made(of: [0]))
     }
 
     private func state(of places: [Int]) -> Int {
         if let state = known[places] { return state }
-        states.append(State(
-            places: places, rule: places.lazy.compactMap { self.rules.nodes[$0].rule }.first,
-            counts: places.contains { rules.nodes[$0].counts }, hasNames: places.contains { !rules.nodes[$0].names.isEmpty }))
+        states.append(made(of: places))
         known[places] = states.count - 1
         return states.count - 1
+    }
+
+    private func made(of places: [Int]) -> State {
+        State(
+            places: places, rule: places.lazy.compactMap { self.rules.nodes[$0].rule }.first,
+            counts: places.contains { rules.nodes[$0].counts }, hasNames: places.contains { !rules.nodes[$0].names.isEmpty })
     }
 
     private func next(_ state: Int, _ name: [UInt8]?) -> Int {

@@ -90,7 +90,7 @@ private struct MergeSchemaReader {
             throw InvalidRules(Array("/ids".utf8), "an object is expected: prefixes of ids, and their rules")
         }
         return try tree.children(of: ids).map { value in
-            let prefix = Array(tree.text(value - 1))
+            let prefix = Array(tree.name(of: value))
             return (prefix, try rules(value, prefix, below(Array("/ids".utf8), value)))
         }
     }
@@ -103,7 +103,7 @@ private struct MergeSchemaReader {
         }
         var patterns: Set<[PatternSegment]> = [], rules: [(pattern: [PatternSegment], rule: MergeRule)] = [], forms: ValueForms?
         for value in tree.children(of: node) {
-            let pattern = Array(tree.text(value - 1)), at = below(pointer, value)
+            let pattern = Array(tree.name(of: value)), at = below(pointer, value)
             if SchemaShape.isForms(value, in: tree) { forms = try self.forms(value, at); continue }
             let segments = try segments(pattern, at)
             guard patterns.insert(segments).inserted else { throw InvalidRules(at, "another pattern means the same") }
@@ -123,7 +123,7 @@ private struct MergeSchemaReader {
         var at: [[UInt8]]?, renames: [ValueForms.Rename]?
         for value in tree.children(of: node) {
             let place = below(pointer, value)
-            switch string(value - 1) {
+            switch string(tree.nameNode(of: value)) {
             case "at": at = try path(value, place)
             case "renames":
                 guard tree.kind(value) == .array else { throw InvalidRules(place, "a list of renames is expected") }
@@ -153,7 +153,7 @@ private struct MergeSchemaReader {
         var to: JSONDecimal?, from: [[UInt8]]?, path: [[UInt8]]?
         for value in tree.children(of: node) {
             let place = below(pointer, value)
-            switch string(value - 1) {
+            switch string(tree.nameNode(of: value)) {
             case "to": to = try decimal(value, place)
             case "from": from = try self.path(value, place)
             case "path": path = try self.path(value, place)
@@ -202,7 +202,7 @@ private struct MergeSchemaReader {
     }
 
     private func read(_ value: UInt32, into rule: MergeRule, _ pointer: [UInt8]) throws {
-        let name = string(value - 1)
+        let name = string(tree.nameNode(of: value))
         func only(_ kinds: [MergeRule.Kind]) throws {
             guard kinds.contains(rule.kind) else {
                 throw InvalidRules(pointer, "\"\(name)\" is for rules of the kind \(kinds.map(\.rawValue).joined(separator: " or "))")
@@ -265,10 +265,10 @@ private struct MergeSchemaReader {
     private func pick(_ node: UInt32, _ pointer: [UInt8]) throws -> MergeRule.Pick {
         if tree.kind(node) == .object {
             let values = tree.children(of: node)
-            guard values.count == 1, let value = values.first, ["max", "min"].contains(string(value - 1)) else {
+            guard values.count == 1, let value = values.first, ["max", "min"].contains(string(tree.nameNode(of: value))) else {
                 throw InvalidRules(pointer, "an object with \"max\" or \"min\" alone is expected, which is a pointer")
             }
-            return .extreme(greatest: string(value - 1) == "max", pointer: try self.pointer(value, below(pointer, value)))
+            return .extreme(greatest: string(tree.nameNode(of: value)) == "max", pointer: try self.pointer(value, below(pointer, value)))
         }
         switch try oneOf(node, ["newer", "older", "max", "min", "arbiter"], pointer) {
         case "older": return .older
@@ -280,7 +280,7 @@ private struct MergeSchemaReader {
     }
 
     private func pointers(_ node: UInt32, _ pointer: [UInt8]) throws -> [[[UInt8]]] {
-        guard tree.kind(node) == .array, tree.next(node) > node + 1 else {
+        guard tree.kind(node) == .array, !tree.isEmpty(node) else {
             throw InvalidRules(pointer, "a list of one or more pointers is expected")
         }
         // Each is looked for in each element.
@@ -328,7 +328,7 @@ private struct MergeSchemaReader {
     }
 
     private func below(_ pointer: [UInt8], _ value: UInt32) -> [UInt8] {
-        pointer + [UInt8(ascii: "/")] + JSONPointer.escaped(tree.text(value - 1))
+        pointer + [UInt8(ascii: "/")] + JSONPointer.escaped(tree.name(of: value))
     }
     private func string(_ node: UInt32) -> String { String(decoding: tree.text(node), as: UTF8.self) }
 }
@@ -339,10 +339,10 @@ enum SchemaShape {
     static func isPatterns(_ node: UInt32, in tree: JSONTree) -> Bool {
         guard tree.kind(node) == .object else { return false }
         return tree.children(of: node).allSatisfy {
-            tree.text($0 - 1).first ?? UInt8(ascii: "/") == UInt8(ascii: "/") || isForms($0, in: tree)
+            tree.name(of: $0).first ?? UInt8(ascii: "/") == UInt8(ascii: "/") || isForms($0, in: tree)
         }
     }
 
     /// Whether the value of a member under a prefix tells how forms follow each other.
-    static func isForms(_ value: UInt32, in tree: JSONTree) -> Bool { tree.text(value - 1).elementsEqual("schema".utf8) }
+    static func isForms(_ value: UInt32, in tree: JSONTree) -> Bool { tree.name(of: value).elementsEqual("schema".utf8) }
 }

@@ -35,7 +35,7 @@ enum SchemaRegistration {
     /// The prefixes under which there are patterns, or under which there is one rule.
     private static func prefixes(of tree: JSONTree, mapped: Bool) -> [[UInt8]] {
         guard let ids = ids(of: tree) else { return [] }
-        return tree.children(of: ids).filter { SchemaShape.isPatterns($0, in: tree) == mapped }.map { Array(tree.text($0 - 1)) }
+        return tree.children(of: ids).filter { SchemaShape.isPatterns($0, in: tree) == mapped }.map { Array(tree.name(of: $0)) }
     }
 
     private static func ids(of tree: JSONTree) -> UInt32? {
@@ -53,7 +53,7 @@ enum SchemaRegistration {
             var out: [UInt8] = []
             for child in tree.children(of: node) {
                 out.append(UInt8(ascii: out.isEmpty ? "{" : ","))
-                CanonicalText.append(tree.text(child - 1), to: &out)
+                CanonicalText.append(tree.name(of: child), to: &out)
                 out += try [UInt8(ascii: ":")] + value(child)
             }
             return out.isEmpty ? Array("{}".utf8) : out + [UInt8(ascii: "}")]
@@ -62,7 +62,7 @@ enum SchemaRegistration {
             guard child == ids else { return try written(child) }
             return try object(ids) { rule in
                 let bytes = try written(rule)
-                return prefixes.contains(Array(tree.text(rule - 1))) ? Array("{\"\":".utf8) + bytes + [UInt8(ascii: "}")] : bytes
+                return prefixes.contains(Array(tree.name(of: rule))) ? Array("{\"\":".utf8) + bytes + [UInt8(ascii: "}")] : bytes
             }
         }
     }

@@ -64,7 +64,7 @@ public enum SchemaValueMerger {
             guard let ids = tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: 3), of: 0), tree.kind(ids) == .object else {
                 return []
             }
-            return Set(tree.children(of: ids).filter { SchemaShape.isPatterns($0, in: tree) }.map { Array(tree.text($0 - 1)) })
+            return Set(tree.children(of: ids).filter { SchemaShape.isPatterns($0, in: tree) }.map { Array(tree.name(of: $0)) })
         }
     }
 }

@@ -109,22 +109,26 @@ final class SetPlan {
     }
 
     /// The elements that came out, in the order of their bytes.
-    func emit(_ results: [ValueRef], _ values: DocumentValues) throws -> [ValueRef] {
+    func emit(_ frame: MergeFrame, _ values: DocumentValues) throws -> [ValueRef] {
         struct Written {
             /// The first eight bytes, which decide most comparisons.
             var word: UInt64
             var place: UInt32
         }
-        let count = results.reduce(0) { $0 + ($1.isAbsent ? 0 : 1) }
+        let places = 0..<frame.next, count = places.reduce(0) { $0 + (frame.isAbsent($1) ? 0 : 1) }
         try Memory.expect(count * MemoryLayout<Written>.stride, "Merging a set")
         var bytes: [UInt8] = [], starts: [UInt32] = [], elements: [Written] = []
         // As they stand, most often.
-        let likely = results.reduce(0) { $1.isAbsent || $1.isComputed ? $0 : $0 + values.text($1).count + 2 }
+        let likely = places.reduce(0) { sum, place in
+            let result = frame.result(place)
+            return result.isAbsent || result.isComputed ? sum : sum + values.text(result).count + 2
+        }
         try Memory.grow(&bytes, by: likely, "Merging a set")
-        starts.reserveCapacity(results.count + 1)
+        starts.reserveCapacity(frame.next + 1)
         elements.reserveCapacity(count)
         var writer = CanonicalWriter(values, normalises: true)
-        for (place, result) in results.enumerated() {
+        for place in places {
+            let result = frame.result(place)
             starts.append(UInt32(truncatingIfNeeded: bytes.count))
             guard !result.isAbsent else { continue }
             writer.clear()
@@ -141,6 +145,6 @@ final class SetPlan {
             elements.sort { $0.word != $1.word ? $0.word < $1.word : Bytes.compare(bytes($0), bytes($1)) < 0 }
         }
         try values.work.done(4 * elements.count)
-        return elements.map { results[Int($0.place)] }
+        return elements.map { frame.result(Int($0.place)) }
     }
 }

@@ -34,7 +34,10 @@ struct TextAlignment {
         var script = EditScript()
         for part in parts {
             if try !script.find(base, part.base, side, part.side, steps: &steps, work: work) { isLimited = true; continue }
-            script.keep { keptBase[$0] = true; keptSide[$1] = true }
+            script.keep { i, j, count in
+                keptBase.set(i..<i + count)
+                keptSide.set(j..<j + count)
+            }
         }
         try slide()
     }
@@ -55,6 +58,8 @@ struct TextAlignment {
     /// The largest part of each is gone on with at once, with what is counted already: so no token is counted
     /// more than a logarithmic number of times.
     private mutating func anchor(_ count: Int) throws -> [Part] {
+        let whole = trim(Part(base: 0..<base.count, side: 0..<side.count))
+        guard try haveAnchors(whole, count) else { return whole.base.isEmpty || whole.side.isEmpty ? [] : [whole] }
         try Memory.expect(count * MemoryLayout<Count>.stride, "Comparing texts")
         // By hand: these are looked at for every token.
         let counts = UnsafeMutablePointer<Count>.allocate(capacity: count)
@@ -62,7 +67,7 @@ struct TextAlignment {
         defer { counts.deallocate() }
         let known = UInt32(truncatingIfNeeded: count)
         var candidates: [UInt32] = []
-        var open = [Part(base: 0..<base.count, side: 0..<side.count)], left: [Part] = []
+        var open = [whole], left: [Part] = []
 
         func drop(_ part: Part) {
             for i in part.base {
@@ -146,9 +151,30 @@ struct TextAlignment {
         return left
     }
 
+    /// Whether there is a token that is there once on both sides.
+    private func haveAnchors(_ part: Part, _ count: Int) throws -> Bool {
+        if part.base.isEmpty || part.side.isEmpty { return false }
+        try Memory.expect(count, "Comparing texts")
+        // How often each is there, up to twice: in the base, and, times four, in the side.
+        var seen = [UInt8](repeating: 0, count: count)
+        let hasOne = seen.withUnsafeMutableBufferPointer { seen in
+            for i in part.base {
+                let token = Int(base[i])
+                if seen[token] < 2 { seen[token] += 1 }
+            }
+            for i in part.side where side[i] < count {
+                let token = Int(side[i])
+                if seen[token] < 8 { seen[token] += 4 }
+            }
+            return seen.contains(5)
+        }
+        try work.done(part.base.count + part.side.count)
+        return hasOne
+    }
+
     /// The largest of the gaps between anchors: it is gone on with as it is counted.
     private func largestGap(
-        of part: Part, between candidates: [UInt32], _ members: [Bool], _ counts: UnsafeMutablePointer<Count>
+        of part: Part, between candidates: [UInt32], _ members: TokenBits, _ counts: UnsafeMutablePointer<Count>
     ) -> Part {
         var largest = Part(base: part.base.lowerBound..<part.base.lowerBound, side: part.side.lowerBound..<part.side.lowerBound)
         var from = (base: part.base.lowerBound, side: part.side.lowerBound)
@@ -168,8 +194,16 @@ struct TextAlignment {
     private mutating func trim(_ part: Part) -> Part {
         var (i, j) = (part.base.lowerBound, part.side.lowerBound)
         var (p, q) = (part.base.upperBound, part.side.upperBound)
-        while i < p, j < q, base[i] == side[j] { keptBase[i] = true; keptSide[j] = true; i += 1; j += 1 }
-        while i < p, j < q, base[p - 1] == side[q - 1] { p -= 1; q -= 1; keptBase[p] = true; keptSide[q] = true }
+        base.withUnsafeBufferPointer { a in
+            side.withUnsafeBufferPointer { b in
+                while i < p, j < q, a[i] == b[j] { i += 1; j += 1 }
+                while i < p, j < q, a[p - 1] == b[q - 1] { p -= 1; q -= 1 }
+            }
+        }
+        keptBase.set(part.base.lowerBound..<i)
+        keptBase.set(p..<part.base.upperBound)
+        keptSide.set(part.side.lowerBound..<j)
+        keptSide.set(q..<part.side.upperBound)
         return Part(base: i..<p, side: j..<q)
     }
 
@@ -181,9 +215,11 @@ struct TextAlignment {
         var j = side.count - 1, partner = base.count
         while j >= 0 {
             if keptSide[j] {
-                partner -= 1
-                while !keptBase[partner] { partner -= 1 }
-                j -= 1
+                // As many as are kept on both sides at once.
+                let kept = min(keptSide.run(before: j + 1), keptBase.run(before: partner))
+                partner -= kept
+                j -= kept
+                if kept == 0 { partner -= 1 }
                 continue
             }
             var end = j + 1

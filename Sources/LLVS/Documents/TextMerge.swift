@@ -66,6 +66,8 @@ struct TextMerge {
     private let base: [UInt32]
     private let newer: [UInt32]
     private let older: [UInt32]
+    /// Where the base's tokens begin.
+    private let places: TokenPlaces
     /// One more than the largest token of the base.
     private let known: Int
     private let keepsBoth: Bool
@@ -82,8 +84,9 @@ struct TextMerge {
         tokens = TextTokens(unit, work: work)
         base = try tokens.tokens(of: texts[0])
         known = tokens.count
-        newer = try tokens.tokens(of: texts[1], like: (texts[0], base))
-        older = try tokens.tokens(of: texts[2], like: (texts[0], base))
+        places = try TokenPlaces(base, tokens)
+        newer = try tokens.tokens(of: texts[1], like: (texts[0], places))
+        older = try tokens.tokens(of: texts[2], like: (texts[0], places))
         tokens.close()
         self.keepsBoth = keepsBoth
         self.newerWins = newerWins
@@ -110,13 +113,15 @@ struct TextMerge {
             guard i < base.count else { break }
             // What both kept goes on as it is.
             start = i
-            while i < base.count, x < newer.count, y < older.count, left.keptBase[i], right.keptBase[i], left.keptSide[x], right.keptSide[y]
-            {
-                i += 1
-                x += 1
-                y += 1
+            while true {
+                let kept = min(
+                    left.keptBase.run(from: i), right.keptBase.run(from: i), left.keptSide.run(from: x), right.keptSide.run(from: y))
+                if kept == 0 { break }
+                i += kept
+                x += kept
+                y += kept
             }
-            let size = tokens.size(base[start..<i])
+            let size = places.start(of: i) - places.start(of: start)
             out.append(contentsOf: UnsafeRawBufferPointer(rebasing: texts[0][written.o..<written.o + size]))
             written = (written.o + size, written.x + size, written.y + size)
             from = (i, x, y)

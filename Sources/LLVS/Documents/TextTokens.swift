@@ -1,159 +1,84 @@
 /// The tokens of texts as numbers: the same number for the same bytes. The rules for what is a token are those of merge semantics 1,
 /// for ever: no table of Unicode's is consulted.
 final class TextTokens {
-    /// The bytes of a token where it was first: of which text is told by its number.
-    private struct Entry {
-        var start: UInt32
-        var count: UInt32
-    }
+    /// One more than the largest of the numbers that are given without looking: ASCII characters are their own.
+    fileprivate static let firstNumber = 128
 
     private let unit: MergeRule.Unit
-    private let seed = ValueDigest.seed
     private let work: DocumentControl
-    /// In blocks, so that nothing is copied when there are more. (Memory by hand: these are looked at for every token.)
-    private var blocks: [UnsafeMutablePointer<Entry>] = []
-    private static let blockBits = 12
-    /// One more than the largest number. ASCII characters are their own numbers.
-    private(set) var count = firstCount
-    private static let firstCount = 128
-    /// The texts, and one more than the largest number that was new in each.
-    private var texts: [(base: UnsafeRawPointer, end: UInt32)] = []
-    /// A number and four bits of the hash each: three texts have fewer tokens than 2^28.
-    private var slots: UnsafeMutablePointer<UInt32>?
-    private var slotCount = 0
-    private static let numberMask: UInt32 = 1 << 28 - 1
+    private var table = TokenTable()
 
     init(_ unit: MergeRule.Unit, work: DocumentControl) {
         self.unit = unit
         self.work = work
     }
 
-    deinit {
-        for block in blocks { block.deallocate() }
-        slots?.deallocate()
-    }
+    deinit { table.release() }
 
-    @inline(__always)
-    private func entry(_ number: UInt32) -> UnsafeMutablePointer<Entry> {
-        let i = Int(number) - Self.firstCount
-        return blocks[i >> Self.blockBits] + i & (1 << Self.blockBits - 1)
-    }
+    /// One more than the largest number.
+    var count: Int { table.count }
 
-    @inline(__always)
-    private func start(_ number: UInt32) -> UnsafeRawPointer {
-        var text = texts.count - 1
-        while text > 0, number < texts[text - 1].end { text -= 1 }
-        return texts[text].base + Int(entry(number).pointee.start)
-    }
+    fileprivate var known: TokenTable { table }
 
     /// How many bytes a token has.
     @inline(__always)
-    func size(_ number: UInt32) -> Int { number < Self.firstCount ? 1 : Int(entry(number).pointee.count) }
+    func size(_ number: UInt32) -> Int { table.size(number) }
 
-    func size(_ tokens: ArraySlice<UInt32>) -> Int { tokens.reduce(0) { $0 + size($1) } }
+    func size(_ tokens: ArraySlice<UInt32>) -> Int {
+        let table = table
+        return tokens.reduce(0) { $0 + table.size($1) }
+    }
 
     /// Behind the first place of a token of the first text.
-    func first(_ token: UInt32) -> Int? {
-        guard token >= Self.firstCount, token < texts[0].end else { return nil }
-        return Int(entry(token).pointee.start) + size(token)
-    }
+    func first(_ token: UInt32) -> Int? { table.first(token) }
 
     /// Appends what the tokens stand for.
     func write(_ tokens: ArraySlice<UInt32>, to out: inout [UInt8]) {
         for token in tokens {
-            if token < Self.firstCount {
+            if token < Self.firstNumber {
                 out.append(UInt8(truncatingIfNeeded: token))
             } else {
-                out.append(contentsOf: UnsafeRawBufferPointer(start: start(token), count: size(token)))
+                out.append(contentsOf: UnsafeRawBufferPointer(start: table.start(token), count: table.size(token)))
             }
         }
     }
 
     /// No more texts will come: what finds tokens by their bytes is let go.
-    func close() {
-        slots?.deallocate()
-        (slots, slotCount) = (nil, 0)
-    }
+    func close() { table.close() }
 
     /// The tokens of a text in UTF-8, whose bytes must stay while this is used.
     /// - Parameter like: another text, and its tokens: most of what is cut here may be cut there already.
-    func tokens(of text: UnsafeRawBufferPointer, like other: (text: UnsafeRawBufferPointer, tokens: [UInt32])? = nil) throws -> [UInt32] {
+    func tokens(
+        of text: UnsafeRawBufferPointer, like other: (text: UnsafeRawBufferPointer, places: TokenPlaces)? = nil
+    ) throws -> [UInt32] {
         guard let base = text.baseAddress else { return [] }
         var tokens: [UInt32] = []
         // As many as there are most often; a text of shorter ones takes more.
         let likely = unit == .word ? text.count / 2 : unit == .char ? text.count : text.count / 32
         try Memory.expect(4 * likely, "Merging a text")
         tokens.reserveCapacity(likely)
-        texts.append((base, UInt32(truncatingIfNeeded: count)))
-        var start = 0, checked = 0, beside = other.map { KnownTokens($0.text, $0.tokens) }
+        // A copy is at hand, which nobody else looks at.
+        var table = table
+        defer { self.table = table }
+        table.begin(base)
+        var start = 0, checked = 0, beside = other.map { KnownTokens($0.text, $0.places) }
         while start < text.count {
             if beside?.isAlike == true {
-                start += beside?.copy(text, start, self, to: &tokens) ?? 0
+                start += beside?.copy(text, start, &tokens) ?? 0
                 guard start < text.count else { break }
             }
             let end = unit == .line ? lineEnd(text, start) : unit == .char ? characterEnd(text, start) : wordEnd(text, start)
-            let token = end - start == 1 && text[start] < 0x80 ? UInt32(text[start]) : try number(base, start, end - start)
+            let token = end - start == 1 && text[start] < 0x80 ? UInt32(text[start]) : try table.number(base, start, end - start, work)
             tokens.append(token)
             start = end
-            beside?.find(token, text, start, self)
+            beside?.find(token, text, start, table)
             if start - checked >= 1 << 18 {
                 try work.done(start - checked)
                 checked = start
             }
         }
         try work.done(start - checked)
-        texts[texts.count - 1].end = UInt32(truncatingIfNeeded: count)
         return tokens
-    }
-
-    private func number(_ base: UnsafeRawPointer, _ start: Int, _ size: Int) throws -> UInt32 {
-        if 4 * (count - Self.firstCount) >= 3 * slotCount { try growSlots() }
-        guard let slots else { return 0 }
-        let bytes = base + start, hash = ValueDigest.of(word: bytes, size, seed)
-        let mask = slotCount - 1, tag = UInt32(truncatingIfNeeded: hash >> 60) << 28
-        var i = Int(truncatingIfNeeded: hash >> 28) & mask
-        while slots[i] != .max {
-            let known = slots[i] & Self.numberMask
-            if slots[i] & ~Self.numberMask == tag, self.size(known) == size, Self.areSame(self.start(known), bytes, size) { return known }
-            i = (i + 1) & mask
-        }
-        if (count - Self.firstCount) >> Self.blockBits == blocks.count {
-            try Memory.check()
-            blocks.append(.allocate(capacity: 1 << Self.blockBits))
-        }
-        let number = UInt32(truncatingIfNeeded: count)
-        slots[i] = number | tag
-        let at = Entry(start: UInt32(truncatingIfNeeded: start), count: UInt32(truncatingIfNeeded: size))
-        entry(number).initialize(to: at)
-        count += 1
-        return number
-    }
-
-    /// As memcmp, without a call for short words.
-    @inline(__always)
-    private static func areSame(_ a: UnsafeRawPointer, _ b: UnsafeRawPointer, _ size: Int) -> Bool {
-        func eight(_ p: UnsafeRawPointer, _ at: Int) -> UInt64 { p.loadUnaligned(fromByteOffset: at, as: UInt64.self) }
-        func four(_ p: UnsafeRawPointer, _ at: Int) -> UInt32 { p.loadUnaligned(fromByteOffset: at, as: UInt32.self) }
-        if size > 16 || size < 4 { return memcmp(a, b, size) == 0 }
-        if size >= 8 { return eight(a, 0) == eight(b, 0) && eight(a, size - 8) == eight(b, size - 8) }
-        return four(a, 0) == four(b, 0) && four(a, size - 4) == four(b, size - 4)
-    }
-
-    /// Makes room for twice as many. What was there goes first, so that there are never both.
-    private func growSlots() throws {
-        let wanted = max(1_024, 2 * slotCount), mask = wanted - 1
-        close()
-        try Memory.expect(wanted * MemoryLayout<UInt32>.stride, "Merging a text")
-        let more = UnsafeMutablePointer<UInt32>.allocate(capacity: wanted)
-        more.initialize(repeating: .max, count: wanted)
-        for number in UInt32(Self.firstCount)..<UInt32(truncatingIfNeeded: count) {
-            let hash = ValueDigest.of(word: start(number), size(number), seed)
-            var i = Int(truncatingIfNeeded: hash >> 28) & mask
-            while more[i] != .max { i = (i + 1) & mask }
-            more[i] = number | UInt32(truncatingIfNeeded: hash >> 60) << 28
-        }
-        (slots, slotCount) = (more, wanted)
-        try work.done(4 * count)
     }
 
     // MARK: Where tokens end
@@ -226,6 +151,189 @@ final class TextTokens {
     }
 }
 
+/// What tokens there are. (Memory by hand: it is looked at for every token.)
+struct TokenTable {
+    /// The bytes of a token where it was first: of which text is told by its number.
+    private struct Entry {
+        var start: UInt32
+        var count: UInt32
+    }
+
+    private let seed = ValueDigest.seed
+    /// In blocks, so that nothing is copied when there are more.
+    private var blocks: UnsafeMutablePointer<UnsafeMutablePointer<Entry>>?
+    private var blockCount = 0
+    private static let blockBits = 12
+    private(set) var count = TextTokens.firstNumber
+    /// A number and four bits of the hash each: three texts have fewer tokens than 2^28.
+    private var slots: UnsafeMutablePointer<UInt32>?
+    private var slotCount = 0
+    private static let numberMask: UInt32 = 1 << 28 - 1
+    /// Where the texts are, and the numbers that were new in the second one and in the third begin.
+    private var texts: (UnsafeRawPointer?, UnsafeRawPointer?, UnsafeRawPointer?)
+    private var second = UInt32.max
+    private var third = UInt32.max
+
+    /// Another text begins; there are at most three.
+    mutating func begin(_ text: UnsafeRawPointer) {
+        let next = UInt32(truncatingIfNeeded: count)
+        if texts.0 == nil { texts.0 = text } else if texts.1 == nil {
+            (texts.1, second) = (text, next)
+        } else {
+            (texts.2, third) = (text, next)
+        }
+    }
+
+    @inline(__always)
+    private func entry(_ number: UInt32) -> Entry {
+        let place = Int(number) - TextTokens.firstNumber
+        return blocks.map { $0[place >> Self.blockBits][place & (1 << Self.blockBits - 1)] } ?? Entry(start: 0, count: 0)
+    }
+
+    /// Where the bytes of a token are that is no ASCII character.
+    @inline(__always)
+    func start(_ number: UInt32) -> UnsafeRawPointer? {
+        (number < second ? texts.0 : number < third ? texts.1 : texts.2).map { $0 + Int(entry(number).start) }
+    }
+
+    @inline(__always)
+    func size(_ number: UInt32) -> Int { number < TextTokens.firstNumber ? 1 : Int(entry(number).count) }
+
+    /// Behind the first place of a token of the first text.
+    func first(_ token: UInt32) -> Int? {
+        guard token >= TextTokens.firstNumber, token < second else { return nil }
+        return Int(entry(token).start) + size(token)
+    }
+
+    mutating func close() {
+        slots?.deallocate()
+        (slots, slotCount) = (nil, 0)
+    }
+
+    /// All that it holds.
+    func release() {
+        slots?.deallocate()
+        for i in 0..<blockCount { blocks?[i].deallocate() }
+        free(blocks)
+    }
+
+    @inline(__always)
+    mutating func number(_ base: UnsafeRawPointer, _ start: Int, _ size: Int, _ work: DocumentControl) throws -> UInt32 {
+        if 4 * (count - TextTokens.firstNumber) >= 3 * slotCount { try growSlots(work) }
+        guard let slots else { return 0 }
+        let bytes = base + start, hash = ValueDigest.of(word: bytes, size, seed)
+        let mask = slotCount - 1, tag = UInt32(truncatingIfNeeded: hash >> 60) << 28
+        var i = Int(truncatingIfNeeded: hash >> 28) & mask
+        while slots[i] != .max {
+            let known = slots[i] & Self.numberMask
+            if slots[i] & ~Self.numberMask == tag, self.size(known) == size, let other = self.start(known),
+                Self.areSame(other, bytes, size) { return known }
+            i = (i + 1) & mask
+        }
+        let number = UInt32(truncatingIfNeeded: count)
+        slots[i] = number | tag
+        try add(Entry(start: UInt32(truncatingIfNeeded: start), count: UInt32(truncatingIfNeeded: size)))
+        return number
+    }
+
+    private mutating func add(_ entry: Entry) throws {
+        let place = count - TextTokens.firstNumber
+        if place >> Self.blockBits == blockCount {
+            try Memory.check()
+            let size = MemoryLayout<UnsafeMutablePointer<Entry>>.stride
+            // A power of two at a time.
+            if blockCount & (blockCount - 1) == 0 {
+                guard let more = realloc(blocks, max(1, 2 * blockCount) * size) else {
+                    throw StoreError(.outOfMemory, "Merging a text needs memory for \(count) words. Free some, and try again.")
+                }
+                blocks = more.bindMemory(to: UnsafeMutablePointer<Entry>.self, capacity: max(1, 2 * blockCount))
+            }
+            blocks?[blockCount] = .allocate(capacity: 1 << Self.blockBits)
+            blockCount += 1
+        }
+        if let blocks { (blocks[place >> Self.blockBits] + place & (1 << Self.blockBits - 1)).initialize(to: entry) }
+        count += 1
+    }
+
+    /// As memcmp, without a call for short words.
+    @inline(__always)
+    private static func areSame(_ a: UnsafeRawPointer, _ b: UnsafeRawPointer, _ size: Int) -> Bool {
+        func eight(_ p: UnsafeRawPointer, _ at: Int) -> UInt64 { p.loadUnaligned(fromByteOffset: at, as: UInt64.self) }
+        func four(_ p: UnsafeRawPointer, _ at: Int) -> UInt32 { p.loadUnaligned(fromByteOffset: at, as: UInt32.self) }
+        func two(_ p: UnsafeRawPointer, _ at: Int) -> UInt16 { p.loadUnaligned(fromByteOffset: at, as: UInt16.self) }
+        if size > 16 || size < 2 { return memcmp(a, b, size) == 0 }
+        if size >= 8 { return eight(a, 0) == eight(b, 0) && eight(a, size - 8) == eight(b, size - 8) }
+        if size >= 4 { return four(a, 0) == four(b, 0) && four(a, size - 4) == four(b, size - 4) }
+        return two(a, 0) == two(b, 0) && two(a, size - 2) == two(b, size - 2)
+    }
+
+    /// Makes room for twice as many. What was there goes first, so that there are never both.
+    private mutating func growSlots(_ work: DocumentControl) throws {
+        let wanted = max(1_024, 2 * slotCount), mask = wanted - 1
+        close()
+        try Memory.expect(wanted * MemoryLayout<UInt32>.stride, "Merging a text")
+        let more = UnsafeMutablePointer<UInt32>.allocate(capacity: wanted)
+        more.initialize(repeating: .max, count: wanted)
+        for number in UInt32(TextTokens.firstNumber)..<UInt32(truncatingIfNeeded: count) {
+            guard let start = start(number) else { continue }
+            let hash = ValueDigest.of(word: start, size(number), seed)
+            var i = Int(truncatingIfNeeded: hash >> 28) & mask
+            while more[i] != .max { i = (i + 1) & mask }
+            more[i] = number | UInt32(truncatingIfNeeded: hash >> 60) << 28
+        }
+        (slots, slotCount) = (more, wanted)
+        try work.done(4 * count)
+    }
+}
+
+/// Where in a text its tokens begin: noted for some of them, told by the sizes of the others.
+struct TokenPlaces {
+    private static let bits = 5
+
+    let tokens: [UInt32]
+    private let table: TextTokens
+    /// Of each 32nd.
+    private let noted: [UInt32]
+
+    init(_ tokens: [UInt32], _ all: TextTokens) throws {
+        let table = all.known
+        self.tokens = tokens
+        self.table = all
+        var noted: [UInt32] = [], at = 0
+        try Memory.grow(&noted, by: tokens.count >> Self.bits + 1, "Merging a text")
+        for (i, token) in tokens.enumerated() {
+            if i & (1 << Self.bits - 1) == 0 { noted.append(UInt32(truncatingIfNeeded: at)) }
+            at += table.size(token)
+        }
+        self.noted = noted
+    }
+
+    /// Where a token begins; of one behind the last one where that ends.
+    func start(of token: Int) -> Int {
+        let known = min(token >> Self.bits, noted.count - 1)
+        return known < 0 ? 0 : Int(noted[known]) + table.size(tokens[known << Self.bits..<token])
+    }
+
+    /// The token behind the last one that ends by a place, at or behind one, and where it begins.
+    func last(endingBy end: Int, from token: Int, at place: Int) -> (token: Int, place: Int) {
+        var next = token, at = place
+        // Of those noted the last one that begins by then.
+        var low = token >> Self.bits, high = noted.count - 1
+        while low < high {
+            let middle = (low + high + 1) / 2
+            if noted[middle] <= end { low = middle } else { high = middle - 1 }
+        }
+        if low << Self.bits > next { (next, at) = (low << Self.bits, Int(noted[low])) }
+        while next < tokens.count {
+            let more = at + table.size(tokens[next])
+            guard more <= end else { break }
+            at = more
+            next += 1
+        }
+        return (next, at)
+    }
+}
+
 /// Goes along another text while one is cut into tokens: where both have the same bytes they have the same tokens. What it does not find
 /// costs time and nothing else.
 private struct KnownTokens {
@@ -237,6 +345,7 @@ private struct KnownTokens {
     private static let nearby = 8
 
     private let text: UnsafeRawBufferPointer
+    private let places: TokenPlaces
     private let tokens: [UInt32]
     /// The next token there, and where it begins.
     private var next = 0
@@ -248,37 +357,32 @@ private struct KnownTokens {
     /// Whether both may go on alike from here.
     private(set) var isAlike = true
 
-    init(_ text: UnsafeRawBufferPointer, _ tokens: [UInt32]) {
+    init(_ text: UnsafeRawBufferPointer, _ places: TokenPlaces) {
         self.text = text
-        self.tokens = tokens
+        self.places = places
+        tokens = places.tokens
         walks = 2 * tokens.count
         tries = 1_024
     }
 
     /// Takes over the tokens of what is alike from `start` on.
     /// - Returns: their bytes.
-    mutating func copy(_ other: UnsafeRawBufferPointer, _ start: Int, _ table: TextTokens, to out: inout [UInt32]) -> Int {
+    mutating func copy(_ other: UnsafeRawBufferPointer, _ start: Int, _ out: inout [UInt32]) -> Int {
         isAlike = false
         let common = Bytes.common(text, place, other, start)
         let isWhole = place + common == text.count && start + common == other.count
         let sure = isWhole ? common : common - Self.decisive
-        let first = next
-        var size = 0
-        while next < tokens.count {
-            let more = size + table.size(tokens[next])
-            guard more <= sure else { break }
-            size = more
-            next += 1
-        }
+        let first = next, before = place
+        if sure > 0 { (next, place) = places.last(endingBy: place + sure, from: next, at: place) }
+        let size = place - before
         out.append(contentsOf: tokens[first..<next])
-        place += size
         tries += next - first
         return size
     }
 
     /// Looks for a token behind which both go on alike: near to where this is, or where it is first.
     /// - Parameter start: behind the token, in the other text.
-    mutating func find(_ token: UInt32, _ other: UnsafeRawBufferPointer, _ start: Int, _ table: TextTokens) {
+    mutating func find(_ token: UInt32, _ other: UnsafeRawBufferPointer, _ start: Int, _ table: TokenTable) {
         guard tries > 0 else { return }
         tries -= 1
         var ahead = next, at = place
@@ -302,7 +406,7 @@ private struct KnownTokens {
     }
 
     /// Goes to where a token begins; false when it was gone far too often.
-    private mutating func walk(to goal: Int, _ table: TextTokens) -> Bool {
+    private mutating func walk(to goal: Int, _ table: TokenTable) -> Bool {
         while place != goal, walks > 0 {
             walks -= 1
             if place < goal, next < tokens.count {

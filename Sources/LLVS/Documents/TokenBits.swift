@@ -1,13 +1,55 @@
-/// A flag for each token of a text.
+/// A flag for each token of a text, or element of a list.
 struct TokenBits {
     private var words: [UInt64]
+    let count: Int
 
     /// None is set.
-    init(count: Int) { words = [UInt64](repeating: 0, count: (count + 63) / 64) }
+    init(count: Int) {
+        self.count = count
+        words = [UInt64](repeating: 0, count: (count + 63) / 64)
+    }
 
     @inline(__always)
     subscript(_ i: Int) -> Bool {
         get { words[i >> 6] >> UInt64(i & 63) & 1 != 0 }
         set { if newValue { words[i >> 6] |= 1 << UInt64(i & 63) } else { words[i >> 6] &= ~(1 << UInt64(i & 63)) } }
+    }
+
+    /// Sets a flag after the other.
+    mutating func set(_ range: Range<Int>) {
+        var i = range.lowerBound
+        while i < range.upperBound {
+            let bit = i & 63, size = min(64 - bit, range.upperBound - i)
+            words[i >> 6] |= (size == 64 ? ~0 : (1 << UInt64(size)) - 1) << UInt64(bit)
+            i += size
+        }
+    }
+
+    /// So many are looked at in one: runs of one set are compared with those of another, which may be much shorter.
+    private static let stretch = 512
+
+    /// How many are set from one on, one after the other; up to some hundreds.
+    func run(from start: Int) -> Int {
+        var i = start
+        let end = min(count, start + Self.stretch)
+        while i < end {
+            let size = min(64 - i & 63, end - i), set = min((~(words[i >> 6] >> UInt64(i & 63))).trailingZeroBitCount, size)
+            i += set
+            if set < size { break }
+        }
+        return i - start
+    }
+
+    /// How many are set before one, one after the other; up to some hundreds.
+    func run(before end: Int) -> Int {
+        var i = end
+        let start = max(0, end - Self.stretch)
+        while i > start {
+            let bit = (i - 1) & 63 + 1, size = min(bit, i - start)
+            let set = min((~(words[(i - 1) >> 6] << UInt64(64 - bit))).leadingZeroBitCount, size)
+            i -= set
+            if set < size { break }
+        }
+        return end - i
     }
 }

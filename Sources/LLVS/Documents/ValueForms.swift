@@ -146,9 +146,9 @@ private final class RenamedObject {
         while i < others.count || j < known.count {
             // Below 0: a member as it was; 0: instead of one.
             let order = i == others.count ? -1 : j == known.count ? 1
-                : others[i].key.withUnsafeBytes { Bytes.compare(tree.text(known[j] - 1), $0) }
+                : others[i].key.withUnsafeBytes { Bytes.compare(tree.name(of: known[j]), $0) }
             if order < 0 {
-                begin(tree.text(known[j] - 1))
+                begin(tree.name(of: known[j]))
                 try writer.write(ValueRef(tree: 0, node: known[j]))
             } else {
                 let (name, item) = others[i]

@@ -26,8 +26,8 @@ public struct IndexDeclarations: Sendable {
             problems = [InvalidIndex(place, "an object is expected: names of indexes, and their definitions")]
             return
         }
-        for value in tree.children(of: section).sorted(by: { Bytes.compare(tree.text($0 - 1), tree.text($1 - 1)) < 0 }) {
-            let name = Array(tree.text(value - 1)), pointer = place + [UInt8(ascii: "/")] + JSONPointer.escaped(tree.text(value - 1))
+        for value in tree.children(of: section).sorted(by: { Bytes.compare(tree.name(of: $0), tree.name(of: $1)) < 0 }) {
+            let name = Array(tree.name(of: value)), pointer = place + [UInt8(ascii: "/")] + JSONPointer.escaped(tree.name(of: value))
             do {
                 guard (1...Self.mostName).contains(name.count) else {
                     throw InvalidIndex(pointer, "the name of an index has 1 to \(Self.mostName) bytes")

@@ -122,9 +122,9 @@ private struct IndexDefinitionReader {
     /// Read first: what an index is at all.
     func prefix() throws -> [UInt8] {
         guard tree.kind(node) == .object else { throw InvalidIndex(pointer, "an index is an object") }
-        for value in tree.children(of: node) where !["prefix", "on", "text", "where"].contains(string(value - 1)) {
+        for value in tree.children(of: node) where !["prefix", "on", "text", "where"].contains(string(tree.nameNode(of: value))) {
             throw InvalidIndex(
-                pointer + [UInt8(ascii: "/")] + JSONPointer.escaped(tree.text(value - 1)), "an index has no member of that name")
+                pointer + [UInt8(ascii: "/")] + JSONPointer.escaped(tree.name(of: value)), "an index has no member of that name")
         }
         guard let prefix = member("prefix"), tree.kind(prefix) == .string else {
             throw InvalidIndex(at("/prefix"), "a string is needed, which may be empty: what the ids of the values begin with")
@@ -160,8 +160,8 @@ private struct IndexDefinitionReader {
         guard tree.kind(wanted) == .object else { throw InvalidIndex(at("/where"), "an object is needed, from pointers to conditions") }
         var conditions: [IndexDefinition.Condition] = []
         for value in tree.children(of: wanted) {
-            let place = at("/where/") + JSONPointer.escaped(tree.text(value - 1))
-            let path = try IndexDefinition.segments(tree.text(value - 1), place).map { segment -> [UInt8] in
+            let place = at("/where/") + JSONPointer.escaped(tree.name(of: value))
+            let path = try IndexDefinition.segments(tree.name(of: value), place).map { segment -> [UInt8] in
                 guard case .name(let name) = segment else { throw InvalidIndex(place, "\"*\" stands in \"on\" alone") }
                 return name
             }
@@ -183,7 +183,7 @@ private struct IndexDefinitionReader {
         case .string: return .string(Array(tree.text(node)))
         case .object:
             let members = tree.children(of: node)
-            if members.count == 1, string(members[0] - 1) == "present", tree.kind(members[0]) == .bool {
+            if members.count == 1, string(tree.nameNode(of: members[0])) == "present", tree.kind(members[0]) == .bool {
                 return .present(tree.bool(members[0]))
             }
         default: break

@@ -37,8 +37,12 @@ struct IndexTuples {
     ) throws -> Absence? {
         guard let text = try JSONTreeParser.parse(data, work: work) else { return .notJSON }
         return try withExtendedLifetime(text) {
-            for node in 0..<UInt32(truncatingIfNeeded: text.tree.count)
-            where text.tree.kind(node) == .number && !IndexNumber.isWithinLimits(text.tree.text(node)) { return .notJSON }
+            let tree = text.tree
+            var node: UInt32 = 0
+            while node < tree.count {
+                if tree.kind(node) == .number, !IndexNumber.isWithinLimits(tree.text(node)) { return .notJSON }
+                node = tree.following(node)
+            }
             for condition in definition.conditions where !holds(condition, text.tree) { return .condition }
             if definition.stars.stars.isEmpty { return try forOne(text.tree, definition, body) ? nil : .noFirstPart }
             var tuples = IndexTuples(definition, text.tree)

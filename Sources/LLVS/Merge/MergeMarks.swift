@@ -25,7 +25,7 @@ enum MergeMarks {
     /// - Parameter conflicts: in byte order of the ids.
     /// - Throws: `.invalidMetadata` when that is too much.
     static func marked(
-        _ metadata: Metadata, _ rank: Rank, _ conflicts: [(id: [UInt8], records: [ConflictRecord])] = []
+        _ metadata: Metadata, _ rank: Rank, _ conflicts: [(id: [UInt8], records: ConflictRecords)] = []
     ) throws -> Metadata {
         var pairs = metadata.entries.map { ($0.key, $0.value) }.filter { $0.0 != arbiterKey && $0.0 != conflictsKey }
         if let text = rank.text { pairs.append((arbiterKey, text)) }
@@ -33,7 +33,7 @@ enum MergeMarks {
         return try Metadata(pairs)
     }
 
-    private static func digest(_ conflicts: [(id: [UInt8], records: [ConflictRecord])]) throws -> [UInt8] {
+    private static func digest(_ conflicts: [(id: [UInt8], records: ConflictRecords)]) throws -> [UInt8] {
         let count = conflicts.reduce(0) { $0 + $1.records.count }
         var out = Array("{\"hash\":\"\(hash(conflicts))".utf8)
         out += Array("\",\"ids\":[".utf8)
@@ -57,8 +57,8 @@ enum MergeMarks {
     }
 
     /// SHA-256 of all records as canonical JSON, in hexadecimal.
-    static func hash(_ conflicts: [(id: [UInt8], records: [ConflictRecord])]) -> String {
-        ConflictRecord.digest(conflicts.lazy.flatMap { entry in entry.records.lazy.map { (id: entry.id, record: $0) } })
+    static func hash(_ conflicts: [(id: [UInt8], records: ConflictRecords)]) -> String {
+        ConflictRecords.digest(conflicts)
     }
 
     /// The metadata of a merge of two versions for which nobody was asked: the rank of the higher answer goes on.

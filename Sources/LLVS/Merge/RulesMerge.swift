@@ -11,7 +11,7 @@ struct RulesMerge {
     /// What came of the rules themselves, where they differ.
     private var schemaOutcome: HeldMerge.Outcome?
     /// Of what was decided so far, by id.
-    private var records: [(id: [UInt8], records: [ConflictRecord])] = []
+    private var records: [(id: [UInt8], records: ConflictRecords)] = []
 
     /// Nil when there are no rules: then everything is as without this.
     /// - Parameter recencies: of the fold that it is a step of.
@@ -122,5 +122,5 @@ struct RulesMerge {
     }
 
     /// What was decided so far, in byte order of the ids.
-    var orderedRecords: [(id: [UInt8], records: [ConflictRecord])] { records.sorted { Bytes.compare($0.id, $1.id) < 0 } }
+    var orderedRecords: [(id: [UInt8], records: ConflictRecords)] { records.sorted { Bytes.compare($0.id, $1.id) < 0 } }
 }

@@ -59,7 +59,7 @@ struct HeldMerge {
     }
     struct Outcome {
         var result: Result
-        var records: [ConflictRecord] = []
+        var records = ConflictRecords()
         var contested = ContestedValues()
     }
 
@@ -157,7 +157,7 @@ struct HeldMerge {
             } catch let problem as InvalidRules where isForBase {
                 // Rules that are not known and were replaced since: nobody merges by them any more.
                 guard problem.isUnknownMerge, let newer = x ?? y else { throw problem }
-                return MergedValue(bytes: Array(newer), source: x == nil ? .older : .newer, records: [])
+                return MergedValue(bytes: Array(newer), source: x == nil ? .older : .newer, records: ConflictRecords())
             }
         }
     }
@@ -180,7 +180,7 @@ struct HeldMerge {
         let record = ConflictRecord(
             kind: .arbiter, path: Array("[]".utf8), base: try json(o), newer: try json(x), older: try json(y),
             result: try bytes.map { try $0.withUnsafeBytes { try plain.json($0) } }, rule: nil)
-        return MergedValue(bytes: bytes, source: source, records: [record])
+        return MergedValue(bytes: bytes, source: source, records: try ConflictRecords(record))
     }
 
     // MARK: Bytes

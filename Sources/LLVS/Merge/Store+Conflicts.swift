@@ -102,7 +102,7 @@ extension Store {
         guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
             return (Conflicts(), Metadata())
         }
-        var all: [(id: [UInt8], records: [ConflictRecord])] = [], conflicts = Conflicts(), marks = Metadata()
+        var all: [(id: [UInt8], records: ConflictRecords)] = [], conflicts = Conflicts(), marks = Metadata()
         if rules != nil {
             for difference in forks.covered {
                 try control.step()
@@ -120,7 +120,7 @@ extension Store {
         for fork in forks.forks where fork.isConflicting && among == nil {
             try control.step()
             if let only = query.only, !only.bytes.withUnsafeBytes({ Bytes.equal($0, fork.key) }) { continue }
-            all.append((Array(fork.key), [try wholeRecord(fork, standing: standing)]))
+            all.append((Array(fork.key), try ConflictRecords(wholeRecord(fork, standing: standing))))
         }
         all.sort { Bytes.compare($0.id, $1.id) < 0 }
         conflicts.items = all.flatMap { entry in

@@ -14,7 +14,7 @@ extension Store {
     static let chosenPrefix = Array("__llvs_chosen/".utf8)
 
     private static func chosenID(_ conflict: Conflict) throws -> ValueID {
-        let hash = MergeMarks.hash([(conflict.id.bytes, [conflict.record])])
+        let hash = ConflictRecord.digest([(id: conflict.id.bytes, record: conflict.record)])
         return ValueID(unchecked: chosenPrefix + Array(hash.utf8))
     }
 

@@ -74,8 +74,8 @@ extension Store {
 
     /// The rules that count: those that prevail, or when these are not valid the newest valid ones before them, with a record.
     func prevailingSchema(
-        _ entry: MapEntry?, _ sides: [MapEntry], _ records: [ConflictRecord]
-    ) throws -> (MergeSchema?, [ConflictRecord]) {
+        _ entry: MapEntry?, _ sides: [MapEntry], _ records: ConflictRecords
+    ) throws -> (MergeSchema?, ConflictRecords) {
         guard let entry else { return (nil, records) }
         guard try problem(ofSchema: entry) != nil else { return (try schema(entry), records) }
         let valid = try validSchema(before: sides)
@@ -87,7 +87,7 @@ extension Store {
                 }
             }
         }
-        return (try valid.map { try schema($0) }, records + [record])
+        return (try valid.map { try schema($0) }, try ConflictRecords(records + [record]))
     }
 
     /// The rules at a version, or when these are not valid the newest valid ones before.

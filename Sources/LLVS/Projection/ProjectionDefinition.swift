@@ -49,8 +49,8 @@ private struct ProjectionReader {
     /// An object with no other members than these.
     private func check(_ node: UInt32, has names: [String], _ place: [UInt8], _ what: String) throws {
         guard tree.kind(node) == .object else { throw InvalidIndex(place, "\(what) is an object") }
-        for value in tree.children(of: node) where !names.contains(string(value - 1)) {
-            throw InvalidIndex(place + step(value - 1), "\(what) has no member of that name")
+        for value in tree.children(of: node) where !names.contains(string(tree.nameNode(of: value))) {
+            throw InvalidIndex(place + step(tree.nameNode(of: value)), "\(what) has no member of that name")
         }
     }
 
@@ -62,11 +62,11 @@ private struct ProjectionReader {
         }
         var tables: [ProjectionTable] = [], names = ProjectionNames()
         for value in tree.children(of: section) {
-            let place = place + step(value - 1)
+            let place = place + step(tree.nameNode(of: value))
             guard tables.count < ProjectionDefinition.mostTables else {
                 throw InvalidIndex(place, "there are more than \(ProjectionDefinition.mostTables) tables")
             }
-            let name = try name(value - 1, place)
+            let name = try name(tree.nameNode(of: value), place)
             try names.add(name, place)
             let table = try table(name, value, place)
             if let search = table.search { try names.add(search: search.name, place + pointer("/search/name")) }

@@ -64,11 +64,14 @@ import Testing
                     #expect((alone == nil) == (along == nil), "\(seed)")
                     guard let p = alone?.tree, let q = along?.tree else { return }
                     #expect(p.count == q.count, "\(seed)")
-                    for node in 0..<UInt32(min(p.count, q.count)) {
-                        let (a, b) = (p[node], q[node])
-                        #expect(a.head == b.head && a.length == b.length && a.next == b.next, "\(seed)")
+                    var node: UInt32 = 0
+                    while node < min(p.count, q.count), p.code(node) == q.code(node) {
                         #expect(p.text(node).elementsEqual(q.text(node)), "\(seed)")
+                        #expect(p.next(node) == q.next(node), "\(seed)")
+                        #expect(p.isEscaped(node) || p.start(node) == q.start(node), "\(seed)")
+                        node = p.following(node)
                     }
+                    #expect(node == p.count, "\(seed)")
                 }
             }
         }
@@ -110,7 +113,7 @@ import Testing
                         let base = try along.tokens(of: o)
                         #expect(try alone.tokens(of: o) == base)
                         for side in [x, y] {
-                            let tokens = try along.tokens(of: side, like: (o, base))
+                            let tokens = try along.tokens(of: side, like: (o, try TokenPlaces(base, along)))
                             #expect(try alone.tokens(of: side) == tokens, "\(seed)")
                             #expect(along.size(tokens[...]) == side.count)
                             var written: [UInt8] = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import enum
 import json
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Union
+import weakref
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union, overload
 
 from . import _abi, _constants as c, _pages, _structs, errors
 from ._memory import BytesLike, address, as_bytes, copy, decode, encode, version_bytes
@@ -84,8 +85,8 @@ class MergedValue(NamedTuple):
 
     #: The bytes; None when there is no value.
     data: Optional[bytes]
-    #: What had to be decided, in the order in which it was met.
-    records: tuple[Conflict, ...]
+    #: What had to be decided, in the order in which it was met. (Of very many, each is made when it is asked for.)
+    records: Sequence[Conflict]
     #: SHA-256 of the records as canonical JSON, 64 hexadecimal digits; "" when there are none.
     digest: str
 
@@ -132,12 +133,59 @@ def merge_values(
         lib.llvs_merge_values(
             text, *(None if one is None else ctypes.byref(one) for one in given), ctypes.byref(options), ctypes.byref(pointer)
         )
+    merged = _structs.llvs_merged_value.from_address(pointer.value or 0)
+    if merged.conflict_count > _Records.FEW:
+        many = _Records(pointer.value, merged.conflicts, merged.conflict_count)
+        return MergedValue(_bytes(merged.data), many, (_bytes(merged.digest) or b"").decode())
     try:
-        merged = _structs.llvs_merged_value.from_address(pointer.value or 0)
-        records = conflicts(merged.conflicts, merged.conflict_count)
-        return MergedValue(_bytes(merged.data), records, (_bytes(merged.digest) or b"").decode())
+        few = conflicts(merged.conflicts, merged.conflict_count)
+        return MergedValue(_bytes(merged.data), few, (_bytes(merged.digest) or b"").decode())
     finally:
         lib.llvs_merged_value_free(pointer.value)
+
+
+class _Records(Sequence[Conflict]):
+    """The records of a merge while the library holds them: objects for all of them would be many times what was merged."""
+
+    FEW = 1_000
+
+    def __init__(self, merged: Optional[int], pointers: int, count: int) -> None:
+        self._pointers, self._count = pointers, count
+        weakref.finalize(self, lib.llvs_merged_value_free, merged)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> Conflict: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Conflict, ...]: ...
+
+    def __getitem__(self, place: Union[int, slice]) -> Union[Conflict, tuple[Conflict, ...]]:
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(*place.indices(self._count)))
+        i = place + self._count if place < 0 else place
+        if not 0 <= i < self._count:
+            raise IndexError("there is no such record")
+        return self._made(i, 1)[0]
+
+    def __iter__(self) -> Iterator[Conflict]:
+        for first in range(0, self._count, self.FEW):
+            yield from self._made(first, min(self.FEW, self._count - first))
+
+    def _made(self, first: int, count: int) -> tuple[Conflict, ...]:
+        return conflicts(self._pointers + first * ctypes.sizeof(ctypes.c_void_p), count)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (tuple, _Records)):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{self._count} records>"
 
 
 def check_schema(rules: Union[Mapping[str, Any], bytes]) -> None:
