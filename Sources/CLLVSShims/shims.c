@@ -78,21 +78,31 @@ size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capaci
     return done ? count : 0;
 }
 
-static int inflate_whole(const void *data, size_t size, void *out, size_t out_size) {
+static int inflate_whole(const void *data, size_t size, void *out, size_t out_size, size_t room) {
     z_stream z;
     memset(&z, 0, sizeof z);
     if (inflateInit2(&z, -15) != Z_OK) return 0;
     uint8_t dummy;
     z.next_in = (Bytef *)(uintptr_t)data; z.avail_in = (uInt)size;
-    z.next_out = out_size ? out : &dummy; z.avail_out = (uInt)out_size;
+    z.next_out = room ? out : &dummy; z.avail_out = (uInt)room;
     int whole = inflate(&z, Z_FINISH) == Z_STREAM_END && z.total_out == out_size && z.avail_in == 0;
     inflateEnd(&z);
     return whole;
 }
 
+/* zlib has a quick way for as long as there is room for the longest match, and goes byte by byte behind that: of a small value that
+   would be all of it. */
+enum { SMALL = 2048, LONGEST_MATCH = 258, ROOM = SMALL + LONGEST_MATCH };
+
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size) {
     if (size > UINT32_MAX || out_size > UINT32_MAX) return 0;
-    return llvs_shim_inflate_small(data, size, out, out_size) || inflate_whole(data, size, out, out_size);
+    if (out_size <= SMALL && out_size > 0) {
+        uint8_t room[ROOM];
+        if (!inflate_whole(data, size, room, out_size, out_size + LONGEST_MATCH)) return 0;
+        memcpy(out, room, out_size);
+        return 1;
+    }
+    return inflate_whole(data, size, out, out_size, out_size);
 }
 
 uint32_t llvs_shim_crc32(const void *data, size_t size) { return size ? (uint32_t)crc32_z(0, data, size) : 0; }

@@ -38,9 +38,6 @@ int llvs_shim_deflate_begin(const void *data, size_t size);
 size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done);
 /* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. */
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size);
-/* The same of small values, quicker: 1, or 0 when it is not sure, as it never is of more than so many bytes. */
-enum { LLVS_SHIM_INFLATE_SMALL = 16 << 10 };
-int llvs_shim_inflate_small(const void *data, size_t size, void *out, size_t out_size);
 /* CRC-32 as zip has it. */
 uint32_t llvs_shim_crc32(const void *data, size_t size);
 /* The same in pieces. The state is memory of its own, NULL when there is none, and is freed by the caller. */
