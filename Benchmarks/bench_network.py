@@ -1,16 +1,19 @@
 """Exchanges in the packed layout with a WebDAV server on loopback (rclone), beside what rclone itself takes for the same bytes.
 
-    python Benchmarks/bench_network.py [--quick] [--runs 3] <folder>
+    python Benchmarks/bench_network.py [--quick] [--n 100000] [--runs 3] <folder>
 
 Versions of one value of 300 bytes. Sides take turns; shown are the least times, in milliseconds, and what was counted of requests and bytes
-between the library and the server.
+between the library and the server. restic backs up the store of these versions to the same server, where it is installed.
 """
 
 import argparse
+import http.client
+import os
 import random
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
 import zlib
@@ -80,15 +83,66 @@ def rclone(port, source, target):
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
+BUDGET = 64
+
+#: What a process takes that exchanges once, beyond one that opens the store and reads a version: by the most that it ever had (KiB).
+CHILD = """
+import resource, sys, llvs
+what, path, url, budget = sys.argv[1:]
+with llvs.Store(path, memory_budget=int(budget) << 20) as store:
+    store.most_recent_head
+    if what != "open":
+        with llvs.Exchange(store, llvs.Remote(url, layout="packed")) as way:
+            way.retrieve()
+            way.send()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def memory(what, path, url):
+    """MiB at most."""
+    command = [sys.executable, "-c", CHILD, what, str(path), url, str(BUDGET)]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1024
+
+
+def answer(port, path):
+    """The least time in which the server lists that folder."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    body = '<propfind xmlns="DAV:"><prop><getcontentlength/><resourcetype/></prop></propfind>'
+
+    def ask():
+        connection.request("PROPFIND", path, body, {"Depth": "1", "Content-Type": "application/xml"})
+        return connection.getresponse().read()
+
+    return min(timed(ask)[0] for _ in range(5))
+
+
+def restic(port, store, folder):
+    """Milliseconds for a first backup; None where it is not installed."""
+    if shutil.which("restic") is None or shutil.which("rclone") is None:
+        return None
+    environment = dict(
+        os.environ, RCLONE_CONFIG="/dev/null", RCLONE_CONFIG_HERE_TYPE="webdav", RCLONE_CONFIG_HERE_URL=f"http://127.0.0.1:{port}",
+        RESTIC_PASSWORD="x", RESTIC_REPOSITORY="rclone:HERE:restic", RESTIC_CACHE_DIR=str(folder / "cache"),
+    )
+
+    def run(*words):
+        subprocess.run(["restic", *words], env=environment, check=True, stdout=subprocess.DEVNULL)
+
+    run("init")
+    return timed(lambda: run("backup", str(store)))[0]
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--quick", action="store_true", help="whether it runs")
     options.add_argument("--runs", type=int, default=3)
+    options.add_argument("--n", type=int, default=100_000, help="versions")
     options.add_argument("folder", type=Path)
     given = options.parse_args()
     if shutil.which("rclone") is None:
         raise SystemExit("rclone is not installed: install it (Debian's package rclone)")
-    count, runs = (1_000, 1) if given.quick else (100_000, given.runs)
+    count, runs = (1_000, 1) if given.quick else (given.n, given.runs)
     folder, draw = given.folder / "network", random.Random(1)
     shutil.rmtree(folder, ignore_errors=True)
     shared = folder / "shared"
@@ -98,7 +152,14 @@ def main():
     url = f"http+webdav://127.0.0.1:{counter.port}/"
     try:
         with llvs.Store(folder / "store") as store:
-            head = None
+            # The keys of a place are made with its first send, which waits for ten seconds.
+            head = store.make_version(insert={"first": b"1"})
+            sealed = llvs.Remote(f"{url}encrypted/", identity=llvs.new_identity().secret)
+            clear = llvs.Remote(f"{url}clear/", layout="packed")
+            for place in (sealed, clear):
+                with llvs.Exchange(store, place) as way:
+                    way.retrieve()
+                    way.send()
             values = []
             for number in range(count):
                 values.append(draw.randbytes(150).hex().encode())
@@ -110,7 +171,7 @@ def main():
                 with llvs.Exchange(store, place) as way:
                     way.retrieve()
                     taken, sent = timed(way.send)
-                    assert len(sent.sent) == count
+                    assert len(sent.sent) == count + 1
                     ours.append(taken)
                 # One file of what the versions hold, deflated as our packs are, and sent.
                 loose.mkdir(exist_ok=True)
@@ -136,15 +197,39 @@ def main():
                 before = counter.requests
                 nothing = min(timed(lambda: (way.retrieve(), way.send()))[0] for _ in range(5))
                 asked = (counter.requests - before) / 5
-            print(f"  an exchange with nothing new                              {nothing:8.1f} ms {asked:8.1f} requests, at most 1")
+            server = answer(port, "/p0/pack1/log/")
+            print(f"  an exchange with nothing new                              {nothing:8.1f} ms {asked:8.1f} requests, at most 1; "
+                  f"the server alone {server:.1f} ms, at most 20 more")
             with llvs.Store("", storage="memory") as other, llvs.Exchange(other, place) as way:
                 requests, down = counter.requests, counter.down
                 taken, found = timed(way.retrieve)
-                assert len(found.retrieved) == count
+                assert len(found.retrieved) == count + 1
                 share = (counter.down - down) / stored
                 asked = counter.requests - requests
                 print(f"  a new device                                              {taken:8.0f} ms {asked:8} requests, "
                       f"{share:.3f} of the stored bytes, at most 1.1")
+            both = []
+            for place in (sealed, clear):
+                with llvs.Exchange(store, place) as way:
+                    way.retrieve()
+                    taken, sent = timed(way.send)
+                    assert len(sent.sent) == count
+                    both.append(taken)
+            print(f"  a send to an encrypted place, beside one in clear         {both[0]:8.0f} ms {both[1]:8.0f} ms "
+                  f"{both[0] / both[1]:6.3f} x, at most 1.1")
+        backup = restic(port, folder / "store", folder)
+        if backup is None:
+            print("  first send, beside restic's backup of the store           restic is not installed")
+        else:
+            print(f"  first send, beside restic's backup of the store           {min(ours):8.0f} ms {backup:8.0f} ms "
+                  f"{min(ours) / backup:6.2f} x")
+        opened = memory("open", folder / "store", "")
+        for what, path in (("send", folder / "store"), ("receive", folder / "new")):
+            taken = memory(what, path, f"{url}{'memory' if what == 'send' else 'p0'}/") - (opened if what == "send" else 0)
+            if what == "receive":
+                taken -= memory("open", folder / "empty", "")
+            print(f"  memory of a {what:8} beyond opening the store            {taken:8.0f} MiB          at most {BUDGET + 64} "
+                  f"(a budget of {BUDGET}, and 64)")
     finally:
         process.terminate()
         process.wait()

@@ -2147,7 +2147,8 @@ typedef struct llvs_exchange_options {
     /** Of what a file: exchange writes. LLVS_DURABILITY_FULL: on disk before anybody sees it. LLVS_DURABILITY_NORMAL: faster; a power
         cut may leave files without their bytes, which others report as problems and which whoever has the version writes anew. */
     llvs_durability durability;
-    /** A transport of the host, which the exchange keeps alive, in the place of a URL; else NULL. It serves one exchange at a time. */
+    /** A transport of the host, which the exchange keeps alive, in the place of a URL; else NULL. It serves one exchange at a time. Of one
+        that llvs_transport_create_on_files made `layout` and the keys below count, too. */
     llvs_transport *host_transport;
     /** 1: a folder that is not there is LLVS_ERROR_NOT_FOUND (over a network when it is first listed); 0: it is made. */
     llvs_bool must_exist;
@@ -3240,6 +3241,14 @@ typedef struct llvs_sync_place {
     /** What could not be taken or sent in the last round. */
     const llvs_problem *const *problems;
     size_t problem_count;
+    /** What a server answered to the request that failed in the last round: the status of HTTP; 0: no answer, or no failure. */
+    uint32_t http_status;
+    /** 1: the two below say what waits to be sent there; 0: nobody knows before a round there ended without a failure. */
+    llvs_bool knows_pending;
+    /** Versions that are here and were not sent yet (some that a round sent before it failed may be among them). */
+    uint64_t pending_versions;
+    /** Bytes of the values that they stored, as they are. */
+    uint64_t pending_bytes;
 } llvs_sync_place;
 
 /** What a syncer does at a moment, and did so far; immutable, owned. Since 0.1. */
@@ -3734,6 +3743,84 @@ LLVS_API LLVS_CHECKED llvs_status llvs_transport_set_state(LLVS_BORROWED llvs_tr
 LLVS_API void llvs_transport_free(LLVS_OWNED llvs_transport *transport);
 
 /* ------------------------------------------------------------------------------------------------
+ * Files of the host
+ * ------------------------------------------------------------------------------------------------ */
+
+/** What a host's files cannot do; a set of these. Since 0.1. */
+typedef uint32_t llvs_files_traits;
+enum llvs_files_traits_value {
+    /** `read` gives whole files alone. */
+    LLVS_FILES_WITHOUT_RANGES = 1,
+    /** Of two that publish one name at once both may be told that they did. */
+    LLVS_FILES_NOT_EXCLUSIVE = 2
+};
+
+/**
+ * A place of the host that holds named files: a service that the library does not know. It puts versions there as at any server, in packs
+ * or in single files (llvs_exchange_options.layout), encrypted where keys are given (docs/remote-files.md). Since 0.1.
+ *
+ * A name is a path like "pack1/log/abc": components of letters, digits, '.', '_' and '-', at most 128 bytes each and no dot in front,
+ * with '/' between them. A directory is one without the last component; it is there when a file in it is. Files are there whole or not at
+ * all, and are never changed in part.
+ *   thread     any, one call at a time per transport
+ *   re-entry   may call the library, but not the exchange that uses it
+ *   pointers   live for the callback only, `payload` aside
+ *   result     LLVS_OK; all else: the exchange ends with LLVS_ERROR_USER and what `error` was set to (by llvs_error_make; optional);
+ *              LLVS_ERROR_TRANSPORT, _PERMISSION, _NO_SPACE, _IO, _BUSY, _CANCELLED keep their code. A file that is missing is not an error
+ * All callbacks are needed but `close`. llvs_check_files (llvs_testing.h) proves them.
+ */
+typedef struct llvs_files_callbacks {
+    uint32_t struct_size;
+    llvs_files_traits traits;
+    /**
+     * Adds (llvs_reply_file) all files of a directory by their last components, in any order; nothing when there is no such directory.
+     * Directories in it may be added, what lies in them not. Foreign names may be among them.
+     */
+    llvs_status (*list)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *directory, LLVS_BORROWED llvs_reply *reply,
+        LLVS_OWNED llvs_error **error);
+    /**
+     * Answers 0 (llvs_reply_set, for large files llvs_reply_set_source) with the file, or nothing when it is missing; with a `size` other
+     * than 0 with those bytes of it from `offset` on, fewer or none where it ends before. LLVS_ERROR_IO is a problem of that one file.
+     */
+    llvs_status (*read)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, uint64_t offset, uint64_t size,
+        LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    /**
+     * Makes a file of what llvs_outgoing_write gives, and the directories above it, so that nobody ever sees a part of it. `replaces` 1:
+     * one of that name is replaced; 0: it stays, and the result is LLVS_PASS. LLVS_ERROR_FOREIGN_FILE: something else has its name, a
+     * problem of that one file. The reply is for llvs_reply_is_cancelled only.
+     */
+    llvs_status (*publish)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, llvs_bool replaces,
+        LLVS_BORROWED llvs_outgoing *file, LLVS_BORROWED llvs_reply *reply, LLVS_OWNED llvs_error **error);
+    /** Removes a file; one that is not there is no error. */
+    llvs_status (*remove)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *name, LLVS_OWNED llvs_error **error);
+    /** The exchange is done with the files. May be NULL. */
+    llvs_status (*close)(LLVS_BORROWED void *payload, LLVS_OWNED llvs_error **error);
+} llvs_files_callbacks;
+#define LLVS_FILES_CALLBACKS_INIT { (uint32_t)sizeof(llvs_files_callbacks), 0, 0, 0, 0, 0, 0 }
+
+/**
+ * Adds to a list: a file, or a directory.
+ * @param name          its last component; copied
+ * @param size          bytes in it; of a directory it says nothing
+ * @param is_directory  1 for a directory
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_reply_file(LLVS_BORROWED llvs_reply *reply, llvs_bytes name, uint64_t size, llvs_bool is_directory,
+    LLVS_OWNED llvs_error **error);
+
+/**
+ * A transport over such files, for the `host_transport` of llvs_exchange_options, whose `layout` and keys count. It keeps no state by
+ * llvs_transport_set_state (LLVS_ERROR_UNSUPPORTED): what is remembered of the place lies beside the store.
+ * @param name       for messages ("the files <name>"), and to find again what a store knows of the place: the same in every process, and
+ *                   another for each place; not empty
+ * @param callbacks  copied
+ * @param payload, payload_free  see "Callbacks" above
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (no name, a callback is missing), LLVS_ERROR_INVALID_UTF8. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_transport_create_on_files(llvs_bytes name, LLVS_BORROWED const llvs_files_callbacks *callbacks,
+    LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_transport **transport, LLVS_OWNED llvs_error **error);
+
+/* ------------------------------------------------------------------------------------------------
  * Layouts: no hidden padding, the same everywhere
  * ------------------------------------------------------------------------------------------------ */
 
@@ -3794,7 +3881,7 @@ LLVS_LAYOUT(llvs_exchange_result, 120);
 LLVS_LAYOUT(llvs_exchanged, 40);
 LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
-LLVS_LAYOUT(llvs_sync_place, 72);
+LLVS_LAYOUT(llvs_sync_place, 96);
 LLVS_LAYOUT(llvs_sync_status, 96);
 LLVS_LAYOUT(llvs_syncer_options, 32);
 LLVS_LAYOUT(llvs_snapshot, 96);
@@ -3807,6 +3894,7 @@ LLVS_LAYOUT(llvs_projection_options, 24);
 LLVS_LAYOUT(llvs_storage_callbacks, 72);
 LLVS_LAYOUT(llvs_exchange_files, 56);
 LLVS_LAYOUT(llvs_transport_callbacks, 96);
+LLVS_LAYOUT(llvs_files_callbacks, 48);
 
 #ifdef __cplusplus
 }

@@ -146,10 +146,36 @@ public func llvs_check_transport(
     }
 }
 
+@_cdecl("llvs_check_files") @implementation
+public func llvs_check_files(
+    _ subject: UnsafePointer<llvs_transport_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!
+) -> llvs_status {
+    report?.pointee = nil
+    return entry(error) {
+        let input = try requiredStruct(subject, "llvs_transport_subject")
+        guard input.traits & ~knownTraits == 0 else { throw InputError.constant("llvs_transport_subject.traits", input.traits) }
+        guard let make = input.make else { throw InputError.null("llvs_transport_subject.make") }
+        let bench = Bench(input.payload, input.disturb, input.finished)
+        let results = RemoteFilesConformance.check(only: try text(input.only, "only"), make: {
+            let place = try bench.next()
+            return RemoteFilesConformance.Subject(isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE), disturb: bench.disturb()) {
+                let handle = try bench.make(TransportHandle.self, place) { make($0, $1, $2, $3) }
+                bench.closeLater { llvs_transport_free(handle.borrowed) }
+                let files = try handle.claimFiles()
+                bench.closeLater { files.close() }
+                return files
+            }
+        }, finished: bench.finished)
+        if let failure = bench.failure { throw failure }
+        if let report { report.pointee = try CheckReportHandle(results).handedOut }
+    }
+}
+
 // MARK: Names
 
 private nonisolated(unsafe) let storageNames = StorageConformance.names.map { UnsafePointer(strdup($0)) }
 private nonisolated(unsafe) let transportNames = TransportConformance.names.map { UnsafePointer(strdup($0)) }
+private nonisolated(unsafe) let filesNames = RemoteFilesConformance.names.map { UnsafePointer(strdup($0)) }
 
 @_cdecl("llvs_check_storage_name") @implementation
 public func llvs_check_storage_name(_ index: Int) -> UnsafePointer<CChar>! {
@@ -159,4 +185,9 @@ public func llvs_check_storage_name(_ index: Int) -> UnsafePointer<CChar>! {
 @_cdecl("llvs_check_transport_name") @implementation
 public func llvs_check_transport_name(_ index: Int) -> UnsafePointer<CChar>! {
     transportNames.indices.contains(index) ? transportNames[index] : nil
+}
+
+@_cdecl("llvs_check_files_name") @implementation
+public func llvs_check_files_name(_ index: Int) -> UnsafePointer<CChar>! {
+    filesNames.indices.contains(index) ? filesNames[index] : nil
 }

@@ -220,7 +220,8 @@ public func llvs_coordinator_attach(
             return
         }
         try coordinator.attach(
-            Exchange(store: coordinator.store, transport: host.claim(), options: settings.exchange), name: place, place: place)
+            Exchange(store: coordinator.store, transport: host.claim(settings.place), options: settings.exchange), name: place,
+            place: place)
     }
 }
 

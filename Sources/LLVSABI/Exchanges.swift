@@ -192,7 +192,8 @@ public func llvs_exchange_open(
             throw StoreError(
                 .invalidArgument, "Both the URL \"\(ExchangeURL.shown(url))\" and a host_transport are given. Give one of them.")
         }
-        let transport = try settings.hostTransport?.claim() ?? ExchangeURL.transport(url, settings.place, apartFrom: store.path)
+        let transport = try settings.hostTransport?.claim(settings.place)
+            ?? ExchangeURL.transport(url, settings.place, apartFrom: store.path)
         out.pointee = try ExchangeHandle(Exchange(store: store, transport: transport, options: settings.exchange), url: url).owned
     }
 }

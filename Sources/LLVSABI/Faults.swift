@@ -40,13 +40,20 @@ public func llvs_testing_storage(
 }
 
 private final class BuiltInTransportHandle: TransportHandle, @unchecked Sendable {
-    private let make: () throws -> any ExchangeTransport
-    init(_ name: String, _ make: @escaping () throws -> any ExchangeTransport) {
-        self.make = make
-        super.init(name)
+    private let url: String
+    private let place: Exchange.URLOptions
+    init(_ url: String, _ place: Exchange.URLOptions) {
+        self.url = url; self.place = place
+        super.init("the transport to \(ExchangeURL.shown(url))")
     }
-    override func open() throws -> any ExchangeTransport {
-        FaultyTransport(try make(), plan: FaultPlan()) { [self] in release() }
+    override func open(_ place: Exchange.URLOptions) throws -> any ExchangeTransport {
+        FaultyTransport(try ExchangeURL.transport(url, self.place), plan: FaultPlan()) { [self] in release() }
+    }
+    override func openFiles() throws -> any RemoteFiles {
+        let files = try ExchangeURL.files(url, place)
+        // Nobody says when they are closed; those of one place may be opened as often as is liked.
+        release()
+        return files
     }
 }
 
@@ -61,7 +68,7 @@ public func llvs_testing_transport(
         let settings = try ExchangeSettings(options)
         try ExchangeURL.check(url)
         out.pointee =
-            BuiltInTransportHandle("the transport to \(ExchangeURL.shown(url))") { try ExchangeURL.transport(url, settings.place) }.owned
+            BuiltInTransportHandle(url, settings.place).owned
     }
 }
 
@@ -162,7 +169,14 @@ private final class FaultyTransportHandle: TransportHandle, @unchecked Sendable 
         self.inner = inner; self.plan = plan
         super.init(inner.name)
     }
-    override func open() throws -> any ExchangeTransport { FaultyTransport(try inner.claim(), plan: plan) { [self] in release() } }
+    override func open(_ place: Exchange.URLOptions) throws -> any ExchangeTransport {
+        FaultyTransport(try inner.claim(place), plan: plan) { [self] in release() }
+    }
+    /// The plan is one of single versions.
+    override func openFiles() throws -> any RemoteFiles {
+        release()
+        return try inner.claimFiles()
+    }
     override func state() throws -> [UInt8] { try inner.state() }
     override func setState(_ state: [UInt8]) throws { try inner.setState(state) }
     override func notify() { inner.notify() }

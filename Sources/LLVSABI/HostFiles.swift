@@ -24,7 +24,9 @@ final class HostFile: PieceReader, @unchecked Sendable {
 /// Behind `llvs_outgoing`.
 final class Outgoing: Handle, @unchecked Sendable {
     let file: OutgoingFile
-    init(_ file: OutgoingFile) { self.file = file }
+    /// Looks whether the exchange is to stop.
+    let check: () throws -> Void
+    init(_ file: OutgoingFile, check: @escaping () throws -> Void = {}) { self.file = file; self.check = check }
 }
 
 @_cdecl("llvs_outgoing_size") @implementation
@@ -36,7 +38,9 @@ public func llvs_outgoing_write(
 ) -> llvs_status {
     entry(error) {
         guard let write else { throw InputError.null("write") }
-        try handle(outgoing, Outgoing.self, "outgoing").file.forEachPiece { piece in
+        let outgoing = try handle(outgoing, Outgoing.self, "outgoing")
+        try outgoing.file.forEachPiece { piece in
+            try outgoing.check()
             var borrowed = llvs_bytes(data: piece.baseAddress?.assumingMemoryBound(to: UInt8.self), size: piece.count)
             try callHost("Writing a file of the transport", keeping: HostTransport.codes) { write(payload, &borrowed, $0) }
         }

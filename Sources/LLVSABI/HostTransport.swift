@@ -13,7 +13,13 @@ class TransportHandle: Handle, @unchecked Sendable {
     private var isClaimed = false
     init(_ name: String) { self.name = name }
 
-    final func claim() throws -> any ExchangeTransport {
+    /// - Parameter place: what the options of the exchange say of its place.
+    final func claim(_ place: Exchange.URLOptions = Exchange.URLOptions()) throws -> any ExchangeTransport {
+        try claimed { try open(place) }
+    }
+    /// As `claim`, with what lies below.
+    final func claimFiles() throws -> any RemoteFiles { try claimed { try openFiles() } }
+    private func claimed<T>(_ open: () throws -> T) throws -> T {
         try lock.withLock {
             guard !isClaimed else { throw StoreError(.busy, "\(name) is in use by an open exchange; close that first.") }
             isClaimed = true
@@ -26,7 +32,12 @@ class TransportHandle: Handle, @unchecked Sendable {
     final func release() { lock.withLock { isClaimed = false } }
 
     /// Must see to it that `release` is called once it is closed.
-    func open() throws -> any ExchangeTransport { throw StoreError(.internal, "\(name) cannot be opened.") }
+    func open(_ place: Exchange.URLOptions) throws -> any ExchangeTransport { throw StoreError(.internal, "\(name) cannot be opened.") }
+    /// Likewise.
+    func openFiles() throws -> any RemoteFiles {
+        throw StoreError(
+            .invalidArgument, "\(name) moves single versions, and stands on no files. Give one that llvs_transport_create_on_files made.")
+    }
     /// What the transport wants to find again.
     func state() throws -> [UInt8] { [] }
     func setState(_ state: [UInt8]) throws {
@@ -51,7 +62,16 @@ final class HostTransportHandle: TransportHandle, @unchecked Sendable {
         super.init(name)
     }
 
-    override func open() -> any ExchangeTransport { HostTransport(self) }
+    override func open(_ place: Exchange.URLOptions) throws -> any ExchangeTransport {
+        guard place.keys == nil, place.layout != .packed else {
+            throw StoreError(
+                .invalidArgument,
+                "Keys or the packed layout are given for \(name), which moves single versions in clear. "
+                    + "Leave them out, or give files (llvs_transport_create_on_files)."
+            )
+        }
+        return HostTransport(self)
+    }
     override func state() -> [UInt8] { lock.withLock { stateBytes } }
     override func setState(_ state: [UInt8]) { lock.withLock { stateBytes = state } }
 

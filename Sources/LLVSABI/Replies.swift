@@ -10,10 +10,26 @@ final class Reply: Handle, @unchecked Sendable {
     /// Answers that are read in pieces.
     private(set) var sources: [Int: HostFile] = [:]
     private(set) var records: [(place: UInt64, size: UInt64, prefix: [UInt8])] = []
+    /// Of a directory.
+    private(set) var files: [RemoteEntry] = []
     private let token: CancelToken?
-    init(questions: Int = 0, token: CancelToken? = nil) { answers = Array(repeating: nil, count: questions); self.token = token }
+    private var check: (() throws -> Void)?
+    /// What `check` threw: the call that led here ends with it.
+    private(set) var stop: (any Error)?
+    init(questions: Int = 0, token: CancelToken? = nil, check: (() throws -> Void)? = nil) {
+        answers = Array(repeating: nil, count: questions)
+        self.token = token; self.check = check
+    }
 
-    var isCancelled: Bool { token?.isCancelled ?? false }
+    var isCancelled: Bool { token?.isCancelled ?? ((try? look()) == nil) }
+    /// Throws when the call that led here is to end.
+    func look() throws {
+        if stop == nil { do { try check?() } catch { stop = error } }
+        if let stop { throw stop }
+    }
+    /// The call is over, and its check with it.
+    func forgetCheck() { check = nil }
+    func add(_ file: RemoteEntry) { files.append(file) }
     func add(_ item: [UInt8]) { items.append(item) }
     func set(_ index: Int, _ data: [UInt8]) throws {
         try check(index)

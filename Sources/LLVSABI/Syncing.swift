@@ -35,7 +35,9 @@ final class SyncStatusHandle: StructHandle<llvs_sync_status>, @unchecked Sendabl
             return llvs_sync_place(
                 struct_size: UInt32(sizeOf: llvs_sync_place.self), reason: place.reason.rawValue, place: try arena.copy(place.place),
                 failures: place.failures, retry_at: since1970(place.retryAt), last_success: since1970(place.lastSuccess),
-                error: errors[i]?.borrowed, problems: problems.start, problem_count: problems.count)
+                error: errors[i]?.borrowed, problems: problems.start, problem_count: problems.count,
+                http_status: UInt32(clamping: place.error?.httpStatus ?? 0), knows_pending: place.pending == nil ? 0 : 1,
+                pending_versions: place.pending?.versions ?? 0, pending_bytes: place.pending?.bytes ?? 0)
         }
         try super.init(arena, llvs_sync_status(
             struct_size: UInt32(sizeOf: llvs_sync_status.self), state: status.state.rawValue, reason: status.reason.rawValue,

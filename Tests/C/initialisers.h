@@ -22,6 +22,7 @@ CHECK_INIT(llvs_projection_options, LLVS_PROJECTION_OPTIONS_INIT);
 CHECK_INIT(llvs_peer_options, LLVS_PEER_OPTIONS_INIT);
 CHECK_INIT(llvs_storage_callbacks, LLVS_STORAGE_CALLBACKS_INIT);
 CHECK_INIT(llvs_transport_callbacks, LLVS_TRANSPORT_CALLBACKS_INIT);
+CHECK_INIT(llvs_files_callbacks, LLVS_FILES_CALLBACKS_INIT);
 CHECK_INIT(llvs_fault, LLVS_FAULT_INIT);
 CHECK_INIT(llvs_storage_subject, LLVS_STORAGE_SUBJECT_INIT);
 CHECK_INIT(llvs_transport_subject, LLVS_TRANSPORT_SUBJECT_INIT);

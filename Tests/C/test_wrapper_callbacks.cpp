@@ -1,6 +1,8 @@
 // llvs.hpp: observers, logging, cancellation, options of merges, and storages and transports of the host; and what callbacks throw.
 #include "expect.hpp"
 
+#include "llvs_testing.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -165,6 +167,100 @@ public:
     void snapshot_write(std::string_view name, std::string_view data) override { snapshots[std::string(name)] = data; }
     void snapshot_delete(std::string_view name) override { snapshots.erase(std::string(name)); }
 };
+
+/// Files in memory, as whoever has the shared pointer sees them.
+class Cellar : public llvs::Files {
+public:
+    std::map<std::string, std::string> all;
+    int throwing = 0, closes = 0, ranges = 0;
+    llvs_status failing = LLVS_OK;
+
+    void list(std::string_view directory, llvs::Reply &reply) override {
+        trouble();
+        const std::string prefix = std::string(directory) + "/";
+        for (const auto &file : all) {
+            if (file.first.compare(0, prefix.size(), prefix) != 0) continue;
+            const std::string rest = file.first.substr(prefix.size());
+            if (rest.find('/') == std::string::npos) reply.file(rest, file.second.size());
+            else reply.file(rest.substr(0, rest.find('/')), 0, true);
+        }
+    }
+    void read(std::string_view name, std::uint64_t offset, std::uint64_t size, llvs::Reply &reply) override {
+        trouble();
+        auto found = all.find(std::string(name));
+        if (found == all.end()) return;
+        if (size > 0) {
+            ranges++;
+            return reply.set(0, std::string_view(found->second).substr(std::min<std::uint64_t>(offset, found->second.size()), size));
+        }
+        // Larger ones in pieces.
+        if (found->second.size() < 100000) return reply.set(0, found->second);
+        auto at = std::make_shared<std::size_t>(0);
+        reply.set_source(0, [data = found->second, at](std::uint8_t *buffer, std::size_t room) {
+            const std::size_t count = std::min(room, data.size() - *at);
+            std::memcpy(buffer, data.data() + *at, count);
+            *at += count;
+            return count;
+        }, found->second.size());
+    }
+    bool publish(std::string_view name, llvs::Outgoing &file, bool replaces, llvs::Reply &reply) override {
+        trouble();
+        std::string data;
+        file.write([&](std::string_view piece) { data += piece; });
+        EXPECT(data.size() == file.size() && !reply.cancelled());
+        if (!replaces && all.count(std::string(name))) return false;
+        all[std::string(name)] = data;
+        return true;
+    }
+    void remove(std::string_view name) override { trouble(); all.erase(std::string(name)); }
+    void close() override { closes++; }
+
+private:
+    void trouble() const {
+        if (throwing) throw Thrown{throwing};
+        if (failing != LLVS_OK) throw llvs::Error(failing, "the cellar is locked");
+    }
+};
+
+void files() {
+    auto cellar = std::make_shared<Cellar>();
+    llvs::Store one = llvs::Store::memory(), two = llvs::Store::memory();
+    const std::string large(3000000, 'y');
+    llvs::VersionID last = one.make_version("", { llvs::Change::insert("y", large) });
+    {
+        llvs::Exchange sending(one, llvs::on_files(cellar, "cellar"));
+        cellar->throwing = 5;
+        EXPECT(thrown_by([&] { sending.send(); }) == 5);
+        cellar->throwing = 0;
+        cellar->failing = LLVS_ERROR_TRANSPORT;
+        EXPECT(code_of([&] { sending.send(); }) == LLVS_ERROR_TRANSPORT);
+        cellar->failing = LLVS_OK;
+        EXPECT(sending.send().sent.size() == 1);
+        llvs::Exchange receiving(two, llvs::on_files(cellar, "cellar"));
+        EXPECT(receiving.retrieve().retrieved.size() == 1 && two.value("y", last)->data == large);
+    }
+    EXPECT(cellar->closes == 2 && cellar->all.size() == 3); // a root, a pack, a part of a large value
+    EXPECT(code_of([&] { llvs::on_files(cellar, ""); }) == LLVS_ERROR_INVALID_ARGUMENT);
+
+    // The suite that the library's own places pass.
+    static std::map<std::uint64_t, std::shared_ptr<Cellar>> cellars;
+    llvs_transport_subject subject = LLVS_TRANSPORT_SUBJECT_INIT;
+    subject.traits = LLVS_TRAIT_EXCLUSIVE;
+    subject.make = [](void *, std::uint64_t place, llvs_transport **transport, llvs_error **) -> llvs_status {
+        std::shared_ptr<Cellar> &found = cellars[place];
+        if (!found) found = std::make_shared<Cellar>();
+        *transport = llvs::on_files(found, "cellar " + std::to_string(place)).release();
+        return LLVS_OK;
+    };
+    llvs_check_report *report = nullptr;
+    llvs_error *error = nullptr;
+    EXPECT(llvs_check_files(&subject, &report, &error) == LLVS_OK);
+    for (std::size_t i = 0; report && i < report->check_count; i++)
+        if (report->checks[i]->outcome == LLVS_CHECK_FAILED)
+            std::fprintf(stderr, "%s: %s\n", report->checks[i]->name.data, report->checks[i]->message.data);
+    EXPECT(report && report->failures == 0);
+    llvs_check_report_free(report);
+}
 
 void transports() {
     auto post = std::make_shared<Post>();
@@ -456,6 +552,7 @@ void merging() {
 int main() {
     storages();
     transports();
+    files();
     arbiters_of_many_threads();
     observers();
     syncing();

@@ -38,6 +38,7 @@ class S3Server:
 
     def __init__(self) -> None:
         self._app = DomainDispatcherApplication(create_backend_app)
+        self._lock = threading.Lock()
         self.requests: list[tuple[str, str]] = []
         self.fault: Optional[Callable[[dict[str, Any]], Optional[tuple[str, bytes]]]] = None
         self._server = make_server("127.0.0.1", 0, self._judge, threaded=True)
@@ -85,8 +86,10 @@ class S3Server:
         import io
 
         environ["wsgi.input"] = io.BytesIO(body)
-        found: Iterable[bytes] = self._app(environ, start)
-        return found
+        # moto looks whether there is such an object and writes it in two steps, which services do in one.
+        with self._lock:
+            found: Iterable[bytes] = self._app(environ, start)
+            return list(found)
 
     def close(self) -> None:
         self._server.shutdown()

@@ -316,7 +316,9 @@ class TestStatuses:
             (429, llvs.BusyError),
             (500, llvs.TransportError),
             (501, llvs.TransportError),
+            (502, llvs.TransportError),
             (503, llvs.TransportError),
+            (504, llvs.TransportError),
             (505, llvs.TransportError),
         ],
     )
@@ -325,9 +327,21 @@ class TestStatuses:
         second = new_store()
         with pytest.raises(error, match=str(status)):
             retrieve(second, filled)
-        assert filled.count() == (5 if status in (429, 500, 503) else 1)
+        assert filled.count() == (5 if status in (429, 500, 502, 503, 504) else 1)
         filled.fault = None
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    @pytest.mark.parametrize("status", [403, 423, 503])
+    def test_the_status_is_in_that_of_the_syncer(self, server: DavServer, tmp_path: Path, status: int) -> None:
+        server.fault = on("PROPFIND")(lambda handler: handler.answer(status))
+        with llvs.Coordinator(tmp_path / "notes", exchange=llvs.Remote(server.url)) as notes:
+            notes.save(insert={"x": b"1"})
+            with llvs.Syncer(notes, conditions=llvs.SyncConditions.OFFLINE) as syncer:
+                assert not syncer.run()
+                assert syncer.status.places[0].http_status == status
+                server.fault = None
+                assert syncer.run()
+                assert syncer.status.places[0].http_status is None
 
     def test_a_full_server(self, server: DavServer, store: llvs.Store) -> None:
         server.fault = on("PUT")(lambda handler: handler.answer(507) if handler.body() is not None else None)

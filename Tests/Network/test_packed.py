@@ -2,71 +2,23 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-from typing import Any, Callable, Iterator, Sized
+from typing import Any, Iterator
 
 import llvs
 import pytest
-import servers
 from conftest import ids
-from dav_server import DavServer
 from packs import names, reader
-from rados_server import RadosGateway
-from s3_server import KEY, SECRET, S3Server
-from sftp_server import SFTPServer
-
-
-class Place:
-    """A remote, and what is asked of it."""
-
-    def __init__(self, url: str, requests: Sized, publishing: int, challenges: int = 0, **options: Any) -> None:
-        self.url, self.requests, self.publishing, self._options = url, requests, publishing, options
-        #: Requests that are refused first in each exchange, where the server asks for Digest.
-        self.challenges = challenges
-
-    def __call__(self, layout: str = "packed", **keys: Any) -> llvs.Remote:
-        mark = "&" if "?" in self.url else "?"
-        return llvs.Remote(f"{self.url}{mark}layout={layout}" if layout else self.url, **self._options, **keys)
-
-    def beside(self, name: str) -> Place:
-        """Another one of the same server."""
-        url = self.url.replace("/p", f"/{name}", 1) if "s3:" in self.url else f"{self.url[:-1]}{name}/"
-        return Place(url, self.requests, self.publishing, self.challenges, **self._options)
-
-
-KINDS = ["memory", "bucket", "radosgw", "openssh", *servers.NAMES]
+from places import KINDS, Place, Service, started
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def service(request: Any) -> Iterator[Callable[[str], Place]]:
+def service(request: Any) -> Iterator[Service]:
     """Makes places below one server."""
-    if request.param == "memory":
-        with DavServer() as server:
-            yield lambda name: Place(f"{server.url}{name}/", server.requests, 2)
-    elif request.param == "bucket":
-        bucket = S3Server()
-        yield lambda name: Place(bucket.url(name), bucket.requests, 1, user=KEY, password=SECRET)
-        bucket.close()
-    elif request.param == "radosgw":
-        gateway = RadosGateway()
-        yield lambda name: Place(gateway.url(name), gateway.methods, 1, user=KEY, password=SECRET)
-        gateway.close()
-    elif request.param == "openssh":
-        with tempfile.TemporaryDirectory(prefix="llvs-") as folder:
-            ssh = SFTPServer(Path(folder))
-            yield lambda name: Place(ssh.url(name), ssh, 2, **ssh.secrets)
-            ssh.close()
-    else:
-        for real in servers.started(request.param):
-            secrets = {"user": servers.USER, "password": servers.PASSWORD}
-            yield lambda name: Place(
-                real.url.replace("/notes/", f"/{name}/"), real.proxy.requests, 2, int("digest" in request.param), **secrets
-            )
+    yield from started(request.param)
 
 
 @pytest.fixture
-def place(service: Callable[[str], Place], request: Any) -> Place:
+def place(service: Service, request: Any) -> Place:
     return service(f"p{abs(hash(request.node.name)):x}")
 
 

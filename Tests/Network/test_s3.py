@@ -225,6 +225,44 @@ def test_urls_that_are_refused(store: llvs.Store, url: str) -> None:
     assert "s3cret" not in str(raised.value)
 
 
+DELETING = "deleted files are gone, and no others"
+
+
+def test_many_are_deleted_at_once(bucket: Any) -> None:
+    plan = llvs.testing.FaultPlan()
+    bucket.forget_requests()
+    assert llvs.testing.check_files(lambda number: plan.transport(place(bucket)), only=DELETING)
+    asked = [method for method, target in bucket.requests if method == "DELETE" or "delete" in target]
+    # One alone, then 32 together.
+    assert asked == ["DELETE", "POST"]
+
+
+@pytest.mark.parametrize("says", ["501 Not Implemented", "405 Method Not Allowed", "400 Bad Request"])
+def test_a_service_that_deletes_one_at_a_time(faulty: Any, says: str) -> None:
+    plan = llvs.testing.FaultPlan()
+    faulty.fault = lambda environ: (says, b"<Error/>") if environ["REQUEST_METHOD"] == "POST" else None
+    assert llvs.testing.check_files(lambda number: plan.transport(place(faulty)), only=DELETING)
+    methods = [method for method, _ in faulty.requests]
+    assert methods.count("POST") == 1 and methods.count("DELETE") == 1 + 32, "it is asked once"
+
+
+@pytest.mark.parametrize(
+    "answer, error",
+    [
+        (b"<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>no</Message></Error></DeleteResult>", "AccessDenied: no"),
+        (b"<DeleteResult><Error><Key>k</Key><Code>InternalError</Code></Error></DeleteResult>", "InternalError"),
+        (b"<DeleteResult><Error><Key>k</Key>", "cut short"),
+        (b"<html/>", "begins with"),
+        (b"<!DOCTYPE a [<!ENTITY b 'c'>]><DeleteResult/>", "document type"),
+    ],
+)
+def test_what_was_not_deleted_is_told(faulty: Any, answer: bytes, error: str) -> None:
+    plan = llvs.testing.FaultPlan()
+    faulty.fault = lambda environ: ("200 OK", answer) if environ["REQUEST_METHOD"] == "POST" else None
+    with pytest.raises(llvs.testing.ConformanceError, match=error):
+        llvs.testing.check_files(lambda number: plan.transport(place(faulty)), only=DELETING)
+
+
 CHECKS = ["a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
           "two that send at once lose nothing", "cancelling leaves whole files only", "snapshot files are kept, replaced and deleted",
           "files that are sent again are replaced"]  # fmt: skip

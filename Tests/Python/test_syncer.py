@@ -170,6 +170,37 @@ def test_a_place_that_cannot_be_reached(tmp_path: Path) -> None:
             assert syncer.status.places[1].error is None
 
 
+def test_what_waits_to_be_sent(tmp_path: Path) -> None:
+    """Versions and bytes, for each place: unknown before a round there ended well, then none, then what was saved since."""
+    with llvs.Coordinator(tmp_path / "a", exchange=tmp_path / "shared") as notes:
+        with llvs.Syncer(notes, conditions=SyncConditions.OFFLINE, **SELDOM) as syncer:
+            notes.save(insert={"x": b"12345"})
+            place = syncer.status.places[0]
+            assert (place.pending_versions, place.pending_bytes, place.http_status) == (None, None, None)
+            assert syncer.run()
+            place = syncer.status.places[0]
+            assert (place.pending_versions, place.pending_bytes) == (0, 0)
+            notes.save(update={"x": b"1234567"})
+            notes.save(insert={"y": b"123"})
+            place = until(lambda: next((one for one in syncer.status.places if one.pending_versions == 2), None))
+            assert place.pending_bytes == 10
+            # Another device, whose versions come from there, leaves nothing that waits.
+            with llvs.Coordinator(tmp_path / "b", exchange=tmp_path / "shared") as other:
+                other.save(insert={"z": b"1"})
+                other.sync()
+            assert syncer.run()
+            assert syncer.status.places[0].pending_versions == 0
+            # A place that fails keeps what it had not got, and one beside it does not.
+            notes.attach(tmp_path / "second")
+            assert syncer.run()
+            (tmp_path / "shared").rename(tmp_path / "away")
+            (tmp_path / "shared").write_bytes(b"")
+            notes.save(insert={"w": b"1234"})
+            assert not syncer.run()
+            pending = {one.place: (one.pending_versions, one.pending_bytes) for one in syncer.status.places}
+            assert sorted(pending.values()) == [(0, 0), (1, 4)], pending
+
+
 def test_offline_and_paused(laptop: llvs.Coordinator) -> None:
     with llvs.Syncer(laptop, conditions=SyncConditions.OFFLINE, **SELDOM) as syncer:
         until(lambda: syncer.status.state == SyncState.WAITING)

@@ -13,6 +13,7 @@
 #include "llvs/documents.hpp"
 #include "llvs/error.hpp"
 #include "llvs/exchange.hpp"
+#include "llvs/files.hpp"
 #include "llvs/host.hpp"
 #include "llvs/index.hpp"
 #include "llvs/live.hpp"

@@ -137,6 +137,7 @@ final class CloudAccount: Sendable {
             case .passing: StoreError(.transport, "\(what) failed: the service cannot do it just now. Exchange again later.")
             }
         error.retryAfter = response.header("retry-after").flatMap(HTTPClient.seconds)
+        error.httpStatus = Int32(clamping: response.status)
         return error
     }
     enum Kind {

@@ -174,6 +174,7 @@ final class CloudKitAccount: Sendable {
             let shown = PercentCoding.encode(String(code.prefix(64)))
             error = StoreError(.transport, "\(what) failed: CloudKit answers with \(shown). Check the container and its schema.")
         }
+        error.httpStatus = Int32(clamping: response?.status ?? 0)
         if let seconds = answer["retryAfter"]?.count { error.retryAfter = Double(min(seconds, 86_400)) }
         return error
     }

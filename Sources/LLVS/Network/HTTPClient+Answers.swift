@@ -56,8 +56,6 @@ extension HTTPClient {
     private func again(_ attempt: Attempt, _ retryAfter: Double?, _ run: inout Run, soon: Bool = false, isOfAll: Bool = false) {
         var next = attempt
         next.transfer = nil
-        next.words = nil
-        next.headers = nil
         let now = Clock.steady()
         if let retryAfter { notBefore = max(notBefore, now + retryAfter) }
         let most = min(HTTPClient.longestBackOff, 0.25 * Double(1 << min(attempt.tries, 10)))

@@ -12,11 +12,9 @@ final class HTTPClient: @unchecked Sendable {
     /// How much was asked and moved, since it was made.
     struct Counts: Sendable { var requests = 0, bytesUp = 0, bytesDown = 0 }
 
-    static let transfersAtOnce = 4
     static let mostRedirects = 5
     /// Seconds that are waited because a server says so, and between tries.
     static let longestWait = 60.0, longestBackOff = 8.0
-    private static let stepMilliseconds: Int32 = 50
 
     let settings: HTTPSettings
     /// For messages.
@@ -27,9 +25,7 @@ final class HTTPClient: @unchecked Sendable {
     var counts: Counts { lock.withLock { counted } }
 
     // Guarded by the gate.
-    private var curl: Curl?
-    private var multi: UnsafeMutableRawPointer?
-    private var idle: [UnsafeMutableRawPointer] = []
+    private let transfers: CurlTransfers
     var credentials: HTTPCredentials?
     var scheme = LLVS_CURL_BASIC
     /// How often others were asked for in the place of refused credentials, while nothing was answered well: a host once, who renews them
@@ -39,19 +35,14 @@ final class HTTPClient: @unchecked Sendable {
     /// By `Clock.steady`: nothing is asked before.
     var notBefore = 0.0
 
-    init(_ settings: HTTPSettings, place: String) { self.settings = settings; self.place = place }
+    init(_ settings: HTTPSettings, place: String) {
+        self.settings = settings; self.place = place
+        transfers = CurlTransfers(place)
+    }
     deinit { close() }
 
     /// Lets go of all connections; they are made anew when they are needed.
-    func close() {
-        gate.runAlone {
-            guard let curl else { return }
-            for easy in idle { llvs_curl_close(curl, easy) }
-            idle = []
-            if let multi { llvs_curl_close_multi(curl, multi) }
-            multi = nil
-        }
-    }
+    func close() { gate.runAlone { transfers.close() } }
 
     /// The answer to one request.
     func perform(_ request: HTTPRequest, _ check: () throws -> Void) throws -> HTTPResponse {
@@ -67,14 +58,14 @@ final class HTTPClient: @unchecked Sendable {
         return try gate.run("A request to \(place)") {
             try check()
             if settings.renew != nil { renewals = 0 }
-            let curl = try library()
+            _ = try transfers.open { try NetworkLibraries.curl(for: place) }
             if credentials == nil { credentials = try settings.credentials(for: place, refused: nil, check) ?? settings.credentials }
             var run = Run(requests)
-            defer { for (easy, attempt) in run.active { drop(easy, attempt, curl) } }
+            defer { transfers.dropAll() }
             while !run.isDone {
                 try check()
-                try start(&run, curl)
-                try step(&run, curl, check)
+                try start(&run)
+                if !run.isDone { try step(&run, check) }
             }
             return run.outcomes
         }
@@ -85,24 +76,8 @@ final class HTTPClient: @unchecked Sendable {
         let until = Clock.steady() + Double.random(in: 0...min(HTTPClient.longestBackOff, 0.25 * Double(1 << min(max(0, tries), 10))))
         while Clock.steady() < until {
             try check()
-            usleep(UInt32(HTTPClient.stepMilliseconds) * 400)
+            usleep(UInt32(CurlTransfers.stepMilliseconds) * 400)
         }
-    }
-
-    private func library() throws -> Curl {
-        System.fillStandard()
-        let curl = try self.curl ?? NetworkLibraries.curl(for: place)
-        self.curl = curl
-        if multi == nil {
-            guard let made = curl.pointee.multi_init() else { throw HTTPClient.short(place) }
-            llvs_curl_prepare_multi(curl, made, Int32(HTTPClient.transfersAtOnce))
-            multi = made
-        }
-        return curl
-    }
-
-    private static func short(_ place: String) -> StoreError {
-        StoreError(.outOfMemory, "Reaching \(place) failed: libcurl has no memory. Free some, and try again.")
     }
 
     // MARK: One call
@@ -118,9 +93,6 @@ final class HTTPClient: @unchecked Sendable {
         /// With which credentials it went.
         var credentials: HTTPCredentials?, scheme = LLVS_CURL_NONE
         var transfer: HTTPTransfer?
-        /// For what libcurl says.
-        var words: UnsafeMutablePointer<CChar>?
-        var headers: UnsafeMutablePointer<curl_slist>?
     }
     struct Run {
         var waiting: [Attempt]
@@ -145,7 +117,7 @@ final class HTTPClient: @unchecked Sendable {
         }
     }
 
-    private func start(_ run: inout Run, _ curl: Curl) throws {
+    private func start(_ run: inout Run) throws {
         let now = Clock.steady(), notBefore = max(self.notBefore, settings.pace?.notBefore ?? self.notBefore)
         guard notBefore <= now else {
             guard notBefore - now <= HTTPClient.longestWait else {
@@ -159,16 +131,13 @@ final class HTTPClient: @unchecked Sendable {
             }
             return
         }
-        while run.active.count < HTTPClient.transfersAtOnce, run.hasNext(now), settings.pace?.take(now) ?? true,
-              let attempt = run.next(now)
-        {
-            try start(attempt, &run, curl)
+        while transfers.hasRoom, run.hasNext(now), settings.pace?.take(now) ?? true, let attempt = run.next(now) {
+            try start(attempt, &run)
         }
     }
 
-    private func start(_ given: Attempt, _ run: inout Run, _ curl: Curl) throws {
+    private func start(_ given: Attempt, _ run: inout Run) throws {
         var attempt = given
-        guard let multi, let easy = idle.popLast() ?? curl.pointee.easy_init() else { throw HTTPClient.short(place) }
         let transfer = HTTPTransfer(attempt.request, to: attempt.address)
         attempt.tries += 1
         attempt.transfer = transfer
@@ -185,27 +154,20 @@ final class HTTPClient: @unchecked Sendable {
         } else if let credentials = attempt.credentials {
             attempt.scheme = credentials.token != nil ? LLVS_CURL_BEARER : credentials.user != nil ? scheme : LLVS_CURL_NONE
         }
-        let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
-        words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        attempt.words = words
         // Waiting for "100 Continue" costs a second where a server does not know it.
-        for (name, value) in headers + [("Expect", "")] {
-            let line = value.isEmpty ? "\(name):" : "\(name): \(value)"
-            attempt.headers = curl.pointee.slist_append(attempt.headers, line) ?? attempt.headers
+        let lines = (headers + [("Expect", "")]).map { name, value in value.isEmpty ? "\(name):" : "\(name): \(value)" }
+        let made = attempt
+        switch try transfers.start([lines], { easy, call, curl in prepare(easy, made, transfer, call, curl) }) {
+        case .running(let easy):
+            run.active[easy] = attempt
+            lock.withLock { counted.requests += 1 }
+        case .ended(let end): run.settle(attempt, .failure(HTTPFailure.error(end.result, end.said, attempt.request.what)))
         }
-        let result = prepare(easy, attempt, transfer, curl)
-        guard result == CURLE_OK, curl.pointee.multi_add_handle(multi, easy) == CURLM_OK else {
-            let said = curl.pointee.easy_strerror(result).map { String(cString: $0) } ?? ""
-            free(attempt, curl)
-            llvs_curl_close(curl, easy)
-            run.settle(attempt, .failure(HTTPFailure.error(result, said, attempt.request.what)))
-            return
-        }
-        run.active[easy] = attempt
-        lock.withLock { counted.requests += 1 }
     }
 
-    private func prepare(_ easy: UnsafeMutableRawPointer, _ attempt: Attempt, _ transfer: HTTPTransfer, _ curl: Curl) -> CURLcode {
+    private func prepare(
+        _ easy: UnsafeMutableRawPointer, _ attempt: Attempt, _ transfer: HTTPTransfer, _ call: CurlTransfers.Call, _ curl: Curl
+    ) -> CURLcode {
         var request = llvs_curl_request()
         request.body_size = Int64(attempt.request.body.size ?? -1)
         request.scheme = attempt.scheme
@@ -217,13 +179,13 @@ final class HTTPClient: @unchecked Sendable {
         request.write = HTTPCallbacks.write
         request.header = HTTPCallbacks.header
         request.seek = HTTPCallbacks.seek
-        request.problem = attempt.words
-        request.headers = attempt.headers
+        request.problem = call.words
+        request.headers = call.lists.first ?? nil
         let range = attempt.request.range.map { "\($0.lowerBound)-\(max($0.lowerBound, $0.upperBound - 1))" }
         let who = attempt.scheme == LLVS_CURL_NONE ? nil : attempt.credentials, password = who?.user == nil ? nil : who?.password ?? ""
         let texts = [attempt.request.method.rawValue, attempt.address.text, who?.user, password, who?.token,
                      settings.certificateAuthorities, settings.proxy, range]
-        return HTTPClient.withTexts(texts) { texts in
+        return CurlTransfers.withTexts(texts) { texts in
             request.method = texts[0]
             request.url = texts[1]
             request.user = texts[2]
@@ -236,52 +198,11 @@ final class HTTPClient: @unchecked Sendable {
         }
     }
 
-    /// Texts as C has them, for the length of a call.
-    static func withTexts<R>(_ texts: [String?], _ body: ([UnsafePointer<CChar>?]) -> R) -> R {
-        let copies = texts.map { $0.flatMap { strdup($0) } }
-        defer { for copy in copies { releaseText(copy) } }
-        return body(copies.map { $0.map { UnsafePointer($0) } })
-    }
-
-    private func step(_ run: inout Run, _ curl: Curl, _ check: () throws -> Void) throws {
-        guard let multi else { throw HTTPClient.short(place) }
-        guard !run.active.isEmpty else {
-            // All wait for their next try.
-            if !run.isDone { usleep(UInt32(HTTPClient.stepMilliseconds) * 400) }
-            return
-        }
-        // libcurl opens connections here, some of which stay open: what the host prints is not to go into a request.
-        System.fillStandard()
-        var running: Int32 = 0
-        let stepped = llvs_curl_step(curl, multi, HTTPClient.stepMilliseconds, &running)
-        guard stepped == CURLM_OK else {
-            throw StoreError(.transport, "Reaching \(place) failed: libcurl gives up (CURLM \(stepped.rawValue)). Try again.")
-        }
-        var result = CURLE_OK
-        while let easy = llvs_curl_next(curl, multi, &result) {
-            guard let attempt = run.active.removeValue(forKey: easy), let transfer = attempt.transfer else { continue }
-            llvs_curl_remove(curl, multi, easy)
-            defer { idle.append(easy) }
-            let said = attempt.words.map { String(cString: $0) } ?? ""
-            let words = said.isEmpty ? curl.pointee.easy_strerror(result).map { String(cString: $0) } ?? "" : said
-            free(attempt, curl)
+    private func step(_ run: inout Run, _ check: () throws -> Void) throws {
+        try transfers.step { easy, end in
+            guard let attempt = run.active.removeValue(forKey: easy), let transfer = attempt.transfer else { return }
             lock.withLock { counted.bytesUp += transfer.sent; counted.bytesDown += transfer.received }
-            try finish(attempt, transfer, result, words, &run, check)
+            try finish(attempt, transfer, end.result, end.said, &run, check)
         }
-    }
-
-    private func free(_ attempt: Attempt, _ curl: Curl) {
-        attempt.words?.deallocate()
-        curl.pointee.slist_free_all(attempt.headers)
-    }
-
-    /// What is under way when a call ends is not finished.
-    private func drop(_ easy: UnsafeMutableRawPointer, _ attempt: Attempt, _ curl: Curl) {
-        if let multi { llvs_curl_remove(curl, multi, easy) }
-        llvs_curl_close(curl, easy)
-        free(attempt, curl)
     }
 }
-
-/// The C library's, which a method hides by its name.
-private func releaseText(_ text: UnsafeMutablePointer<CChar>?) { free(text) }

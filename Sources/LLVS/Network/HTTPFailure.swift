@@ -6,6 +6,7 @@ enum HTTPFailure {
     static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
         var error = plainError(response, what)
         error.retryAfter = response.header("retry-after").flatMap(HTTPClient.seconds)
+        error.httpStatus = Int32(clamping: response.status)
         return error
     }
 

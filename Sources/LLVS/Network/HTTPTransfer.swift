@@ -12,8 +12,7 @@ final class HTTPTransfer {
 
     private(set) var received = 0
     private(set) var sent = 0
-    private var bytes: [UInt8] = []
-    private var file: TemporaryFile?
+    private var kept = Spool()
     private var reader: (any HTTPBodyReader)?
     /// Of a body that is only told in a message, or of none at all.
     private static let mostOfError = 64 << 10
@@ -32,7 +31,7 @@ final class HTTPTransfer {
     /// What was kept.
     var response: HTTPResponse {
         let body: HTTPResponse.Body =
-            if let reader { .read(reader) } else if let file { .file(file, size: received) } else { .bytes(bytes) }
+            if let reader { .read(reader) } else if let file = kept.file { .file(file, size: kept.size) } else { .bytes(kept.bytes) }
         return HTTPResponse(status: status, headers: headers, body: body)
     }
 
@@ -79,7 +78,7 @@ final class HTTPTransfer {
         guard isSuccess else {
             // Of what is no success, the beginning is enough: it may have no end.
             let room = HTTPTransfer.mostOfError - received
-            bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: part.prefix(max(0, room))))
+            try kept.append(UnsafeRawBufferPointer(rebasing: part.prefix(max(0, room))), request.what)
             received += part.count
             isCutOff = received > HTTPTransfer.mostOfError
             return
@@ -97,24 +96,10 @@ final class HTTPTransfer {
                         + "Check that it is the right address."
                 )
             }
-            if let file {
-                try file.write(part, at: received)
-            } else if received + part.count <= HTTPTransfer.wholeSize {
-                try Memory.grow(&bytes, by: part.count, request.what)
-                bytes.append(contentsOf: part)
-            } else {
-                let file = try TemporaryFile()
-                try bytes.withUnsafeBytes { try file.write($0, at: 0) }
-                try file.write(part, at: received)
-                bytes = []
-                self.file = file
-            }
+            try kept.append(part, request.what)
             received += part.count
         }
     }
-    /// A body of more bytes than this goes to a file.
-    private static let wholeSize = 1 << 20
-
     /// A body of no bytes is one, too.
     func finish() throws {
         if reader == nil, isSuccess, case .read(let make) = request.sink { reader = try make() }

@@ -30,9 +30,7 @@ final class SFTPClient: @unchecked Sendable {
     var counts: HTTPClient.Counts { lock.withLock { counted } }
 
     // Guarded by the gate.
-    private var curl: Curl?
-    private var multi: UnsafeMutableRawPointer?
-    private var idle: [UnsafeMutableRawPointer] = []
+    private let transfers: CurlTransfers
     private var credentials: HTTPCredentials?
     private var hasAskedAgain = false
 
@@ -41,6 +39,7 @@ final class SFTPClient: @unchecked Sendable {
         if settings.knownHosts == nil { settings.knownHosts = SFTPClient.ownKnownHosts }
         self.settings = settings
         self.place = place
+        transfers = CurlTransfers(place)
     }
     deinit { close() }
 
@@ -48,15 +47,7 @@ final class SFTPClient: @unchecked Sendable {
     private static var ownKnownHosts: String? { getenv("HOME").map { String(cString: $0) + "/.ssh/known_hosts" } }
 
     /// Lets go of all connections; they are made anew when they are needed.
-    func close() {
-        gate.runAlone {
-            guard let curl else { return }
-            for easy in idle { llvs_curl_close(curl, easy) }
-            idle = []
-            if let multi { llvs_curl_close_multi(curl, multi) }
-            multi = nil
-        }
-    }
+    func close() { gate.runAlone { transfers.close() } }
 
     /// What became of one.
     func perform(_ request: Request, _ check: () throws -> Void) throws -> Outcome {
@@ -72,37 +63,21 @@ final class SFTPClient: @unchecked Sendable {
         return try gate.run("A request to \(place)") {
             try check()
             hasAskedAgain = false
-            let curl = try library()
+            _ = try transfers.open { try NetworkLibraries.curlWithSFTP(for: place) }
             if credentials == nil { credentials = try settings.credentials(for: place, refused: nil, check) ?? settings.credentials }
             guard credentials?.user != nil, credentials?.token == nil else {
                 throw StoreError(
                     .invalidArgument, "Reaching \(place) failed: it takes a user, and no token. Give the option user, and no token.")
             }
             var run = Run(requests)
-            defer { for (easy, attempt) in run.active { drop(easy, attempt, curl) } }
-            while !run.waiting.isEmpty || !run.active.isEmpty {
+            defer { transfers.dropAll() }
+            while !run.isDone {
                 try check()
-                while run.active.count < HTTPClient.transfersAtOnce, let attempt = run.next() { try start(attempt, &run, curl) }
-                try step(&run, curl, check)
+                while transfers.hasRoom, let attempt = run.next() { try start(attempt, &run) }
+                if !run.isDone { try step(&run, check) }
             }
             return run.outcomes.map { $0 ?? .failure(SFTPFailure(StoreError(.internal, "A request has no outcome."))) }
         }
-    }
-
-    private func library() throws -> Curl {
-        System.fillStandard()
-        let curl = try self.curl ?? NetworkLibraries.curlWithSFTP(for: place)
-        self.curl = curl
-        if multi == nil {
-            guard let made = curl.pointee.multi_init() else { throw short }
-            llvs_curl_prepare_multi(curl, made, Int32(HTTPClient.transfersAtOnce))
-            multi = made
-        }
-        return curl
-    }
-
-    private var short: StoreError {
-        StoreError(.outOfMemory, "Reaching \(place) failed: libcurl has no memory. Free some, and try again.")
     }
 
     // MARK: One call
@@ -117,9 +92,6 @@ final class SFTPClient: @unchecked Sendable {
         /// With which credentials it went.
         var credentials: HTTPCredentials?
         var transfer: HTTPTransfer?
-        /// For what libcurl says.
-        var words: UnsafeMutablePointer<CChar>?
-        var before: UnsafeMutablePointer<curl_slist>?, after: UnsafeMutablePointer<curl_slist>?
     }
     private struct Run {
         var waiting: [Attempt]
@@ -130,38 +102,33 @@ final class SFTPClient: @unchecked Sendable {
             waiting = requests.enumerated().reversed().map { Attempt(index: $0, request: $1) }
             outcomes = requests.map { _ in nil }
         }
+        var isDone: Bool { waiting.isEmpty && active.isEmpty }
         mutating func next() -> Attempt? {
             let now = Clock.steady()
             return waiting.lastIndex { $0.notBefore <= now }.map { waiting.remove(at: $0) }
         }
     }
 
-    private func start(_ given: Attempt, _ run: inout Run, _ curl: Curl) throws {
+    private func start(_ given: Attempt, _ run: inout Run) throws {
         var attempt = given
-        guard let multi, let easy = idle.popLast() ?? curl.pointee.easy_init() else { throw short }
         let request = attempt.request, transfer = HTTPTransfer(request.transfer, to: request.transfer.address, status: 200)
         attempt.tries += 1
         attempt.transfer = transfer
         attempt.credentials = credentials
-        let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
-        words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        attempt.words = words
-        for line in request.commands { attempt.before = curl.pointee.slist_append(attempt.before, line) ?? attempt.before }
-        for line in request.after { attempt.after = curl.pointee.slist_append(attempt.after, line) ?? attempt.after }
-        let result = prepare(easy, attempt, transfer, curl)
-        guard result == CURLE_OK, curl.pointee.multi_add_handle(multi, easy) == CURLM_OK else {
-            let said = curl.pointee.easy_strerror(result).map { String(cString: $0) } ?? ""
-            free(attempt, curl)
-            llvs_curl_close(curl, easy)
-            run.outcomes[attempt.index] = .failure(SFTPFailure(result, said, request.what, knownHosts: settings.knownHosts))
-            return
+        let made = attempt
+        switch try transfers.start([request.commands, request.after], { easy, call, curl in prepare(easy, made, transfer, call, curl) }) {
+        case .running(let easy):
+            run.active[easy] = attempt
+            let commands = request.commands.count + request.after.count
+            lock.withLock { counted.requests += request.commands.isEmpty ? 1 + commands : commands }
+        case .ended(let end):
+            run.outcomes[attempt.index] = .failure(SFTPFailure(end.result, end.said, request.what, knownHosts: settings.knownHosts))
         }
-        run.active[easy] = attempt
-        let commands = request.commands.count + request.after.count
-        lock.withLock { counted.requests += request.commands.isEmpty ? 1 + commands : commands }
     }
 
-    private func prepare(_ easy: UnsafeMutableRawPointer, _ attempt: Attempt, _ transfer: HTTPTransfer, _ curl: Curl) -> CURLcode {
+    private func prepare(
+        _ easy: UnsafeMutableRawPointer, _ attempt: Attempt, _ transfer: HTTPTransfer, _ call: CurlTransfers.Call, _ curl: Curl
+    ) -> CURLcode {
         let asked = attempt.request.transfer
         var request = llvs_curl_request(), sftp = llvs_curl_sftp()
         request.body_size = Int64(asked.body.size ?? -1)
@@ -171,14 +138,14 @@ final class SFTPClient: @unchecked Sendable {
         request.read = HTTPCallbacks.read
         request.write = HTTPCallbacks.write
         request.seek = HTTPCallbacks.seek
-        request.problem = attempt.words
-        sftp.before = attempt.before
-        sftp.after = attempt.after
+        request.problem = call.words
+        sftp.before = call.lists.first ?? nil
+        sftp.after = call.lists.last ?? nil
         sftp.is_commands = attempt.request.commands.isEmpty ? 0 : 1
         let range = asked.range.map { "\($0.lowerBound)-\(max($0.lowerBound, $0.upperBound - 1))" }
         let texts = [asked.address.text, attempt.credentials?.user, attempt.credentials?.password, settings.proxy, range,
                      settings.knownHosts, settings.keyFile]
-        return HTTPClient.withTexts(texts) { texts in
+        return CurlTransfers.withTexts(texts) { texts in
             request.url = texts[0]
             request.user = texts[1]
             request.password = texts[2]
@@ -190,44 +157,12 @@ final class SFTPClient: @unchecked Sendable {
         }
     }
 
-    private func step(_ run: inout Run, _ curl: Curl, _ check: () throws -> Void) throws {
-        guard let multi else { throw short }
-        guard !run.active.isEmpty else {
-            // All wait for their next try.
-            if !run.waiting.isEmpty { usleep(20_000) }
-            return
-        }
-        // libcurl opens connections here, some of which stay open: what the host prints is not to go into a request.
-        System.fillStandard()
-        var running: Int32 = 0
-        let stepped = llvs_curl_step(curl, multi, 50, &running)
-        guard stepped == CURLM_OK else {
-            throw StoreError(.transport, "Reaching \(place) failed: libcurl gives up (CURLM \(stepped.rawValue)). Try again.")
-        }
-        var result = CURLE_OK
-        while let easy = llvs_curl_next(curl, multi, &result) {
-            guard let attempt = run.active.removeValue(forKey: easy), let transfer = attempt.transfer else { continue }
-            llvs_curl_remove(curl, multi, easy)
-            defer { idle.append(easy) }
-            let said = attempt.words.map { String(cString: $0) } ?? ""
-            let words = said.isEmpty ? curl.pointee.easy_strerror(result).map { String(cString: $0) } ?? "" : said
-            free(attempt, curl)
+    private func step(_ run: inout Run, _ check: () throws -> Void) throws {
+        try transfers.step { easy, end in
+            guard let attempt = run.active.removeValue(forKey: easy), let transfer = attempt.transfer else { return }
             lock.withLock { counted.bytesUp += transfer.sent; counted.bytesDown += transfer.received }
-            try finish(attempt, transfer, result, words, &run, check)
+            try finish(attempt, transfer, end.result, end.said, &run, check)
         }
-    }
-
-    private func free(_ attempt: Attempt, _ curl: Curl) {
-        attempt.words?.deallocate()
-        curl.pointee.slist_free_all(attempt.before)
-        curl.pointee.slist_free_all(attempt.after)
-    }
-
-    /// What is under way when a call ends is not finished.
-    private func drop(_ easy: UnsafeMutableRawPointer, _ attempt: Attempt, _ curl: Curl) {
-        if let multi { llvs_curl_remove(curl, multi, easy) }
-        llvs_curl_close(curl, easy)
-        free(attempt, curl)
     }
 
     // MARK: What came of an attempt

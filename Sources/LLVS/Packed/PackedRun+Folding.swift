@@ -70,7 +70,7 @@ extension PackedRun {
     }
 
     /// A pack of this device was read back that has all that is in these: they go, when readers had time to do without.
-    private func replace(_ names: [PackName]) {
+    func replace(_ names: [PackName]) {
         for name in names {
             state.attempts[name]?.outcome = .folded
             state.read[name]?.isReplaced = true
@@ -84,18 +84,20 @@ extension PackedRun {
     /// ever delete what it replaces.
     func takeBack(_ name: PackName, _ attempt: PackedState.Attempt) throws {
         guard try notes.ids(of: name) != nil, try isReadBack(name, attempt.size) else { return }
+        // One that has the next number is the adoption that is under way.
+        if attempt.isAdoption, name.first == state.next { state.adopting = [] }
         try settle(name)
         replace(attempt.replaces)
     }
 
-    private static func joined(_ a: [PackServices.Seen], _ b: [PackServices.Seen]) -> [PackServices.Seen] {
+    static func joined(_ a: [PackServices.Seen], _ b: [PackServices.Seen]) -> [PackServices.Seen] {
         var all: [UInt64: PackServices.Seen] = [:]
         for one in a + b where all[one.writer].map({ $0.number < one.number }) ?? true { all[one.writer] = one }
         return Array(all.values.sorted { $0.number > $1.number }.prefix(PackFormat.entriesLimit))
     }
 
     /// One base pack of these versions; nil when they are too many for one, or cannot be read here.
-    private func pack(_ ids: [VersionID], _ attempt: PackedState.Attempt, _ storeID: PackID, first: UInt32, last: UInt32) throws
+    func pack(_ ids: [VersionID], _ attempt: PackedState.Attempt, _ storeID: PackID, first: UInt32, last: UInt32) throws
         -> (MadePack, [VersionID])?
     {
         var place = VersionPacker.Place(kind: .base, number: last, first: first, link: state.link(before: first))

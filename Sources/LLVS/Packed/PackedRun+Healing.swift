@@ -86,7 +86,7 @@ extension PackedRun {
         return unsure
     }
 
-    private func end(_ name: PackName, _ size: Int) throws -> (PackIndex, PackServices) {
+    func end(_ name: PackName, _ size: Int) throws -> (PackIndex, PackServices) {
         let limit = PackFormat.fileLimit(name.kind)
         let isPart = sealing.keepsPlaces && size > PackedSettings.tail && files.capabilities.hasRanges != false
         let read = RemoteRead(name: name.description, range: isPart ? (size - PackedSettings.tail)..<size : nil, limit: limit)

@@ -18,7 +18,10 @@ extension PackedRun {
         try reading.read(all)
         if let others = reading.ofOtherStores(all), try !isFull && listRoots() { try reading.read(others) }
         if case let locked = reading.lockedUp(all), !locked.isEmpty, try readKeys() { try reading.read(locked) }
-        if isFull { try reading.verify(try lookForLosses(all)) }
+        if isFull {
+            try reading.verify(try lookForLosses(all))
+            listedInFull = all
+        }
         return try reading.finish()
     }
 

@@ -1,7 +1,9 @@
 /// Publishing: docs/pack-format.md, section 6.
 extension PackedRun {
-    /// - Parameter isFresh: a retrieve has just listed what is there.
-    func send(isFresh: Bool) throws -> ExchangeResult {
+    /// - Parameters:
+    ///   - isFresh: a retrieve has just listed what is there.
+    ///   - listed: all packs there are, where it listed them all.
+    func send(isFresh: Bool, listed: [PackName: Int]? = nil) throws -> ExchangeResult {
         _ = try unlock()
         var isThere = isFresh
         if !isFresh || state.roots.isEmpty {
@@ -17,8 +19,15 @@ extension PackedRun {
         var sending = PackedSending(self)
         do {
             try deleteWhatIsDue()
-            try sending.publish()
+            try adopt()
+            // The number of an adoption is for nothing else.
+            guard state.adopting.isEmpty else { return sending.result }
+            try sending.publish(evenEmpty: mustFollow)
             try fold()
+            if let listed { chooseAdoption(listed) }
+            guard !state.adopting.isEmpty else { return sending.result }
+            try adopt()
+            if mustFollow { try sending.publish(evenEmpty: true) }
         } catch let error as StoreError where error.code == .noSpace {
             try deleteWhatIsDue(isFull: true)
             throw error

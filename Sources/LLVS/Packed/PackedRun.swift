@@ -12,6 +12,8 @@ package final class PackedRun {
     var state: PackedState
     /// Which versions are known to be at the remote.
     var there: Coverage
+    /// All packs there are, where this run listed them.
+    var listedInFull: [PackName: Int]?
     private var saved: ArraySlice<UInt8> = []
     private var summarized: Coverage?
     /// Bytes of a pack that is written here, about.

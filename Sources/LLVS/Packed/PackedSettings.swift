@@ -14,6 +14,10 @@ package struct PackedSettings: Sendable {
     }
     /// How many packs of one level are folded into one.
     package var fanIn = 8
+    /// Seconds without a new number after which a writer's packs are adopted.
+    package var silence: Int64 = 30 * PackedSettings.day
+    /// Names above which anybody's are; nobody's, until that is tested by itself (docs/pack-format.md).
+    package var crowd = Int.max
 
     package init() {}
     /// For simulations: all that is random comes from `word`, and no file says when it was made.
@@ -32,6 +36,8 @@ package struct PackedSettings: Sendable {
     static let longestWait: UInt64 = 3_600
     /// Seconds for which an attempt that failed is kept in mind.
     static let attemptLife: Int64 = 30 * 86_400
+    /// Seconds for which a writer counts as active that was seen.
+    static let activity: Int64 = 7 * 86_400
     /// Bytes at the end of a base pack that are looked at first; ranges that are closer than this are read as one.
     static let tail = 64 << 10
     /// Names that one call asks for, and bytes of them at most.

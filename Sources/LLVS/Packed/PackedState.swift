@@ -93,6 +93,8 @@ struct PackedState {
     var waiting: [PackName: [VersionID]] = [:]
     /// When what is known to be there is computed anew, since packs were lost; 0: they were not.
     var healing: Int64 = 0
+    /// Since when there are so many names that anybody's are adopted; 0: there are not.
+    var crowded: Int64 = 0
     var refusesDeletes = false
     /// When what uploads left behind was last looked for.
     var prepared: Int64 = 0
@@ -146,7 +148,7 @@ struct PackedState {
     }
 
     /// How far another writer is.
-    private mutating func note(_ name: PackName, at now: Int64) {
+    mutating func note(_ name: PackName, at now: Int64) {
         if let known = seen[name.writer], known.number >= name.last { return }
         guard seen[name.writer] != nil || seen.count < CoveredNumbers.writersLimit else { return }
         seen[name.writer] = PackServices.Seen(writer: name.writer, number: name.last, id: name.id)

@@ -10,6 +10,8 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
     private var mustForget = false
     /// Until when a send does without a listing of its own, since a retrieve has just made one.
     private var freshUntil = -Double.infinity
+    /// What that retrieve listed in full.
+    private var listed: [PackName: Int]?
     private static let freshness = 10.0
 
     /// - Parameter keys: what the place is encrypted with; nil: it is not.
@@ -47,17 +49,20 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
         lock.withLock { freshUntil = -Double.infinity }
         return try run(store, "Retrieving from \(description)", control) { run in
             let result = try run.retrieve(verifyKnown: verifyKnown)
-            lock.withLock { freshUntil = Clock.steady() + PackedTransport.freshness }
+            lock.withLock {
+                freshUntil = Clock.steady() + PackedTransport.freshness
+                listed = run.listedInFull ?? listed
+            }
             return result
         }
     }
 
     package func send(from store: Store, _ control: OperationControl) throws -> ExchangeResult? {
-        let isFresh = lock.withLock {
-            defer { freshUntil = -Double.infinity }
-            return freshUntil > Clock.steady()
+        let (isFresh, listed) = lock.withLock {
+            defer { (freshUntil, self.listed) = (-Double.infinity, nil) }
+            return (freshUntil > Clock.steady(), self.listed)
         }
-        return try run(store, "Sending to \(description)", control) { try $0.send(isFresh: isFresh) }
+        return try run(store, "Sending to \(description)", control) { try $0.send(isFresh: isFresh, listed: isFresh ? listed : nil) }
     }
 
     // MARK: What there is not

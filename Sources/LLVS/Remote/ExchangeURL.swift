@@ -44,12 +44,43 @@ package enum ExchangeURL {
         case .memory(let name):
             guard layout != .packed, keys == nil else { throw invalid(url, "an area in memory holds single versions, and no packs") }
             return MemoryTransport(name: name)
+        case .webdav, .s3, .sftp, .cloud, .cloudKit: return transport(try server(place, url, settings), layout, keys)
+        }
+    }
+
+    /// The files of a place, for tests of them.
+    /// - Throws: as `transport`, and `.invalidArgument` for a place that holds none.
+    package static func files(_ url: String, _ settings: Exchange.URLOptions) throws -> any RemoteFiles {
+        let (place, _) = try place(url)
+        try settings.check()
+        switch place {
+        case .folder(let path):
+            return try FolderRemoteFiles(folder(path, settings, nil), isDurable: settings.durability == .full)
+        case .memory: throw invalid(url, "an area in memory holds single versions, and no files")
+        case .webdav, .s3, .sftp, .cloud, .cloudKit: return try server(place, url, settings)
+        }
+    }
+
+    /// A transport over files that somebody else has opened: of the settings the layout and the keys count.
+    package static func transport(over files: any RemoteFiles, _ settings: Exchange.URLOptions) throws -> any ExchangeTransport {
+        let keys = try settings.keys.map(PackedKeys.init)
+        guard keys == nil || settings.layout != .interchange else {
+            throw StoreError(
+                .invalidArgument,
+                "Keys are given for \(files.description) with the layout interchange, in which files lie in clear. Leave one out.")
+        }
+        return transport(files, settings.layout, keys)
+    }
+
+    private static func server(_ place: Place, _ url: String, _ settings: Exchange.URLOptions) throws -> any RemoteFiles {
+        switch place {
+        case .folder, .memory: throw StoreError(.internal, "\"\(shown(url))\" is no server.")
         case .webdav(let address):
             guard settings.http.credentials.token == nil || settings.http.credentials.user == nil else {
                 throw StoreError(.invalidArgument, "Both a user and a token are given for \(address.shown). Give one of them.")
             }
-            return transport(WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist), layout, keys)
-        case .s3(let place): return transport(S3Files(place, settings: settings.http), layout, keys)
+            return WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist)
+        case .s3(let place): return S3Files(place, settings: settings.http)
         case .sftp(let place):
             let hasUser = settings.user != nil || settings.askForCredentials != nil
             guard hasUser, settings.token == nil else {
@@ -57,17 +88,17 @@ package enum ExchangeURL {
                     .invalidArgument,
                     "\"\(shown(url))\" takes a user, and a key_file, a password or an ssh-agent; no token. Give the option user.")
             }
-            return transport(SFTPFiles(place, settings: settings.http, mustExist: settings.mustExist), layout, keys)
+            return SFTPFiles(place, settings: settings.http, mustExist: settings.mustExist)
         case .cloud(let place, let service):
             try checkCloud(settings, place)
-            return transport(service.open(place, settings.keeper, settings.http, settings.mustExist), layout, keys)
+            return service.open(place, settings.keeper, settings.http, settings.mustExist)
         case .cloudKit(let place):
             guard let tokens = settings.keeper, settings.http.credentials.isEmpty, settings.http.askForCredentials == nil else {
                 throw StoreError(
                     .invalidArgument,
                     "Who asks \(place.description) is told by keys or tokens. Give token_file or tokens, and no other credentials.")
             }
-            return transport(CloudKitFiles(place, tokens: tokens, settings: settings.http, mustExist: settings.mustExist), layout, keys)
+            return CloudKitFiles(place, tokens: tokens, settings: settings.http, mustExist: settings.mustExist)
         }
     }
 

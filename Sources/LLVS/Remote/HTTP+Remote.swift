@@ -46,6 +46,13 @@ extension RemoteContents {
     }
 }
 
+extension Spool {
+    /// As what was read whole.
+    package var contents: RemoteContents {
+        if let file { .large(TemporaryFileReader(file, size: size)) } else { .bytes(bytes, isWhole: true) }
+    }
+}
+
 /// Reads a file without a name piece by piece.
 final class TemporaryFileReader: PieceReader, @unchecked Sendable {
     // Sendable: one thread at a time uses it: the one that it is handed to.

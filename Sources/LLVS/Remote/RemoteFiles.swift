@@ -48,12 +48,23 @@ package struct RemoteCapabilities: Sendable {
     /// Bytes of a file at most; nil: more than any pack has.
     package var largestFile: Int?
     /// Looking for one file is no request to anybody.
-    package var isNear = false
+    package var isNear: Bool
+
+    package init(
+        requestsToPublish: Int, isExclusive: Bool, hasRanges: Bool? = nil, hasFeed: Bool, largestFile: Int? = nil, isNear: Bool = false
+    ) {
+        self.requestsToPublish = requestsToPublish; self.isExclusive = isExclusive; self.hasRanges = hasRanges; self.hasFeed = hasFeed
+        self.largestFile = largestFile; self.isNear = isNear
+    }
 }
 
 /// Requests and bytes.
 package struct RemoteCounts: Sendable {
-    package var requests = 0, bytesUp = 0, bytesDown = 0
+    package var requests: Int, bytesUp: Int, bytesDown: Int
+
+    package init(requests: Int = 0, bytesUp: Int = 0, bytesDown: Int = 0) {
+        self.requests = requests; self.bytesUp = bytesUp; self.bytesDown = bytesDown
+    }
 }
 
 /// One name in a listing.
@@ -65,6 +76,10 @@ package struct RemoteEntry: Sendable {
     package var size: Int?
     /// Seconds since it was changed, by the service's clock.
     package var age: Int64?
+
+    package init(name: String, isDirectory: Bool, size: Int? = nil, age: Int64? = nil) {
+        self.name = name; self.isDirectory = isDirectory; self.size = size; self.age = age
+    }
 }
 
 /// What is to be read.
@@ -74,6 +89,8 @@ package struct RemoteRead: Sendable {
     package var range: Range<Int>?
     /// Bytes at most.
     package var limit: Int
+
+    package init(name: String, range: Range<Int>? = nil, limit: Int) { self.name = name; self.range = range; self.limit = limit }
 }
 
 /// What came of reading.
@@ -92,6 +109,8 @@ package struct RemoteUpload: Sendable {
     package var data: OutgoingFile
     /// Whether a file of that name is replaced.
     package var replaces: Bool
+
+    package init(name: String, data: OutgoingFile, replaces: Bool) { self.name = name; self.data = data; self.replaces = replaces }
 }
 
 /// What came of making it.

@@ -1,13 +1,19 @@
 /// Objects in a bucket of an S3-compatible service, under a prefix. A PUT is atomic there: no file has another name first.
 package final class S3Files: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
-    private let place: S3Location
-    private let client: HTTPClient
+    let place: S3Location
+    let client: HTTPClient
     private let lock = Lock(.leaf)
     private var expat: Expat?
     private var hasRanges: Bool?
     /// Whether the service knows `If-None-Match: *`; OpenStack's does not.
     private var isExclusive = true
+    private var knowsMany = true
+    /// Whether the service deletes many objects with one request.
+    var deletesMany: Bool {
+        get { lock.withLock { knowsMany } }
+        set { lock.withLock { knowsMany = newValue } }
+    }
 
     package var description: String {
         "the bucket \(place.bucket)\(place.prefix.isEmpty ? "" : " under \(place.prefix)") at \(place.endpoint.shown)"
@@ -33,9 +39,14 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
 
     private static let mostPages = 2_000
 
+    func library() throws -> Expat {
+        let found = try expat ?? NetworkLibraries.expat(for: place.endpoint.shown)
+        expat = found
+        return found
+    }
+
     package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
-        let expat = try self.expat ?? NetworkLibraries.expat(for: place.endpoint.shown)
-        self.expat = expat
+        let expat = try library()
         let prefix = place.prefix + (directory.isEmpty ? "" : directory + "/")
         var entries: [RemoteEntry] = [], token: String?, pages = 0
         repeat {
@@ -125,22 +136,12 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         return there
     }
 
-    // MARK: Deleting
-
-    package func delete(_ names: [String], _ check: Check) throws {
-        let requests = names.map { HTTPRequest(method: .delete, address: place.address($0), doing: "Deleting") }
-        for (request, outcome) in zip(requests, try client.perform(requests, check)) {
-            let response = try outcome.get()
-            guard response.isSuccess || response.status == 404 else { throw S3Files.error(response, request.what) }
-        }
-    }
-
     /// A service says in its body which of several reasons a 403 or 404 has.
-    private static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
+    static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
         guard case .bytes(let body) = response.body else { return HTTPFailure.error(response, what) }
         let text = String(decoding: body.prefix(4_096), as: UTF8.self)
         func says(_ code: String) -> Bool { text.contains(text: "<Code>\(code)</Code>") }
-        if says("NoSuchBucket") { return StoreError(.notFound, "\(what) failed: there is no such bucket. Check its name, or make it.") }
+        if isNoBucket(response) { return StoreError(.notFound, "\(what) failed: there is no such bucket. Check its name, or make it.") }
         if says("RequestTimeTooSkewed") {
             return StoreError(.permission, "\(what) failed: this machine's clock is wrong, and requests are signed with the time. Set it.")
         }
@@ -152,5 +153,10 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
             )
         }
         return HTTPFailure.error(response, what)
+    }
+
+    static func isNoBucket(_ response: HTTPResponse) -> Bool {
+        guard case .bytes(let body) = response.body else { return false }
+        return String(decoding: body.prefix(4_096), as: UTF8.self).contains(text: "<Code>NoSuchBucket</Code>")
     }
 }

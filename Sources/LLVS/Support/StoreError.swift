@@ -139,6 +139,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     public var systemCode: Int32 = 0
     /// How many seconds a server asked to be left alone for.
     package var retryAfter: Double?
+    /// What a server answered, where one did: the status of HTTP; else 0.
+    public var httpStatus: Int32 = 0
     /// For `.user`: the token that a callback of the host gave, handed back unchanged.
     public var userCode: Int64 = 0
 

@@ -76,6 +76,16 @@ extension Syncer {
         public var error: StoreError?
         /// What could not be taken or sent in the last round.
         public var problems: [ExchangeProblem] = []
+        /// What waits to be sent there; nil: nobody knows before a round there ended without a failure.
+        public var pending: Pending?
+    }
+
+    /// Versions that are here and were not sent yet.
+    public struct Pending: Hashable, Sendable {
+        /// How many.
+        public var versions: UInt64 = 0
+        /// Bytes of the values that they stored, as they are.
+        public var bytes: UInt64 = 0
     }
 
     /// What a syncer tells.

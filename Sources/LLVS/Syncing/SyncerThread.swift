@@ -12,6 +12,8 @@ final class SyncerThread: @unchecked Sendable {
     private var told = Syncer.Status()
     /// By name: when it was exchanged with, what failed and what could not be taken.
     private var known: [String: Syncer.Place] = [:]
+    /// By name: the first row of the history that may not have been sent there.
+    private var unsent: [String: Int] = [:]
     private var isStopped = false, isFinished = true
     private var thread: pthread_t?
     /// Of the running round.
@@ -107,7 +109,21 @@ final class SyncerThread: @unchecked Sendable {
         }
     }
 
-    var status: Syncer.Status { lock.withLock { told } }
+    var status: Syncer.Status {
+        let (status, rows) = lock.withLock { (told, unsentRows) }
+        return counted(status, rows)
+    }
+
+    /// For each place of the status. Under the lock.
+    private var unsentRows: [Int?] { schedule.places.map { unsent[$0.name] } }
+
+    /// With what waits to be sent. No lock is held.
+    private func counted(_ status: Syncer.Status, _ rows: [Int?]) -> Syncer.Status {
+        var status = status
+        guard rows.count == status.places.count else { return status }
+        for (i, first) in rows.enumerated() { status.places[i].pending = first.map { coordinator.store.pending(behind: $0) } }
+        return status
+    }
 
     // MARK: Stopping
 
@@ -233,7 +249,11 @@ final class SyncerThread: @unchecked Sendable {
     }
 
     /// Code of the host; no lock is held.
-    private func tell(_ event: Syncer.Event) { HostCalls.run(HostCallMark(), observes: true) { call(event) } }
+    private func tell(_ event: Syncer.Event) {
+        var event = event
+        event.status = counted(event.status, lock.withLock { unsentRows })
+        HostCalls.run(HostCallMark(), observes: true) { call(event) }
+    }
 
     /// Listens to the exchanges that are attached now.
     private func attachNews() {
@@ -254,6 +274,7 @@ final class SyncerThread: @unchecked Sendable {
             for name in replaced {
                 schedule.forget(name)
                 known[name] = nil
+                unsent[name] = nil
             }
             schedule.attach(attached.map { ($0.name, $0.place) })
             known = known.filter { name, _ in attached.contains { $0.name == name } }
@@ -305,7 +326,7 @@ final class SyncerThread: @unchecked Sendable {
                 outcome = StoreCoordinator.SyncOutcome(before: sent, move: sent.move)
             } else { outcome = try coordinator.syncAll(among: names, selection: selection, control) }
         } catch { failure = StoreError.of(error) }
-        let after = coordinator.store.rowCount
+        let after = coordinator.store.rowCount, sentUpTo = firstUnsent(outcome, round, from: rows)
         lock.lock()
         let now = Clock.steady(), time = Clock.now()
         var outcomes: [SyncSchedule.Outcome] = []
@@ -323,6 +344,7 @@ final class SyncerThread: @unchecked Sendable {
             var place = known[name] ?? Syncer.Place(place: schedule.places.first { $0.name == name }?.title ?? name)
             place.error = error
             if error == nil { place.lastSuccess = time } else { isWhole = false }
+            if error == nil, !parts.isEmpty { unsent[name] = sentUpTo[name] }
             if !parts.isEmpty { place.problems = parts.flatMap { $0.retrieved.problems + $0.sent.problems } }
             known[name] = place
             for part in parts {
@@ -351,6 +373,18 @@ final class SyncerThread: @unchecked Sendable {
         changed.broadcast()
         lock.unlock()
         tell(event)
+    }
+
+    /// By name of a place: the first row behind those that were there as the round began that it neither sent nor received.
+    private func firstUnsent(_ outcome: StoreCoordinator.SyncOutcome?, _ round: SyncSchedule.Round, from rows: Int) -> [String: Int] {
+        guard let outcome else { return [:] }
+        let parts = outcome.before.exchanges + (outcome.after?.exchanges ?? [])
+        var found: [String: Int] = [:]
+        for name in round.places {
+            let moved = parts.filter { $0.name == name }.flatMap { $0.retrieved.versions + $0.sent.versions }
+            found[name] = coordinator.store.firstRow(behind: rows, notAmong: Set(moved))
+        }
+        return found
     }
 
     /// When progress was told last. Used on the syncer's thread alone.

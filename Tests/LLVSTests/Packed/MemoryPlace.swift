@@ -181,8 +181,8 @@ final class PackedDevice {
 
     /// - Parameter wait: called in the place of waiting.
     init(
-        _ place: MemoryPlace, fanIn: Int = 8, random: (@Sendable () -> UInt64)? = nil, keys: RemoteKeys? = nil,
-        wait: @escaping () throws -> Void = {}
+        _ place: MemoryPlace, fanIn: Int = 8, silence: Int64? = nil, crowd: Int? = nil, random: (@Sendable () -> UInt64)? = nil,
+        keys: RemoteKeys? = nil, wait: @escaping () throws -> Void = {}
     ) throws {
         self.keys = keys
         var options = Store.Options()
@@ -192,6 +192,8 @@ final class PackedDevice {
         var settings = PackedSettings(
             clock: { place.time }, random: random ?? { place.random.next() })
         settings.fanIn = fanIn
+        settings.silence = silence ?? settings.silence
+        settings.crowd = crowd ?? settings.crowd
         nonisolated(unsafe) let waits = wait
         settings.wait = { _, _ in try waits() }
         self.settings = settings
@@ -206,7 +208,8 @@ final class PackedDevice {
 
     /// The same store, on another machine.
     func clone(random: @escaping @Sendable () -> UInt64, keys: RemoteKeys? = nil) throws -> PackedDevice {
-        let twin = try PackedDevice(files.place, fanIn: settings.fanIn, random: random, keys: keys)
+        let twin = try PackedDevice(
+            files.place, fanIn: settings.fanIn, silence: settings.silence, crowd: settings.crowd, random: random, keys: keys)
         try give(to: twin)
         twin.storage.caches = storage.caches
         return twin

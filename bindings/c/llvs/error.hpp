@@ -35,6 +35,7 @@ public:
     Handle() = default;
     explicit Handle(T *raw) : raw_(raw) {}
     T *get() const { return raw_.get(); }
+    T *release() { return raw_.release(); }
     explicit operator bool() const { return raw_ != nullptr; }
 
 private:

@@ -52,6 +52,10 @@ public:
             return llvs_reply_set_source(raw_, index, size, detail::Sources::read, payload, detail::delete_payload<ValueSource>, error);
         });
     }
+    /// Adds a file of a directory, or a directory, by its last component; see llvs_reply_file.
+    void file(std::string_view name, std::uint64_t size, bool is_directory = false) {
+        detail::run([&](llvs_error **error) { return llvs_reply_file(raw_, detail::bytes(name), size, is_directory ? 1 : 0, error); });
+    }
     /// Reports a record to a scan: its place, and its bytes or at least the first 65536 of `size`.
     void record(std::uint64_t place, std::string_view prefix, std::uint64_t size) {
         detail::run([&](llvs_error **error) { return llvs_reply_record(raw_, place, size, detail::bytes(prefix), error); });
@@ -261,10 +265,14 @@ public:
         });
         handle_ = decltype(handle_)(raw);
     }
+    /// Takes over one that was made otherwise: `on_files`, the C interface.
+    explicit HostTransport(llvs_transport *raw) : handle_(raw) {}
     /// The other side may have gained versions: tells those who observe the exchange. Any thread.
     void notify() { detail::run([&](llvs_error **error) { return llvs_transport_notify(raw(), error); }); }
     /// The handle, for calls of the C interface; it stays this object's.
     llvs_transport *raw() const { return handle_.get(); }
+    /// Gives the handle away, to whoever frees it.
+    llvs_transport *release() { return handle_.release(); }
 
 private:
     static Transport &transport(void *payload) { return detail::target<Transport>(payload); }

@@ -26,6 +26,11 @@ struct SyncPlace {
     llvs_status code = LLVS_OK;
     std::string message;
     std::vector<Problem> problems;
+    /// What a server answered to the request that failed; 0: no answer, or no failure.
+    std::uint32_t http_status = 0;
+    /// What waits to be sent there, where that is known.
+    bool knows_pending = false;
+    std::uint64_t pending_versions = 0, pending_bytes = 0;
 };
 
 /// What a syncer does at a moment, and did so far; see llvs_sync_status.
@@ -52,7 +57,8 @@ struct SyncStatus {
             const llvs_sync_place &one = *raw.places[i];
             places.push_back({detail::string(one.place), one.reason, one.failures, one.retry_at, one.last_success,
                               llvs_error_code(one.error), llvs_error_message(one.error),
-                              detail::problems(one.problems, one.problem_count)});
+                              detail::problems(one.problems, one.problem_count), one.http_status, one.knows_pending != 0,
+                              one.pending_versions, one.pending_bytes});
         }
     }
 };

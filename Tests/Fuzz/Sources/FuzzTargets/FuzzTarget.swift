@@ -18,7 +18,8 @@ public struct FuzzTarget: Sendable {
         RecordsTarget.target, StoresTarget.target, CachesTarget.target, SnapshotsTarget.target, InterchangeTarget.target,
         FoldersTarget.target, DatabasesTarget.target, ArgumentsTarget.target, DocumentsTarget.target,
         ConflictsTarget.target, IdsTarget.target, NotesTarget.target, PacksTarget.target, KeysTarget.target,
-        LiveTarget.target, IndexesTarget.target, JSONTarget.target, RulesTarget.target, TextTarget.target, RemotesTarget.target,
+        LiveTarget.target, ListingsTarget.target, IndexesTarget.target, JSONTarget.target, RulesTarget.target, TextTarget.target,
+        RemotesTarget.target,
     ]
     public static func named(_ name: String) -> FuzzTarget? { (all + [selfTest]).first { $0.name == name } }
 

@@ -19,7 +19,8 @@ Names for types, to annotate functions of one's own with:
     PASS         the `Pass` without changes of its own
     Content      what a value may be given as: bytes-like, or a binary file or an iterable of bytes, which is read piece by piece
     Entries      what `insert` and `update` take: ids with their content, as a mapping or as pairs
-    Place        what an exchange takes: the path of a folder, a URL, a `Remote` (a URL with credentials and more), or a `Transport`
+    Place        what an exchange takes: the path of a folder, a URL, a `Remote` (a URL with credentials and more), a `Transport`,
+                 or `RemoteFiles`
     AskForCredentials  what a `Remote` may take: a function of (address, whether it was refused) that gives `Credentials`, or None
     AnyRule      a rule in a model: `Counter()`, the name of a kind, or a rule as the store has it
     Upgrade      a function that brings a model's JSON object from one form to the next
@@ -27,7 +28,7 @@ Names for types, to annotate functions of one's own with:
     MISSING      the part of a key in an index that a value has not got
     KeyPart      a part of a key in an index: None, a bool, a number, a str, or `MISSING`
     KeyFunction  what gives the keys of a value in place of a definition
-    FileContent  what a `Transport` may give for a file: bytes, or a binary file or an iterable of bytes for a large one
+    FileContent  what a `Transport` or `RemoteFiles` may give for a file: bytes, or a binary file or an iterable of bytes for a large one
 """
 
 from __future__ import annotations
@@ -157,6 +158,7 @@ if TYPE_CHECKING:
     from .reader import ValueReader as ValueReader
     from .members import KeyPair as KeyPair, Member as Member, new_identity as new_identity
     from .remote import AskForCredentials as AskForCredentials, Credentials as Credentials, Remote as Remote, Tokens as Tokens
+    from .remote_files import RemoteFile as RemoteFile, RemoteFiles as RemoteFiles
     from .reports import (
         CompactionReport as CompactionReport,
         Damage as Damage,
@@ -252,6 +254,7 @@ _MODULES = {
     "reader": "ValueReader",
     "members": "KeyPair Member new_identity",
     "remote": "AskForCredentials Credentials Remote Tokens",
+    "remote_files": "RemoteFile RemoteFiles",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
     "replay": "Step",
     "results": "BootstrapResult Exchanged ExchangeResult MergeResult SyncResult",

@@ -13,7 +13,7 @@ from .control import CancelToken, Control, ProgressCallback
 from .exchange import exchange_options
 from .observer import Observer, notify_thunk, observe
 from .results import BootstrapResult, ExchangeResult, MergeResult, SyncResult, moves, take_result, take_sync_result
-from .transport import Place, Transport, TransportHandle, name_of, place_of
+from .transport import Place, TransportHandle, carrier_of, name_of, place_of
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -26,14 +26,14 @@ class CoordinatorSync(CoordinatorStore):
     _transports: list[TransportHandle]
 
     def attach(self, place: Place, *, name: Optional[str] = None) -> None:
-        """Attaches a further exchange: the path of a folder, a URL, a `Remote`, or a `Transport`, whose state is kept under `name` (its own
-        name, unless given).
+        """Attaches a further exchange: the path of a folder, a URL, a `Remote`, a `Transport` or `RemoteFiles`, whose state is kept under
+        `name` (its own name, unless given).
 
         The name must be the same in every process. Errors as for `Exchange`.
         """
         place = place_of(place)
         with exchange_options(place, self._exchange_durability) as options, self._call as pointer:
-            where = name if name is not None and isinstance(place, Transport) else name_of(place)
+            where = name if name is not None and carrier_of(place) is not None else name_of(place)
             lib.llvs_coordinator_attach(pointer, encode(where), options.reference)
             handle = options.keep()
         if handle is not None:

@@ -264,6 +264,10 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_transport_state": (STATUS, [borrowed("llvs_transport*"), owned("llvs_buffer*"), ERROR]),
     "llvs_transport_set_state": (STATUS, [borrowed("llvs_transport*"), BYTES, ERROR]),
     "llvs_transport_free": (None, [owned("llvs_transport*")]),
+    "llvs_reply_file": (STATUS, [borrowed("llvs_reply*"), BYTES, U64, BOOL, ERROR]),
+    "llvs_transport_create_on_files": (STATUS, [
+        BYTES, borrowed("llvs_files_callbacks*"), owned("void*"), FUNCTION, owned("llvs_transport**"), ERROR,
+    ]),
     "llvs_testing_storage": (STATUS, [BYTES, borrowed("llvs_store_options*"), owned("llvs_storage**"), ERROR]),
     "llvs_testing_transport": (STATUS, [BYTES, borrowed("llvs_exchange_options*"), owned("llvs_transport**"), ERROR]),
     "llvs_faults_create": (STATUS, [U64, owned("llvs_faults**"), ERROR]),
@@ -281,4 +285,6 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_check_storage_name": (TEXT, [SIZE]),
     "llvs_check_transport": (STATUS, [borrowed("llvs_transport_subject*"), owned("llvs_check_report**"), ERROR]),
     "llvs_check_transport_name": (TEXT, [SIZE]),
+    "llvs_check_files": (STATUS, [borrowed("llvs_transport_subject*"), owned("llvs_check_report**"), ERROR]),
+    "llvs_check_files_name": (TEXT, [SIZE]),
 }

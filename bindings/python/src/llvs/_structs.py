@@ -691,6 +691,10 @@ class llvs_sync_place(ctypes.Structure):
         ("error", c_void_p),
         ("problems", c_void_p),
         ("problem_count", c_size_t),
+        ("http_status", c_uint32),
+        ("knows_pending", c_uint32),
+        ("pending_versions", c_uint64),
+        ("pending_bytes", c_uint64),
     ]
 
 
@@ -799,6 +803,18 @@ class llvs_transport_callbacks(ctypes.Structure):
         ("close", c_void_p),
         ("send_large", c_void_p),
         ("unusable", c_void_p),
+    ]
+
+
+class llvs_files_callbacks(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("traits", c_uint32),
+        ("list", c_void_p),
+        ("read", c_void_p),
+        ("publish", c_void_p),
+        ("remove", c_void_p),
+        ("close", c_void_p),
     ]
 
 

@@ -82,8 +82,8 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
     ) -> None:
         """Opens a coordinator, and its store.
 
-        exchange: a first exchange: the path of a folder, a URL, a `Remote`, or a `Transport` (under its `name`), as for `Exchange`; further
-        ones by `attach`.
+        exchange: a first exchange: the path of a folder, a URL, a `Remote`, a `Transport` or `RemoteFiles` (under its `name`), as for
+        `Exchange`; further ones by `attach`.
         arbiter: decides conflicts; None: `Rules()`. metadata: of every save; what a save gives itself goes before.
         schema: rules for merging that the app brings along, which are registered as by `register_schema`. Where those of the store are of a
             number that is not known here, the coordinator opens all the same, and `schema().problem` says so.

@@ -9,6 +9,7 @@ from typing import Any, Callable, Optional
 import llvs
 
 from . import _abi, _structs
+from ._carrier import Carrier
 from ._lzfse import Decoder, put_decoder
 from ._handle import Handle
 from ._options import durability_number
@@ -19,7 +20,7 @@ from .observer import Observer, notify_thunk, observe
 from .remote import Remote
 from .results import ExchangeResult, take_result
 from .snapshot import Snapshot, take_snapshot, the_snapshot
-from .transport import Place, Transport, TransportHandle, name_of, place_of, take_buffer
+from .transport import Place, TransportHandle, carrier_of, name_of, place_of, take_buffer
 
 lib = _abi.lib
 
@@ -29,7 +30,7 @@ class exchange_options:
 
     def __init__(
         self,
-        place: str | Remote | Transport,
+        place: str | Remote | Carrier,
         durability: str = "full",
         create: bool = True,
         report_unportable: bool = False,
@@ -42,7 +43,8 @@ class exchange_options:
             report_unportable=int(report_unportable),
         )
         self._decode = decode
-        self._transport = place._new_handle() if isinstance(place, Transport) else None
+        carrier = carrier_of(place)
+        self._transport: Optional[TransportHandle] = None if carrier is None else carrier._new_handle()
         self._remote = place if isinstance(place, Remote) else None
         self.reference = ctypes.byref(self._struct)
 
@@ -98,7 +100,7 @@ class Exchange(Handle):
 
         place: the path of a folder that others reach, which is made when it is not there; a URL ("file:///absolute/path" is a folder,
         "memory:name" a place in this process, shared by all who give the name, "https+webdav://host/path/" a folder on a WebDAV server);
-        a `Remote`, which is a URL with credentials and more; or a `Transport`. A `str` is a URL when it begins with a
+        a `Remote`, which is a URL with credentials and more; a `Transport`; or `RemoteFiles`. A `str` is a URL when it begins with a
         scheme, which is two or more letters, digits, "+", "-" or "." and a colon; else, and when it is a `pathlib.Path`, it is a path.
         restoration_state: what `Exchange.restoration_state` was in an earlier process. durability: of what a folder gets. "full": files
         are on disk before anybody sees them; "normal": faster, but a power cut may leave files without their bytes, which whoever has the
@@ -111,13 +113,14 @@ class Exchange(Handle):
         that serves another exchange).
         """
         place = place_of(place)
-        self._place = f"the transport {place.name!r}" if isinstance(place, Transport) else name_of(place)
+        carrier = carrier_of(place)
+        self._place = name_of(place) if carrier is None else f"the {'files' if isinstance(place, Remote) else 'transport'} {carrier.name!r}"
         self._observers: set[Observer] = set()
         self._transport: TransportHandle | None = None
         pointer = ctypes.c_void_p()
         with store._call as store_pointer, exchange_options(place, durability, create, report_unportable, decode) as options:
             lib.llvs_exchange_open(
-                store_pointer, b"" if isinstance(place, Transport) else encode(name_of(place)), options.reference, ctypes.byref(pointer)
+                store_pointer, encode(name_of(place)) if carrier is None else b"", options.reference, ctypes.byref(pointer)
             )
             self._transport = options.keep()
         super().__init__(pointer.value or 0)
@@ -261,7 +264,7 @@ class Exchange(Handle):
 
     @property
     def url(self) -> str:
-        """The URL that the exchange was opened with; empty when it goes through a `Transport`."""
+        """The URL that the exchange was opened with; empty when it goes through a `Transport` or `RemoteFiles`."""
         with self._call as pointer:
             found = lib.llvs_exchange_url(pointer)
             return decode(copy(found.data, found.size)) if found.size else ""

@@ -9,6 +9,7 @@ import unicodedata
 from typing import Any, Callable, Iterable, NamedTuple, Optional, Union
 
 from . import _abi, _callbacks, _constants as c, _structs, errors
+from ._carrier import Carrier
 from ._memory import BytesArray, address, as_bytes, encode
 from .storage import _data
 
@@ -83,11 +84,15 @@ class Remote:
     A URL alone is enough where no credentials are needed. One that is encrypted, so that whoever holds the files can read nothing:
 
         place = llvs.Remote("file:///media/stick/notes", passphrase=words)
+
+    The same of a place of one's own, `RemoteFiles`:
+
+        place = llvs.Remote(MyServer(), passphrase=words)
     """
 
     def __init__(
         self,
-        url: str,
+        url: Union[str, Carrier],
         *,
         user: str = "",
         password: str = "",
@@ -109,7 +114,7 @@ class Remote:
 
         url: "https+webdav://host[:port]/path/" ("http+webdav:" on this machine), "sftp://host[:port]/path/", "s3://bucket/prefix", or a
         cloud drive. No user and no password in it. "?layout=packed" or "?layout=interchange" at its end says how versions lie there; else
-        what is there counts, and an empty place gets packs.
+        what is there counts, and an empty place gets packs. Or `RemoteFiles`, for which the layout and the keys below count.
         user, password: sent to that host alone. token: sent as "Authorization: Bearer", in their place.
         token_file: for a cloud drive ("gdrive:///path"), the path of a file with OAuth tokens, which are renewed there when they are
         refused: docs/cloud-drives.md. For CloudKit ("cloudkit://container/production/private?store=id") a file with a key or tokens.
@@ -133,6 +138,8 @@ class Remote:
         """
         if layout not in _LAYOUTS:
             raise errors.InvalidArgumentError(f"{layout!r} is no layout: use packed or interchange")
+        if not isinstance(url, (str, Carrier)):
+            raise TypeError(f"the place of a Remote is a URL or llvs.RemoteFiles, not {type(url).__name__}")
         if isinstance(recipients, str):
             raise TypeError("recipients is an iterable of texts, not one: [recipient]")
         if passphrase == "":
@@ -143,8 +150,10 @@ class Remote:
             raise TypeError(f"tokens must be an llvs.Tokens, not {type(tokens).__name__}")
         if timeout is not None and not 0 < timeout <= 86_400:
             raise errors.InvalidArgumentError(f"a timeout of {timeout!r} seconds is none: give more than 0, and at most 86,400")
-        #: Where it is.
-        self.url = url
+        #: What it is of one's own, in the place of a URL.
+        self.files: Optional[Carrier] = None if isinstance(url, str) else url
+        #: Where it is; of files of one's own their name.
+        self.url: str = url if isinstance(url, str) else url.name
         self._texts = {
             "user": encode(user),
             "password": encode(password),

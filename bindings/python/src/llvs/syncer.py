@@ -90,6 +90,12 @@ class SyncPlace(NamedTuple):
     error: Optional[BaseException]
     #: What could not be taken or sent in the last round.
     problems: tuple[Problem, ...]
+    #: What a server answered to the request that failed in the last round: the status of HTTP; None: no answer, or no failure.
+    http_status: Optional[int] = None
+    #: Versions that are here and were not sent there yet; None: nobody knows before a round there ended without a failure.
+    pending_versions: Optional[int] = None
+    #: Bytes of the values that they stored, as they are.
+    pending_bytes: Optional[int] = None
 
 
 class SyncStatus(NamedTuple):
@@ -314,6 +320,9 @@ def _place(address: int) -> SyncPlace:
         _time(one.last_success),
         _error(one.error),
         take_problems(one.problems, one.problem_count),
+        one.http_status or None,
+        one.pending_versions if one.knows_pending else None,
+        one.pending_bytes if one.knows_pending else None,
     )
 
 

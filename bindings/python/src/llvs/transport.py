@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import IO, Any, Callable, Iterable, NamedTuple, Optional, Protocol, Sequence, Union
 from weakref import WeakSet
 
 from . import _abi, _callbacks, _pages, _sources, _structs, errors
+from ._carrier import Carrier
 from ._handle import Handle
 from ._memory import BytesLike, as_bytes, copy, decode, encode_name, path_bytes
 from ._signals import holding
@@ -41,7 +42,8 @@ def url_of(place: Union[str, os.PathLike[str], os.PathLike[bytes]]) -> str:
             return place
     elif not isinstance(place, os.PathLike):
         raise TypeError(
-            f"the place of an exchange is the path of a folder, a URL, an llvs.Remote or an llvs.Transport, not {type(place).__name__}"
+            "the place of an exchange is the path of a folder, a URL, an llvs.Remote, an llvs.Transport or llvs.RemoteFiles, "
+            f"not {type(place).__name__}"
         )
     path = path_bytes(os.path.abspath(os.fsdecode(place)))
     return "file://" + "".join(chr(byte) if byte in _URL_BYTES else f"%{byte:02X}" for byte in path)
@@ -94,16 +96,13 @@ class OutgoingFile:
             _callbacks.registry.pop(payload, None)
 
 
-class Transport(ABC):
+class Transport(Carrier):
     """Moves version files to and from a place that others reach. It moves bytes: it does not look into them.
 
     One method is called at a time, from any thread; a method may use the library, but not the exchange that uses the transport. What
     it raises ends the exchange's call, which raises it. A file that is missing is not an error. One transport serves one
     exchange at a time.
     """
-
-    #: For messages.
-    name: str = ""
 
     @abstractmethod
     def list(self) -> Iterable[str]:
@@ -153,9 +152,6 @@ class Transport(ABC):
         """Removes a file; nothing happens when there is none."""
         raise NotImplementedError
 
-    def close(self) -> None:
-        """The exchange is done with the transport. Does nothing unless overridden."""
-
     def _new_handle(self) -> TransportHandle:
         return TransportHandle(self)
 
@@ -190,17 +186,24 @@ class Transport(ABC):
                     lib.llvs_transport_set_state(pointer, as_bytes(state))
 
 
-#: Where an exchange is: the path of a folder, a URL, a place on a server, or a transport. `url_of` says which strings are URLs.
-Place = Union[str, os.PathLike[str], os.PathLike[bytes], Remote, Transport]
+#: Where an exchange is: the path of a folder, a URL, a place on a server, a transport, or files. `url_of` says which strings are URLs.
+Place = Union[str, os.PathLike[str], os.PathLike[bytes], Remote, Carrier]
 
 
-def place_of(place: Place) -> Union[str, Remote, Transport]:
+def place_of(place: Place) -> Union[str, Remote, Carrier]:
     """The same, with a URL for what is a path."""
-    return place if isinstance(place, (Remote, Transport)) else url_of(place)
+    return place if isinstance(place, (Remote, Carrier)) else url_of(place)
 
 
-def name_of(place: Union[str, Remote, Transport]) -> str:
-    """Under which the library knows it: its URL, or a transport's name."""
+def carrier_of(place: Union[str, Remote, Carrier]) -> Optional[Carrier]:
+    """What is written in Python behind it."""
+    if isinstance(place, Remote):
+        return place.files
+    return place if isinstance(place, Carrier) else None
+
+
+def name_of(place: Union[str, Remote, Carrier]) -> str:
+    """Under which the library knows it: its URL, or the name of what is written in Python."""
     if isinstance(place, str):
         return place
     return place.url if isinstance(place, Remote) else place.name

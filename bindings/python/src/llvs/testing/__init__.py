@@ -23,8 +23,10 @@ from .conformance import (
     Disturb,
     Disturbance,
     Outcome,
+    check_files,
     check_storage,
     check_transport,
+    files_checks,
     storage_checks,
     transport_checks,
 )
@@ -42,8 +44,10 @@ __all__ = [
     "FaultyTransport",
     "Operation",
     "Outcome",
+    "check_files",
     "check_storage",
     "check_transport",
+    "files_checks",
     "storage_checks",
     "transport_checks",
 ]

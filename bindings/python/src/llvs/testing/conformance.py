@@ -1,17 +1,19 @@
-"""The suites that prove a storage or transport written in Python."""
+"""The suites that prove a storage, a transport or remote files written in Python."""
 
 from __future__ import annotations
 
 import ctypes
 import enum
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 from .. import _abi, _callbacks, _constants as c, _memory, _pages, _structs
 from .._handle import Handle
 from .._signals import holding
+from .._carrier import Carrier
+from ..remote_files import RemoteFiles
 from ..storage import Storage
 from ..transport import Transport
-from .faults import FaultPlan
+from .faults import FaultPlan, FaultyTransport
 
 lib = _abi.lib
 _pointer, _u32, _u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
@@ -82,7 +84,7 @@ class _Suite:
         self.kept: list[Handle] = []
         self.interrupt: Optional[BaseException] = None
 
-    def make(self, place: int, wrap: Any, expected: type, slot: int) -> None:
+    def make(self, place: int, wrap: Any, expected: Union[type, tuple[type, ...]], slot: int) -> None:
         """Puts what the factory makes for a place where the library looks for it."""
         try:
             made = self.factory(place)
@@ -92,7 +94,8 @@ class _Suite:
             self.interrupt = problem
             raise
         if not isinstance(made, expected):
-            raise TypeError(f"the factory made {made!r}, which is no {expected.__name__}")
+            wanted = expected if isinstance(expected, type) else expected[0]
+            raise TypeError(f"the factory made {made!r}, which is no {wanted.__name__}")
         handle: Handle = made._new_handle()  # type: ignore[attr-defined]
         self.kept.append(handle)
         with self.plan._call as plan:
@@ -129,6 +132,9 @@ def _finished(suite: _Suite, check: int) -> None:
 _make_storage = _callbacks.solicited([_u64, _pointer], lambda suite, place, slot: suite.make(place, lib.llvs_faults_storage, Storage, slot))
 _make_transport = _callbacks.solicited(
     [_u64, _pointer], lambda suite, place, slot: suite.make(place, lib.llvs_faults_transport, Transport, slot)
+)
+_make_files = _callbacks.solicited(
+    [_u64, _pointer], lambda suite, place, slot: suite.make(place, lib.llvs_faults_transport, (RemoteFiles, FaultyTransport), slot)
 )
 _disturb_thunk = _callbacks.solicited([_u64, _u32], _disturb)
 _finished_thunk = _callbacks.solicited([_pointer], _finished)
@@ -220,6 +226,27 @@ def check_transport(
     )
 
 
+def check_files(
+    factory: Callable[[int], Carrier],
+    *,
+    shared: bool = True,
+    disturb: Optional[Disturb] = None,
+    only: str = "",
+    finished: Optional[Callable[[Check], Any]] = None,
+    raises: bool = True,
+) -> CheckReport:
+    """Runs the suite that all places of named files of the library pass: folders, and servers over WebDAV, S3 and SFTP.
+
+    factory: makes `RemoteFiles` that reach the place of a number: empty the first time, and with what is there when the number is given
+    again. (What `FaultPlan.transport` makes of a URL is taken as well, and has no faults here.)
+    shared: False: one at a time reaches a place. The rest is as for `check_storage`.
+    """
+    traits = 0 if shared else c.TRAIT_EXCLUSIVE
+    return _run(
+        lib.llvs_check_files, _structs.llvs_transport_subject, _make_files, _Suite(factory, disturb, finished), traits, only, raises
+    )
+
+
 def _names(function: Any) -> list[str]:
     names: list[str] = []
     while (name := function(len(names))) is not None:
@@ -235,3 +262,8 @@ def storage_checks() -> list[str]:
 def transport_checks() -> list[str]:
     """The names of the checks of `check_transport`."""
     return _names(lib.llvs_check_transport_name)
+
+
+def files_checks() -> list[str]:
+    """The names of the checks of `check_files`."""
+    return _names(lib.llvs_check_files_name)

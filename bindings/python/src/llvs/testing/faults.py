@@ -10,7 +10,7 @@ from .. import _abi, _constants as c, _memory, _options, _structs, errors
 from .._handle import Handle
 from ..remote import Remote
 from ..storage import Report, Storage, StorageHandle
-from ..transport import Place, Transport, TransportHandle, VersionFiles, name_of, place_of, take_buffer
+from ..transport import Place, Transport, TransportHandle, VersionFiles, carrier_of, name_of, place_of, take_buffer
 
 lib = _abi.lib
 
@@ -255,8 +255,9 @@ class FaultyTransport(Transport):
 
     def _new_handle(self) -> TransportHandle:
         made = ctypes.c_void_p()
-        if isinstance(self._inner, Transport):
-            inner = self._inner._new_handle()
+        carrier = carrier_of(self._inner)
+        if carrier is not None:
+            inner: TransportHandle = carrier._new_handle()
         else:
             options = _structs.llvs_exchange_options(
                 struct_size=ctypes.sizeof(_structs.llvs_exchange_options), durability=_options.durability_number(self._durability)

@@ -1,0 +1,128 @@
+/// Adopting: docs/pack-format.md, section 8. Packs of writers that are gone, and of any where names are many, are put together by another.
+extension PackedRun {
+    /// What is adopted, as its end says.
+    private struct Input {
+        let name: PackName, size: Int
+        let ids: [VersionID]
+        let services: PackServices
+    }
+
+    /// Chooses what is to be adopted, when nothing is under way.
+    /// - Parameter listed: all packs there are, as a full listing has them.
+    func chooseAdoption(_ listed: [PackName: Int]) {
+        guard state.adopting.isEmpty, !state.refusesDeletes, state.holes.isEmpty else { return }
+        let time = now
+        if listed.count <= settings.crowd { state.crowded = 0 } else if state.crowded == 0 { state.crowded = time }
+        var packs: [UInt64: [PackName]] = [:]
+        for name in listed.keys where name.writer != state.writer && state.attempts[name]?.outcome != .folded {
+            // Packs of a former writer of this device count as anybody's, and are seen for the first time by this.
+            state.note(name, at: time)
+            if isWhollyRead(name) { packs[name.writer, default: []].append(name) }
+        }
+        let chosen = packs.compactMap { victim, names -> (isSilent: Bool, names: [PackName])? in
+            let wait = Int64(rank(victim)) * PackedSettings.day
+            let isSilent = time - (state.active[victim] ?? time) >= settings.silence + wait
+            guard isSilent || (state.crowded != 0 && time - state.crowded >= wait) else { return nil }
+            let newest = names.filter { $0.kind == .log }.map(\.last).max()
+            // How far an active writer is, its newest pack in log/ goes on to tell.
+            let inputs = isSilent ? names : names.filter { $0.kind != .log || $0.last != newest }
+            return inputs.count > 1 ? (isSilent, inputs) : nil
+        }
+        let best = chosen.max { ($0.isSilent ? 1 : 0, $0.names.count) < ($1.isSilent ? 1 : 0, $1.names.count) }
+        guard let best else { return }
+        state.adopting = fitting(best.names.sorted { ($0.last, $0.id) < ($1.last, $1.id) }, listed)
+        if state.adopting.count < 2 { state.adopting = [] }
+    }
+
+    private func isWhollyRead(_ name: PackName) -> Bool {
+        guard let read = state.read[name], state.waiting[name] == nil, state.bad[name] == nil else { return false }
+        return read.unread == 0 && !read.isReplaced
+    }
+
+    /// As many of them as one pack can hold.
+    private func fitting(_ names: [PackName], _ listed: [PackName: Int]) -> [PackName] {
+        var size = 64 << 10, found: [PackName] = []
+        for name in names {
+            let own = max(listed[name] ?? 0, state.read[name]?.size ?? 0)
+            guard size + own <= packLimit, found.count < PackFormat.entriesLimit / 4 else { break }
+            size += own
+            found.append(name)
+        }
+        return found
+    }
+
+    /// How many of the writers that are active come before this one. Courtesy: two that adopt the same at once do no harm.
+    private func rank(_ victim: UInt64) -> Int {
+        func digest(_ writer: UInt64) -> [UInt8] {
+            var out = ByteWriter()
+            out.raw(PackID.bytes(of: writer) + PackID.bytes(of: victim))
+            return out.bytes.withUnsafeBytes { Array(SHA256.digest($0)) }
+        }
+        let mine = digest(state.writer), time = now
+        return state.active.count { writer, seen in
+            writer != victim && writer != state.writer && time - seen <= PackedSettings.activity && Bytes.compare(digest(writer), mine) < 0
+        }
+    }
+
+    /// Whether the pack before the next one is an adoption: then a log pack follows, so that `log/` shows how far this writer is.
+    var mustFollow: Bool {
+        state.attempts.contains { name, attempt in
+            attempt.isAdoption && name.writer == state.writer && name.last == state.next &- 1
+                && (attempt.outcome == .done || attempt.outcome == .folded)
+        }
+    }
+
+    /// Goes on with what is to be adopted. The number stays with it, until a pack is there that was read back.
+    func adopt() throws {
+        guard !state.adopting.isEmpty, let storeID = state.store else { return }
+        let isBegun = state.attempts.contains { name, attempt in
+            attempt.isAdoption && name.writer == state.writer && name.first == state.next && attempt.outcome != .folded
+        }
+        var inputs = try state.adopting.compactMap(input)
+        while true {
+            // With nothing left, a number that was attempted is filled all the same.
+            guard !inputs.isEmpty || isBegun else { state.adopting = []; return }
+            if let (made, ids, attempt) = try adopted(inputs, storeID) {
+                // The number is known to be one of an adoption before anything of it is at the remote.
+                try save()
+                guard try self.attempt(made, ids, attempt, isWhole: { try isReadBack(made.name, made.size) }) else { return }
+                replace(attempt.replaces)
+                break
+            }
+            guard !inputs.isEmpty else { return }
+            inputs.removeLast((inputs.count + 1) / 2)
+        }
+        state.adopting = []
+        try save()
+    }
+
+    /// Nil when it is not there any more, or has versions that are not here.
+    private func input(_ name: PackName) throws -> Input? {
+        let size = state.read[name]?.size ?? 0
+        do {
+            let (index, services) = try end(name, size > 0 ? size : PackedRun.notTold)
+            let ids = index.versions.map(\.id)
+            guard try store.inOrder(Set(ids)) != nil else { return nil }
+            return Input(name: name, size: size, ids: ids, services: services)
+        } catch is PackFault { return nil }
+    }
+
+    private func adopted(_ inputs: [Input], _ storeID: PackID) throws -> (MadePack, [VersionID], PackedState.Attempt)? {
+        guard let ordered = try store.inOrder(Set(inputs.flatMap(\.ids))) else { return nil }
+        var attempt = PackedState.Attempt(size: 0, level: 1, listed: now, isAdoption: true)
+        var names = Set(inputs.map(\.name))
+        for input in inputs {
+            // What an input replaced, and whoever made it had not deleted yet.
+            for other in input.services.replaces where state.read[other].map({ $0.missing == 0 }) ?? false { names.insert(other) }
+            attempt.covers = PackServices.joined(attempt.covers + input.services.covers + [CoveredNumbers.range(input.name)])
+            attempt.seen = PackedRun.joined(attempt.seen, input.services.seen)
+        }
+        attempt.replaces = names.sorted { $0.id < $1.id }
+        attempt.seen.removeAll { $0.writer == state.writer }
+        guard attempt.replaces.count <= PackFormat.entriesLimit, attempt.covers.count <= PackFormat.entriesLimit,
+            let (made, ids) = try pack(ordered, attempt, storeID, first: state.next, last: state.next)
+        else { return nil }
+        attempt.size = made.size
+        return (made, ids, attempt)
+    }
+}

@@ -1,0 +1,21 @@
+/// What waits to be sent.
+extension Store {
+    /// Versions behind the first `rows` of the history, and the bytes of the values that they stored.
+    func pending(behind rows: Int) -> Syncer.Pending {
+        var found = Syncer.Pending()
+        forEachLive(behind: rows, {}) { ordinal, dag in
+            found.versions += 1
+            found.bytes &+= dag.rows[Int(ordinal)].valueDataSize
+        }
+        return found
+    }
+
+    /// The first row behind the first `rows` whose version is not among these; else the count of rows.
+    func firstRow(behind rows: Int, notAmong ids: Set<VersionID>) -> Int {
+        var first = rowCount
+        forEachLive(behind: rows, {}) { ordinal, dag in
+            if Int(ordinal) < first, !ids.contains(dag.id(ordinal)) { first = Int(ordinal) }
+        }
+        return first
+    }
+}

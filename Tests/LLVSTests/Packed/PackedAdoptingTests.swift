@@ -1,0 +1,142 @@
+import Testing
+@testable import LLVS
+
+/// Packs of writers that are gone, or are too many, put together by another: docs/pack-format.md, section 8.
+@Suite("Packed: adopting") struct PackedAdoptingTests {
+    private static let day = 86_400 / Int(MemoryPlace.step)
+
+    /// A writer with packs at every level, who does not come again.
+    private func silent(_ place: MemoryPlace, _ count: Int = 20) throws -> PackedDevice {
+        let gone = try PackedDevice(place)
+        for n in 0..<count {
+            try gone.save("gone\(n)")
+            try gone.exchangeOnce()
+        }
+        return gone
+    }
+
+    private func exchange(_ devices: [PackedDevice], days: Int) throws {
+        for _ in 0..<days {
+            devices[0].files.place.clock += Self.day + 1
+            for device in devices { try device.exchangeOnce() }
+        }
+    }
+
+    @Test func aSilentWriterIsAdopted() throws {
+        let place = MemoryPlace(), gone = try silent(place), here = try PackedDevice(place)
+        try here.save("here")
+        try here.exchangeOnce()
+        let theirs = (place.names(.log) + place.names(.base)).filter { $0.writer != here.writer }
+        #expect(theirs.count > 3)
+        try exchange([here], days: 29)
+        #expect(Set(theirs.map(\.description)).isSubset(of: place.files.keys), "not before 30 days")
+        try exchange([here], days: 4)
+        let left = place.names(.log) + place.names(.base)
+        #expect(left.allSatisfy { $0.writer == here.writer }, "\(left)")
+        #expect(left.count <= 5 && place.versions() == here.ids && here.ids == gone.ids.union(here.ids))
+        // Its number is nobody else's, and a log pack tells how far the adopter is.
+        let adopted = try #require(left.first { $0.kind == .base && $0.first == $0.last })
+        #expect(!place.names(.log).contains { $0.first == adopted.first } && place.names(.log).contains { $0.first > adopted.first })
+        // A new device gets all; nothing is left to be looked for.
+        let new = try PackedDevice(place)
+        try new.exchangeOnce()
+        #expect(new.ids == here.ids)
+        #expect(try new.exchangeOnce() == ["list pack1/log"])
+        // Who was silent comes back: it goes on with its own number, and nobody misses anything.
+        try gone.save("back")
+        try gone.exchangeOnce()
+        try exchange([gone, here, new], days: 2)
+        #expect(gone.ids == here.ids && here.ids == new.ids && place.versions() == here.ids)
+    }
+
+    /// Of those who are active one does it at once; another only when that one does not.
+    @Test func othersWait() throws {
+        let place = MemoryPlace(), gone = try silent(place)
+        let devices = try (0..<3).map { _ in try PackedDevice(place) }
+        for round in 0..<31 {
+            place.clock += Self.day + 1
+            for (n, device) in devices.enumerated() {
+                if round % 3 == 0 { try device.save("\(n) \(round)") }
+                try device.exchangeOnce()
+            }
+        }
+        let adoptions = place.names(.base).filter { $0.first == $0.last && $0.writer != gone.writer }
+        #expect(adoptions.count == 1, "\(adoptions)")
+        try exchange(devices, days: 2)
+        #expect(!(place.names(.log) + place.names(.base)).contains { $0.writer == gone.writer })
+        for device in devices { #expect(device.ids == devices[0].ids && place.versions() == device.ids) }
+    }
+
+    /// It dies at any request of an adoption: the number stays one of an adoption, nothing is lost, and it is done in the end.
+    @Test func interrupted() throws {
+        var deaths = 0
+        for dying in 0..<30 {
+            let place = MemoryPlace(seed: UInt64(dying)), gone = try silent(place, 12), here = try PackedDevice(place)
+            try here.save("here")
+            try here.exchangeOnce()
+            place.clock += 31 * Self.day
+            var left = dying
+            here.files.before = {
+                left -= 1
+                guard left == -1 else { return }
+                here.storage.isDead = true
+                throw MemoryFiles.died
+            }
+            do { try here.exchangeOnce() } catch {
+                deaths += 1
+                here.storage.isDead = false
+                here.restart()
+            }
+            here.files.before = {}
+            #expect(place.versions() == gone.ids.union(here.ids), "\(dying)")
+            try here.save("then")
+            try exchange([here], days: 3)
+            let names = place.names(.log) + place.names(.base)
+            #expect(names.allSatisfy { $0.writer == here.writer } && place.versions() == here.ids, "\(dying): \(names)")
+            // No log pack has a number that was attempted for an adoption.
+            let adopted = Set(names.filter { $0.kind == .base && $0.first == $0.last }.map(\.first))
+            #expect(adopted.isDisjoint(with: place.names(.log).map(\.first)), "\(dying)")
+            let new = try PackedDevice(place)
+            try new.exchangeOnce()
+            #expect(new.ids == here.ids, "\(dying)")
+            if left >= 0 { break }
+        }
+        #expect(deaths > 8)
+    }
+
+    /// A place that refuses to delete, or is full, is not filled further.
+    @Test func notWhereNothingCanBeDeleted() throws {
+        let place = MemoryPlace(), here = try PackedDevice(place)
+        _ = try silent(place)
+        try here.exchangeOnce()
+        place.refusesDeletes = true
+        for n in 0..<20 {
+            try here.save("here\(n)")
+            try here.exchangeOnce()
+            place.clock += Self.day
+        }
+        let before = place.names(.base).filter { $0.first == $0.last }
+        try exchange([here], days: 20)
+        #expect(place.names(.base).filter { $0.first == $0.last } == before)
+    }
+
+    /// What another says it replaced, and had not deleted yet, goes along.
+    @Test func whatWasReplacedAndNotDeletedGoesToo() throws {
+        let place = MemoryPlace(), gone = try silent(place, 9), here = try PackedDevice(place)
+        // It folded, and was never seen again: its log packs are there still.
+        #expect(place.names(.base).count == 1 && place.names(.log).count == 9)
+        try here.exchangeOnce()
+        try exchange([here], days: 34)
+        #expect((place.names(.log) + place.names(.base)).allSatisfy { $0.writer == here.writer })
+        #expect(place.versions() == gone.ids && here.ids == gone.ids)
+    }
+}
+
+extension PackedDevice {
+    /// The id under which it writes now.
+    var writer: UInt64 {
+        files.place.names(.log).filter { name in
+            (try? PackedNotes(store, remote: files.description).load())?.writer == name.writer
+        }.first?.writer ?? 0
+    }
+}

@@ -1,0 +1,397 @@
+"""What no server that means well answers: bombs, wrong lengths, lists of 100 MB, bad packs, and anything at all.
+
+Each gives an error or a problem that says what to do; the store stays usable, nothing acknowledged is lost, and the next exchange goes on.
+docs/testing.md lists which test shows which.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import random
+import re
+import resource
+from pathlib import Path
+from typing import Any, Callable, Iterator, Optional
+
+import llvs
+import pytest
+from conftest import ids
+from dav_server import DavServer, Handler, on
+from s3_server import KEY, SECRET, S3Server
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYOUTS = ["interchange", "packed"]
+
+
+@pytest.fixture(params=LAYOUTS)
+def layout(request: Any) -> str:
+    found: str = request.param
+    return found
+
+
+def remote(server: DavServer, layout: str) -> llvs.Remote:
+    return llvs.Remote(f"{server.url}?layout={layout}")
+
+
+def exchange(store: llvs.Store, place: llvs.Remote) -> list[llvs.Problem]:
+    """Retrieves and sends; the problems of both."""
+    with llvs.Exchange(store, place) as way:
+        return [*way.retrieve().problems, *way.send().problems]
+
+
+def goes_on(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str) -> None:
+    """With a server that is well again."""
+    server.fault = None
+    for each in (store, second, store):
+        assert not exchange(each, remote(server, layout))
+    assert ids(store) == ids(second) and not store.verify().damages
+
+
+@pytest.fixture
+def second(store: llvs.Store, server: DavServer, new_store: Callable[[], llvs.Store], layout: str) -> llvs.Store:
+    """An empty store beside one that has sent three versions."""
+    assert not exchange(store, remote(server, layout))
+    return new_store()
+
+
+def test_compressed_bombs(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str) -> None:
+    """Nothing is asked for in compressed form, and nothing is inflated: a bomb is a few KB that are no file of ours."""
+    bomb = gzip.compress(bytes(64 << 20))
+    asked: list[Optional[str]] = []
+
+    def fault(handler: Handler) -> Optional[bool]:
+        asked.append(handler.headers.get("Accept-Encoding"))
+        if handler.command != "GET":
+            return False
+        handler.answer(200, bomb, Content_Encoding="gzip")
+        return True
+
+    server.fault = fault
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with llvs.Exchange(second, remote(server, layout)) as way:
+        problems = way.retrieve().problems
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 48 << 10
+    assert set(asked) <= {None, "identity"} and not ids(second)
+    assert problems or layout == "packed", "packs whose bytes are not those of their name are not there yet"
+    goes_on(store, second, server, layout)
+
+
+@pytest.mark.parametrize("wrong", [-10, -1, 1, 10_000_000, "twice", "none"])
+def test_wrong_lengths(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, wrong: Any) -> None:
+    def fault(handler: Handler) -> Optional[bool]:
+        data = server.files.get(handler.name)
+        if handler.command != "GET" or data is None:
+            return False
+        if wrong == "twice":
+            handler.send_response(200)
+            for length in (len(data), len(data) + 5):
+                handler.send_header("Content-Length", str(length))
+            handler.end_headers()
+        elif wrong == "none":
+            handler.begin(200, None)
+        else:
+            handler.begin(200, max(0, len(data) + wrong))
+        handler.wfile.write(data)
+        return handler.cut()
+
+    server.fault = fault
+    try:
+        with llvs.Exchange(second, remote(server, layout)) as way:
+            way.retrieve()
+    except llvs.TransportError:
+        assert wrong != "none"
+    # What is there is right, whatever was said of its length.
+    assert ids(second) <= ids(store)
+    assert ids(second) == ids(store) or wrong != "none"
+    goes_on(store, second, server, layout)
+
+
+def test_a_list_of_100_mb(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str) -> None:
+    """Of names that are none of ours: read as it comes, in the memory that its names take."""
+    size, sent = 100 << 20, [0]
+
+    def fault(handler: Handler) -> Optional[bool]:
+        if handler.command != "PROPFIND" or not handler.name.endswith(("/versions", "/log")):
+            return False
+        handler.body()
+        handler.begin(207, None)
+        handler.wfile.write(b"<D:multistatus xmlns:D='DAV:'>")
+        pad = b"<D:propstat><D:status>HTTP/1.1 404 Not Found</D:status><D:prop>" + b"<D:x/>" * 1_600 + b"</D:prop></D:propstat>"
+        number = 0
+        while sent[0] < size:
+            part = b"<D:response><D:href>%s/+%d</D:href>%s</D:response>" % (handler.name.encode(), number, pad)
+            handler.wfile.write(part)
+            sent[0] += len(part)
+            number += 1
+        handler.wfile.write(b"</D:multistatus>")
+        handler.close_connection = True
+        return True
+
+    server.fault = fault
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with llvs.Exchange(second, remote(server, layout)) as way:
+        way.retrieve()
+    assert sent[0] >= size and not ids(second)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB"
+    goes_on(store, second, server, layout)
+
+
+@pytest.mark.parametrize("status", [404, 409, 412, 423, 502, 504, 507])
+@pytest.mark.parametrize("method", ["PUT", "MOVE", "MKCOL", "GET", "PROPFIND"])
+def test_statuses_in_the_middle(
+    store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, method: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the third request of a kind on: what was acknowledged is there afterwards."""
+    left = [2 if method in ("GET", "PROPFIND") else 0]
+
+    def fault(handler: Handler) -> Optional[bool]:
+        if handler.command != method:
+            return False
+        left[0] -= 1
+        if left[0] >= 0:
+            return False
+        handler.body()
+        handler.answer(status, b"<html>why</html>")
+        return True
+
+    store.make_version(store.most_recent_head, insert={"more": b"1"})
+    server.fault = fault
+    acknowledged: set[str] = set()
+    for each in (store, second):
+        with llvs.Exchange(each, remote(server, layout)) as way:
+            for step in (way.retrieve, way.send):
+                try:
+                    acknowledged |= set(step().sent)
+                except llvs.Error as problem:
+                    assert problem.code != llvs.ErrorCode.INTERNAL and len(str(problem)) > 20
+    server.fault = None
+    assert not exchange(second, remote(server, layout))
+    assert acknowledged <= ids(second)
+    goes_on(store, second, server, layout)
+
+
+def files_of(server: DavServer, directory: str) -> list[str]:
+    return sorted(name for name in server.files if f"/{directory}/" in name)
+
+
+def packs_of_two(server: DavServer, store: llvs.Store, second: llvs.Store) -> list[str]:
+    """The names of log packs of two writers."""
+    place = remote(server, "packed")
+    for each in (store, second):
+        each.make_version(each.most_recent_head, insert={f"{id(each)}": b"1"})
+        assert not exchange(each, place)
+    assert not exchange(store, place)
+    return files_of(server, "pack1/log")
+
+
+@pytest.mark.parametrize("layout", ["packed"])
+def test_packs_swapped(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, new_store: Any) -> None:
+    """Two whole packs under each other's names: their bytes are not what the names say, so neither is there."""
+    a, b = packs_of_two(server, store, second)[:2]
+    server.files[a], server.files[b] = server.files[b], server.files[a]
+    reader = new_store()
+    with llvs.Exchange(reader, remote(server, layout)) as way:
+        way.retrieve()
+    assert ids(reader) < ids(store)
+    server.files[a], server.files[b] = server.files[b], server.files[a]
+    goes_on(store, reader, server, layout)
+
+
+@pytest.mark.parametrize("layout", ["packed"])
+def test_packs_replayed(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, new_store: Any) -> None:
+    """An old pack comes back under its own name: nothing changes."""
+    name = packs_of_two(server, store, second)[0]
+    old = server.files[name]
+    for number in range(20):
+        store.make_version(store.most_recent_head, insert={f"n{number}": b"1"})
+        assert not exchange(store, remote(server, layout))
+    before = ids(store)
+    server.files[name] = old
+    for each in (store, second, new_store()):
+        assert not exchange(each, remote(server, layout))
+        assert ids(each) == before
+
+
+@pytest.mark.parametrize("layout", ["packed"])
+def test_rolled_back(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, new_store: Any) -> None:
+    """The place is set back: what was acknowledged since is in the stores, and nothing is removed there."""
+    packs_of_two(server, store, second)
+    old = dict(server.files)
+    for number in range(3):
+        store.make_version(store.most_recent_head, insert={f"n{number}": b"1"})
+        assert not exchange(store, remote(server, layout))
+    before = ids(store)
+    server.files = dict(old)
+    assert not exchange(store, remote(server, layout)) and ids(store) == before
+    # Versions that build on what is missing there wait for those who have it; nobody fails.
+    store.make_version(store.most_recent_head, insert={"later": b"1"})
+    assert not exchange(store, remote(server, layout))
+    for problem in exchange(second, remote(server, layout)):
+        raise AssertionError(problem)
+    assert ids(second) <= ids(store)
+
+
+@pytest.mark.parametrize("layout", ["packed"])
+def test_a_newer_format(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, new_store: Any) -> None:
+    """Its pack is told by name, with what to do; the others are read, and so is that one where it is of this format after all."""
+    from packs import names
+
+    name = packs_of_two(server, store, second)[0]
+    data = bytearray(server.files.pop(name))
+    data[8] = 2
+    parsed = name.rsplit("/", 1)[1].rsplit("-", 1)[0]
+    newer = f"{name.rsplit('/', 1)[0]}/{parsed}-{names.encode(hashlib.sha256(data).digest()[:16])}"
+    server.files[newer] = bytes(data)
+    reader = new_store()
+    with llvs.Exchange(reader, remote(server, layout)) as way:
+        problems = way.retrieve().problems
+    assert [(problem.code, newer.endswith(problem.name.rsplit("/", 1)[-1])) for problem in problems] == [
+        (llvs.ErrorCode.NEWER_FORMAT, True)
+    ]
+    assert ids(reader) < ids(store)
+
+
+@pytest.mark.parametrize("layout", ["packed"])
+def test_another_stores_root(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, new_store: Any) -> None:
+    """A second root beside ours: both are used, and what is under either is read by all."""
+    with DavServer() as other:
+        stranger = new_store()
+        stranger.make_version(insert={"stranger": b"1"})
+        assert not exchange(stranger, remote(other, layout))
+        server.files.update(other.files)
+        server.folders |= other.folders
+    goes_on(store, second, server, layout)
+    reader = new_store()
+    exchange(reader, remote(server, layout))
+    assert ids(reader) >= ids(store)
+
+
+class Liar:
+    """Answers anything: right, changed, cut, of another request, or nonsense."""
+
+    NONSENSE = [
+        b"", b"<html>sign in</html>", b"\x00" * 5_000, b"{}", b"<D:multistatus xmlns:D='DAV:'/>", b"<a>" * 5_000, bytes(range(256)) * 40,
+        b"<?xml version='1.0'?><ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>"
+        b"<Contents><Key>here/pack1/log/../../x</Key><Size>-1</Size></Contents></ListBucketResult>",
+        b"<D:multistatus xmlns:D='DAV:'><D:response><D:href>/dav/notes/versions/../../etc/passwd</D:href></D:response></D:multistatus>",
+    ]
+    STATUSES = [100, 200, 201, 204, 206, 207, 299, 301, 304, 400, 401, 403, 404, 405, 409, 410, 412, 416, 423, 500, 501, 507, 999]
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.earlier: list[bytes] = []
+
+    def spoil(self, body: bytes) -> bytes:
+        data = bytearray(body)
+        how = self.random.randrange(5)
+        if how == 0 and data:
+            data[self.random.randrange(len(data))] ^= 1 << self.random.randrange(8)
+        elif how == 1:
+            del data[self.random.randrange(len(data) + 1) :]
+        elif how == 2 and self.earlier:
+            return self.random.choice(self.earlier)
+        elif how == 3:
+            return self.random.choice(self.NONSENSE)
+        else:
+            data += data[: self.random.randrange(len(data) + 1)]
+        return bytes(data)
+
+    def judge(self, right: bytes) -> Optional[tuple[int, bytes]]:
+        """Nothing: what is right. Else a status, 0 for the right one, and a body."""
+        self.earlier = [*self.earlier[-50:], right]
+        if self.random.random() < 0.6:
+            return None
+        return (self.random.choice(self.STATUSES) if self.random.random() < 0.4 else 0), self.spoil(right)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_webdav_server_that_answers_anything(
+    store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, seed: int
+) -> None:
+    liar = Liar(seed)
+
+    def fault(handler: Handler) -> Optional[bool]:
+        handler.body()
+        with server.lock:
+            status, right = getattr(handler, "on_" + handler.command.lower())()
+            verdict = liar.judge(right)
+        if verdict is None:
+            handler.answer(status, right)
+        elif verdict[0] == 999:
+            return handler.cut()
+        else:
+            headers = {"Location": f"/dav/notes/{liar.random.randrange(9)}"} if verdict[0] == 301 else {}
+            handler.answer(verdict[0] or status, b"" if verdict[0] in (100, 204, 304) else verdict[1], **headers)
+        return True
+
+    is_honest(lambda honest: setattr(server, "fault", None if honest else fault), lambda: remote(server, layout), store, second, seed)
+
+
+def is_honest(lie: Callable[[bool], None], place: Callable[[], llvs.Remote], store: llvs.Store, second: llvs.Store, seed: int) -> None:
+    """Exchanges with a liar raise errors of ours or find problems; what the liar has not spoiled for good arrives when it is honest."""
+    own = random.Random(seed)
+    for turn in range(6):
+        for name, each in (("a", store), ("b", second)):
+            each.make_version(each.most_recent_head, insert={f"{name}{turn}": own.randbytes(own.randrange(3_000))})
+            before = ids(each)
+            lie(False)
+            with llvs.Exchange(each, place()) as way:
+                for step in (way.retrieve, way.send):
+                    try:
+                        step()
+                    except llvs.Error as problem:
+                        assert problem.code != llvs.ErrorCode.INTERNAL and len(str(problem)) > 20
+            assert ids(each) >= before and not each.verify().damages
+            lie(True)
+    # Files whose bytes the server really keeps were made by ours: all of it is right.
+    for _ in range(3):
+        for each in (store, second):
+            try:
+                exchange(each, place())
+            except llvs.NotFoundError:
+                # It said that all is gone, and was believed: somebody has to say what to do.
+                with llvs.Exchange(each, place(), restoration_state=b"new") as way:
+                    way.retrieve()
+                    way.send()
+    assert ids(store) == ids(second)
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[S3Server]:
+    server = S3Server()
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_bucket_that_answers_anything(bucket: S3Server, new_store: Any, layout: str, seed: int) -> None:
+    liar, where = Liar(seed), f"{layout}{seed}"
+
+    def fault(environ: dict[str, Any]) -> Optional[tuple[str, bytes]]:
+        verdict = liar.judge(b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>")
+        if verdict is None or verdict[0] == 100:
+            return None
+        return f"{verdict[0] or 200} Something", verdict[1]
+
+    def lie(honest: bool) -> None:
+        bucket.fault = None if honest else fault
+
+    def place() -> llvs.Remote:
+        return llvs.Remote(f"{bucket.url(where)}&layout={layout}", user=KEY, password=SECRET)
+
+    lie(True)
+    is_honest(lie, place, new_store(), new_store(), seed)
+
+
+def test_each_item_has_its_test() -> None:
+    """What docs/testing.md lists under "Bad input over a network" is there."""
+    page = (ROOT / "docs/testing.md").read_text().split("## Bad input over a network")[1].split("\n## ")[0]
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "`" in line]
+    assert len(rows) >= 28
+    for row in rows:
+        found = re.findall(r"`([\w/.]+?)(?:::(\w+))?`", row)
+        assert found, row
+        for path, name in found:
+            if path != "listings":
+                assert name and name in (ROOT / "Tests" / path).read_text(), f"{row}: there is no {name} in {path}"

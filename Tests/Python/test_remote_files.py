@@ -1,0 +1,253 @@
+"""Places of named files that are written in Python: the suite, both layouts on them, and what goes wrong in their methods."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Callable, Iterator, Optional
+
+import llvs
+import llvs.testing
+import pytest
+from llvs.testing import Disturbance
+
+
+class Shelf(llvs.RemoteFiles):
+    """Files in a dictionary, which several share."""
+
+    def __init__(self, files: dict[str, bytes], name: str = "the shelf") -> None:
+        self.files, self.name = files, name
+        self.calls: list[str] = []
+        self.failing: Optional[BaseException] = None
+        self.lock = threading.Lock()
+
+    def call(self, what: str) -> None:
+        self.calls.append(what)
+        if self.failing is not None:
+            raise self.failing
+
+    def list(self, directory: str) -> Iterator[llvs.RemoteFile]:
+        self.call(f"list {directory}")
+        folders = set()
+        for name, data in list_of(self.files):
+            parent, _, last = name.rpartition("/")
+            if parent == directory:
+                yield llvs.RemoteFile(last, len(data))
+            elif parent.startswith(directory + "/"):
+                folders.add(parent[len(directory) + 1 :].partition("/")[0])
+        for folder in sorted(folders):
+            yield llvs.RemoteFile(folder, 0, is_directory=True)
+
+    def read(self, name: str, offset: int, size: int) -> Optional[llvs.FileContent]:
+        self.call(f"read {name}")
+        data = self.files.get(name)
+        if data is None:
+            return None
+        # Large ones as files, so that both ways are gone.
+        return io.BytesIO(data) if len(data) > 100_000 and not size else data[offset : offset + size if size else None]
+
+    def publish(self, name: str, file: llvs.OutgoingFile, replaces: bool) -> bool:
+        self.call(f"publish {name}")
+        data = io.BytesIO()
+        file.write_to(data)
+        assert len(data.getvalue()) == file.size
+        with self.lock:
+            if name in self.files and not replaces:
+                return False
+            self.files[name] = data.getvalue()
+        return True
+
+    def delete(self, name: str) -> None:
+        self.call(f"delete {name}")
+        self.files.pop(name, None)
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+def list_of(files: dict[str, bytes]) -> list[tuple[str, bytes]]:
+    return list(files.copy().items())
+
+
+@pytest.mark.parametrize("check", llvs.testing.files_checks())
+def test_the_suite(check: str) -> None:
+    places: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
+    shelves: list[Shelf] = []
+
+    def files(place: int) -> Shelf:
+        shelves.append(Shelf(places[place], f"shelf {place}"))
+        return shelves[-1]
+
+    def disturb(place: int, what: Disturbance) -> None:
+        for shelf in shelves:
+            shelf.failing = llvs.TransportError("locked", code=llvs.ErrorCode.TRANSPORT) if what is Disturbance.FAIL else None
+
+    report = llvs.testing.check_files(files, only=check, disturb=disturb)
+    assert [one.outcome for one in report.checks] == [llvs.testing.Outcome.PASSED]
+    assert "close" in shelves[-1].calls
+
+
+def test_a_broken_one_is_caught() -> None:
+    class Forgetful(Shelf):
+        def delete(self, name: str) -> None:
+            pass
+
+    places: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
+    with pytest.raises(llvs.testing.ConformanceError, match="deleted files are gone, and no others: a file that was deleted is read"):
+        llvs.testing.check_files(lambda place: Forgetful(places[place]), only="deleted")
+    with pytest.raises(llvs.testing.ConformanceError, match="no RemoteFiles"):
+        llvs.testing.check_files(lambda place: llvs.Remote("memory:x"), only="deleted")  # type: ignore[arg-type, return-value]
+
+
+def ids(store: llvs.Store) -> set[str]:
+    return {version.id for version in store}
+
+
+@pytest.fixture
+def new_store(tmp_path: Path) -> Iterator[Callable[[], llvs.Store]]:
+    made: list[llvs.Store] = []
+
+    def make() -> llvs.Store:
+        made.append(llvs.Store(tmp_path / f"store{len(made)}"))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.close()
+
+
+@pytest.mark.parametrize("layout", ["", "packed", "interchange"])
+def test_two_stores(new_store: Callable[[], llvs.Store], layout: str) -> None:
+    first, second, files = new_store(), new_store(), dict[str, bytes]()
+    shelf = Shelf(files)
+    first.make_version(insert={"large": bytes(range(256)) * 20_000, "small": b"1"})
+    for store in (first, second):
+        with llvs.Exchange(store, llvs.Remote(shelf, layout=layout) if layout else shelf) as way:
+            assert not way.retrieve().problems and not way.send().problems
+            assert way.url == "" and "the shelf" in repr(way)
+    assert ids(first) == ids(second)
+    version = next(iter(ids(second)))
+    assert second.at(version)["large"] == bytes(range(256)) * 20_000
+    assert any(name.startswith("versions/") for name in files) == (layout == "interchange")
+    assert any(name.startswith("pack1/log/") for name in files) == (layout != "interchange")
+    if layout == "packed":
+        shelf.calls.clear()
+        with llvs.Exchange(second, llvs.Remote(shelf, layout=layout)) as way:
+            way.retrieve()
+            way.send()
+        assert shelf.calls == ["list pack1/log", "close"], "nothing new is one listing"
+
+
+def test_without_ranges(new_store: Callable[[], llvs.Store]) -> None:
+    class Whole(Shelf):
+        has_ranges = False
+
+        def read(self, name: str, offset: int, size: int) -> Optional[llvs.FileContent]:
+            assert offset == size == 0
+            return super().read(name, offset, size)
+
+    places: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
+    assert llvs.testing.check_files(lambda place: Whole(places[place], f"whole {place}"), only="parts of files").checks
+
+
+def test_a_coordinator(tmp_path: Path) -> None:
+    files: dict[str, bytes] = {}
+    with llvs.Coordinator(tmp_path / "a", exchange=Shelf(files, "shelf")) as a, llvs.Coordinator(tmp_path / "b") as b:
+        b.attach(llvs.Remote(Shelf(files, "shelf"), layout="packed"))
+        a.save(insert={"x": b"1"})
+        a.sync()
+        b.sync()
+        assert b["x"] == b"1"
+
+
+def test_what_is_raised_comes_out(new_store: Callable[[], llvs.Store]) -> None:
+    store, shelf = new_store(), Shelf({})
+    store.make_version(insert={"x": b"1"})
+    with llvs.Exchange(store, shelf) as way:
+        for problem in (ZeroDivisionError("no way"), llvs.TransportError("gone", code=llvs.ErrorCode.TRANSPORT), KeyboardInterrupt()):
+            shelf.failing = problem
+            with pytest.raises(type(problem)):
+                way.send()
+        shelf.failing = None
+        assert way.send().sent
+        # It serves one exchange at a time by a handle, and as many as are opened by handles of their own.
+        with llvs.Exchange(store, shelf) as other:
+            other.retrieve()
+
+
+def test_wrong_answers(new_store: Callable[[], llvs.Store]) -> None:
+    store = new_store()
+    store.make_version(insert={"x": b"1"})
+
+    class Says(Shelf):
+        answer: Any = None
+
+        def publish(self, name: str, file: llvs.OutgoingFile, replaces: bool) -> bool:
+            return self.answer  # type: ignore[no-any-return]
+
+    with llvs.Exchange(store, Says({})) as way:
+        with pytest.raises(TypeError, match="publish returned None"):
+            way.send()
+
+    class More(Shelf):
+        def read(self, name: str, offset: int, size: int) -> Optional[llvs.FileContent]:
+            return self.files.get(name)
+
+    places: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
+    with pytest.raises(llvs.testing.ConformanceError, match="Give what was asked for"):
+        llvs.testing.check_files(lambda place: More(places[place]), only="parts of files")
+    with pytest.raises(llvs.InvalidArgumentError, match="name"):
+        llvs.Exchange(store, Shelf({}, name=""))
+
+
+def test_cancelling_while_a_file_is_published(new_store: Callable[[], llvs.Store]) -> None:
+    store, token = new_store(), llvs.CancelToken()
+    store.make_version(insert={"large": bytes(3_000_000)})
+
+    class Slow(Shelf):
+        def publish(self, name: str, file: llvs.OutgoingFile, replaces: bool) -> bool:
+            token.cancel()
+            return super().publish(name, file, replaces)
+
+    files: dict[str, bytes] = {}
+    with llvs.Exchange(store, Slow(files)) as way:
+        with pytest.raises(llvs.CancelledError):
+            way.send(cancel=token)
+    assert not files
+    with llvs.Exchange(store, Shelf(files)) as way:
+        assert way.send().sent
+
+
+def test_keys(new_store: Callable[[], llvs.Store]) -> None:
+    """They count: a place in clear is refused, and so are keys with single files, or where there are no files."""
+    store, files = new_store(), dict[str, bytes]()
+    store.make_version(insert={"x": b"1"})
+    with llvs.Exchange(store, Shelf(files)) as way:
+        way.send()
+    before = dict(files)
+    with llvs.Exchange(store, llvs.Remote(Shelf(files, "another name"), passphrase="six random words")) as way:
+        with pytest.raises(llvs.EncryptionError):
+            way.send()
+    assert files == before
+    with pytest.raises(llvs.InvalidArgumentError, match="interchange"):
+        llvs.Exchange(store, llvs.Remote(Shelf(files), layout="interchange", passphrase="x"))
+
+    class Single(llvs.Transport):
+        def list(self) -> Any:
+            return []
+
+        def fetch_versions(self, names: Any) -> Any:
+            return []
+
+        def fetch_changes(self, names: Any) -> Any:
+            return []
+
+        def send(self, files: Any) -> None:
+            pass
+
+    with pytest.raises(llvs.InvalidArgumentError, match="single versions in clear"):
+        llvs.Exchange(store, llvs.Remote(Single(), passphrase="x"))
+    with pytest.raises(TypeError, match="RemoteFiles"):
+        llvs.Remote(7)  # type: ignore[arg-type]
