@@ -214,25 +214,6 @@ def test_packs_replayed(store: llvs.Store, second: llvs.Store, server: DavServer
 
 
 @pytest.mark.parametrize("layout", ["packed"])
-def test_rolled_back(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, new_store: Any) -> None:
-    """The place is set back: what was acknowledged since is in the stores, and nothing is removed there."""
-    packs_of_two(server, store, second)
-    old = dict(server.files)
-    for number in range(3):
-        store.make_version(store.most_recent_head, insert={f"n{number}": b"1"})
-        assert not exchange(store, remote(server, layout))
-    before = ids(store)
-    server.files = dict(old)
-    assert not exchange(store, remote(server, layout)) and ids(store) == before
-    # Versions that build on what is missing there wait for those who have it; nobody fails.
-    store.make_version(store.most_recent_head, insert={"later": b"1"})
-    assert not exchange(store, remote(server, layout))
-    for problem in exchange(second, remote(server, layout)):
-        raise AssertionError(problem)
-    assert ids(second) <= ids(store)
-
-
-@pytest.mark.parametrize("layout", ["packed"])
 def test_a_newer_format(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, new_store: Any) -> None:
     """Its pack is told by name, with what to do; the others are read, and so is that one where it is of this format after all."""
     from packs import names
