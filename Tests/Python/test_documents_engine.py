@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import json
 import os
+import pickle
 import random
 import runpy
 import subprocess
@@ -290,6 +293,11 @@ def test_very_many_records_are_made_when_they_are_asked_for() -> None:
     for place in (2_500, -2_501):
         with pytest.raises(IndexError):
             records[place]
+    # Copies are on their own: what the library holds goes with the original.
+    copies = [copy.copy(records), copy.deepcopy(records), pickle.loads(pickle.dumps(records))]
+    del records
+    gc.collect()
+    assert all(one == again for one in copies)
     few = llvs.merge_values(b'{"a":0}', b'{"a":1}', b'{"a":2}').records
     assert isinstance(few, tuple) and few == (llvs.Conflict(("a",), llvs.ConflictKind.PICK, b"0", b"1", b"2", b"1", None),)
 

@@ -238,9 +238,12 @@ final class DocumentMergeRun {
     private func text(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
         let base = values.isKind(inputs.o, .string) ? values.text(inputs.o) : UnsafeRawBufferPointer(start: nil, count: 0)
         let newerWins = saves || !rule.pick.isOlder
-        let merged = try TextMerge.merge(
-            base, values.text(inputs.x), values.text(inputs.y), unit: rule.unit, keepsBoth: rule.keepsBoth,
-            newerWins: newerWins, steps: &textSteps, work: values.work)
+        let merged: TextMerge.Merged
+        do {
+            merged = try TextMerge.merge(
+                base, values.text(inputs.x), values.text(inputs.y), unit: rule.unit, keepsBoth: rule.keepsBoth,
+                newerWins: newerWins, steps: &textSteps, work: values.work)
+        } catch is TokenTable.TooManyTokens { return try pick(inputs, rule, place, as: .limit) }
         let result = values.add(.text(merged.text))
         for overlap in merged.overlaps {
             let part = RecordDraft.Inputs(

@@ -161,8 +161,10 @@ final class DocumentValues {
                     if !Bytes.equal(p.text(i), q.text(j)) {
                         // Another order of members, or others.
                         guard let members = try matched(p, top.node, q, top.other) else { return false }
-                        budget -= members.count
-                        pairs += members
+                        // Those before were gone through, side by side: again, on each level, would take a power of two of steps.
+                        let at = i, rest = members.filter { $0.0 > at }
+                        budget -= rest.count
+                        pairs += rest
                         (i, j) = (top.end, top.otherEnd)
                         continue
                     }

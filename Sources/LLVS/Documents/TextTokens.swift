@@ -153,6 +153,9 @@ final class TextTokens {
 
 /// What tokens there are. (Memory by hand: it is looked at for every token.)
 struct TokenTable {
+    /// What is thrown where there are more different tokens than have numbers.
+    struct TooManyTokens: Error {}
+
     /// The bytes of a token where it was first: of which text is told by its number.
     private struct Entry {
         var start: UInt32
@@ -165,7 +168,7 @@ struct TokenTable {
     private var blockCount = 0
     private static let blockBits = 12
     private(set) var count = TextTokens.firstNumber
-    /// A number and four bits of the hash each: three texts have fewer tokens than 2^28.
+    /// A number and four bits of the hash each: of more than 2^28 no texts are merged.
     private var slots: UnsafeMutablePointer<UInt32>?
     private var slotCount = 0
     private static let numberMask: UInt32 = 1 << 28 - 1
@@ -230,6 +233,7 @@ struct TokenTable {
                 Self.areSame(other, bytes, size) { return known }
             i = (i + 1) & mask
         }
+        guard count <= Int(Self.numberMask) else { throw TooManyTokens() }
         let number = UInt32(truncatingIfNeeded: count)
         slots[i] = number | tag
         try add(Entry(start: UInt32(truncatingIfNeeded: start), count: UInt32(truncatingIfNeeded: size)))

@@ -61,7 +61,8 @@ final class HTTPClient: @unchecked Sendable {
             _ = try transfers.open { try NetworkLibraries.curl(for: place) }
             if credentials == nil { credentials = try settings.credentials(for: place, refused: nil, check) ?? settings.credentials }
             var run = Run(requests)
-            defer { transfers.dropAll() }
+            // libcurl has pointers to what the run holds, until it has let go of each transfer.
+            defer { withExtendedLifetime(run) { transfers.dropAll() } }
             while !run.isDone {
                 try check()
                 try start(&run)

@@ -70,7 +70,8 @@ final class SFTPClient: @unchecked Sendable {
                     .invalidArgument, "Reaching \(place) failed: it takes a user, and no token. Give the option user, and no token.")
             }
             var run = Run(requests)
-            defer { transfers.dropAll() }
+            // libcurl has pointers to what the run holds, until it has let go of each transfer.
+            defer { withExtendedLifetime(run) { transfers.dropAll() } }
             while !run.isDone {
                 try check()
                 while transfers.hasRoom, let attempt = run.next() { try start(attempt, &run) }

@@ -196,7 +196,8 @@ struct PackedReading {
             run.store.cover(run.believesIndexes ? versions.map(\.id) : outcome.held, in: &run.there)
             for blob in outcome.references where run.state.blobs.count < PackFormat.blobsLimit { run.state.blobs[blob.digest] = blob }
             guard outcome.waitingFor.isEmpty, !outcome.lacksBlobs else {
-                waiting[name] = outcome.waitingFor
+                // What waits for a large value is in the pack itself, or behind it: nothing else that comes tells when to look again.
+                waiting[name] = outcome.lacksBlobs ? [] : outcome.waitingFor
                 if case .whole(let file) = source, kept[name] == nil, keptSize + size <= PackedSettings.mostKept {
                     kept[name] = file
                     keptSize += size

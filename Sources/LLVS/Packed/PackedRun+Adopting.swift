@@ -1,4 +1,4 @@
-/// Adopting: docs/pack-format.md, section 8. Packs of writers that are gone, and of any where names are many, are put together by another.
+/// Adopting: docs/pack-format.md, section 8. Packs of writers that are gone are put together by another.
 extension PackedRun {
     /// What is adopted, as its end says.
     private struct Input {
@@ -12,25 +12,17 @@ extension PackedRun {
     func chooseAdoption(_ listed: [PackName: Int]) {
         guard state.adopting.isEmpty, !state.refusesDeletes, state.holes.isEmpty else { return }
         let time = now
-        if listed.count <= settings.crowd { state.crowded = 0 } else if state.crowded == 0 { state.crowded = time }
         var packs: [UInt64: [PackName]] = [:]
         for name in listed.keys where name.writer != state.writer && state.attempts[name]?.outcome != .folded {
             // Packs of a former writer of this device count as anybody's, and are seen for the first time by this.
             state.note(name, at: time)
             if isWhollyRead(name) { packs[name.writer, default: []].append(name) }
         }
-        let chosen = packs.compactMap { victim, names -> (isSilent: Bool, names: [PackName])? in
-            let wait = Int64(rank(victim)) * PackedSettings.day
-            let isSilent = time - (state.active[victim] ?? time) >= settings.silence + wait
-            guard isSilent || (state.crowded != 0 && time - state.crowded >= wait) else { return nil }
-            let newest = names.filter { $0.kind == .log }.map(\.last).max()
-            // How far an active writer is, its newest pack in log/ goes on to tell.
-            let inputs = isSilent ? names : names.filter { $0.kind != .log || $0.last != newest }
-            return inputs.count > 1 ? (isSilent, inputs) : nil
+        let chosen = packs.filter { victim, names in
+            names.count > 1 && time - (state.active[victim] ?? time) >= settings.silence + Int64(rank(victim)) * PackedSettings.day
         }
-        let best = chosen.max { ($0.isSilent ? 1 : 0, $0.names.count) < ($1.isSilent ? 1 : 0, $1.names.count) }
-        guard let best else { return }
-        state.adopting = fitting(best.names.sorted { ($0.last, $0.id) < ($1.last, $1.id) }, listed)
+        guard let best = chosen.values.max(by: { $0.count < $1.count }) else { return }
+        state.adopting = fitting(best.sorted { ($0.last, $0.id) < ($1.last, $1.id) }, listed)
         if state.adopting.count < 2 { state.adopting = [] }
     }
 
@@ -75,7 +67,7 @@ extension PackedRun {
     /// Goes on with what is to be adopted. The number stays with it, until a pack is there that was read back.
     func adopt() throws {
         guard !state.adopting.isEmpty, let storeID = state.store else { return }
-        let isBegun = state.attempts.contains { name, attempt in
+        var isBegun = state.attempts.contains { name, attempt in
             attempt.isAdoption && name.writer == state.writer && name.first == state.next && attempt.outcome != .folded
         }
         var inputs = try state.adopting.compactMap(input)
@@ -85,7 +77,15 @@ extension PackedRun {
             if let (made, ids, attempt) = try adopted(inputs, storeID) {
                 // The number is known to be one of an adoption before anything of it is at the remote.
                 try save()
-                guard try self.attempt(made, ids, attempt, isWhole: { try isReadBack(made.name, made.size) }) else { return }
+                do {
+                    guard try self.attempt(made, ids, attempt, isWhole: { try isReadBack(made.name, made.size) }) else { return }
+                } catch let error as StoreError where [.noSpace, .tooLarge].contains(error.code) && !inputs.isEmpty {
+                    // A place that is full, or takes no pack so large, goes on to take what this device made itself.
+                    state.attempts[made.name]?.outcome = .failed
+                    isBegun = true
+                    if error.code == .noSpace { inputs = [] } else { inputs.removeLast((inputs.count + 1) / 2) }
+                    continue
+                }
                 replace(attempt.replaces)
                 break
             }
@@ -103,26 +103,40 @@ extension PackedRun {
             let (index, services) = try end(name, size > 0 ? size : PackedRun.notTold)
             let ids = index.versions.map(\.id)
             guard try store.inOrder(Set(ids)) != nil else { return nil }
+            // Another version under an id that is here goes on to be there.
+            if !believesIndexes, state.read[name]?.isVerified != true, try index.versions.contains(where: isAnother) { return nil }
             return Input(name: name, size: size, ids: ids, services: services)
         } catch is PackFault { return nil }
     }
 
+    private func isAnother(_ entry: PackIndex.VersionEntry) throws -> Bool {
+        try store.identityDigest(of: entry.id).first8 != entry.identity
+    }
+
     private func adopted(_ inputs: [Input], _ storeID: PackID) throws -> (MadePack, [VersionID], PackedState.Attempt)? {
-        guard let ordered = try store.inOrder(Set(inputs.flatMap(\.ids))) else { return nil }
-        var attempt = PackedState.Attempt(size: 0, level: 1, listed: now, isAdoption: true)
-        var names = Set(inputs.map(\.name))
+        var attempt = PackedState.Attempt(size: 0, listed: now, isAdoption: true)
+        var names = Set(inputs.map(\.name)), all = Set(inputs.flatMap(\.ids))
         for input in inputs {
-            // What an input replaced, and whoever made it had not deleted yet.
-            for other in input.services.replaces where state.read[other].map({ $0.missing == 0 }) ?? false { names.insert(other) }
+            // What an input replaced, and whoever made it had not deleted yet. In clear anybody may say so of any pack: what is in it is
+            // looked at, and goes along.
+            for other in input.services.replaces where state.read[other].map({ $0.missing == 0 && $0.unread == 0 }) ?? false {
+                if believesIndexes { names.insert(other); continue }
+                guard !names.contains(other), let inner = try self.input(other) else { continue }
+                names.insert(other)
+                all.formUnion(inner.ids)
+            }
             attempt.covers = PackServices.joined(attempt.covers + input.services.covers + [CoveredNumbers.range(input.name)])
             attempt.seen = PackedRun.joined(attempt.seen, input.services.seen)
         }
         attempt.replaces = names.sorted { $0.id < $1.id }
         attempt.seen.removeAll { $0.writer == state.writer }
+        guard let ordered = try store.inOrder(all) else { return nil }
         guard attempt.replaces.count <= PackFormat.entriesLimit, attempt.covers.count <= PackFormat.entriesLimit,
             let (made, ids) = try pack(ordered, attempt, storeID, first: state.next, last: state.next)
         else { return nil }
         attempt.size = made.size
+        // A small one is merged with the log packs beside it.
+        attempt.level = made.size < packLimit / 2 ? 0 : 1
         return (made, ids, attempt)
     }
 }

@@ -80,6 +80,11 @@ extension PackedRun {
         }
         there = try store.coverage(behind: [])
         store.cover(Array(found), in: &there)
+        // Large values whose parts are gone are sent with the versions that name them.
+        if !state.blobs.isEmpty {
+            let parts = Set(try list(.blob).keys.map(\.id))
+            state.blobs = state.blobs.filter { $0.value.parts.allSatisfy(parts.contains) }
+        }
         // What only packs replaced that were lost may be lost itself one day, and that is to be noticed: a remote that was set back to an
         // old state has the packs from before they were folded, and whoever folded them may delete them still.
         for name in Array(state.read.keys) { state.read[name]?.isReplaced = replaced.contains(name) }

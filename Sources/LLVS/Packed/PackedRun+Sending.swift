@@ -18,11 +18,16 @@ extension PackedRun {
         if isThere, files.capabilities.isNear { try keepRoots() }
         var sending = PackedSending(self)
         do {
-            try deleteWhatIsDue()
             try adopt()
             // The number of an adoption is for nothing else.
-            guard state.adopting.isEmpty else { return sending.result }
+            guard state.adopting.isEmpty else {
+                throw StoreError(
+                    .transport,
+                    "Putting together what other devices left in \(files.description) failed: it is not there, or not whole yet. Exchange "
+                        + "again; until then nothing of this device is sent.")
+            }
             try sending.publish(evenEmpty: mustFollow)
+            try deleteWhatIsDue()
             try fold()
             if let listed { chooseAdoption(listed) }
             guard !state.adopting.isEmpty else { return sending.result }

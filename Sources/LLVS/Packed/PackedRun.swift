@@ -78,7 +78,8 @@ package final class PackedRun {
         for entry in try files.list(directory, withTimes: false, check) ?? [] where !entry.isDirectory {
             try paced.step(0)
             guard let name = PackName(kind.prefix + entry.name), found.count < 1_000_000 else { continue }
-            found[name] = entry.size ?? PackedRun.notTold
+            // A size that no file has comes from whoever answers.
+            found[name] = entry.size.map { min(max(0, $0), 1 << 40) } ?? PackedRun.notTold
         }
         return found
     }

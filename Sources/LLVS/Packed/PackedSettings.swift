@@ -16,8 +16,6 @@ package struct PackedSettings: Sendable {
     package var fanIn = 8
     /// Seconds without a new number after which a writer's packs are adopted.
     package var silence: Int64 = 30 * PackedSettings.day
-    /// Names above which anybody's are; nobody's, until that is tested by itself (docs/pack-format.md).
-    package var crowd = Int.max
 
     package init() {}
     /// For simulations: all that is random comes from `word`, and no file says when it was made.

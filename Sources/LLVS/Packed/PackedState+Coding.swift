@@ -1,8 +1,8 @@
 /// How the state of a remote is written down: little-endian, lists with their counts in front, and a checksum at the end.
 extension PackedState {
-    private static let magic = Array("LLVSPR3\n".utf8)
+    private static let magic = Array("LLVSPR1\n".utf8)
     /// With a pin: the state of an encrypted remote. An earlier library takes it for none, and asks for no plain remote by it.
-    private static let encryptedMagic = Array("LLVSPR4\n".utf8)
+    private static let encryptedMagic = Array("LLVSPR2\n".utf8)
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         bytes.withUnsafeBytes { SHA256.digest($0) }.prefix(16)
     }
@@ -19,7 +19,6 @@ extension PackedState {
         out.bytes.integer(based ?? -1)
         out.bytes.integer(healing)
         out.bytes.integer(prepared)
-        out.bytes.integer(crowded)
         out.bytes.bytes.append(refusesDeletes ? 1 : 0)
         out.list(roots) { out, root in
             out.put(root.name)
@@ -102,7 +101,6 @@ extension PackedState {
         state.based = based < 0 ? nil : based
         state.healing = try from.time()
         state.prepared = try from.time()
-        state.crowded = try from.time()
         state.refusesDeletes = try from.flag()
         state.roots = try from.list { from in
             let name = try from.name(), store = try from.cursor.id()

@@ -93,8 +93,6 @@ struct PackedState {
     var waiting: [PackName: [VersionID]] = [:]
     /// When what is known to be there is computed anew, since packs were lost; 0: they were not.
     var healing: Int64 = 0
-    /// Since when there are so many names that anybody's are adopted; 0: there are not.
-    var crowded: Int64 = 0
     var refusesDeletes = false
     /// When what uploads left behind was last looked for.
     var prepared: Int64 = 0
@@ -134,6 +132,7 @@ struct PackedState {
         for other in services.replaces {
             if read[other] == nil { read[other] = Read(unread: attempts[other] == nil ? now : 0) }
             read[other]?.isReplaced = true
+            // Those of this device stay: anybody may say that he replaced them, and removed they are found lost.
             if let attempt = attempts[other], attempt.outcome != .folded, other.writer != writer { attempts[other] = nil }
         }
         forget(name)

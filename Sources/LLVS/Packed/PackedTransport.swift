@@ -51,7 +51,7 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
             let result = try run.retrieve(verifyKnown: verifyKnown)
             lock.withLock {
                 freshUntil = Clock.steady() + PackedTransport.freshness
-                listed = run.listedInFull ?? listed
+                listed = run.listedInFull
             }
             return result
         }

@@ -43,13 +43,15 @@ extension S3Files {
         guard case .read(let reader) = response.body, let deletion = reader as? S3Deletion else {
             throw StoreError(.internal, "The body of an answer went elsewhere.")
         }
-        try deletion.finish()
+        // No list of failures, or none that can be read: asked for one by one, each says what became of it.
+        do { try deletion.finish() } catch let error as StoreError where error.code == .transport { return false }
         guard let failure = deletion.failures.first(where: { $0.code != "NoSuchKey" }) else { return true }
-        let why = failure.message.isEmpty ? failure.code : "\(failure.code): \(failure.message)"
+        func shown(_ text: String) -> String { String(String.UnicodeScalarView(text.unicodeScalars.prefix(200).filter { $0.value >= 32 })) }
+        let why = failure.message.isEmpty ? shown(failure.code) : "\(shown(failure.code)): \(shown(failure.message))"
         let isRefused = failure.code == "AccessDenied"
         throw StoreError(
             isRefused ? .permission : .transport,
-            "Deleting \(failure.key) in \(description) failed: the service says \(why). "
+            "Deleting \(shown(failure.key)) in \(description) failed: the service says \(why). "
                 + (isRefused ? "The key may not do this there: ask whoever runs the service for that right." : "Try again later."))
     }
 

@@ -73,7 +73,11 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
             case .own(let number, let piece):
                 let made = Result { try make(piece, control) }
                 // In a child that a callback forked meanwhile the lock may be held for ever.
-                if getpid() != process { return _ = try made.get() }
+                if getpid() != process {
+                    _ = try made.get()
+                    throw StoreError(
+                        .forked, "A callback forked: this is another process now, in which the work cannot go on. Open the store anew in it.")
+                }
                 put(number, made, steps: 0)
             case .made(let made, let steps):
                 if steps > 0 {

@@ -344,7 +344,7 @@ final class SyncerThread: @unchecked Sendable {
             var place = known[name] ?? Syncer.Place(place: schedule.places.first { $0.name == name }?.title ?? name)
             place.error = error
             if error == nil { place.lastSuccess = time } else { isWhole = false }
-            if error == nil, !parts.isEmpty { unsent[name] = sentUpTo[name] }
+            if error == nil, !parts.isEmpty, parts.allSatisfy({ $0.sent.problems.isEmpty }) { unsent[name] = sentUpTo[name] }
             if !parts.isEmpty { place.problems = parts.flatMap { $0.retrieved.problems + $0.sent.problems } }
             known[name] = place
             for part in parts {

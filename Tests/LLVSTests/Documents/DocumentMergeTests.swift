@@ -67,6 +67,21 @@ import Testing
         }
     }
 
+    /// Members in another order are looked up by their names; on each of many levels, what was compared is not compared once more.
+    @Test("another order of members on each level") func anotherOrderOnEachLevel() throws {
+        struct Endless: Error {}
+        func nested(_ members: String) -> String {
+            (0..<100).reduce("1") { inner, _ in "{\"a\":\(inner),\(members)}" }
+        }
+        let o = nested("\"b\":1,\"c\":1"), x = nested("\"c\":1,\"b\":1"), y = "{\"d\":1," + o.dropFirst()
+        var looks = 0
+        let merged = try Documents.merged(o, x, y) {
+            looks += 1
+            if looks > 20 { throw Endless() }
+        }
+        #expect(merged.bytes.map { String(decoding: $0, as: UTF8.self) } == y)
+    }
+
     @Test("deep values on a small stack") func deepValuesOnASmallStack() throws {
         func nested(_ leaf: String, _ open: String, _ close: String, _ depth: Int) -> String {
             String(repeating: open, count: depth) + leaf + String(repeating: close, count: depth)

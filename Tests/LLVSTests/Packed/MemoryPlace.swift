@@ -181,7 +181,7 @@ final class PackedDevice {
 
     /// - Parameter wait: called in the place of waiting.
     init(
-        _ place: MemoryPlace, fanIn: Int = 8, silence: Int64? = nil, crowd: Int? = nil, random: (@Sendable () -> UInt64)? = nil,
+        _ place: MemoryPlace, fanIn: Int = 8, silence: Int64? = nil, random: (@Sendable () -> UInt64)? = nil,
         keys: RemoteKeys? = nil, wait: @escaping () throws -> Void = {}
     ) throws {
         self.keys = keys
@@ -193,7 +193,6 @@ final class PackedDevice {
             clock: { place.time }, random: random ?? { place.random.next() })
         settings.fanIn = fanIn
         settings.silence = silence ?? settings.silence
-        settings.crowd = crowd ?? settings.crowd
         nonisolated(unsafe) let waits = wait
         settings.wait = { _, _ in try waits() }
         self.settings = settings
@@ -209,7 +208,7 @@ final class PackedDevice {
     /// The same store, on another machine.
     func clone(random: @escaping @Sendable () -> UInt64, keys: RemoteKeys? = nil) throws -> PackedDevice {
         let twin = try PackedDevice(
-            files.place, fanIn: settings.fanIn, silence: settings.silence, crowd: settings.crowd, random: random, keys: keys)
+            files.place, fanIn: settings.fanIn, silence: settings.silence, random: random, keys: keys)
         try give(to: twin)
         twin.storage.caches = storage.caches
         return twin

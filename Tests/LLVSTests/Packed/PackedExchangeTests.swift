@@ -66,6 +66,7 @@ import Testing
         let found = try d.exchange.retrieve()
         #expect(!found.problems.isEmpty && d.ids.isEmpty)
         place.files[part] = bytes
+        // Also where what builds on it is in the same pack.
         #expect(try d.exchange.retrieve().problems.isEmpty)
         #expect(d.ids == a.ids)
     }
@@ -163,6 +164,27 @@ import Testing
             try b.exchangeOnce()
         }
         #expect(place.versions() == b.ids)
+    }
+
+    /// The remote is set back to before a large value: its parts are sent again with the version that names them.
+    @Test func aLargeValueThatWasLostIsSentAgain() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place)
+        try a.save("small")
+        try a.exchangeOnce()
+        let backup = place.files
+        let large = (0..<(2 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let id = try a.save("large", large)
+        try a.exchangeOnce()
+        #expect(!place.names(.blob).isEmpty)
+        place.files = backup
+        for _ in 0..<6 {
+            place.clock += 125
+            try a.exchangeOnce()
+        }
+        #expect(place.versions() == a.ids && !place.names(.blob).isEmpty)
+        let new = try PackedDevice(place)
+        try new.exchangeOnce()
+        #expect(try new.ids == a.ids && new.store.value(ValueID("large"), at: id)?.data == large)
     }
 
     @Test func whatEndsInTheMiddleOfHealingIsDoneAgain() throws {

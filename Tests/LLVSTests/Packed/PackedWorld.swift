@@ -30,8 +30,8 @@ final class PackedWorld {
         self.mutant = mutant; self.restores = restores; self.isRough = isRough
         if isRough { (place.tearing, place.losing) = (0.3, 0.4) }
         for _ in 0..<Int.random(in: 2...4, using: &random) {
-            // Some days without a number are silence here, and so few names are many: others' packs are adopted all the time.
-            try add(PackedDevice(place, fanIn: 3, silence: 40 * MemoryPlace.step, crowd: 12, random: salt()))
+            // Some days without a number are silence here: packs of others are adopted again and again.
+            try add(PackedDevice(place, fanIn: 3, silence: 40 * MemoryPlace.step, random: salt()))
         }
         // All know one root: a device that finds none that it knows refuses to send, and rightly so.
         try commit(devices[0])

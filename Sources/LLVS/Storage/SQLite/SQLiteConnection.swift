@@ -136,10 +136,7 @@ final class SQLiteConnection {
         _ sql: String, doing: String, bind: (SQLiteStatement) -> Void = { _ in }, row: (SQLiteStatement) throws -> Bool = { _ in true }
     ) throws {
         let statement = try prepared(sql, doing: doing)
-        defer {
-            sqlite.pointee.reset(statement.handle)
-            sqlite.pointee.clear_bindings(statement.handle)
-        }
+        defer { finish(statement) }
         bind(statement)
         while true {
             let result = sqlite.pointee.step(statement.handle)
@@ -156,11 +153,15 @@ final class SQLiteConnection {
     func run(_ statement: SQLiteStatement, doing: String, bind: (SQLiteStatement) -> Void) throws {
         bind(statement)
         let result = sqlite.pointee.step(statement.handle)
-        defer {
-            sqlite.pointee.reset(statement.handle)
-            sqlite.pointee.clear_bindings(statement.handle)
-        }
+        defer { finish(statement) }
         guard result == SQLITE_DONE || result == SQLITE_ROW else { throw error(doing, result) }
+    }
+
+    private func finish(_ statement: SQLiteStatement) {
+        // In a child of a fork the transaction is the parent's, and so are the files.
+        guard !SQLiteLibrary.isForked else { return }
+        sqlite.pointee.reset(statement.handle)
+        sqlite.pointee.clear_bindings(statement.handle)
     }
 
     func integer(_ sql: String, doing: String) throws -> Int64 {
@@ -178,6 +179,10 @@ final class SQLiteConnection {
         return SQLiteStatement(sqlite: sqlite, handle: statement)
     }
 
+    private func rollBack(_ doing: String) {
+        if !SQLiteLibrary.isForked { try? query("ROLLBACK", doing: doing) }
+    }
+
     /// Runs `body` in a transaction that takes the write lock at once.
     func transaction<R>(doing: String, _ body: () throws -> R) throws -> R {
         try query("BEGIN IMMEDIATE", doing: doing)
@@ -185,13 +190,13 @@ final class SQLiteConnection {
         do {
             result = try body()
         } catch {
-            try? query("ROLLBACK", doing: doing)
+            rollBack(doing)
             throw error
         }
         do {
             try query("COMMIT", doing: doing)
         } catch var failure as StoreError {
-            try? query("ROLLBACK", doing: doing)
+            rollBack(doing)
             if failure.code == .io {
                 // The log's bytes may be on the disk although its sync failed.
                 failure.code = .unknownOutcome

@@ -151,7 +151,8 @@ class _Records(Sequence[Conflict]):
 
     def __init__(self, merged: Optional[int], pointers: int, count: int) -> None:
         self._pointers, self._count = pointers, count
-        weakref.finalize(self, lib.llvs_merged_value_free, merged)
+        # When the program ends, somebody may read them still; then the memory goes with the process.
+        weakref.finalize(self, lib.llvs_merged_value_free, merged).atexit = False
 
     def __len__(self) -> int:
         return self._count
@@ -183,6 +184,10 @@ class _Records(Sequence[Conflict]):
         return len(self) == len(other) and all(a == b for a, b in zip(self, other))
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy has the records themselves: what the library holds goes with this object, and is in this process alone.
+        return tuple, (tuple(self),)
 
     def __repr__(self) -> str:
         return f"<{self._count} records>"

@@ -92,6 +92,8 @@ class RemoteFiles(Carrier):
 
 def _list(files: RemoteFiles, directory: int, reply: int) -> None:
     for name, size, is_directory in files.list(_name(directory)):
+        if size < 0:
+            raise ValueError(f"{name!r} has a size of {size}: give its bytes, or 0 for a directory")
         lib.llvs_reply_file(reply, encode_name(name), size, int(is_directory))
 
 
