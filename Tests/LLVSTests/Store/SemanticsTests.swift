@@ -141,7 +141,7 @@ import Testing
 
     // MARK: Callbacks
 
-    @Test(.timeLimit(.minutes(1))) func progressOfVerifyMayCallTheStore() throws {
+    @Test(.timeLimit(.minutes(15))) func progressOfVerifyMayCallTheStore() throws {
         let store = try memoryStore()
         let root = try store.set(["k": "0"], nil)
         nonisolated(unsafe) var calls = 0
