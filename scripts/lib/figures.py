@@ -59,7 +59,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 def requests_of_a_send(pattern: str) -> Figure:
     """The listing, and what publishing takes: what the test of packed remotes asserts of a kind of place."""
-    return Figure(lambda: 1 + (code("Tests/Network/test_packed.py", pattern).value() or 0))
+    return Figure(lambda: 1 + (code("Tests/Network/places.py", pattern).value() or 0))
 
 
 def log(name: str, pattern: str, about: float = 0) -> Figure:

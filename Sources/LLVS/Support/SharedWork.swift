@@ -76,7 +76,8 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
                 if getpid() != process {
                     _ = try made.get()
                     throw StoreError(
-                        .forked, "A callback forked: this is another process now, in which the work cannot go on. Open the store anew in it.")
+                        .forked,
+                        "A callback forked: this is another process now, in which the work cannot go on. Open the store anew in it.")
                 }
                 put(number, made, steps: 0)
             case .made(let made, let steps):
