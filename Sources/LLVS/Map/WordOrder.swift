@@ -18,12 +18,18 @@ struct WordOrder {
             return
         }
         sortByWords()
-        var start = 0
-        while start < items.count {
-            var end = start + 1
-            while end < items.count, items[end].word == items[start].word { end += 1 }
-            if end - start > 1 { items[start..<end].sort { isBefore(Int($0.index), Int($1.index)) } }
-            start = end
+        // In place: a slice that is sorted is a copy.
+        items.withUnsafeMutableBufferPointer { items in
+            var start = 0
+            while start < items.count {
+                var end = start + 1
+                while end < items.count, items[end].word == items[start].word { end += 1 }
+                if end - start > 1 {
+                    var equal = UnsafeMutableBufferPointer(rebasing: items[start..<end])
+                    equal.sort { isBefore(Int($0.index), Int($1.index)) }
+                }
+                start = end
+            }
         }
     }
 
