@@ -28,7 +28,7 @@ class CountingProxy:
     (libcurl sends each request's head as one piece.)
     """
 
-    METHODS = ("PROPFIND", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "MOVE")
+    METHODS = ("PROPFIND", "GET", "HEAD", "PUT", "POST", "DELETE", "MKCOL", "MOVE")
 
     def __init__(self, port: int) -> None:
         self._port = port

@@ -232,7 +232,7 @@ def test_many_are_deleted_at_once(bucket: Any) -> None:
     plan = llvs.testing.FaultPlan()
     bucket.forget_requests()
     assert llvs.testing.check_files(lambda number: plan.transport(place(bucket)), only=DELETING)
-    asked = [method for method, target in bucket.requests if method == "DELETE" or "delete" in target]
+    asked = [method for method, _ in bucket.requests if method in ("DELETE", "POST")]
     # One alone, then 32 together.
     assert asked == ["DELETE", "POST"]
 
@@ -251,7 +251,6 @@ def test_a_service_that_deletes_one_at_a_time(faulty: Any, says: str) -> None:
     [
         (b"<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>no</Message></Error></DeleteResult>", "AccessDenied: no"),
         (b"<DeleteResult><Error><Key>k</Key><Code>InternalError</Code></Error></DeleteResult>", "InternalError"),
-        (b"<DeleteResult><Error><Key>k</Key>", "cut short"),
         (b"<html/>", "begins with"),
         (b"<!DOCTYPE a [<!ENTITY b 'c'>]><DeleteResult/>", "document type"),
     ],
@@ -261,6 +260,14 @@ def test_what_was_not_deleted_is_told(faulty: Any, answer: bytes, error: str) ->
     faulty.fault = lambda environ: ("200 OK", answer) if environ["REQUEST_METHOD"] == "POST" else None
     with pytest.raises(llvs.testing.ConformanceError, match=error):
         llvs.testing.check_files(lambda number: plan.transport(place(faulty)), only=DELETING)
+
+
+def test_an_answer_that_is_cut_short(faulty: Any) -> None:
+    """What it left unsaid is asked for one by one."""
+    plan = llvs.testing.FaultPlan()
+    cut = b"<DeleteResult><Error><Key>k</Key>"
+    faulty.fault = lambda environ: ("200 OK", cut) if environ["REQUEST_METHOD"] == "POST" else None
+    assert llvs.testing.check_files(lambda number: plan.transport(place(faulty)), only=DELETING)
 
 
 CHECKS = ["a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",

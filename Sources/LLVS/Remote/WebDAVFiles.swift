@@ -179,7 +179,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         var missing: [HTTPAddress] = [], next: HTTPAddress? = collection(directory)
         var last: HTTPResponse?
         while let address = next {
-            let response = try client.perform(makeCollection(address), check)
+            let response = try makeOne(address, check)
             last = response
             // 405: there is one already. Some have other ways to say so, and what matters is what lies in it.
             if response.isSuccess || response.status == 405 { break }
@@ -192,14 +192,20 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         lock.withLock { _ = self.missing.remove(directory) }
         if next == nil, let last { throw HTTPFailure.error(last, "Making the folder \(collection(directory).shown)") }
         for address in missing.reversed() {
-            let response = try client.perform(makeCollection(address), check)
+            let response = try makeOne(address, check)
             guard response.isSuccess || response.status == 405 else {
                 throw HTTPFailure.error(response, "Making the folder \(address.shown)")
             }
         }
     }
-    private func makeCollection(_ address: HTTPAddress) -> HTTPRequest {
-        HTTPRequest(method: .makeCollection, address: address, doing: "Making the folder")
+    /// Of two that make a folder at once servers tell one that it may not, that it is locked, or that they failed (Apache, rclone and
+    /// wsgidav, in this order). Asked again, they say that it is there.
+    private func makeOne(_ address: HTTPAddress, _ check: Check) throws -> HTTPResponse {
+        let request = HTTPRequest(method: .makeCollection, address: address, doing: "Making the folder")
+        let response = try client.perform(request, check)
+        guard [403, 423, 500].contains(response.status) else { return response }
+        let again = try client.perform(request, check)
+        return again.isSuccess || again.status == 405 ? again : response
     }
 
     private static func parent(of address: HTTPAddress) -> HTTPAddress? {
