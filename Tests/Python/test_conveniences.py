@@ -153,7 +153,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda store: store.make_version(remove=5), TypeError, "remove takes a list of ids, not int"),
     (lambda store: store.verify(cancel=threading.Event()), TypeError, "cancel takes an llvs.CancelToken.* not Event"),
     (lambda store: store.verify(progress=5), TypeError, "progress takes a function of an llvs.Progress, not int"),
-    (lambda store: llvs.Exchange(store, b"/x"), TypeError, "the path of a folder, a URL, .* an llvs.Transport or llvs.RemoteFiles, not bytes"),
+    (lambda store: llvs.Exchange(store, b"/x"), TypeError, "the path of a folder, .* an llvs.Transport or llvs.RemoteFiles, not bytes"),
     (lambda store: llvs.Exchange(store, ""), ValueError, "empty"),
     (lambda store: llvs.observe_log(print, "loud"), ValueError, "'loud' is no log level"),
     (lambda store: llvs.observe_log(print, 7), ValueError, "7 is no log level"),
