@@ -118,9 +118,11 @@ public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, 
     }
 }
 
-@_cdecl("llvs_check_transport") @implementation
-public func llvs_check_transport(
-    _ subject: UnsafePointer<llvs_transport_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!
+/// What the suites of transports and of files have in common.
+/// - Parameter check: runs one, given the names to run and what makes a handle for the place of a number.
+private func checkPlaces(
+    _ subject: UnsafePointer<llvs_transport_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!,
+    _ check: (llvs_transport_subject, Bench, _ only: String, _ handle: @escaping (UInt64) throws -> TransportHandle) -> [CheckResult]
 ) -> llvs_status {
     report?.pointee = nil
     return entry(error) {
@@ -128,21 +130,32 @@ public func llvs_check_transport(
         guard input.traits & ~knownTraits == 0 else { throw InputError.constant("llvs_transport_subject.traits", input.traits) }
         guard let make = input.make else { throw InputError.null("llvs_transport_subject.make") }
         let bench = Bench(input.payload, input.disturb, input.finished)
-        let results = TransportConformance.check(only: try text(input.only, "only"), make: {
+        let results = check(input, bench, try text(input.only, "only")) { place in
+            let handle = try bench.make(TransportHandle.self, place) { make($0, $1, $2, $3) }
+            bench.closeLater { llvs_transport_free(handle.borrowed) }
+            return handle
+        }
+        if let failure = bench.failure { throw failure }
+        if let report { report.pointee = try CheckReportHandle(results).handedOut }
+    }
+}
+
+@_cdecl("llvs_check_transport") @implementation
+public func llvs_check_transport(
+    _ subject: UnsafePointer<llvs_transport_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!
+) -> llvs_status {
+    checkPlaces(subject, report, error) { input, bench, only, handle in
+        TransportConformance.check(only: only, make: {
             let place = try bench.next()
             return TransportConformance.Subject(
                 isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE), hasSnapshots: !has(input.traits, LLVS_TRAIT_NO_SNAPSHOTS),
                 tells: has(input.traits, LLVS_TRAIT_TELLS), disturb: bench.disturb()
             ) {
-                let handle = try bench.make(TransportHandle.self, place) { make($0, $1, $2, $3) }
-                bench.closeLater { llvs_transport_free(handle.borrowed) }
-                let transport = try handle.claim()
+                let transport = try handle(place).claim()
                 bench.closeLater { transport.close() }
                 return transport
             }
         }, finished: bench.finished)
-        if let failure = bench.failure { throw failure }
-        if let report { report.pointee = try CheckReportHandle(results).handedOut }
     }
 }
 
@@ -150,24 +163,15 @@ public func llvs_check_transport(
 public func llvs_check_files(
     _ subject: UnsafePointer<llvs_transport_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!
 ) -> llvs_status {
-    report?.pointee = nil
-    return entry(error) {
-        let input = try requiredStruct(subject, "llvs_transport_subject")
-        guard input.traits & ~knownTraits == 0 else { throw InputError.constant("llvs_transport_subject.traits", input.traits) }
-        guard let make = input.make else { throw InputError.null("llvs_transport_subject.make") }
-        let bench = Bench(input.payload, input.disturb, input.finished)
-        let results = RemoteFilesConformance.check(only: try text(input.only, "only"), make: {
+    checkPlaces(subject, report, error) { input, bench, only, handle in
+        RemoteFilesConformance.check(only: only, make: {
             let place = try bench.next()
             return RemoteFilesConformance.Subject(isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE), disturb: bench.disturb()) {
-                let handle = try bench.make(TransportHandle.self, place) { make($0, $1, $2, $3) }
-                bench.closeLater { llvs_transport_free(handle.borrowed) }
-                let files = try handle.claimFiles()
+                let files = try handle(place).claimFiles()
                 bench.closeLater { files.close() }
                 return files
             }
         }, finished: bench.finished)
-        if let failure = bench.failure { throw failure }
-        if let report { report.pointee = try CheckReportHandle(results).handedOut }
     }
 }
 

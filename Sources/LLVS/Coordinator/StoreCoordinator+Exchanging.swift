@@ -14,12 +14,16 @@ extension StoreCoordinator {
                 .invalidArgument,
                 "The exchange \"\(name)\" works on another store than the coordinator. Open it with the coordinator's store.")
         }
-        let state = try store.cacheGet(CoordinatorName.exchangeName(options.name, name))
-        try lock.withLock {
+        func checkIsNew() throws {
             guard !attached.contains(where: { $0.name == name }) else {
                 throw StoreError(.invalidArgument, "An exchange named \"\(name)\" is attached already. Give another name.")
             }
-            if let state { exchange.restorationState = state }
+        }
+        try lock.withLock(checkIsNew)
+        // A transport of the host may call back from here.
+        if let state = try store.cacheGet(CoordinatorName.exchangeName(options.name, name)) { exchange.restorationState = state }
+        try lock.withLock {
+            try checkIsNew()
             attached.append((name, exchange, place ?? name))
         }
         attachments.tell(())

@@ -96,11 +96,8 @@ final class S3Deletion: XMLReader.Handler, HTTPBodyReader {
         reader = nil
     }
 
-    /// Some services write another namespace than Amazon's, or none.
-    private static func local(_ element: String) -> Substring { element.split(separator: " ").last ?? "" }
-
     func begin(_ element: String) throws {
-        let name = S3Deletion.local(element)
+        let name = S3Listing.local(element)
         if depth == 0, name != "DeleteResult" {
             throw StoreError(
                 .transport,
@@ -121,7 +118,7 @@ final class S3Deletion: XMLReader.Handler, HTTPBodyReader {
 
     func end(_ element: String) throws {
         let said = String(decoding: text ?? [], as: UTF8.self)
-        switch (depth, S3Deletion.local(element)) {
+        switch (depth, S3Listing.local(element)) {
         case (3, "Key"): failure?.key = said
         case (3, "Code"): failure?.code = said
         case (3, "Message"): failure?.message = said

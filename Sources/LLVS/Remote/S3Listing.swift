@@ -30,7 +30,7 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
     }
 
     /// Some services write another namespace than Amazon's, or none.
-    private static func local(_ element: String) -> Substring { element.split(separator: " ").last ?? "" }
+    static func local(_ element: String) -> Substring { element.split(separator: " ").last ?? "" }
 
     func begin(_ element: String) throws {
         let name = S3Listing.local(element)

@@ -74,6 +74,31 @@ import Testing
         #expect(try coordinator.exchange().exchanges.first?.sent.versions.count == 1)
     }
 
+    /// What a transport remembers is handed to it with no lock held: it may ask the coordinator meanwhile.
+    @Test(.timeLimit(.minutes(15))) func aTransportMayAskTheCoordinatorWhileItIsAttached() throws {
+        let area = MemoryTransport(name: "callbacks \(VersionID.random())"), store = try memoryStore()
+        let coordinator = try StoreCoordinator(store: store), asked = Guarded<[Int]>([])
+        func attach() throws {
+            var callbacks = CallbackTransport.Callbacks(
+                description: "the host", list: area.list, fetchVersions: area.fetchVersions, fetchChanges: area.fetchChanges,
+                send: area.send)
+            callbacks.restorationState = { [1] }
+            callbacks.setRestorationState = { _ in
+                let count = coordinator.exchanges.count
+                asked.withLock { $0.append(count) }
+            }
+            try coordinator.attach(Exchange(store: store, transport: CallbackTransport(callbacks)), name: "host")
+        }
+        try attach()
+        try coordinator.save(CoordinatorTests.change("k", "1"))
+        try coordinator.exchange()
+        coordinator.detach("host")?.close()
+        try attach()
+        #expect(asked.withLock { $0 } == [0])
+        #expect(throws: StoreError.self) { try attach() }
+        #expect(asked.withLock { $0 } == [0], "a name that is taken is told before")
+    }
+
     @Test func aSnapshotThatLacksAChunkIsReplacedAtOnce() throws {
         let area = MemoryTransport(name: "callbacks \(VersionID.random())")
         let coordinator = try Self.automatic(area)

@@ -14,6 +14,8 @@ final class MemoryPlace: @unchecked Sendable {
     var refusesDeletes = false
     /// How likely it is that an upload is torn, and that the answer to one is lost.
     var tearing = 0.08, losing = 0.06
+    /// Sizes that listings tell in the place of the right ones.
+    var claims: [String: Int] = [:]
     /// What no listing shows.
     var hides: Set<String> = []
     /// For how many steps a listing may be behind.
@@ -37,7 +39,7 @@ final class MemoryPlace: @unchecked Sendable {
     func list(_ directory: String) -> [String: Int] {
         var found: [String: Int] = [:]
         for (name, bytes) in files.sorted(by: { $0.key < $1.key }) where Paths.parent(of: name) == directory && !hides.contains(name) {
-            if !(isNew(name) && chance(0.3)) { found[name] = bytes.count }
+            if !(isNew(name) && chance(0.3)) { found[name] = claims[name] ?? bytes.count }
         }
         for (name, (at, size)) in gone.sorted(by: { $0.key < $1.key }) where Paths.parent(of: name) == directory {
             if clock - at < MemoryPlace.stale, chance(0.3) { found[name] = size }

@@ -166,6 +166,24 @@ import Testing
         #expect(place.versions() == b.ids)
     }
 
+    /// A listing tells sizes that no file has: such packs are told, and counting with these sizes ends no process.
+    @Test func sizesThatNoFileHasAreTold() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place)
+        for n in 0..<3 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        for name in place.names(.log) { place.claims[name.description] = .max }
+        let b = try PackedDevice(place)
+        #expect(try b.exchange.retrieve().problems.count == 3)
+        place.claims = [:]
+        for _ in 0..<3 {
+            place.clock += 125
+            try b.exchangeOnce()
+        }
+        #expect(b.ids == a.ids)
+    }
+
     /// The remote is set back to before a large value: its parts are sent again with the version that names them.
     @Test func aLargeValueThatWasLostIsSentAgain() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
