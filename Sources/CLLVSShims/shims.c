@@ -34,36 +34,56 @@ void llvs_shim_sha256_update(llvs_shim_sha256 *c, const void *data, size_t size)
 }
 void llvs_shim_sha256_final(llvs_shim_sha256 *c, uint8_t digest[32]) { SHA256_Final(digest, (SHA256_CTX *)c); }
 
-/* One deflate state per thread: setting one up costs more than compressing a small value. */
+/* Two deflate states per thread: setting one up costs more than compressing a small value. That of small input uses the Huffman code
+   that deflate knows beforehand (RFC 1951, 3.2.6): to inflate some hundred bytes, zlib spends most of its time making the tables of a
+   code of their own. It takes an eighth more of what is deflated, and about a third of the time to inflate; `build/benchmarks/bench_index`
+   shows what that is worth. Its window and its room for symbols are large enough for all of such an input. */
+enum { SMALL_INPUT = 512, SMALL_WINDOW_BITS = 10, SMALL_MEMORY = 4 };
+typedef struct { z_stream general, small; int has_general, has_small, is_small; } deflate_states;
 static pthread_key_t deflate_key;
 static pthread_once_t deflate_once = PTHREAD_ONCE_INIT;
 static int deflate_key_made;
-static void deflate_free(void *state) { deflateEnd(state); free(state); }
+static void deflate_free(void *states) {
+    deflate_states *s = states;
+    if (s->has_general) deflateEnd(&s->general);
+    if (s->has_small) deflateEnd(&s->small);
+    free(s);
+}
 static void deflate_make_key(void) { deflate_key_made = pthread_key_create(&deflate_key, deflate_free) == 0; }
 
-static z_stream *deflate_state(void) {
+static deflate_states *deflate_of_thread(void) {
     pthread_once(&deflate_once, deflate_make_key);
     if (!deflate_key_made) return NULL;
-    z_stream *z = pthread_getspecific(deflate_key);
-    if (z) return z;
-    z = calloc(1, sizeof *z);
-    if (!z) return NULL;
-    if (deflateInit2(z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) { free(z); return NULL; }
-    if (pthread_setspecific(deflate_key, z) != 0) { deflate_free(z); return NULL; }
-    return z;
+    deflate_states *s = pthread_getspecific(deflate_key);
+    if (s) return s;
+    s = calloc(1, sizeof *s);
+    if (s && pthread_setspecific(deflate_key, s) != 0) { free(s); return NULL; }
+    return s;
 }
 
 int llvs_shim_deflate_begin(const void *data, size_t size) {
-    z_stream *z = size > UINT32_MAX ? NULL : deflate_state();
-    if (!z || deflateReset(z) != Z_OK) return 0;
+    deflate_states *s = size > UINT32_MAX ? NULL : deflate_of_thread();
+    if (!s) return 0;
+    s->is_small = size <= SMALL_INPUT;
+    z_stream *z = s->is_small ? &s->small : &s->general;
+    int *has = s->is_small ? &s->has_small : &s->has_general;
+    if (*has) {
+        if (deflateReset(z) != Z_OK) return 0;
+    } else {
+        int status = s->is_small ? deflateInit2(z, 6, Z_DEFLATED, -SMALL_WINDOW_BITS, SMALL_MEMORY, Z_FIXED)
+                                 : deflateInit2(z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);
+        if (status != Z_OK) return 0;
+        *has = 1;
+    }
     z->next_in = (Bytef *)(uintptr_t)data; z->avail_in = (uInt)size;
     return 1;
 }
 
 size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done) {
-    z_stream *z = deflate_state();
+    deflate_states *s = deflate_of_thread();
     *done = 0;
-    if (!z) return 0;
+    if (!s) return 0;
+    z_stream *z = s->is_small ? &s->small : &s->general;
     if (capacity > UINT32_MAX) capacity = UINT32_MAX;
     z->next_out = out; z->avail_out = (uInt)capacity;
     int status = deflate(z, Z_FINISH);

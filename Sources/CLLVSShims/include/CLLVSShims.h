@@ -29,7 +29,8 @@ void llvs_shim_sha256_final(llvs_shim_sha256 *context, uint8_t digest[32]);
 int llvs_shim_may_deflate(const void *data, size_t size);
 
 /* Raw deflate (RFC 1951) at level 6. Writes at most `capacity` bytes and returns how many, or 0 when
-   the result would not fit or memory is short. Keeps one deflate state per thread. */
+   the result would not fit or memory is short. Up to 512 bytes are deflated with the code that deflate knows beforehand,
+   which is quick to inflate. Keeps its states per thread. */
 size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capacity);
 /* The same in pieces, which are the same bytes: begins (1, or 0 when memory is short), then fills `out` and returns
    how much, with `done` set once that was the last; 0 without it when something failed. On one thread, which deflates
