@@ -7,11 +7,14 @@ import json
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Callable, Optional
 
 import llvs
+import pytest
 
-VECTORS: dict[str, Any] = json.loads((Path(__file__).parent.parent / "Vectors" / "models.json").read_text())
+FOLDER = Path(__file__).parent.parent / "Vectors"
+VECTORS: dict[str, Any] = json.loads((FOLDER / "models.json").read_text())
+EDITS: dict[str, Any] = json.loads((FOLDER / "documents" / "model_edits.json").read_text())
 
 
 class Level(enum.Enum):
@@ -73,3 +76,90 @@ def test_values_are_read_and_edited_alike() -> None:
             ann.phones[1].calls += 1
         # Members stay in the order in which they were, where Python saves.
         assert json.loads(notes["shared/1"]) == json.loads(VECTORS["edited"]) and b'"z":1.50' in notes["shared/1"]
+
+
+def write_line(one: Contact, number: int) -> None:
+    lines = one.bio.split("\n")
+    lines[number % len(lines)] = f"line {number}"
+    one.bio = "\n".join(lines)
+
+
+def phone_of(one: Contact, number: int) -> Phone:
+    """The phone that a number means; one that nobody keeps, where there is none."""
+    return one.phones[number % len(one.phones)] if one.phones else Phone("")
+
+
+def call(one: Contact, number: int) -> None:
+    phone_of(one, number).calls += number
+
+
+def dial(one: Contact, number: int) -> None:
+    phone_of(one, number).number = str(number)
+
+
+def add_phone(one: Contact, number: int) -> None:
+    if all(phone.id != f"p{number}" for phone in one.phones):
+        one.phones.append(Phone(f"p{number}", str(number), number))
+
+
+def drop_phone(one: Contact, number: int) -> None:
+    if one.phones:
+        del one.phones[number % len(one.phones)]
+
+
+def move_phone(one: Contact, number: int) -> None:
+    if one.phones:
+        one.phones.insert(0, one.phones.pop(number % len(one.phones)))
+
+
+def member(name: str, value: Callable[[Contact, int], Any]) -> Callable[[Contact, int], None]:
+    """An edit that sets a member."""
+    return lambda one, number: setattr(one, name, value(one, number))
+
+
+#: What Vectors/documents/model_edits.py does to the JSON, done to an object.
+EDITS_BY_NAME: dict[str, Callable[[Contact, int], Any]] = {
+    "rename": member("name", lambda one, n: f"N{n}"),
+    "tag": lambda one, n: one.tags.symmetric_difference_update({"abcdef"[n % 6]}),
+    "sell": member("stock", lambda one, n: one.stock - n),
+    "write_line": write_line,
+    "add_line": member("bio", lambda one, n: one.bio + f"more {n}\n"),
+    "call": call,
+    "dial": dial,
+    "add_phone": add_phone,
+    "drop_phone": drop_phone,
+    "move_phone": move_phone,
+    "see": member("seen", lambda one, n: datetime(2027, 1, n, tzinfo=timezone.utc)),
+    "shelve": member("shelf", lambda one, n: f"S{n}"),
+    "set": lambda one, n: one.settings.update({f"k{n % 3}": str(n)}),
+    "unset": lambda one, n: one.settings.pop(f"k{n % 3}", None),
+    "relocate": member("town", lambda one, n: f"T{n}"),
+    "forget_town": member("town", lambda one, n: None),
+    "level": member("level", lambda one, n: Level.LOW if n % 2 else Level.HIGH),
+    "count": lambda one, n: one.more.update({f"m{n % 3}": n}),
+    "discount": lambda one, n: one.more.pop(f"m{n % 3}", None),
+    "place": member("place", lambda one, n: Place(float(n), -n / 2)),
+    "forget_place": member("place", lambda one, n: None),
+    "weigh": member("ratio", lambda one, n: n / 4),
+    "activate": member("active", lambda one, n: n % 2 == 0),
+}
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_random_edits_come_to_what_the_model_says(part: int) -> None:
+    """As in Swift: two devices edit one object at once, twice."""
+    for number, case in enumerate(EDITS["cases"][part::6]):
+        place = f"memory:test_model_shared-{part}-{number}"
+        devices = [llvs.Coordinator(storage="memory", exchange=place) for _ in range(2)]
+        with devices[0], devices[1]:
+            devices[0].save(insert={"shared/1": EDITS["base"].encode()})
+            for round in [{"first": [], "second": [], "value": EDITS["base"]}, *case["rounds"]]:
+                for device, edits in zip(devices, (round["first"], round["second"])):
+                    if edits:
+                        with device.collection(Contact).edit("1") as one:
+                            for name, n in edits:
+                                EDITS_BY_NAME[name](one, n)
+                for device in (devices[0], devices[1], devices[0]):
+                    device.sync()
+                for device in devices:
+                    assert json.loads(device["shared/1"]) == json.loads(round["value"]), case
