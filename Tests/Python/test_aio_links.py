@@ -167,3 +167,105 @@ def test_a_task_that_is_cancelled_ends_it(stores: tuple[llvs.Store, llvs.Store])
                 await llvs.aio.connect(stores[0], address, PAIRING)
 
         asyncio.run(fails())
+
+
+@asynccontextmanager
+async def compared(one: llvs.Store, two: llvs.Store) -> AsyncIterator[tuple[llvs.aio.Link, llvs.aio.Link]]:
+    """A device without a pairing, and the one that has it."""
+    came: asyncio.Queue[llvs.aio.Link] = asyncio.Queue()
+
+    async def come(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.put_nowait(await llvs.aio.accept({PAIRING: two}, reader, writer, compare=PAIRING))
+
+    server = await asyncio.start_server(come, "127.0.0.1", 0)
+    async with server:
+        async with await llvs.aio.connect(one, server.sockets[0].getsockname()[:2], compare=True) as link:
+            other = await asyncio.wait_for(came.get(), 60)
+            try:
+                yield link, other
+            finally:
+                await other.close()
+
+
+def test_people_compare_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    one, two = stores
+    saved = two.make_version(insert={"b": b"2"})
+
+    async def main() -> None:
+        async with compared(one, two) as (link, other):
+            digits = await asyncio.wait_for(link.digits(), 60)
+            assert digits == await asyncio.wait_for(other.digits(), 60) and len(digits) == 6 and digits.isdigit()
+            await link.confirm()
+            await asyncio.sleep(0.2)
+            # One of the two alone lets nobody in.
+            assert not link.pairing and not ids(one)
+            await other.confirm()
+            assert await asyncio.wait_for(link.wait(), 60)
+            assert link.pairing == PAIRING and not other.pairing and ids(one) == {saved.id}
+        # Who has a pairing gets in beside, whatever is waited for.
+        async with linked(one, two) as (link, _):
+            assert await asyncio.wait_for(link.wait(), 60)
+            with pytest.raises(llvs.InvalidArgumentError):
+                await link.confirm()
+
+    asyncio.run(main())
+
+
+def test_people_see_other_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    stores[1].make_version(insert={"b": b"2"})
+
+    async def main() -> None:
+        async with compared(*stores) as (link, other):
+            await asyncio.wait_for(link.digits(), 60)
+            await asyncio.wait_for(other.digits(), 60)
+            await link.confirm()
+            await other.close()
+            with pytest.raises(llvs.ExchangeDataError):
+                await asyncio.wait_for(link.wait_ended(), 60)
+            with pytest.raises(llvs.ExchangeDataError):
+                await link.digits()
+            assert not link.pairing and not ids(stores[0])
+        # Where nobody waits for one, who compares digits gets no answer.
+        refused: asyncio.Queue[BaseException] = asyncio.Queue()
+
+        async def come(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                await llvs.aio.accept({PAIRING: stores[1]}, reader, writer)
+            except ConnectionError as error:
+                refused.put_nowait(error)
+
+        server = await asyncio.start_server(come, "127.0.0.1", 0)
+        async with server:
+            link = await llvs.aio.connect(stores[0], server.sockets[0].getsockname()[:2], compare=True)
+            await asyncio.wait_for(refused.get(), 60)
+            with pytest.raises((llvs.ExchangeDataError, OSError)):
+                await asyncio.wait_for(link.digits(), 60)
+            await link.close()
+
+    asyncio.run(main())
+
+
+def test_a_quota(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    stores[1].make_version(insert={"b": bytes(5_000)})
+
+    class Full(Exception):
+        pass
+
+    def full(count: int) -> None:
+        raise Full
+
+    came: list[llvs.aio.Link] = []
+
+    async def come(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.append(await llvs.aio.accept({PAIRING: stores[1]}, reader, writer))
+
+    async def main() -> None:
+        server = await asyncio.start_server(come, "127.0.0.1", 0)
+        async with server:
+            link = await llvs.aio.connect(stores[0], server.sockets[0].getsockname()[:2], PAIRING, quota=full)
+            with pytest.raises(Full):
+                await asyncio.wait_for(link.wait_ended(), 60)
+            await came[0].close()
+
+    asyncio.run(main())
+    assert not ids(stores[0])

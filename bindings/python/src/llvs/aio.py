@@ -29,7 +29,7 @@ from . import _constants as c
 from ._memory import BytesLike, as_bytes
 from .control import CancelToken
 from .links import Address
-from .live import Peer, PeerPhase, PeerState, whom_it_is_for
+from .live import Peer, PeerPhase, PeerState, is_to_compare, whom_it_is_for
 from .snapshot import Problem
 from .store import Store
 
@@ -264,6 +264,29 @@ class Link:
                 raise self._error
         return self._state.phase == PeerPhase.IN_STEP
 
+    @property
+    def pairing(self) -> bytes:
+        """The pairing that an invitation, or comparing digits, brought, to be kept in secret for all further connections; empty before it
+        came."""
+        return self._state.pairing
+
+    async def digits(self) -> str:
+        """Six digits that people compare on both sides, once they are known; see `confirm`. Raises why it ended."""
+        while not self._state.digits and self._state.phase != PeerPhase.ENDED:
+            await self._moved.wait()
+        if self._state.phase == PeerPhase.ENDED:
+            await self.wait_ended()
+            raise ConnectionError("The connection has ended: there are no digits to compare.")
+        return self._state.digits
+
+    async def confirm(self) -> None:
+        """Says that the person here sees the same digits on both sides. Who does not closes the link.
+
+        Raises InvalidArgumentError when there are none (yet).
+        """
+        await self._ask(self._peer.confirm)
+        self._poke.set()
+
     async def wait_ended(self) -> None:
         """Waits until it has ended. Raises why, unless both sides said goodbye."""
         await asyncio.wait({self._task})
@@ -295,12 +318,17 @@ async def connect(
     device: str = "",
     accepted: Iterable[BytesLike] = (),
     invitation: Optional[str] = None,
+    compare: bool = False,
+    quota: Optional[Callable[[int], None]] = None,
 ) -> Link:
     """Connects a store to the one that is offered at an address, and keeps them in step: `llvs.connect` for asyncio.
 
+    compare: in the place of a pairing, people compare `Link.digits` on both sides, and each says so by `Link.confirm`.
     Raises OSError, and what `Peer` raises.
     """
-    peer = Peer(store, pairing, initiator=True, identity=identity, device=device, accepted=accepted, invitation=invitation)
+    peer = Peer(
+        store, pairing, initiator=True, identity=identity, device=device, accepted=accepted, invitation=invitation, compare=compare,
+        quota=quota)
     try:
         opening = asyncio.open_unix_connection(address) if isinstance(address, str) else asyncio.open_connection(*address)
         reader, writer = await opening
@@ -318,6 +346,8 @@ async def accept(
     identity: Optional[BytesLike] = None,
     device: str = "",
     accepted: Iterable[BytesLike] = (),
+    compare: Optional[BytesLike] = None,
+    quota: Optional[Callable[[int], None]] = None,
     timeout: float = 10.0,
 ) -> Link:
     """Lets in who connected, to the store of their pairing; for the callback of `asyncio.start_server`.
@@ -326,13 +356,23 @@ async def accept(
             async with await llvs.aio.accept({pairing: notes}, reader, writer) as link:
                 await link.wait_ended()
 
+    compare: the pairing of one of the stores, which is given to who connects by comparing digits, once people have compared `Link.digits`
+    on both sides and each said so by `Link.confirm`. To be given for the one connection that somebody here waits for; the others are let in
+    by their pairings all the same.
     timeout: seconds within which the beginning has to come. Who is not paired gets no answer: the connection is closed, and it raises
     ConnectionError. Raises what `Peer` raises. How many come at once is bounded by the program.
     """
     try:
         beginning = await asyncio.wait_for(reader.readexactly(c.PEER_BEGINNING), timeout)
-        pairing, store = whom_it_is_for({as_bytes(one): store for one, store in stores.items()}, beginning)
-        peer = Peer(store, pairing, initiator=False, identity=identity, device=device, accepted=accepted)
+        offered = {as_bytes(one): store for one, store in stores.items()}
+        compares = False
+        if compare is not None and is_to_compare(beginning):
+            compares, pairing = True, as_bytes(compare, "a pairing")
+            store = offered[pairing]
+        else:
+            pairing, store = whom_it_is_for(offered, beginning)
+        peer = Peer(
+            store, pairing, initiator=False, identity=identity, device=device, accepted=accepted, compare=compares, quota=quota)
     except BaseException as error:
         writer.close()
         if isinstance(error, (asyncio.TimeoutError, EOFError)):

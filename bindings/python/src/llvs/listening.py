@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Union
 from . import _abi, _constants as c, errors
 from ._memory import BytesLike, as_bytes, encode
 from .links import Address, Link
-from .live import Peer, make_invitation, whom_it_is_for
+from .live import Peer, is_to_compare, make_invitation, whom_it_is_for
 from .store import Store
 
 lib = _abi.lib
@@ -206,10 +206,9 @@ class Listener:
 
     def _whose_digits(self, beginning: bytes) -> Optional[bytes]:
         """The pairing that is given by comparing digits, when that is how a connection begins. Nobody else is let in so after it."""
-        fits = ctypes.c_uint32()
-        lib.llvs_pairing_matches(b"", beginning, byref(fits))
+        is_compared = is_to_compare(beginning)
         with self._lock:
-            if not fits.value or not isinstance(self._compared, bytes):
+            if not is_compared or not isinstance(self._compared, bytes):
                 return None
             pairing, self._compared = self._compared, b""
             return pairing or None

@@ -194,10 +194,16 @@ class Peer(Handle):
                 found.received,
                 take_problems(found.problems, found.problem_count),
                 copy(found.pairing.data, found.pairing.size) if found.pairing.size else b"",
-                decode(copy(found.digits.data, found.digits.size)) if found.digits.size else "",
+                decode(copy(found.digits.data, found.digits.size)) if _has(found, "digits") and found.digits.size else "",
             )
         finally:
             lib.llvs_peer_state_free(made.value)
+
+
+def _has(found: Any, field: str) -> bool:
+    """Whether a struct that the library made is as large as that: it grows by fields at its end."""
+    place = getattr(type(found), field)
+    return bool(found.struct_size >= place.offset + place.size)
 
 
 def _ask_for_room(quota: Callable[[int], None], count: int) -> None:
@@ -206,6 +212,13 @@ def _ask_for_room(quota: Callable[[int], None], count: int) -> None:
 
 _quota_thunk = _callbacks.solicited([ctypes.c_uint64], _ask_for_room)
 _quota = ctypes.cast(_quota_thunk, ctypes.c_void_p).value
+
+
+def is_to_compare(beginning: bytes) -> bool:
+    """Whether people are to compare digits, by the `PEER_BEGINNING` bytes that a connection began with: who made it has no pairing yet."""
+    fits = ctypes.c_uint32()
+    lib.llvs_pairing_matches(b"", beginning, byref(fits))
+    return bool(fits.value)
 
 
 def whom_it_is_for(stores: Mapping[bytes, Store], beginning: bytes) -> tuple[bytes, Store]:
