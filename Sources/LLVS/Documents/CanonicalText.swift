@@ -10,7 +10,11 @@ enum CanonicalText {
             run = i + 1
             out.append(UInt8(ascii: "\\"))
             if let letter = letter(byte) { out.append(letter) } else {
-                out.append(contentsOf: [UInt8(ascii: "u"), 0x30, 0x30, digit(byte >> 4), digit(byte & 15)])
+                out.append(UInt8(ascii: "u"))
+                out.append(0x30)
+                out.append(0x30)
+                out.append(digit(byte >> 4))
+                out.append(digit(byte & 15))
             }
         }
         if run < text.count { out.append(contentsOf: UnsafeRawBufferPointer(rebasing: text[run...])) }
@@ -18,11 +22,12 @@ enum CanonicalText {
     }
 
     /// Whether what stands behind a backslash is what `append` would write for the scalar.
-    static func isMandatory(_ scalar: Unicode.Scalar, _ escape: Slice<UnsafeRawBufferPointer>) -> Bool {
+    static func isMandatory(_ scalar: Unicode.Scalar, _ escape: UnsafeRawBufferPointer) -> Bool {
         guard scalar.isASCII else { return false }
         let byte = UInt8(truncatingIfNeeded: scalar.value)
         if let letter = letter(byte) { return escape.count == 1 && escape.first == letter }
-        return byte < 0x20 && escape.elementsEqual([UInt8(ascii: "u"), 0x30, 0x30, digit(byte >> 4), digit(byte & 15)])
+        return byte < 0x20 && escape.count == 5 && escape[0] == UInt8(ascii: "u") && escape[3] == digit(byte >> 4)
+            && escape[4] == digit(byte & 15)
     }
 
     private static func letter(_ byte: UInt8) -> UInt8? {

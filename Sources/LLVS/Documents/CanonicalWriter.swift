@@ -125,7 +125,7 @@ struct CanonicalWriter {
 
     /// Most of what a merged list holds stands in one text one behind the other, as it is to be written: that is copied in one.
     /// - Returns: how many elements were written, 0 where it is not so.
-    private mutating func appendNeighbours(in elements: [ValueRef], from start: Int) throws -> Int {
+    private mutating func appendNeighbours(in elements: ValueRefs, from start: Int) throws -> Int {
         let first = elements[start]
         guard !normalises, !first.isAbsent, !first.isComputed else { return 0 }
         let tree = values.tree(first)
@@ -166,7 +166,11 @@ struct CanonicalWriter {
         switch kind {
         case .null, .bool: bytes.append(contentsOf: text)
         case .number:
-            if normalises { bytes += (JSONDecimal(text) ?? .zero).spelling } else { bytes.append(contentsOf: text) }
+            if !normalises || (text.count <= 21 && JSONDecimal.isWhole(text) && !JSONDecimal.isWholeZero(text)) {
+                bytes.append(contentsOf: text)
+            } else {
+                bytes += (JSONDecimal(text) ?? .zero).spelling
+            }
         case .string where text.count < Self.large: appendString(tree, ref.node)
         case .string: try appendText(text.count) { CanonicalText.append(text, to: &$0) }
         case .array, .object:

@@ -34,11 +34,16 @@ final class DocumentMergeRun {
         while let frame = frames.last {
             if let result { frame.deliver(result) }
             result = nil
+            // Where no rule is for elements.
+            var told: ListAlignment?
+            if case .list(let plan) = frame.shape, rules.stepToElement(frame.state) == RuleStates.none { told = plan }
+            if let told { frame.deliverTold(told) }
             while frame.next < frame.count {
                 let i = frame.next
                 let place = Place(frame: frame, child: i)
                 guard let done = try begin(frame.o(i), frame.x(i), frame.y(i), state(frame, i), place) else { break }
                 frame.deliver(done)
+                if let told { frame.deliverTold(told) }
             }
             if frame === frames.last {
                 frames.removeLast()
@@ -279,7 +284,7 @@ final class DocumentMergeRun {
             members.reserveCapacity(frame.count)
             for i in 0..<frame.count where !frame.isAbsent(i) { members.append((frame.name(i), frame.result(i))) }
             return values.add(.object(members))
-        case .tuple: return values.add(.array((0..<frame.count).map(frame.result)))
+        case .tuple: return values.add(.array(frame.results))
         case .list(let plan):
             let (elements, moved) = try plan.emit(frame, mostMoves: Self.mostMoves)
             guard let moved else {

@@ -181,7 +181,7 @@ struct DocumentPlace {
                 } else if !new.isAbsent {
                     elements.append(new)
                 }
-                new = values.add(.array(elements))
+                new = values.add(.array(ValueRefs(elements)))
             default: return nil
             }
         }

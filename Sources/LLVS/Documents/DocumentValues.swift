@@ -14,7 +14,7 @@ struct ValueRef: Equatable {
 enum ComputedValue {
     case number([UInt8])
     case text([UInt8])
-    case array([ValueRef])
+    case array(ValueRefs)
     /// In the order of their names, which are strings of some tree.
     case object([(name: ValueRef, value: ValueRef)])
 }
@@ -127,6 +127,7 @@ final class DocumentValues {
         if Bytes.equal(a, b) { return true }
         // Whole numbers have one spelling, but for zero.
         if JSONDecimal.isWhole(a), JSONDecimal.isWhole(b) { return JSONDecimal.isWholeZero(a) && JSONDecimal.isWholeZero(b) }
+        if let a = JSONDecimal.Short(a), let b = JSONDecimal.Short(b) { return a == b }
         guard let a = JSONDecimal(a), let b = JSONDecimal(b) else { return false }
         return a == b
     }
@@ -214,6 +215,7 @@ final class DocumentValues {
             try work.done(1)
             return scalarDigest(tree, i, kind)
         }
+        if tree.isEmpty(i) { return Self.digest(ofEmpty: kind) }
         // Taken along from one to the next: there may be very many that are small.
         var open: [OpenDigest] = []
         swap(&open, &openDigests)
@@ -229,7 +231,10 @@ final class DocumentValues {
                     continue
                 }
                 if kind == .array || kind == .object {
-                    if Self.isKept(i, tree.next(i)), let known = digests[UInt64(ref.tree) << 32 | UInt64(i)] {
+                    if tree.isEmpty(i) {
+                        hash = Self.digest(ofEmpty: kind)
+                        i = tree.next(i)
+                    } else if Self.isKept(i, tree.next(i)), let known = digests[UInt64(ref.tree) << 32 | UInt64(i)] {
                         hash = known
                         i = tree.next(i)
                     } else {
@@ -244,7 +249,7 @@ final class DocumentValues {
                 }
             } else {
                 guard let top = open.popLast() else { return 0 }
-                hash = ValueDigest.mix(top.sum, top.isObject ? 7 : 11)
+                hash = Self.digest(top.sum, isObject: top.isObject)
                 if Self.isKept(top.node, i) { digests[UInt64(ref.tree) << 32 | UInt64(top.node)] = hash }
             }
             guard !open.isEmpty else { return hash }
@@ -258,6 +263,10 @@ final class DocumentValues {
             }
         }
     }
+
+    @inline(__always)
+    private static func digest(_ sum: UInt64, isObject: Bool) -> UInt64 { ValueDigest.mix(sum, isObject ? 7 : 11) }
+    private static func digest(ofEmpty kind: JSONKind) -> UInt64 { digest(UInt64(kind.rawValue), isObject: kind == .object) }
 
     private struct OpenDigest {
         var node: UInt32

@@ -25,9 +25,17 @@ struct ElementKeys {
     }
     private var known: [Known] = []
     private var slots: [UInt32] = []
+    /// So many are fetched at once.
+    static let batch = 16
+    /// With fewer all is near in any case.
+    private static let large = 1 << 16
+    private var touched: UInt32 = 0
 
-    /// - Parameter usesID: without a declared key, objects are known by their member `id`.
-    init(_ values: DocumentValues, declared: [[[UInt8]]]?, usesID: Bool, atMost count: Int) {
+    /// - Parameters:
+    ///   - usesID: without a declared key, objects are known by their member `id`.
+    ///   - count: of the elements of one side.
+    ///   - total: of all that there can be.
+    init(_ values: DocumentValues, declared: [[[UInt8]]]?, usesID: Bool, atMost count: Int, of total: Int = 0) {
         self.values = values
         self.declared = declared
         isByParts = declared?.allSatisfy { !$0.isEmpty } ?? true
@@ -39,8 +47,8 @@ struct ElementKeys {
         var size = 16
         while size < count + count / 2 { size *= 2 }
         slots = [UInt32](repeating: .max, count: size)
-        // Most sides have most elements in common.
-        known.reserveCapacity(count + count / 16)
+        // Most sides have most elements in common; what is not written to takes no memory.
+        known.reserveCapacity(max(count, total))
     }
 
     var count: Int { known.count }
@@ -56,6 +64,41 @@ struct ElementKeys {
         slots[slot] = number
         if 4 * known.count > 3 * slots.count { grow() }
         return number
+    }
+
+    /// Fetches what is known of some elements with short keys, at most `batch`, which are to be looked for next: all of it at once, instead
+    /// of one after the other. Nothing else comes of it.
+    @inline(__always)
+    mutating func touch(_ node: (Int) -> UInt32, _ range: Range<Int>, of tree: JSONTree) {
+        guard slots.count >= Self.large, isByParts else { return }
+        let mask = slots.count - 1
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 2 * Self.batch) { memory in
+            let found = UnsafeMutableBufferPointer(rebasing: memory[..<Self.batch])
+            let trees = UnsafeMutableBufferPointer(rebasing: memory[Self.batch...])
+            var count = 0
+            for i in range {
+                var node = node(i)
+                if let name, let part = name.withUnsafeBytes({ tree.member($0, of: node) }) { node = part }
+                let code = tree.code(node)
+                guard code >= JSONCode.shortNumber, count < Self.batch else { continue }
+                let kind = code >= JSONCode.shortString ? JSONKind.string : .number
+                found[count] = UInt32(truncatingIfNeeded: Int(UInt32(truncatingIfNeeded: values.scalarDigest(tree, node, kind))) & mask)
+                count += 1
+            }
+            for k in 0..<count { found[k] = slots[Int(found[k])] }
+            // What is there already is to be compared: its place, its node, and its text.
+            var places = 0
+            for k in 0..<count where found[k] != .max {
+                let element = known[Int(found[k])].element
+                (found[places], trees[places]) = (element.node, element.tree)
+                places += 1
+            }
+            for k in 0..<places {
+                found[k] = UInt32(truncatingIfNeeded: values.tree(ValueRef(tree: trees[k], node: 0)).start(found[k]))
+            }
+            for k in 0..<places { touched &+= UInt32(values.tree(ValueRef(tree: trees[k], node: 0)).bytes[Int(found[k])]) }
+            for k in places..<count { touched &+= found[k] }
+        }
     }
 
     /// No more elements will be looked for: what finds them is let go.
@@ -103,7 +146,10 @@ struct ElementKeys {
     }
 
     private mutating func grow() {
-        slots = [UInt32](repeating: .max, count: 2 * slots.count)
+        let size = 2 * slots.count
+        // What was there goes first, so that there are never both.
+        slots = []
+        slots = [UInt32](repeating: .max, count: size)
         let mask = slots.count - 1
         for (number, entry) in known.enumerated() {
             var i = Int(entry.digest) & mask

@@ -16,18 +16,32 @@ enum IncreasingRun {
     private static func members(_ count: Int, _ work: DocumentControl, _ number: (Int) -> Int32) throws -> TokenBits {
         // The length of the longest run that begins at each: tails[l] is the largest number with which a run of l + 1 can begin.
         var lengths = [Int32](repeating: 0, count: count), tails: [Int32] = []
+        var before = 0
         for i in stride(from: count - 1, through: 0, by: -1) {
             let one = number(i)
             guard one >= 0 else { continue }
             var low = 0, high = tails.count
             // Most go on with the longest.
-            if let last = tails.last, last > one { low = high }
+            if let last = tails.last, last > one { low = high } else if high > 0 {
+                // Others come near the one before, as far as they are in order.
+                var step = 1
+                if tails[before] > one {
+                    low = before + 1
+                    while low + step < high, tails[low + step - 1] > one { low += step; step *= 2 }
+                    high = min(high, low + step)
+                } else {
+                    high = before
+                    while high - step >= 0, tails[high - step] <= one { high -= step; step *= 2 }
+                    low = max(0, high - step)
+                }
+            }
             while low < high {
                 let middle = (low + high) / 2
                 if tails[middle] > one { low = middle + 1 } else { high = middle }
             }
             if low == tails.count { tails.append(one) } else { tails[low] = one }
             lengths[i] = Int32(truncatingIfNeeded: low + 1)
+            before = low
         }
         try work.done(2 * count)
         var members = TokenBits(count: count)

@@ -51,6 +51,50 @@ struct JSONDecimal: Equatable {
         lexeme.last == UInt8(ascii: "0") && (lexeme.count == 1 || lexeme.count == 2 && lexeme.first == UInt8(ascii: "-"))
     }
 
+    /// A number of at most 18 digits, without memory of its own: the same for the same number.
+    struct Short: Equatable {
+        var digits: UInt64 = 0
+        var exponent = 0
+        var negative = false
+
+        /// Nil for a number of more digits. Of what RFC 8259 spells.
+        @inline(__always)
+        init?(_ lexeme: UnsafeRawBufferPointer) {
+            guard lexeme.count <= 40 else { return nil }
+            var count = 0, zeros = 0, isFraction = false, i = 0
+            while i < lexeme.count {
+                let byte = lexeme[i]
+                i += 1
+                if byte == UInt8(ascii: "-") { negative = true; continue }
+                if byte == UInt8(ascii: ".") { isFraction = true; continue }
+                if byte | 0x20 == UInt8(ascii: "e") { break }
+                if isFraction { exponent -= 1 }
+                if byte == 0x30 {
+                    if count > 0 { zeros += 1 }
+                    continue
+                }
+                count += zeros + 1
+                guard count <= 18 else { return nil }
+                while zeros > 0 { digits *= 10; zeros -= 1 }
+                digits = 10 * digits + UInt64(byte &- 0x30)
+            }
+            guard count > 0 else { self = Short(); return }
+            exponent += zeros
+            var power = 0, isBelow = false
+            while i < lexeme.count {
+                let byte = lexeme[i]
+                i += 1
+                if byte == UInt8(ascii: "-") { isBelow = true } else if byte != UInt8(ascii: "+") {
+                    guard power < 1_000_000 else { return nil }
+                    power = 10 * power + Int(byte &- 0x30)
+                }
+            }
+            exponent += isBelow ? -power : power
+        }
+
+        private init() {}
+    }
+
     var isZero: Bool { digits.isEmpty }
     /// Whether JSON that can be merged may hold it.
     var isMergeable: Bool { digits.count <= Self.digitLimit && (isZero || abs(top - 1) <= Self.exponentLimit) }

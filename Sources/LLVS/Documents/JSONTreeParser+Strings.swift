@@ -49,7 +49,7 @@ extension JSONTreeParser {
         var i = start, canonical = true
         while i < bytes.count {
             let run = i
-            while i < bytes.count, bytes[i] != UInt8(ascii: "\""), bytes[i] != UInt8(ascii: "\\"), bytes[i] >= 0x20 { i += 1 }
+            i = Self.plainEnd(of: bytes, from: i)
             if i > run {
                 memcpy(decoded + decodedCount, base + run, i - run)
                 decodedCount += i - run
@@ -65,11 +65,23 @@ extension JSONTreeParser {
             i += 1
             let escape = i
             guard let scalar = JSONString.escape(bytes, at: &i) else { return false }
-            if canonical { canonical = CanonicalText.isMandatory(scalar, bytes[escape..<i]) }
-            for unit in UTF8.encode(scalar).map({ Array($0) }) ?? [] {
-                decoded.storeBytes(of: unit, toByteOffset: decodedCount, as: UInt8.self)
+            if canonical {
+                canonical = CanonicalText.isMandatory(scalar, UnsafeRawBufferPointer(rebasing: bytes[escape..<i]))
+            }
+            func put(_ unit: UInt32) {
+                decoded.storeBytes(of: UInt8(truncatingIfNeeded: unit), toByteOffset: decodedCount, as: UInt8.self)
                 decodedCount += 1
             }
+            let value = scalar.value
+            if value < 0x80 { put(value); continue }
+            if value < 0x800 { put(0xC0 | value >> 6) } else {
+                if value < 0x1_0000 { put(0xE0 | value >> 12) } else {
+                    put(0xF0 | value >> 18)
+                    put(0x80 | value >> 12 & 0x3F)
+                }
+                put(0x80 | value >> 6 & 0x3F)
+            }
+            put(0x80 | value & 0x3F)
         }
         return false
     }

@@ -19,6 +19,8 @@ final class ListAlignment {
     /// How many elements of its class a key has before it, made when a record asks for one.
     private var occurrences: [UInt32] = []
     private var keys: ElementKeys
+    /// Elements of the base that others replaced on both sides.
+    private var paired = TokenBits(count: 0)
     private var newerAnchors = TokenBits(count: 0)
     private var olderAnchors = TokenBits(count: 0)
     /// The places in the base of its items, made when a record asks for one.
@@ -46,7 +48,8 @@ final class ListAlignment {
 
     /// False when a run is none: it would be moved.
     private func plan(_ sides: [ListRuns.Elements], _ trees: [UInt32], _ runs: [ListRun], atMost count: Int) throws -> Bool {
-        keys = ElementKeys(values, declared: declared, usesID: true, atMost: count)
+        let total = sides.reduce(0) { $0 + $1.nodes.count } - 3 * runs.reduce(0) { $0 + $1.count - 1 }
+        keys = ElementKeys(values, declared: declared, usesID: true, atMost: count, of: total)
         (keyCount, classes) = (0, [])
         try number(sides, trees, runs.isEmpty ? [] : split(runs, sides, trees))
         try findAnchors()
@@ -136,6 +139,9 @@ final class ListAlignment {
             for r in 0...starts.count {
                 let end = r < starts.count ? starts[r] : nodes.count
                 for i in at..<end {
+                    if (i - at) & (ElementKeys.batch - 1) == 0 {
+                        keys.touch({ nodes[$0] }, i..<min(end, i + ElementKeys.batch), of: sides[s].tree)
+                    }
                     let number = try key(of: ValueRef(tree: trees[s], node: nodes[i]), &last)
                     if s > 0 { numbers.append(number) }
                     if !starts.isEmpty { items.append(nodes[i]) }
@@ -185,10 +191,11 @@ final class ListAlignment {
 
     /// Where as many elements were replaced on both sides, one for one, gives them the keys of those that they replaced.
     private func pair() throws -> Bool {
+        paired = TokenBits(count: base.count)
         let inNewer = Held(newerKeys, newerAnchors, of: keyCount, base: base.count)
         let inOlder = Held(olderKeys, olderAnchors, of: keyCount, base: base.count)
         let end = base.count
-        var paired = false, from = (o: 0, x: 0, y: 0), x = 0, y = 0
+        var hasPaired = false, from = (o: 0, x: 0, y: 0), x = 0, y = 0
 
         func areValues(_ keys: some Sequence<UInt32>) -> Bool { keys.allSatisfy { self.keys.source(Int(classes[Int($0)])) == .value } }
         // An element of the base in a slice must be where it was; one that is new must not be on the other side.
@@ -215,16 +222,25 @@ final class ListAlignment {
                 for k in 0..<to.o - from.o {
                     newerKeys[from.x + k] = UInt32(truncatingIfNeeded: from.o + k)
                     olderKeys[from.y + k] = UInt32(truncatingIfNeeded: from.o + k)
+                    paired[from.o + k] = true
                 }
-                paired = true
+                hasPaired = true
             }
             from = (to.o + 1, to.x + 1, to.y + 1)
         }
         try values.work.done(base.count + newerKeys.count + olderKeys.count)
-        return paired
+        return hasPaired
     }
 
     // MARK: Members
+
+    /// Whether an item is the same value on all sides where it is.
+    @inline(__always)
+    func isTold(_ key: Int) -> Bool {
+        let kind = classes[key]
+        // Runs are of no class.
+        return (kind == .max || keys.source(Int(kind)) == .value) && !(key < paired.count && paired[key])
+    }
 
     /// One child for each key: those of the base, then the newer side's new ones, then the older's. The frame gets the places of the keys
     /// in both sides.
@@ -304,13 +320,14 @@ final class ListAlignment {
     }
 
     /// The elements that came out, in order, and those that both sides moved to different places; nil: more than so many.
-    func emit(_ frame: MergeFrame, mostMoves: Int) throws -> (elements: [ValueRef], moved: [Move]?) {
+    func emit(_ frame: MergeFrame, mostMoves: Int) throws -> (elements: ValueRefs, moved: [Move]?) {
         takeKeys(from: frame)
-        let (order, moved) = try self.order(frame, mostMoves: mostMoves)
+        var (order, moved) = try self.order(frame, mostMoves: mostMoves)
         let moves = moved.count > mostMoves ? nil : moved.sorted().map { Move(key: $0, nodes: nodes(of: $0)) }
         (newerKeys, olderKeys, newer, older) = ([], [], ElementNodes(), ElementNodes())
-        var elements: [ValueRef] = []
-        elements.reserveCapacity(sizes.isEmpty ? order.count : sizes.reduce(frame.next) { $0 + Int($1) - 1 })
+        if sizes.isEmpty { return (ValueRefs(of: frame.results, taking: &order), moves) }
+        var elements = ValueRefs()
+        elements.reserve(sizes.reduce(frame.next) { $0 + Int($1) - 1 })
         for key in order.lazy.map(Int.init) {
             elements.append(frame.result(key))
             if key < sizes.count, sizes[key] > 1 { appendRun(from: frame.result(key), Int(sizes[key]), to: &elements) }
@@ -354,7 +371,7 @@ final class ListAlignment {
         return (order, moved)
     }
 
-    private func appendRun(from first: ValueRef, _ count: Int, to elements: inout [ValueRef]) {
+    private func appendRun(from first: ValueRef, _ count: Int, to elements: inout ValueRefs) {
         let tree = values.tree(first)
         var node = first.node
         for _ in 1..<count {

@@ -21,6 +21,8 @@ struct ListRuns {
     private static let shortest = 8
     /// So far apart may two edits be and be found by looking at all pairs.
     private static let nearby = 8
+    /// Pairs of elements that may be compared before anything is found, and as many more for each that is in a run.
+    private static let firstSteps = 4_096, stepsForEach = 8
 
     private let base: Elements
     private let work: DocumentControl
@@ -59,7 +61,8 @@ struct ListRuns {
         }
         try work.done(base.nodes.count - end.base)
         let last: Stretch = (end.base, end.side, base.nodes.count - end.base)
-        var i = 0, j = 0, steps = 4 * (end.base + end.side)
+        // Where there is little in common, looking for it is soon given up: what was found pays for what comes.
+        var i = 0, j = 0, steps = Self.firstSteps + (end.base + end.side) / 2
         while i < end.base, j < end.side {
             let start = i
             while i < end.base, j < end.side {
@@ -69,8 +72,13 @@ struct ListRuns {
                 j += max(1, count)
             }
             try work.done(2 * (i - start) + 1)
-            if i - start >= Self.shortest { found.append((start, j - (i - start), i - start)) }
-            guard i < end.base, j < end.side else { break }
+            if i - start >= Self.shortest {
+                found.append((start, j - (i - start), i - start))
+                steps += Self.stepsForEach * (i - start)
+            } else {
+                steps -= i - start + 1
+            }
+            guard i < end.base, j < end.side, steps > 0 else { break }
             (i, j) = try next(i, j, end, &steps, isSame)
         }
         if last.count > 0 { found.append(last) }
@@ -128,6 +136,7 @@ struct ListRuns {
     ) throws -> (Int, Int) {
         for far in 1...Self.nearby {
             for near in 0...far {
+                steps -= 2
                 if i + far < end.base, j + near < end.side, isSame(i + far, j + near) { return (i + far, j + near) }
                 if i + near < end.base, j + far < end.side, isSame(i + near, j + far) { return (i + near, j + far) }
             }

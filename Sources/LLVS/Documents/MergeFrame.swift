@@ -16,12 +16,8 @@ final class MergeFrame {
     var newer: [UInt32] = []
     var older: [UInt32] = []
     private let list: ListAlignment?
-    /// What came of each child: five bits for its tree, and its node.
-    private var results: [UInt32] = []
-    /// What came of trees with larger numbers, which apps answered.
-    private var others: [ValueRef] = []
-    private static let nodeBits: UInt32 = 27
-    private static let computed: UInt32 = 29, other: UInt32 = 30
+    /// What came of each child.
+    private(set) var results = ValueRefs()
     /// What the value stands for where neither side has it.
     var stand: ValueRef?
 
@@ -35,28 +31,24 @@ final class MergeFrame {
     var state: Int { inputs.state }
     var count: Int { list?.keyCount ?? base.count }
     var next: Int { results.count }
-    func reserve(_ count: Int) { results.reserveCapacity(count) }
+    func reserve(_ count: Int) { results.reserve(count) }
 
     @inline(__always)
-    func deliver(_ result: ValueRef) { results.append(result.isAbsent ? Self.none : packed(result)) }
+    func deliver(_ result: ValueRef) { results.append(result) }
 
-    private func packed(_ result: ValueRef) -> UInt32 {
-        if result.isComputed { return Self.computed << Self.nodeBits | result.node }
-        guard result.tree < Self.computed else {
-            others.append(result)
-            return Self.other << Self.nodeBits | UInt32(truncatingIfNeeded: others.count - 1)
+    @inline(__always)
+    func isAbsent(_ i: Int) -> Bool { results.isAbsent(i) }
+
+    func result(_ i: Int) -> ValueRef { results[i] }
+
+    /// Delivers what came of elements of a list from the next one on, as far as where they are tells it: those of one value are the same
+    /// on all sides, so what one side removed is gone, and what it added is there.
+    func deliverTold(_ list: ListAlignment) {
+        let count = count
+        while results.count < count, list.isTold(results.count) {
+            let i = results.count, isBoth = newer[i] != Self.none && older[i] != Self.none
+            if i < list.base.count { deliver(isBoth ? y(i) : .absent) } else { deliver(newer[i] != Self.none ? x(i) : y(i)) }
         }
-        return result.tree << Self.nodeBits | result.node
-    }
-
-    @inline(__always)
-    func isAbsent(_ i: Int) -> Bool { results[i] == Self.none }
-
-    func result(_ i: Int) -> ValueRef {
-        let word = results[i], tree = word >> Self.nodeBits, node = word & (1 << Self.nodeBits - 1)
-        if word == Self.none { return .absent }
-        if tree < Self.computed { return ValueRef(tree: tree, node: node) }
-        return tree == Self.computed ? ValueRef(tree: ValueRef.computedTree, node: node) : others[Int(node)]
     }
 
     @inline(__always)
@@ -87,7 +79,7 @@ final class MergeFrame {
     /// Nor for what came of them.
     func close() {
         closeChildren()
-        (results, others) = ([], [])
+        results = ValueRefs()
     }
 
     // MARK: Objects
@@ -119,7 +111,7 @@ final class MergeFrame {
             }
             (newer, older) = (left, right)
             base = hasBase ? middle : [UInt32](repeating: Self.none, count: left.count)
-            results.reserveCapacity(count)
+            results.reserve(count)
             return
         }
         try Memory.expect(32 * (left.count + right.count + middle.count), "Merging an object")
@@ -145,7 +137,7 @@ final class MergeFrame {
             older.append(child.y)
         }
         try values.work.done(count)
-        results.reserveCapacity(count)
+        results.reserve(count)
     }
 
     // MARK: Tuples

@@ -14,12 +14,16 @@ final class SetPlan {
         try Memory.expect(32 * inputs.reduce(0) { $0 + $1.1.count }, "Merging a set")
         isKeyed = key != nil
         self.values = values
-        keys = ElementKeys(values, declared: key, usesID: false, atMost: most)
+        let total = inputs.reduce(0) { $0 + $1.1.count }
+        keys = ElementKeys(values, declared: key, usesID: false, atMost: most, of: total)
         guard isKeyed else {
             // Equal elements are one, in the first's spelling.
             for (container, elements) in inputs {
                 var nodes = [UInt32](repeating: none, count: keys.count)
-                for element in elements {
+                for (i, element) in elements.enumerated() {
+                    if i & (ElementKeys.batch - 1) == 0 {
+                        keys.touch({ elements[$0] }, i..<min(elements.count, i + ElementKeys.batch), of: values.tree(container))
+                    }
                     let number = Int(try keys.number(of: ValueRef(tree: container.tree, node: element)))
                     if number == nodes.count { nodes.append(element) } else if nodes[number] == none { nodes[number] = element }
                 }
@@ -28,20 +32,19 @@ final class SetPlan {
             keys.close()
             return
         }
-        parts.reserveCapacity(most + most / 16)
-        // For each element the last side that had it.
-        var whole = ElementKeys(values, declared: nil, usesID: false, atMost: most), seen: [UInt8] = []
+        parts.reserveCapacity(total)
         // The first key of each class, and behind each key the next one of its class.
         var first: [UInt32] = [], next: [UInt32] = []
-        for (side, (container, elements)) in inputs.enumerated() {
-            let mark = UInt8(truncatingIfNeeded: side + 1)
+        first.reserveCapacity(total)
+        next.reserveCapacity(total)
+        for (container, elements) in inputs {
+            // Equal elements are one.
+            var whole = ElementKeys(values, declared: nil, usesID: false, atMost: elements.count)
             var nodes = [UInt32](repeating: none, count: parts.count), last = [UInt32](repeating: none, count: first.count)
             for element in elements {
                 let ref = ValueRef(tree: container.tree, node: element)
-                let number = Int(try whole.number(of: ref))
-                if number == seen.count { seen.append(0) }
-                if seen[number] == mark { continue }
-                seen[number] = mark
+                let known = whole.count
+                if Int(try whole.number(of: ref)) < known { continue }
                 let kind = Int(try keys.number(of: ref))
                 if kind == first.count { first.append(none) }
                 while last.count < first.count { last.append(none) }
@@ -109,7 +112,7 @@ final class SetPlan {
     }
 
     /// The elements that came out, in the order of their bytes.
-    func emit(_ frame: MergeFrame, _ values: DocumentValues) throws -> [ValueRef] {
+    func emit(_ frame: MergeFrame, _ values: DocumentValues) throws -> ValueRefs {
         struct Written {
             /// The first eight bytes, which decide most comparisons.
             var word: UInt64
@@ -145,6 +148,7 @@ final class SetPlan {
             elements.sort { $0.word != $1.word ? $0.word < $1.word : Bytes.compare(bytes($0), bytes($1)) < 0 }
         }
         try values.work.done(4 * elements.count)
-        return elements.map { frame.result(Int($0.place)) }
+        var sorted = elements.map(\.place)
+        return ValueRefs(of: frame.results, taking: &sorted)
     }
 }

@@ -42,27 +42,17 @@ enum ValueDigest {
     }
 
     static func of(number lexeme: UnsafeRawBufferPointer) -> UInt64 {
-        // Whole numbers of few digits, as most are; the rest by their digits.
-        if lexeme.count <= 18, let value = whole(lexeme) {
-            var digits = value.magnitude, exponent: UInt64 = 0
-            while digits != 0, digits % 10 == 0 { digits /= 10; exponent += 1 }
-            return mix(mix(digits, exponent), value.negative && digits != 0 ? 3 : 5)
+        if lexeme.count == 1 { return mix(mix(UInt64(lexeme[0] &- 0x30), 0), 5) }
+        // Of few digits, as most are; the rest by their digits.
+        if let short = JSONDecimal.Short(lexeme) {
+            return mix(mix(short.digits, UInt64(bitPattern: Int64(short.exponent))), short.negative ? 3 : 5)
         }
         let decimal = JSONDecimal(lexeme) ?? .zero
         let sign: UInt64 = decimal.negative ? 3 : 5, exponent = UInt64(bitPattern: Int64(decimal.exponent))
+        // (Few digits may be written with very many zeros.)
         if decimal.digits.count <= 18 {
             return mix(mix(decimal.digits.reduce(0) { 10 * $0 + UInt64($1) }, exponent), sign)
         }
         return mix(mix(decimal.digits.withUnsafeBytes { of($0) }, exponent), sign)
-    }
-
-    private static func whole(_ lexeme: UnsafeRawBufferPointer) -> (magnitude: UInt64, negative: Bool)? {
-        var value: UInt64 = 0
-        for (i, byte) in lexeme.enumerated() {
-            if i == 0, byte == UInt8(ascii: "-") { continue }
-            guard byte >= 0x30, byte <= 0x39 else { return nil }
-            value = 10 * value + UInt64(byte - 0x30)
-        }
-        return (value, lexeme.first == UInt8(ascii: "-"))
     }
 }

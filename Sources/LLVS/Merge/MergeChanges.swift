@@ -20,7 +20,13 @@ struct MergeChanges {
     init() {}
 
     /// The changes of both, which have no id in common.
-    init(_ a: MergeChanges, _ b: MergeChanges) throws {
+    init(_ a: consuming MergeChanges, _ b: consuming MergeChanges) throws {
+        if a.changes.isEmpty || b.changes.isEmpty {
+            let others = a.changes.isEmpty ? a.owners : b.owners
+            self = a.changes.isEmpty ? b : a
+            owners += others
+            return
+        }
         owners = a.owners + b.owners
         try preallocate(a.changes.count + b.changes.count)
         var i = 0, j = 0
