@@ -372,8 +372,11 @@ def by_the_ordinary(times):
 def documents_that_take_long(draw, size):
     """An ordinary document, a list of objects with edits on both sides, and others: name, rule, and three values of `size` bytes each."""
 
-    def drawn(count, make):
-        return [spelled([make(i, side) for i in range(count)]) for side in "oxy"]
+    def drawn(count, among, element="%s"):
+        """Lists of elements that are drawn, each for itself, for each side."""
+        return [("[" + ",".join([element % one for one in draw.choices(among, k=count)]) + "]").encode() for _ in "oxy"]
+
+    digits, numbers = range(10), range(10**8, 10**9)
 
     def contacts(side):
         out = [{"id": i, "name": f"Name {i}", "mail": f"name{i}@example.org", "tags": ["a", "b"]} for i in range(size // 64)]
@@ -385,25 +388,22 @@ def documents_that_take_long(draw, size):
         return [spelled({name: value(i, side) for i, name in enumerate(names)}) for side in "oxy"]
 
     yield "ordinary", "auto", [contacts(side) for side in ("", "x", "y")]
-    yield "digits", "auto", drawn(size // 2, lambda i, side: draw.randrange(10))
-    yield "a set of digits", "set", drawn(size // 2, lambda i, side: draw.randrange(10))
-    yield "numbers with nothing in common", "auto", drawn(size // 10, lambda i, side: draw.randrange(10**8, 10**9))
-    yield "a set of numbers with nothing in common", "set", drawn(size // 10, lambda i, side: draw.randrange(10**8, 10**9))
-    numbers = list(range(10**7, 10**7 + size // 9))
-    half = len(numbers) // 2
-    yield "reversed", "auto", [spelled(numbers), spelled(numbers[::-1]), spelled(numbers[half:] + numbers[:half])]
-    yield "shuffled", "auto", [spelled(draw.sample(numbers, len(numbers))) for _ in range(3)]
+    yield "digits", "auto", drawn(size // 2, digits)
+    yield "a set of digits", "set", drawn(size // 2, digits)
+    yield "numbers with nothing in common", "auto", drawn(size // 10, numbers)
+    yield "a set of numbers with nothing in common", "set", drawn(size // 10, numbers)
+    following = list(range(10**7, 10**7 + size // 9))
+    half = len(following) // 2
+    yield "reversed", "auto", [spelled(following), spelled(following[::-1]), spelled(following[half:] + following[:half])]
+    yield "shuffled", "auto", [spelled(draw.sample(following, len(following))) for _ in range(3)]
     yield "equal elements", "auto", [spelled([7] * (size // 2 - 5 * i)) for i in range(3)]
     yield "empty lists", "auto", [spelled([[]] * (size // 3 - 5 * i)) for i in range(3)]
-    yield "keyed, of one key", {"as": "list", "key": ["/k"]}, drawn(size // 14, lambda i, side: {"k": 1, "n": draw.randrange(10)})
-    yield "keyed, with nothing in common", {"as": "list", "key": ["/k"]}, drawn(size // 15, lambda i, side: {"k": draw.randrange(10**8)})
-    spellings = ["1e0", "1.0", "10e-1", "0.1e1"]
-    written = [("[" + ",".join(draw.choices(spellings, k=size // 5)) + "]").encode() for _ in range(3)]
-    yield "one number in several spellings", "auto", written
+    yield "keyed, of one key", {"as": "list", "key": ["/k"]}, drawn(size // 14, digits, '{"k":1,"n":%s}')
+    yield "keyed, with nothing in common", {"as": "list", "key": ["/k"]}, drawn(size // 16, numbers, '{"k":%s}')
+    yield "one number in several spellings", "auto", drawn(size // 5, ["1e0", "1.0", "10e-1", "0.1e1"])
     long = [("[" + ",".join(f"1{draw.randrange(10**398)}e{i % 99}" for i in range(size // 405)) + "]").encode() for _ in range(3)]
     yield "numbers of 400 digits", "set", long
-    escapes = [("[" + ",".join(f'"\\u00{draw.randrange(16, 127):02x}\\n"' for _ in range(size // 11)) + "]").encode() for _ in range(3)]
-    yield "escapes", "auto", escapes
+    yield "escapes", "auto", drawn(size // 11, range(16, 127), '"\\u00%02x\\n"')
     yield "members that all conflict", "auto", members([f"m{i}" for i in range(size // 24)], lambda i, side: f"{side} {i}")
     names = [f"{i:07}" for i in range(size // 12)]
     yield "members out of order", "auto", members(draw.sample(names, len(names)), lambda i, side: draw.randrange(2))
