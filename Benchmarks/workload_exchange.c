@@ -2,9 +2,13 @@
 #include "data.h"
 #include "ours.h"
 #include "workload.h"
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 static llvs_exchange *open_exchange(llvs_store *store, const char *url, int is_full) {
     llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
@@ -80,10 +84,37 @@ static char *folder_url(const setting *setting, const char *name) {
     return url;
 }
 
+/* What the file system takes to make as many files as 1,000 versions are in a folder, each beside its place and then put there. */
+static void measure_files(const setting *setting) {
+    char *folder = path_in(setting, "files"), content[300] = "";
+    size_t count = setting->quick ? 20 : 2000, rounds = setting->quick ? 1 : 3, round, i;
+    double times[3];
+    if (mkdir(folder, 0700) != 0) fail("%s cannot be made", folder);
+    for (round = 0; round < rounds; round++) {
+        double start = now();
+        for (i = 0; i < count; i++) {
+            char *beside = allocate(strlen(folder) + 64, 1), *place = allocate(strlen(folder) + 64, 1);
+            int file;
+            sprintf(beside, "%s/%zu-%zu.new", folder, round, i);
+            sprintf(place, "%s/%zu-%zu", folder, round, i);
+            file = open(beside, O_CREAT | O_EXCL | O_WRONLY, 0600);
+            if (file < 0 || write(file, content, sizeof content) != (ssize_t)sizeof content || close(file) != 0 ||
+                rename(beside, place) != 0)
+                fail("%s cannot be made", place);
+            free(beside);
+            free(place);
+        }
+        times[round] = (now() - start) * 1e3;
+    }
+    report("files_ms", median(times, rounds));
+    free(folder);
+}
+
 void run_exchange(const setting *setting) {
     char *synced = folder_url(setting, "exchange"), *unsynced = folder_url(setting, "exchange-unsynced");
     measure(setting, "memory", "memory:bench", 0);
     measure(setting, "unsynced", unsynced, 0);
+    measure_files(setting);
     measure(setting, "folder", synced, 1);
     free(synced);
     free(unsynced);

@@ -29,6 +29,9 @@ final class LazyMapReader: @unchecked Sendable {
         self.most = most
     }
 
+    /// Bytes of memory that the map may come to take here.
+    var mostMemory: Int { min(most, file.memory.memory) }
+
     /// What prevails under an id; nil when the whole map had better be asked. `patched`: at the version of the patch.
     func find(_ key: UnsafeRawBufferPointer, patched: Bool) -> Found? {
         let patch = patched ? patch : nil

@@ -146,12 +146,14 @@ final class MapCache: @unchecked Sendable {
     }
 
     /// Keeps a flat map, which takes little memory of its own but was much to make; answers what is kept.
+    /// - Parameter persisted: its nodes are those of the persisted map, which counts for itself.
     @discardableResult
-    func store(_ ordinal: UInt32, flat root: MapNode?) -> Slot {
+    func store(_ ordinal: UInt32, flat root: MapNode?, persisted: Bool = false) -> Slot {
         let flat = root?.someFlat, cost = min((root?.count ?? 0) * MapCache.flatCostPerValue, MapCache.mostFlatCost)
+        let size = flat.map { persisted ? $0.ownSize : $0.size } ?? 0
         return store(
             ordinal, Slot(root: root, replay: MapPolicy.anchorSpacing, ordinal: ordinal, flat: flat),
-            cost: max(cost, (flat?.size ?? 0) + (root?.memory ?? 0)), basis: nil)
+            cost: max(cost, size + (root?.memory ?? 0)), basis: nil)
     }
 
     /// - Parameter basis: what the cost is beside.

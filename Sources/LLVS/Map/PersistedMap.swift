@@ -13,6 +13,9 @@ struct PersistedMap {
     /// What is asked before that.
     var lazyReader: LazyMapReader?
 
+    /// Bytes of memory that it takes, or may come to take while single ids are asked for.
+    var memory: Int { flat?.memory.memory ?? lazyReader?.mostMemory ?? 0 }
+
     var name: String { FlatMap.namePrefix + id.hex }
 
     init(id: RandomName, base: UInt32, patch: (ordinal: UInt32, bytes: [UInt8])? = nil, versionLimit: Int, flat: FlatMap? = nil) {

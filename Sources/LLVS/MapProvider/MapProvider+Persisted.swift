@@ -16,7 +16,7 @@ extension MapProvider {
             }
             root = try patch.apply(to: flat) { try other($0, $1) }
         }
-        return cache.store(ordinal, flat: root)
+        return cache.store(ordinal, flat: root, persisted: true)
     }
 
     private func openPersistedMap(_ wanted: PersistedMap) -> FlatMap? {

@@ -13,7 +13,7 @@ final class MapProvider: @unchecked Sendable {
     /// What versions recorded, as far as it is in memory.
     let changeLists: ChangeLists
     /// The map that the caches hold. Guarded by `lock`.
-    var persisted: PersistedMap?
+    var persisted: PersistedMap? { didSet { account.note(persistedMap: persisted?.memory ?? 0) } }
     /// The one that the history index on disk names.
     var namedPersistedMap: PersistedMap?
     /// Which version changed an id last before another. Made when the past is first read here and there. Guarded by `lock`.

@@ -4,8 +4,8 @@ import CLLVSShims
 /// itself, has a share here, and the shares add up to the budget. The table "Caches and indexes" in ARCHITECTURE.md says what is in each,
 /// and names the small things with a bound of their own.
 ///
-/// The share of the maps is what the others leave: deltas, known ids, the trees of indexes and the index of the past tell how much they
-/// take, and maps make room.
+/// The share of the maps is what the others leave: deltas, known ids, the trees of indexes, the index of the past and the persisted map
+/// tell how much they take, and maps make room.
 final class MemoryAccount: Sendable {
     /// The budget.
     let total: Int
@@ -26,6 +26,8 @@ final class MemoryAccount: Sendable {
     let keyHistory: Int
     /// Of the last five, what is taken.
     private let taken = AtomicCount(), takenForIDs = AtomicCount(), takenByIndexes = AtomicCount(), takenByKeyHistory = AtomicCount()
+    /// And what the persisted map takes, where it is read into memory: `mostOfOneMap` at most.
+    private let takenByPersisted = AtomicCount()
 
     init(total: Int) {
         self.total = total
@@ -53,7 +55,8 @@ final class MemoryAccount: Sendable {
     let mostMaps: Int
     /// For maps, as of now.
     var maps: Int {
-        max(1 << 20, mostMaps - taken.value - takenForIDs.value - takenByIndexes.value - takenByKeyHistory.value)
+        let others = taken.value + takenForIDs.value + takenByIndexes.value + takenByKeyHistory.value + takenByPersisted.value
+        return max(1 << 20, mostMaps - others)
     }
     /// Chains of deltas take so much now, with their maps.
     func note(deltas: Int) { taken.value = deltas }
@@ -61,6 +64,8 @@ final class MemoryAccount: Sendable {
     func note(indexes: Int) { takenByIndexes.value = indexes }
     /// The index of the past and the tables of the history beside it take so much now.
     func note(keyHistory: Int) { takenByKeyHistory.value = min(keyHistory, self.keyHistory) }
+    /// The persisted map takes so much now.
+    func note(persistedMap: Int) { takenByPersisted.value = persistedMap }
     /// Known ids take so much now.
     func note(knownIDs: Int) { takenForIDs.value = knownIDs }
 

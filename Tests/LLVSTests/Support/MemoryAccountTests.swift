@@ -63,4 +63,25 @@ import Testing
         #expect(try System.names(in: path + "/cache").filter { $0.hasSuffix(".tmp") }.isEmpty)
         try again.close()
     }
+
+    /// One that fits is read into memory, and so much less is left for the maps beside it: while single ids are asked for and afterwards.
+    @Test func aPersistedMapCountsAsMemory() throws {
+        let directory = TemporaryDirectory(), count = 40_000
+        var options = Store.Options()
+        options.durability = .normal
+        func id(_ i: Int) -> ValueID { ValueID(unchecked: Array("value \(i)".utf8)) }
+        let path = directory.path + "/store", store = try Store(path: path, options: options)
+        let head = try store.makeVersion(basedOn: nil, changes: (0..<count).map { .insert(id($0), data: [7]) })
+        try store.close()
+        let again = try Store(path: path, options: options), account = again.maps.account, before = account.maps
+        #expect(try again.value(id(5), at: head.id)?.data == [7])
+        let file = try #require(again.lock.withRead { again.maps.persisted?.lazyReader }).mostMemory
+        #expect(file > 1 << 20 && before - account.maps >= file)
+        #expect(try again.values(at: head.id, limit: .max).count == count)
+        let flat = try #require(again.lock.withRead { again.maps.persisted?.flat })
+        #expect(flat.size == file && before - account.maps >= file)
+        // Nor does it count twice.
+        #expect(again.maps.cache.memoryInUse < file)
+        try again.close()
+    }
 }
