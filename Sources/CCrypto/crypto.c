@@ -18,7 +18,8 @@
     X(EVP_EncryptUpdate) X(EVP_PBE_scrypt) X(EVP_PKEY_CTX_free) X(EVP_PKEY_CTX_new) X(EVP_PKEY_derive) \
     X(EVP_PKEY_derive_init) X(EVP_PKEY_derive_set_peer) X(EVP_PKEY_free) X(EVP_PKEY_get_raw_public_key) \
     X(EVP_PKEY_new_raw_private_key) X(EVP_PKEY_new_raw_public_key) X(EVP_chacha20_poly1305) X(EVP_sha256) X(HMAC) \
-    X(EVP_DigestSign) X(EVP_DigestSignInit) X(EVP_MD_CTX_free) X(EVP_MD_CTX_new) X(EVP_PKEY_get_bits) X(EVP_PKEY_get_group_name) \
+    X(EVP_Digest) X(EVP_DigestSign) X(EVP_DigestSignInit) X(EVP_MD_CTX_free) X(EVP_MD_CTX_new) X(EVP_MD_fetch) X(EVP_MD_free) \
+    X(EVP_PKEY_get_bits) X(EVP_PKEY_get_group_name) \
     X(PEM_read_bio_PrivateKey)
 
 struct llvs_crypto_functions {
@@ -92,6 +93,15 @@ int llvs_crypto_hmac(const llvs_crypto *c, const void *key, size_t key_bytes, co
     c->functions->ERR_set_mark_();
     const EVP_MD *digest = c->functions->EVP_sha256_();
     int right = c->functions->HMAC_(digest, key ? key : "", (int)key_bytes, data ? data : "", size, out, &made) != NULL && made == key_size;
+    return done(c, right);
+}
+
+int llvs_crypto_md5(const llvs_crypto *c, const void *data, size_t size, uint8_t *out) {
+    c->functions->ERR_set_mark_();
+    EVP_MD *digest = c->functions->EVP_MD_fetch_(NULL, "MD5", NULL);
+    unsigned made = 0;
+    int right = digest && c->functions->EVP_Digest_(data ? data : "", size, out, &made, digest, NULL) == 1 && made == llvs_crypto_md5_size;
+    c->functions->EVP_MD_free_(digest);
     return done(c, right);
 }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Iterator, Union
 
@@ -235,6 +238,67 @@ def test_many_are_deleted_at_once(bucket: Any) -> None:
     asked = [method for method, _ in bucket.requests if method in ("DELETE", "POST")]
     # One alone, then 32 together.
     assert asked == ["DELETE", "POST"]
+
+
+#: Exchanges with a bucket until something is deleted there: argv are its URL, a key and its secret.
+DELETES = """
+import sys, llvs, llvs.testing
+url, user, password = sys.argv[1:]
+plan = llvs.testing.FaultPlan()
+place = llvs.Remote(url, user=user, password=password)
+assert llvs.testing.check_files(lambda number: plan.transport(place), only="deleted files are gone, and no others")
+"""
+
+
+#: A system that allows what FIPS allows, and so no MD5.
+STRICT = """
+openssl_conf = init
+[init]
+providers = providers
+alg_section = algorithms
+[providers]
+default = default
+[default]
+activate = 1
+[algorithms]
+default_properties = fips=yes
+"""
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_sum_of_a_list_of_what_is_to_be_deleted(bucket: Any, strict: bool, tmp_path: Path) -> None:
+    """It is MD5, of libcrypto; where the system forbids that, SHA-256."""
+    environment, sums = dict(os.environ), []
+    if strict:
+        (tmp_path / "openssl.cnf").write_text(STRICT)
+        environment["OPENSSL_CONF"] = str(tmp_path / "openssl.cnf")
+    bucket.forget_requests()
+    if isinstance(bucket, S3Server):
+        bucket.fault = lambda environ: sums.append(
+            (environ["REQUEST_METHOD"], "HTTP_CONTENT_MD5" in environ, "HTTP_X_AMZ_CHECKSUM_SHA256" in environ)
+        )
+    run = subprocess.run(
+        [sys.executable, "-c", DELETES, bucket.url(bucket.prefix) + "&layout=interchange", KEY, SECRET],
+        env=environment, capture_output=True, text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert [method for method, _ in bucket.requests if method in ("DELETE", "POST")] == ["DELETE", "POST"]
+    if isinstance(bucket, S3Server):
+        assert [one[1:] for one in sums if one[0] == "POST"] == [(not strict, strict)]
+
+
+@pytest.mark.parametrize("code", ["SlowDown", "RequestLimitExceeded"])
+def test_a_service_that_is_asked_too_often(faulty: Any, store: llvs.Store, code: str) -> None:
+    """It is left alone for a while, and then told to be busy; asked later it answers."""
+    answer = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>Please reduce your request rate.</Message></Error>".encode()
+    faulty.fault = lambda environ: ("503 Slow Down", answer)
+    with llvs.Exchange(store, place(faulty)) as way:
+        with pytest.raises(llvs.BusyError, match=code):
+            way.retrieve()
+        assert 2 <= len(faulty.requests) <= 5
+        seen = []
+        faulty.fault = lambda environ: ("503 Slow Down", answer) if not seen and not seen.append(1) else None
+        assert not way.retrieve().problems and len(seen) == 1
 
 
 @pytest.mark.parametrize("says", ["501 Not Implemented", "405 Method Not Allowed", "400 Bad Request"])

@@ -22,6 +22,10 @@ int llvs_crypto_hmac(const llvs_crypto *_Nonnull crypto, const void *_Nullable k
 int llvs_crypto_hkdf(const llvs_crypto *_Nonnull crypto, const void *_Nullable secret, size_t secret_size, const void *_Nullable salt,
                      size_t salt_size, const void *_Nullable info, size_t info_size, uint8_t *_Nonnull out);
 
+/* MD5 (RFC 1321), which keeps nothing safe: some services want it beside what they are sent. 0 also where the system allows none (FIPS). */
+enum { llvs_crypto_md5_size = 16 };
+int llvs_crypto_md5(const llvs_crypto *_Nonnull crypto, const void *_Nullable data, size_t size, uint8_t *_Nonnull out);
+
 /* scrypt (RFC 7914) with N = 2^work, r = 8, p = 1: 32 bytes. Takes 2^work KiB of memory meanwhile. */
 int llvs_crypto_scrypt(const llvs_crypto *_Nonnull crypto, const void *_Nullable passphrase, size_t passphrase_size,
                        const void *_Nonnull salt, size_t salt_size, unsigned work, uint8_t *_Nonnull out);

@@ -49,6 +49,15 @@ struct Crypto: @unchecked Sendable {
         try made { llvs_crypto_hmac(table, key.baseAddress, key.count, data.baseAddress, data.count, $0) }
     }
 
+    /// MD5, which keeps nothing safe; nil where the system allows none (FIPS).
+    func md5(_ data: [UInt8]) -> [UInt8]? {
+        var out = [UInt8](repeating: 0, count: llvs_crypto_md5_size)
+        let isRight = out.withUnsafeMutableBufferPointer { out in
+            data.withUnsafeBytes { data in out.baseAddress.map { llvs_crypto_md5(table, data.baseAddress, data.count, $0) } ?? 0 }
+        }
+        return isRight == 1 ? out : nil
+    }
+
     /// HKDF-SHA-256, of which one block is taken.
     func derive(_ secret: Secret, salt: [UInt8] = [], info: String) throws -> Secret {
         let out = try Secret(size: Crypto.keySize), info = Array(info.utf8)

@@ -29,8 +29,7 @@ extension S3Files {
         let text = "<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>\(objects)</Delete>"
         let body = Array(text.utf8)
         var request = HTTPRequest(method: .post, address: place.bucketAddress([("delete", "")]), doing: "Deleting files in")
-        let digest = String(decoding: Base64.encode(MD5.digest(body)), as: UTF8.self)
-        request.headers = [("Content-Type", "application/xml"), ("Content-MD5", digest)]
+        request.headers = [("Content-Type", "application/xml"), S3Files.checksum(of: body)]
         request.body = .bytes(body)
         // Made twice it does what it does once.
         request.repeats = true
@@ -50,9 +49,17 @@ extension S3Files {
         let why = failure.message.isEmpty ? shown(failure.code) : "\(shown(failure.code)): \(shown(failure.message))"
         let isRefused = failure.code == "AccessDenied"
         throw StoreError(
-            isRefused ? .permission : .transport,
+            isRefused ? .permission : S3Files.isSlowDown(failure.code) ? .busy : .transport,
             "Deleting \(shown(failure.key)) in \(description) failed: the service says \(why). "
                 + (isRefused ? "The key may not do this there: ask whoever runs the service for that right." : "Try again later."))
+    }
+
+    /// A list of what is to be deleted is not taken without one. All services know MD5, which libcrypto has unless it is missing, or the
+    /// system forbids it; Amazon's takes others in its place.
+    private static func checksum(of body: [UInt8]) -> (name: String, value: String) {
+        func text(_ digest: [UInt8]) -> String { String(decoding: Base64.encode(digest), as: UTF8.self) }
+        if let digest = (try? Crypto(for: "a list of what is to be deleted"))?.md5(body) { return ("Content-MD5", text(digest)) }
+        return ("x-amz-checksum-sha256", text(body.withUnsafeBytes { Array(SHA256.digest($0)) }))
     }
 
     private static func escaped(_ text: String) -> String {

@@ -31,6 +31,10 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         var settings = settings
         settings.signature = AWSSignature(region: place.region)
         if settings.credentials.isEmpty, settings.askForCredentials == nil { settings.credentials = S3Location.credentials() }
+        settings.judge = { response, _ in
+            guard case .bytes(let body) = response.body, !response.isSuccess, let code = S3Files.code(body) else { return .plain }
+            return S3Files.isSlowDown(code) ? .tooMany : .plain
+        }
         client = HTTPClient(settings, place: place.endpoint.shown)
     }
     package func close() { client.close() }
@@ -139,8 +143,8 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
     /// A service says in its body which of several reasons a 403 or 404 has.
     static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
         guard case .bytes(let body) = response.body else { return HTTPFailure.error(response, what) }
-        let text = String(decoding: body.prefix(4_096), as: UTF8.self)
-        func says(_ code: String) -> Bool { text.contains(text: "<Code>\(code)</Code>") }
+        let code = S3Files.code(body)
+        func says(_ one: String) -> Bool { code == one }
         if isNoBucket(response) { return StoreError(.notFound, "\(what) failed: there is no such bucket. Check its name, or make it.") }
         if says("RequestTimeTooSkewed") {
             return StoreError(.permission, "\(what) failed: this machine's clock is wrong, and requests are signed with the time. Set it.")
@@ -152,11 +156,30 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
                     + "the key's id and the secret key)."
             )
         }
-        return HTTPFailure.error(response, what)
+        var error = HTTPFailure.error(response, what)
+        if let code, isSlowDown(code) {
+            error.code = .busy
+            error.message = "\(what) failed: there are too many requests for the service's taste (\(code)). Exchange again later."
+        }
+        return error
+    }
+
+    /// Fewer requests are wanted: by Amazon's service, and in the words of others.
+    static func isSlowDown(_ code: String) -> Bool {
+        ["SlowDown", "SlowDownRead", "SlowDownWrite", "RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequests"]
+            .contains(code)
+    }
+
+    /// What an error's body says that it is: some letters.
+    static func code(_ body: [UInt8]) -> String? {
+        let tag = Array("Code>".utf8)
+        guard let part = body.prefix(4_096).split(separator: UInt8(ascii: "<")).first(where: { $0.starts(with: tag) }) else { return nil }
+        let code = part.dropFirst(tag.count)
+        return code.count <= 64 && code.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? String(decoding: code, as: UTF8.self) : nil
     }
 
     static func isNoBucket(_ response: HTTPResponse) -> Bool {
         guard case .bytes(let body) = response.body else { return false }
-        return String(decoding: body.prefix(4_096), as: UTF8.self).contains(text: "<Code>NoSuchBucket</Code>")
+        return code(body) == "NoSuchBucket"
     }
 }
