@@ -14,7 +14,12 @@ final class HostFilesHandle: TransportHandle, @unchecked Sendable {
     }
 
     override func open(_ place: Exchange.URLOptions) throws -> any ExchangeTransport {
-        try ExchangeURL.transport(over: HostRemoteFiles(self), place)
+        let files = HostRemoteFiles(self)
+        do { return try ExchangeURL.transport(over: files, place) } catch {
+            // Nobody used them, and whoever asked for them lets go of this.
+            files.forget()
+            throw error
+        }
     }
     override func openFiles() -> any RemoteFiles { HostRemoteFiles(self) }
 }
@@ -154,6 +159,9 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
             }
         }
     }
+
+    /// They go without being closed.
+    fileprivate func forget() { lock.withLock { isClosed = true } }
 
     func close() {
         let first = lock.withLock { defer { isClosed = true }; return !isClosed }

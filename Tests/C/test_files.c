@@ -219,6 +219,25 @@ static void errors_are_told(void **state) {
     FAILS_NAMING(LLVS_ERROR_TRANSPORT, "the files the shelf", llvs_exchange_send(exchange, NULL, NULL, &error));
     s->failing = 0;
     OK(llvs_exchange_send(exchange, NULL, NULL, &error));
+    /* One that was refused neither used it nor closes it: the next one is the first. */
+    {
+        llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+        llvs_files_callbacks callbacks = shelf_callbacks();
+        llvs_exchange *other = NULL;
+        llvs_transport *second = NULL;
+        int closes = s->closes;
+        OK(llvs_transport_create_on_files(llvs_str("another"), &callbacks, s, NULL, &second, &error));
+        options.host_transport = second;
+        options.layout = LLVS_LAYOUT_INTERCHANGE;
+        options.passphrase = llvs_str("words");
+        FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_open(store, LLVS_NONE, &options, &other, &error));
+        assert_int_equal(s->closes, closes);
+        options.passphrase = LLVS_NONE;
+        OK(llvs_exchange_open(store, LLVS_NONE, &options, &other, &error));
+        llvs_exchange_free(other);
+        assert_int_equal(s->closes, closes + 1);
+        llvs_transport_free(second);
+    }
     /* It serves one exchange at a time. */
     {
         llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
