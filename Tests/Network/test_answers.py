@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -102,6 +103,38 @@ class TestBrokenAnswers:
         assert filled.count(method) >= 5
         filled.fault = None
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
+
+    @pytest.mark.parametrize("tags", ["kept", "none", "changed"])
+    def test_a_large_file_goes_on_where_it_was_cut(self, server: DavServer, new_store: Any, tags: str) -> None:
+        """However often, where the server knows the file by a tag; else all of it is asked for again."""
+        first, second, asked, piece = new_store(), new_store(), [], 1 << 20
+        first.make_version(insert={"large": random.Random(1).randbytes(6 << 20)})
+        assert len(send(first, server).sent) == 1
+
+        @on("GET", "/changes/")
+        def fault(handler: Handler) -> bool:
+            data, wanted, start = server.files[handler.name], handler.headers.get("Range"), 0
+            asked.append(wanted)
+            tag = {"kept": '"a"', "none": None, "changed": '"b"' if len(asked) > 2 else '"a"'}[tags]
+            if wanted and handler.headers.get("If-Range") == tag:
+                start = int(wanted[len("bytes=") :].split("-")[0])
+            headers = {"ETag": tag} if tag else {}
+            if start:
+                headers["Content_Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
+            handler.begin(206 if start else 200, len(data) - start, **headers)
+            whole = tags == "none" and len(asked) > 2 or tags == "changed" and len(asked) > 2
+            body = data[start:] if whole else data[start : start + piece]
+            handler.wfile.write(body)
+            return True if start + len(body) == len(data) else handler.cut()
+
+        server.fault = fault
+        assert not retrieve(second, server).problems and ids(second) == ids(first)
+        if tags == "kept":
+            assert asked == [None] + [f"bytes={n}-" for n in range(piece, len(asked) * piece, piece)] and len(asked) > 6
+        elif tags == "none":
+            assert asked == [None] * 3
+        else:
+            assert asked == [None, f"bytes={piece}-", f"bytes={2 * piece}-"]
 
     def test_a_file_that_is_shorter_than_it_was(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
         @on("GET", "/changes/", times=1)

@@ -14,12 +14,19 @@ extension HTTPClient {
             let error = HTTPFailure.error(result, said, what)
             let isRepeatable = attempt.request.repeats ?? attempt.request.method.isRepeatable
             let mayRepeat = isRepeatable && attempt.tries < HTTPFailure.mostTries(result)
-            if HTTPFailure.isPassing(result), mayRepeat { return again(attempt, nil, &run) }
+            let next = attempt.resuming(transfer)
+            if HTTPFailure.isPassing(result), mayRepeat || (isRepeatable && next.tries < attempt.tries) { return again(next, nil, &run) }
             run.settle(attempt, .failure(error))
             if HTTPFailure.isOfPlace(result) { run.giveUp(error) }
             return
         }
         let response = transfer.response
+        if response.status == 416, attempt.begun != nil {
+            // It is shorter now.
+            var whole = attempt
+            whole.begun = nil
+            return again(whole, nil, &run, soon: true)
+        }
         if (300...399).contains(response.status), response.status != 304, let location = response.header("location") {
             return follow(attempt, location, &run)
         }
@@ -88,6 +95,7 @@ extension HTTPClient {
             }
         }
         next.address = address
+        next.begun = nil
         again(next, nil, &run, soon: true)
     }
 

@@ -94,6 +94,16 @@ final class HTTPClient: @unchecked Sendable {
         /// With which credentials it went.
         var credentials: HTTPCredentials?, scheme = LLVS_CURL_NONE
         var transfer: HTTPTransfer?
+        /// What earlier tries got of a file.
+        var begun: HTTPTransfer.Begun?
+
+        /// Goes on with what came. A line that breaks again and again still ends: each time some of the file must have come.
+        func resuming(_ transfer: HTTPTransfer) -> Attempt {
+            var next = self
+            if !transfer.isUnanswered { next.begun = transfer.begun }
+            if let now = next.begun?.spool.size, now >= (begun?.spool.size ?? 0) + HTTPTransfer.Begun.least { next.tries = 1 }
+            return next
+        }
     }
     struct Run {
         var waiting: [Attempt]
@@ -139,7 +149,7 @@ final class HTTPClient: @unchecked Sendable {
 
     private func start(_ given: Attempt, _ run: inout Run) throws {
         var attempt = given
-        let transfer = HTTPTransfer(attempt.request, to: attempt.address)
+        let transfer = HTTPTransfer(attempt.request, to: attempt.address, begun: attempt.begun)
         attempt.tries += 1
         attempt.transfer = transfer
         // To another server than the one that they were given for they do not go.
@@ -155,6 +165,7 @@ final class HTTPClient: @unchecked Sendable {
         } else if let credentials = attempt.credentials {
             attempt.scheme = credentials.token != nil ? LLVS_CURL_BEARER : credentials.user != nil ? scheme : LLVS_CURL_NONE
         }
+        if let begun = attempt.begun { headers.append(("If-Range", begun.tag)) }
         // Waiting for "100 Continue" costs a second where a server does not know it.
         let lines = (headers + [("Expect", "")]).map { name, value in value.isEmpty ? "\(name):" : "\(name): \(value)" }
         let made = attempt
@@ -182,7 +193,9 @@ final class HTTPClient: @unchecked Sendable {
         request.seek = HTTPCallbacks.seek
         request.problem = call.words
         request.headers = call.lists.first ?? nil
-        let range = attempt.request.range.map { "\($0.lowerBound)-\(max($0.lowerBound, $0.upperBound - 1))" }
+        let there = attempt.begun?.spool.size ?? 0
+        let range = attempt.request.range.map { "\($0.lowerBound + there)-\(max($0.lowerBound + there, $0.upperBound - 1))" }
+            ?? (there > 0 ? "\(there)-" : nil)
         let who = attempt.scheme == LLVS_CURL_NONE ? nil : attempt.credentials, password = who?.user == nil ? nil : who?.password ?? ""
         let texts = [attempt.request.method.rawValue, attempt.address.text, who?.user, password, who?.token,
                      settings.certificateAuthorities, settings.proxy, range]

@@ -21,18 +21,62 @@ final class HTTPTransfer {
     /// Enough of an error's body is there, so the transfer was ended.
     private(set) var isCutOff = false
 
-    /// - Parameter status: where the answer has none of its own.
-    init(_ request: HTTPRequest, to address: HTTPAddress, status: Int = 0) {
+    /// Where what an earlier attempt got goes on; nil: at the beginning, or the answer said already whether it does.
+    private var resumesAt: Int?
+    /// It goes on there.
+    private var isResumed = false
+
+    /// What came of a file before the line broke.
+    struct Begun {
+        let spool: Spool
+        /// The file's, which says that it is the same still.
+        let tag: String
+        static let least = 64 << 10
+    }
+
+    /// - Parameters:
+    ///   - begun: what came before, of a file whose rest is asked for.
+    ///   - status: where the answer has none of its own.
+    init(_ request: HTTPRequest, to address: HTTPAddress, begun: Begun? = nil, status: Int = 0) {
         self.request = request; self.address = address; self.status = status
+        if let begun {
+            kept = begun.spool
+            resumesAt = (request.range?.lowerBound ?? 0) + begun.spool.size
+        }
+    }
+
+    /// Nothing came of the rest that was asked for.
+    var isUnanswered: Bool { resumesAt != nil }
+
+    /// What another attempt can go on with: the server knows the file by a tag, and enough of it came.
+    var begun: Begun? {
+        // A server without ranges answers with the whole file where a part was asked for.
+        let isPart = status == 206 && (request.range != nil || isResumed), isWhole = status == 200 && request.range == nil
+        guard request.method == .get, case .kept = request.sink, failure == nil, isPart || isWhole, !isUnanswered,
+            kept.size >= Begun.least, kept.size < request.range?.count ?? .max,
+            let tag = headers.first(where: { $0.name == "etag" })?.value, tag.utf8.first == UInt8(ascii: "\""), tag.utf8.count <= 256
+        else { return nil }
+        return Begun(spool: kept, tag: tag)
+    }
+
+    /// Looks whether the answer has the rest that was asked for. All of it comes where the file is another now, or there are no ranges.
+    private func takeUp() {
+        guard let start = resumesAt else { return }
+        resumesAt = nil
+        let place = headers.first { $0.name == "content-range" }?.value ?? ""
+        isResumed = status == 206 && place.utf8.starts(with: "bytes \(start)-".utf8)
+        if !isResumed { kept = Spool() }
     }
 
     private var isSuccess: Bool { (200...299).contains(status) }
 
     /// What was kept.
     var response: HTTPResponse {
+        takeUp()
         let body: HTTPResponse.Body =
             if let reader { .read(reader) } else if let file = kept.file { .file(file, size: kept.size) } else { .bytes(kept.bytes) }
-        return HTTPResponse(status: status, headers: headers, body: body)
+        // What is whole now is the answer to what was asked first.
+        return HTTPResponse(status: isResumed && request.range == nil ? 200 : status, headers: headers, body: body)
     }
 
     // MARK: What libcurl calls
@@ -75,6 +119,7 @@ final class HTTPTransfer {
     }
 
     private func keep(_ part: UnsafeRawBufferPointer) throws {
+        takeUp()
         guard isSuccess else {
             // Of what is no success, the beginning is enough: it may have no end.
             let room = HTTPTransfer.mostOfError - received
@@ -89,7 +134,7 @@ final class HTTPTransfer {
             try reader?.take(part)
             received += part.count
         case .kept(let limit):
-            guard part.count <= limit - received else {
+            guard part.count <= limit - kept.size else {
                 throw StoreError(
                     .tooLarge,
                     "\(request.what) failed: the server answers with more than \(limit) bytes, which is the most that is read. "
