@@ -2417,6 +2417,26 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_change_passphrase(LLVS_BORROWED 
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_join_keys(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_error **error);
 /**
+ * Sends all that lies in the place anew, with its newest keys, and takes what lies there with older ones away: for when a device or a key
+ * was lost, so that who has only these can read nothing any more. (Whoever read it before keeps it.) As much is sent as lies there. What
+ * is replaced is deleted by later exchanges of this device, packs after a day, large values after one more; other devices go on meanwhile.
+ * What was interrupted goes on with the full listing that exchanges make each day; or call it again.
+ * @param renew  whether keys are made first that only the members of now have. They are there already after llvs_exchange_remove_member,
+ *               and after llvs_exchange_change_passphrase with `leaked`
+ * @param left   how many packs lie there still with older keys: those that will be deleted, and those that cannot be read here. May be NULL
+ * Errors: as llvs_exchange_members, and llvs_exchange_send. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_rekey(LLVS_BORROWED llvs_exchange *exchange, llvs_bool renew,
+    LLVS_BORROWED const llvs_control *control, LLVS_BORROWED uint64_t *left, LLVS_OWNED llvs_error **error);
+/**
+ * Ends what this device sends to a place in the packed layout, for good: sends what is left, and tells the others, who then put what it
+ * sent together at once, and not after 30 days. Nothing is removed here; what is sent later all the same is sent as by another device.
+ * @param result  as llvs_exchange_send gives it; may be NULL
+ * Errors: LLVS_ERROR_UNSUPPORTED (a place that holds no packs), and as llvs_exchange_send. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_retire(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
+    LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+/**
  * Makes an identity of age of random bytes: for a device to keep, or as a recovery key to be written on paper.
  * @param identity   the secret half, "AGE-SECRET-KEY-1..."; owned by the caller, who wipes it
  * @param recipient  the public half, "age1..."

@@ -67,6 +67,29 @@ public func llvs_exchange_join_keys(
     entry(error) { try LLVSABI.exchange(exchange).joinKeys(LLVSABI.control(control)) }
 }
 
+@_cdecl("llvs_exchange_rekey") @implementation
+public func llvs_exchange_rekey(
+    _ exchange: OpaquePointer!, _ renew: llvs_bool, _ control: UnsafePointer<llvs_control>!, _ left: UnsafeMutablePointer<UInt64>!,
+    _ error: ErrorOut!
+) -> llvs_status {
+    left?.pointee = 0
+    return entry(error) {
+        let found = try LLVSABI.exchange(exchange).rekey(renewing: flag(renew, "renew"), LLVSABI.control(control))
+        left?.pointee = UInt64(clamping: found)
+    }
+}
+
+@_cdecl("llvs_exchange_retire") @implementation
+public func llvs_exchange_retire(
+    _ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!
+) -> llvs_status {
+    result?.pointee = nil
+    return entry(error) {
+        let done = try LLVSABI.exchange(exchange).retire(LLVSABI.control(control))
+        if let result { result.pointee = try ExchangeResultHandle(sent: done.versions, problems: done.problems).handedOut }
+    }
+}
+
 @_cdecl("llvs_identity_create") @implementation
 public func llvs_identity_create(
     _ identity: UnsafeMutablePointer<llvs_buffer>!, _ recipient: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!

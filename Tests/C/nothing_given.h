@@ -99,6 +99,8 @@ REFUSES(llvs_exchange_add_member(NULL, LLVS_NONE, LLVS_NONE, 0, NULL, NULL));
 REFUSES(llvs_exchange_remove_member(NULL, LLVS_NONE, NULL, NULL));
 REFUSES(llvs_exchange_change_passphrase(NULL, LLVS_NONE, 0, NULL, NULL));
 REFUSES(llvs_exchange_join_keys(NULL, NULL, NULL));
+REFUSES(llvs_exchange_rekey(NULL, 0, NULL, NULL, NULL));
+REFUSES(llvs_exchange_retire(NULL, NULL, NULL, NULL));
 REFUSES(llvs_identity_create(NULL, NULL, NULL));
 REFUSES(llvs_store_write_pack(NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL));
 REFUSES(llvs_store_read_pack(NULL, NULL, NULL, NULL, NULL, NULL, NULL));

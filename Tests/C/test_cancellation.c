@@ -719,6 +719,8 @@ static void keys_of_places_are_cancelled(void **state) {
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_remove_member(exchange, half, &control, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_change_passphrase(exchange, half, 1, &control, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_join_keys(exchange, &control, &error));
+    FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_rekey(exchange, 1, &control, NULL, &error));
+    FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_retire(exchange, &control, NULL, &error));
     llvs_cancel_token_free(control.token);
     llvs_exchange_free(exchange);
     llvs_store_free(store);

@@ -208,6 +208,7 @@ static void keys_of_places(void **state) {
     llvs_buffer identity, recipient;
     llvs_bytes secret, half, name = llvs_str("name");
     llvs_error *problem = NULL;
+    uint64_t left = 0;
     (void)state;
     snprintf(url, sizeof url, "file://%s/place", directory);
     OK(llvs_identity_create(&identity, &recipient, &error));
@@ -247,6 +248,12 @@ static void keys_of_places(void **state) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_change_passphrase(exchange, LLVS_NONE, 1, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_change_passphrase(exchange, name, 2, NULL, &error));
     FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_join_keys(exchange, NULL, &error));
+    FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_rekey(exchange, 0, NULL, &left, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_rekey(exchange, 2, NULL, NULL, &error));
+    /* There is nothing to be sent, and so nothing to end. */
+    OK(llvs_exchange_retire(exchange, NULL, &result, &error));
+    assert_int_equal(result->sent_count, 0);
+    llvs_exchange_result_free(result);
     llvs_exchange_free(exchange);
     /* As a program that was built before these were there: they are not looked at. */
     options.struct_size = 176;

@@ -509,6 +509,9 @@ static void encrypted_places() {
     EXPECT(code_of([&] { mine.add_member(keys.recipients[0], "name"); }) == LLVS_ERROR_INVALID_ARGUMENT);
     mine.change_passphrase("four five six");
     mine.join_keys();
+    EXPECT(mine.rekey() == 1);
+    one.make_version(root, {llvs::Change::insert("y", "2")});
+    EXPECT(mine.retire().sent.size() == 1);
     EXPECT(mine.members().size() == 1);
     EXPECT(code_of([&] { llvs::Exchange late(two, url, keys); late.members(); }) == LLVS_ERROR_WRONG_KEY);
     mine.change_passphrase("one two three", true);

@@ -246,6 +246,30 @@ def test_a_passphrase_that_leaked(made: Made, folder: Path, new_store: Callable[
         assert len(way.retrieve().retrieved) == 3
 
 
+def test_rekeying(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
+    """After a device was lost all is sent anew: what the former keys open is deleted later, and the rest has everything."""
+    mine = new_store()
+    with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as way:
+        way.retrieve()
+        assert way.rekey() == 0, "there are no other keys yet"
+        way.remove_member(made.device.recipient)
+        before = files(folder)
+        assert way.rekey() == 1, "a pack that is deleted in a day"
+        assert not way.retrieve().problems and not way.send().problems
+    # What is left for others when the old files are gone, as they will be.
+    for name in before:
+        if "/log/" in name or "/base/" in name or "/blob/" in name:
+            (folder / name).unlink()
+    other = new_store()
+    with llvs.Exchange(other, llvs.Remote(folder.as_uri(), identity=made.recovery.secret)) as way:
+        result = way.retrieve()
+        assert len(result.retrieved) == 2 and not result.problems
+        assert other.at(made.last)["large"] == LARGE
+    with llvs.Exchange(new_store(), llvs.Remote(folder.as_uri(), identity=made.device.secret)) as way:
+        result = way.retrieve()
+        assert not result.retrieved and ErrorCode.KEY_MISSING in {one.code for one in result.problems}
+
+
 def test_keys_that_compete_are_joined(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
     """Two devices take a member out at once, each another one, before either sees the other's keys."""
     there = Path(shutil.copytree(folder, tmp_path / "there"))

@@ -59,6 +59,11 @@ struct PackCipher: Sendable {
                 // In the current epoch first.
                 let others = epochs.filter { $0.recipient != current.recipient }.reversed()
                 return try ([current] + others).map { try blobDigest(sha256, in: $0) }
+            },
+            isCurrent: { name, head in
+                do { return try epoch(of: name, head).recipient == current.recipient } catch let error as StoreError
+                    where error.code == .keyMissing
+                { return false }
             })
     }
 
@@ -86,6 +91,9 @@ struct PackCipher: Sendable {
         inner.id = plain.withUnsafeBytes { PackID(SHA256.digest($0)) } ?? .zero
         return (inner, plain, file.epoch)
     }
+
+    /// The epoch that a file was written in.
+    private func epoch(of name: PackName, _ head: [UInt8]) throws -> KeyEpoch { try head.withUnsafeBytes { try payload($0, name).1 } }
 
     fileprivate func payload(_ head: UnsafeRawBufferPointer, _ name: PackName) throws -> (AgePayload, KeyEpoch, Int) {
         do {

@@ -17,7 +17,7 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
     }
 
     /// Found out once for each opened exchange, by one or two listings where the store has not exchanged packs with the place before.
-    private func isPacked(_ store: Store, _ control: OperationControl) throws -> Bool {
+    func isPacked(_ store: Store, _ control: OperationControl) throws -> Bool {
         if let known = lock.withLock({ isPacked }) { return known }
         let what = "Listing \(description)", check = { try control.check(.listing, 0, of: 0, doing: what) }
         let found: Bool

@@ -56,6 +56,8 @@ public struct RemoteIdentity: Sendable {
 package protocol KeyedTransport: StoreTransport {
     /// Does something with the keys, read anew, of a place that has some.
     func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R
+    /// Sends what is left, and tells the others that this device ends.
+    func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult
 }
 
 extension Exchange {
@@ -132,6 +134,34 @@ extension Exchange {
         }
     }
 
+    /// Sends all that lies in the place anew, with its newest keys, and takes what lies there with older ones away: so that who has only
+    /// these, since a device or a key was lost, can read nothing any more. (Whoever read it before keeps it.) As much is sent as lies
+    /// there. What it replaces is deleted by later exchanges of this device, after a day at most; large values after one more.
+    ///
+    /// What was interrupted goes on with later exchanges that list all packs, of which there is one each day; or call it again.
+    /// - Parameters:
+    ///   - renewing: whether keys are made first that nobody has but the members of now. They are there already after a member was
+    ///     removed, or a passphrase leaked.
+    ///   - control: as for `retrieve`.
+    /// - Returns: how many packs lie there still with older keys: those that will be deleted, and those that cannot be read here.
+    /// - Throws: as `members`.
+    public func rekey(renewing: Bool = false, _ control: OperationControl = OperationControl()) throws -> Int {
+        try withKeys("Sending all anew", control) { try $0.rekey(renews: renewing) }
+    }
+
+    /// Ends what this device sends to a place in the packed layout, for good: sends what is left, and tells the others, who then put what
+    /// it sent together at once, and not after 30 days. Nothing is removed here, and the place is not forgotten: what is sent later all
+    /// the same is sent as by another device.
+    /// - Parameter control: as for `send`.
+    /// - Returns: as `send`.
+    /// - Throws: `.unsupported` for a place that holds no packs, and as `send`.
+    public func retire(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
+        guard let transport = transport as? any KeyedTransport else {
+            throw StoreError(.unsupported, "\(transport.description) holds no packs: nobody there waits for this device.")
+        }
+        return try exclusively("Retiring") { try transport.retire(store, control) }
+    }
+
     private func withKeys<R>(_ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         guard let transport = transport as? any KeyedTransport else {
             throw StoreError(.unsupported, "\(transport.description) has no members: nothing is encrypted there.")
@@ -153,7 +183,19 @@ extension PackedTransport: KeyedTransport {
     }
 }
 
+extension PackedTransport {
+    package func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult {
+        try run(store, "Retiring from \(description)", control) { try $0.retire() }
+    }
+}
+
 extension AutomaticTransport: KeyedTransport {
+    package func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult {
+        guard try isPacked(store, control) else {
+            throw StoreError(.unsupported, "\(description) holds no packs: nobody there waits for this device.")
+        }
+        return try packs.retire(store, control)
+    }
     package func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         try packs.withKeys(of: store, what, control, body)
     }

@@ -7,10 +7,12 @@ struct PackedReading {
     private var kept: [PackName: PackFile] = [:]
     private var keptSize = 0
     private var waiting: [PackName: Set<VersionID>] = [:]
+    private let fetch: PackedBlobs
 
     init(_ run: PackedRun, verifyKnown: Bool) {
         self.run = run; self.verifyKnown = verifyKnown
         let fetch = PackedBlobs(run)
+        self.fetch = fetch
         taking = PackTaking(
             run.store, run.control, doing: run.what, from: "a pack in \(run.files.description)", fetch: { try fetch.fetch($0, into: $1) })
     }
@@ -194,7 +196,9 @@ struct PackedReading {
                 outcome = done
             }
             run.store.cover(run.believesIndexes ? versions.map(\.id) : outcome.held, in: &run.there)
-            for blob in outcome.references where run.state.blobs.count < PackFormat.blobsLimit { run.state.blobs[blob.digest] = blob }
+            for blob in outcome.references where run.state.blobs.count < PackFormat.blobsLimit {
+                run.state.know(blob, hasOlderKeys: fetch.hasOlderKeys(blob))
+            }
             guard outcome.waitingFor.isEmpty, !outcome.lacksBlobs else {
                 // What waits for a large value is in the pack itself, or behind it: nothing else that comes tells when to look again.
                 waiting[name] = outcome.lacksBlobs ? [] : outcome.waitingFor
@@ -206,6 +210,7 @@ struct PackedReading {
             }
             waiting[name] = nil
             run.state.take(name, size: max(0, size), services, at: run.now)
+            if run.believesIndexes { run.state.giveUp(services.replaces) }
             if outcome.held.count == versions.count { run.state.read[name]?.isVerified = true }
             run.hear(services, from: name)
         } catch let fault as PackFault { run.fail(name, fault) }
@@ -310,15 +315,22 @@ extension PackedRun {
 }
 
 /// Reads large values that lie beside the packs.
-struct PackedBlobs {
+final class PackedBlobs {
     private let run: PackedRun
+    private var older: Set<PackID> = []
     init(_ run: PackedRun) { self.run = run }
+
+    /// Whether one that was read lies there with other keys than those that are written with.
+    func hasOlderKeys(_ blob: BlobReference) -> Bool { older.contains(blob.digest) }
 
     /// False when it is not there, or not what its name says.
     func fetch(_ blob: BlobReference, into spool: SpooledBlobs) throws -> Bool {
         if spool.has(blob) { return true }
         // Encrypted, the name depends on the keys of its time: mostly the first fits.
-        for digest in try run.sealing.blobDigests(blob.sha256) { if try fetch(blob, as: digest, into: spool) { return true } }
+        for (i, digest) in try run.sealing.blobDigests(blob.sha256).enumerated() where try fetch(blob, as: digest, into: spool) {
+            if i > 0 { older.insert(blob.digest) }
+            return true
+        }
         return false
     }
 

@@ -5,6 +5,8 @@ extension PackedRun {
         let name: PackName, size: Int
         let ids: [VersionID]
         let services: PackServices
+        /// What it replaced and was not deleted yet, of packs of this device.
+        var also: [PackName] = []
     }
 
     /// Chooses what is to be adopted, when nothing is under way.
@@ -18,10 +20,19 @@ extension PackedRun {
             state.note(name, at: time)
             if isWhollyRead(name) { packs[name.writer, default: []].append(name) }
         }
-        let chosen = packs.filter { victim, names in
-            names.count > 1 && time - (state.active[victim] ?? time) >= settings.silence + Int64(rank(victim)) * PackedSettings.day
+        let areMany = listed.count > settings.mostNames
+        var chosen: [[PackName]] = []
+        for (victim, names) in packs where names.count > 1 {
+            let quiet = time - (state.active[victim] ?? time), turn = Int64(rank(victim)) * PackedSettings.day
+            if quiet >= settings.silence + turn {
+                chosen.append(names)
+            } else if areMany, quiet >= turn, let newest = names.filter({ $0.kind == .log }).map(\.last).max() {
+                // It goes on: its newest pack tells how far it is.
+                let rest = names.filter { $0.last < newest }
+                if rest.count >= settings.fanIn { chosen.append(rest) }
+            }
         }
-        guard let best = chosen.values.max(by: { $0.count < $1.count }) else { return }
+        guard let best = chosen.max(by: { $0.count < $1.count }) else { return }
         state.adopting = fitting(best.sorted { ($0.last, $0.id) < ($1.last, $1.id) }, listed)
         if state.adopting.count < 2 { state.adopting = [] }
     }
@@ -98,6 +109,15 @@ extension PackedRun {
 
     /// Nil when it is not there any more, or has versions that are not here.
     private func input(_ name: PackName) throws -> Input? {
+        // What this device made itself it need not read.
+        if let attempt = state.attempts[name], attempt.outcome != .folded, let ids = try notes.ids(of: name) {
+            guard try store.inOrder(Set(ids)) != nil else { return nil }
+            var services = PackServices()
+            services.covers = attempt.covers
+            services.seen = attempt.seen
+            return Input(
+                name: name, size: attempt.size, ids: ids, services: services, also: attempt.replaces.filter { state.deletions[$0] != nil })
+        }
         let size = state.read[name]?.size ?? 0
         do {
             let (index, services) = try end(name, size > 0 ? size : PackedRun.notTold)
@@ -117,6 +137,7 @@ extension PackedRun {
         var attempt = PackedState.Attempt(size: 0, listed: now, isAdoption: true)
         var names = Set(inputs.map(\.name)), all = Set(inputs.flatMap(\.ids))
         for input in inputs {
+            names.formUnion(input.also)
             // What an input replaced, and whoever made it had not deleted yet. In clear anybody may say so of any pack: what is in it is
             // looked at, and goes along.
             for other in input.services.replaces where state.read[other].map({ $0.missing == 0 && $0.unread == 0 }) ?? false {
@@ -132,7 +153,8 @@ extension PackedRun {
         attempt.seen.removeAll { $0.writer == state.writer }
         guard let ordered = try store.inOrder(all) else { return nil }
         guard attempt.replaces.count <= PackFormat.entriesLimit, attempt.covers.count <= PackFormat.entriesLimit,
-            let (made, ids) = try pack(ordered, attempt, storeID, first: state.next, last: state.next)
+            let (made, ids) = try pack(
+                ordered, attempt, storeID, first: state.next, last: state.next, limit: inputs.count == 1 ? rekeyLimit : nil)
         else { return nil }
         attempt.size = made.size
         // A small one is merged with the log packs beside it.

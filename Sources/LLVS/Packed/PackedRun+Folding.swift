@@ -8,10 +8,12 @@ extension PackedRun {
     /// - Returns: whether it is worth looking again.
     private func foldOnce() throws -> Bool {
         let own = state.attempts.filter { $0.key.writer == state.writer }
-        let done = own.filter { $0.value.outcome == .done }.sorted { ($0.key.first, $0.key.id) < ($1.key.first, $1.key.id) }
+        var done = own.filter { $0.value.outcome == .done }.sorted { ($0.key.first, $0.key.id) < ($1.key.first, $1.key.id) }
+        raiseStranded(&done)
         let newest = done.filter { $0.key.kind == .log }.map(\.key.last).max() ?? 0
         var run: [PackName] = [], size = 0
-        for (name, attempt) in done where attempt.level != PackedState.Attempt.tooLarge {
+        let isSparing = state.refusesDeletes || control.isThrifty
+        for (name, attempt) in done where attempt.level != PackedState.Attempt.tooLarge && !(isSparing && attempt.level >= 1) {
             if let last = run.last, let before = state.attempts[last] {
                 if UInt64(last.last) + 1 != UInt64(name.first) || before.level != attempt.level { (run, size) = ([], 0) }
             }
@@ -22,13 +24,39 @@ extension PackedRun {
         }
         guard run.count == settings.fanIn, let first = run.first, let last = run.last else { return false }
         let level = run.compactMap { state.attempts[$0]?.level }.max() ?? 0
-        if state.refusesDeletes, level >= 1 { return false }
         guard size + (64 << 10) <= packLimit else {
-            state.attempts[first]?.level = PackedState.Attempt.tooLarge
-            return true
+            // The small ones in front of a large one are a pack of their own.
+            let small = small(of: run)
+            guard small.count > 1, let end = small.last else {
+                state.attempts[first]?.level = PackedState.Attempt.tooLarge
+                return true
+            }
+            let inside = own.filter { first.first <= $0.key.first && $0.key.last <= end.last && $0.value.outcome != .folded }
+            return try replace(inside.map(\.key), known: Set(small), first: first.first, last: end.last, level: level + 1)
         }
         let inside = own.filter { first.first <= $0.key.first && $0.key.last <= last.last && $0.value.outcome != .folded }
         return try replace(inside.map(\.key), known: Set(run), first: first.first, last: last.last, level: level + 1)
+    }
+
+    /// Levels steer cost alone. Packs in front of one of a higher level, an adopted one, say, do not become more: they go along with it.
+    private func raiseStranded(_ done: inout [(key: PackName, value: PackedState.Attempt)]) {
+        for i in done.indices.dropLast().reversed() {
+            let level = done[i + 1].value.level
+            guard UInt64(done[i].key.last) + 1 == UInt64(done[i + 1].key.first), done[i].value.level < level,
+                level != PackedState.Attempt.tooLarge
+            else { continue }
+            done[i].value.level = level
+            state.attempts[done[i].key]?.level = level
+        }
+    }
+
+    /// The first of them, as many as have an eighth of a pack together.
+    private func small(of run: [PackName]) -> ArraySlice<PackName> {
+        var size = 0
+        return run.prefix {
+            size += state.attempts[$0]?.size ?? 0
+            return size <= packLimit / 8
+        }
     }
 
     /// Writes one base pack in the place of others that this device made.
@@ -97,17 +125,17 @@ extension PackedRun {
     }
 
     /// One base pack of these versions; nil when they are too many for one, or cannot be read here.
-    func pack(_ ids: [VersionID], _ attempt: PackedState.Attempt, _ storeID: PackID, first: UInt32, last: UInt32) throws
-        -> (MadePack, [VersionID])?
-    {
+    func pack(
+        _ ids: [VersionID], _ attempt: PackedState.Attempt, _ storeID: PackID, first: UInt32, last: UInt32, limit: Int? = nil
+    ) throws -> (MadePack, [VersionID])? {
         var place = VersionPacker.Place(kind: .base, number: last, first: first, link: state.link(before: first))
         place.services.replaces = attempt.replaces
         place.services.covers = attempt.covers
         place.services.seen = attempt.seen
-        place.blobs = state.blobs
+        place.blobs = isRekeying ? state.currentBlobs : state.blobs
         place.random = settings.random
         place.sealing = sealing
-        place.sizeLimit = packLimit
+        place.sizeLimit = limit ?? packLimit
         var result: (MadePack, [VersionID])?
         func emit(_ made: MadePack, _ ids: [VersionID]) throws {
             if made.name.kind == .blob { try upload(made) } else { result = (made, ids) }
@@ -118,7 +146,7 @@ extension PackedRun {
             do {
                 for id in ids { try packer.add(id) }
                 try packer.finish(evenEmpty: true)
-                state.blobs = packer.known
+                state.know(packer.known)
             } catch is VersionPacker.Full {} catch is VersionPacker.Refusal {}
         }
         return result
@@ -135,11 +163,39 @@ extension PackedRun {
 
     // MARK: Deleting
 
+    /// What packs of this device replace that are there now. The place may have been set back since they were verified: then what they
+    /// replaced may be all that is left, and waits.
+    private func keepDeletions(_ due: [PackName], _ listed: [PackName: Int]?) throws -> Set<PackName> {
+        let packs = try listed ?? list(.base)
+        var held: Set<PackName> = [], missing: Set<PackName> = [], others: Set<PackName> = []
+        for (name, attempt) in state.attempts where attempt.outcome == .done && !attempt.replaces.isEmpty {
+            if let size = packs[name], size == PackedRun.notTold || size == attempt.size {
+                held.formUnion(attempt.replaces)
+            } else if let read = state.read[name], read.isReplaced {
+                others.formUnion(attempt.replaces)
+            } else {
+                missing.formUnion(attempt.replaces)
+                // Looked for in a full listing, which this makes soon.
+                if state.read[name]?.missing ?? 0 == 0 { state.read[name] = PackedState.Read(size: attempt.size, missing: now) }
+            }
+        }
+        for name in due where !held.contains(name) {
+            // Who replaced the pack that replaced it deletes it as well.
+            if others.contains(name), !missing.contains(name) { state.deletions[name] = nil; continue }
+            state.deletions[name]?.due = now + (missing.contains(name) ? PackedSettings.pause : PackedSettings.day)
+        }
+        return held
+    }
+
     /// Deletes what packs of this device replace, and what readers had time to do without.
-    /// - Parameter isFull: at once, since there is no room at the remote.
-    func deleteWhatIsDue(isFull: Bool = false) throws {
+    /// - Parameters:
+    ///   - listed: all packs there are, where a retrieve has just listed them.
+    ///   - isFull: at once, since there is no room at the remote.
+    func deleteWhatIsDue(_ listed: [PackName: Int]? = nil, isFull: Bool = false) throws {
         let due = state.deletions.filter { isFull || ($0.value.due <= now && $0.value.exchange < state.exchanges) }.map(\.key)
-        let names = due.sorted { $0.id < $1.id }.prefix(1_000)
+        guard !due.isEmpty else { return }
+        let held = try keepDeletions(due, listed)
+        let names = due.filter(held.contains).sorted { $0.id < $1.id }.prefix(1_000)
         guard !names.isEmpty else { return }
         do { try files.delete(names.map(\.description), check) } catch let error as StoreError where error.code == .permission {
             // Files that nobody may delete stay, and so do these.

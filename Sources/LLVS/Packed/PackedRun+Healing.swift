@@ -1,7 +1,11 @@
 /// What was lost at the remote, and what packs say of others: docs/pack-format.md, sections 7 and 10.
 extension PackedRun {
-    /// What a pack says beside its versions, that nothing goes by.
-    func hear(_ services: PackServices, from name: PackName) {}
+    /// What a pack says beside its versions. A writer that says of itself that it ends counts as silent at once, until it writes again.
+    func hear(_ services: PackServices, from name: PackName) {
+        let own = PackServices.Notice(kind: PackServices.Notice.retired, payload: PackID.bytes(of: name.writer))
+        guard services.notices.contains(own), state.seen[name.writer]?.number == name.last else { return }
+        state.active[name.writer] = now - settings.silence
+    }
 
     /// Looks, in a full listing, for packs that are gone without another having what they had.
     /// - Returns: packs that are to be read from end to end, for what is at the remote.
@@ -20,7 +24,8 @@ extension PackedRun {
             } else if read.missing == 0 {
                 state.read[name]?.missing = time
             } else if read.isReplaced {
-                if time - read.missing > PackedSettings.day { state.read[name] = nil }
+                guard time - read.missing > PackedSettings.day else { continue }
+                state.read[name] = nil
             } else if time - read.missing >= PackedSettings.pause {
                 state.read[name] = nil
                 lose(name)
@@ -62,7 +67,7 @@ extension PackedRun {
     /// sent by the next send.
     /// - Returns: the other packs, whose ends only say so.
     private func heal(_ listed: [PackName: Int]) throws -> [PackName: Int] {
-        var found: Set<VersionID> = [], replaced: Set<PackName> = [], unsure: [PackName: Int] = [:]
+        var found: Set<VersionID> = [], replaced: Set<PackName> = [], unsure: [PackName: Int] = [:], numbers: [PackServices.Range] = []
         for (name, size) in listed.sorted(by: { $0.key.id < $1.key.id }) where state.isKnown(name) {
             // A pack whose size is not known is read whole.
             guard size != 0, size <= PackFormat.fileLimit(name.kind) else { continue }
@@ -74,16 +79,21 @@ extension PackedRun {
                     unsure[name] = size
                 }
                 replaced.formUnion(services.replaces)
+                numbers += services.covers + ([name] + services.replaces).map(CoveredNumbers.range)
                 // Also what this device made and took for failed: it counts now, so its loss is one.
                 if state.read[name] == nil { state.read[name] = PackedState.Read(size: max(0, size)) }
             } catch is PackFault { continue }
         }
+        // Nobody misses a number for which another pack stands: of packs that others adopted, say.
+        let stands = PackServices.joined(numbers.filter { $0.writer == state.writer })
+        state.holes = state.holes.filter { hole in !stands.contains { $0.first <= hole && hole <= $0.last } }
         there = try store.coverage(behind: [])
         store.cover(Array(found), in: &there)
         // Large values whose parts are gone are sent with the versions that name them.
         if !state.blobs.isEmpty {
             let parts = Set(try list(.blob).keys.map(\.id))
             state.blobs = state.blobs.filter { $0.value.parts.allSatisfy(parts.contains) }
+            state.oldBlobs = state.oldBlobs.filter { state.blobs[$0] != nil }
         }
         // What only packs replaced that were lost may be lost itself one day, and that is to be noticed: a remote that was set back to an
         // old state has the packs from before they were folded, and whoever folded them may delete them still.

@@ -88,6 +88,11 @@ extension PackedRun {
         problems += found.problems
         if let fork = found.fork { problems.append(ExchangeProblem(name: "pack1/keys", error: fork)) }
         guard state.pin != found.pin else { return }
+        // What is written from now on names no large value that only older keys open.
+        if state.pin != nil {
+            state.oldBlobs = Set(state.blobs.keys)
+            state.partials = [:]
+        }
         state.pin = found.pin
         // Before anything is written with them.
         try save()

@@ -5,7 +5,7 @@ extension PackedRun {
         if state.roots.isEmpty, try !lookForRoots() { return ExchangeResult() }
         let logs = try list(.log)
         try lookAtOwn(logs)
-        var isFull = try verifyKnown || isFullListingDue(logs)
+        var isFull = try verifyKnown || mustListFully || isFullListingDue(logs)
         if !isFull, logs.isEmpty, !state.read.isEmpty || !state.attempts.isEmpty { isFull = true }
         var all = logs
         if isFull {
@@ -37,7 +37,21 @@ extension PackedRun {
         if now - based > PackedSettings.day || (state.healing != 0 && now >= state.healing) { return true }
         guard now - based >= PackedSettings.pause else { return false }
         if state.read.values.contains(where: { $0.missing != 0 && !$0.isReplaced }) { return true }
-        return try hasGap(logs)
+        return try lacksNewest(logs) || hasGap(logs)
+    }
+
+    /// Whether the newest pack of some writer is not listed, and nobody is known to have replaced it: each writer leaves its newest in
+    /// `log/`, so the remote was set back, say, or somebody adopted it.
+    private func lacksNewest(_ logs: [PackName: Int]) throws -> Bool {
+        let paced = control.paced(.listing, doing: what)
+        for (writer, newest) in state.seen where writer != state.writer {
+            try paced.step(0)
+            let name = PackName(kind: .log, writer: writer, first: newest.number, last: newest.number, id: newest.id)
+            if logs[name] == nil, let read = state.read[name], !read.isReplaced { return true }
+        }
+        let mine = state.attempts.filter { $0.key.writer == state.writer && $0.key.kind == .log && $0.value.outcome == .done }.keys
+        guard let newest = mine.max(by: { $0.last < $1.last }) else { return false }
+        return logs[newest] == nil && state.read[newest]?.isReplaced != true
     }
 
     /// Whether another writer has a number before its largest one that is neither listed nor known.

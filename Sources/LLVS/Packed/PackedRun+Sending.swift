@@ -20,24 +20,43 @@ extension PackedRun {
         do {
             try adopt()
             // The number of an adoption is for nothing else.
-            guard state.adopting.isEmpty else {
-                throw StoreError(
-                    .transport,
-                    "Putting together what other devices left in \(files.description) failed: it is not there, or not whole yet. Exchange "
-                        + "again; until then nothing of this device is sent.")
-            }
+            guard state.adopting.isEmpty else { throw isNotPutTogether }
             try sending.publish(evenEmpty: mustFollow)
-            try deleteWhatIsDue()
+            try deleteWhatIsDue(listed)
+            if listed != nil { try deleteUnnamedParts() }
             try fold()
-            if let listed { chooseAdoption(listed) }
-            guard !state.adopting.isEmpty else { return sending.result }
-            try adopt()
+            if let listed, state.rekeying != nil, !control.isThrifty {
+                try rekey(listed)
+            } else if let listed, !control.isThrifty {
+                chooseAdoption(listed)
+                guard !state.adopting.isEmpty else { return sending.result }
+                try adopt()
+            }
             if mustFollow { try sending.publish(evenEmpty: true) }
         } catch let error as StoreError where error.code == .noSpace {
             try deleteWhatIsDue(isFull: true)
             throw error
         }
         return sending.result
+    }
+
+    /// Sends what is left, and tells the others that this writer ends. What this device sends later it sends as another.
+    func retire() throws -> ExchangeResult {
+        let result = try send(isFresh: false)
+        guard state.attempts.contains(where: { $0.key.writer == state.writer && $0.value.outcome == .done }) else { return result }
+        var sending = PackedSending(self)
+        let notice = PackServices.Notice(kind: PackServices.Notice.retired, payload: PackID.bytes(of: state.writer))
+        try sending.publish(evenEmpty: true, notices: [notice])
+        state.becomeNewWriter(settings.random)
+        try save()
+        return result
+    }
+
+    var isNotPutTogether: StoreError {
+        StoreError(
+            .transport,
+            "Putting together what other devices left in \(files.description) failed: it is not there, or not whole yet. Exchange again; "
+                + "until then nothing of this device is sent.")
     }
 
     /// Uploads a file under a name that nothing else has.
@@ -58,6 +77,49 @@ extension PackedRun {
             }
         } catch let error as StoreError where error.code == .transport {
             guard try isThere(made) else { throw error }
+        }
+    }
+
+    /// Uploads a part of a large value. What was sent of it is written down, so that a call that ends in the middle is gone on with.
+    func uploadPart(_ made: MadePack) throws {
+        try upload(made)
+        var partial = state.partials[made.name.digest] ?? PackedState.Partial(since: now)
+        guard partial.parts.count == Int(made.name.first) else { return }
+        partial.parts.append(PackedState.Partial.Part(id: made.name.id, size: made.size))
+        state.partials[made.name.digest] = partial
+        try save()
+    }
+
+    /// Those that were sent before, and are there, each with its size.
+    func partsThere() throws -> [PackID: [PackID]] {
+        state.partials = state.partials.filter { !$0.value.isNamed || now - $0.value.since < PackedSettings.day }
+        guard !state.partials.isEmpty else { return [:] }
+        let listed = try list(.blob)
+        var there: [PackID: [PackID]] = [:]
+        for (digest, partial) in state.partials {
+            let parts = partial.parts.enumerated().prefix { number, part in
+                let number = UInt32(truncatingIfNeeded: number)
+                let size = listed[PackName(kind: .blob, digest: digest, first: number, last: number, id: part.id)]
+                return size == part.size || size == PackedRun.notTold
+            }
+            there[digest] = parts.map(\.element.id)
+            // The others are made anew.
+            state.partials[digest]?.parts.removeLast(partial.parts.count - parts.count)
+        }
+        return there
+    }
+
+    /// Removes parts of large values that were never sent whole, once a full listing showed no pack of this writer that it does not know: a
+    /// clone may have named them.
+    private func deleteUnnamedParts() throws {
+        let old = state.partials.filter { !$0.value.isNamed && now - $0.value.since > PackedSettings.partialLife }
+        for (digest, partial) in old {
+            let names = partial.parts.enumerated().map { number, part in
+                let number = UInt32(truncatingIfNeeded: number)
+                return PackName(kind: .blob, digest: digest, first: number, last: number, id: part.id).description
+            }
+            do { try files.delete(names, check) } catch let error as StoreError where error.code == .permission { return }
+            state.partials[digest] = nil
         }
     }
 
@@ -134,28 +196,35 @@ struct PackedSending {
 
     init(_ run: PackedRun) { self.run = run }
 
-    /// - Parameter evenEmpty: whether a pack is written though there is nothing to send.
-    mutating func publish(evenEmpty: Bool = false) throws {
+    /// - Parameters:
+    ///   - evenEmpty: whether a pack is written though there is nothing to send.
+    ///   - notices: what the first pack tells the others.
+    mutating func publish(evenEmpty: Bool = false, notices: [PackServices.Notice] = []) throws {
         let store = run.store, listing = run.control.paced(.listing, doing: run.what)
         let ids = try store.missing(from: run.there, listing.look)
-        let evenEmpty = evenEmpty || !run.state.holes.isEmpty
+        // A number of which the pack was lost may be one that another pack stands for: that is known once the loss was looked into.
+        let evenEmpty = evenEmpty || (!run.state.holes.isEmpty && run.state.healing == 0)
         guard !ids.isEmpty || evenEmpty else { return }
         try run.ensureRoot()
         guard let storeID = run.state.store else { return }
         var place = VersionPacker.Place()
-        place.blobs = run.state.blobs
+        place.blobs = run.state.currentBlobs
         place.random = run.settings.random
         place.sealing = run.sealing
         place.next = { [run] in
             let number = run.state.holes.min() ?? run.state.next
             return (number, run.state.link(before: number))
         }
+        place.partials = try run.partsThere()
         place.sizeLimit = run.packLimit
         place.services.seen = run.movedWriters
+        place.services.notices = notices
         let seen = place.services.seen, run = self.run
         var packed: [VersionID] = []
         func emit(_ made: MadePack, _ ids: [VersionID]) throws {
-            if made.name.kind == .blob { return try run.upload(made) }
+            if made.name.kind == .blob { return try run.uploadPart(made) }
+            // What was sent of large values until now is what it names.
+            for digest in Array(run.state.partials.keys) { run.state.partials[digest]?.isNamed = true }
             var attempt = PackedState.Attempt(size: made.size, listed: run.now)
             attempt.seen = seen
             _ = try run.attempt(made, ids, attempt)
@@ -174,7 +243,8 @@ struct PackedSending {
                 }
             }
             try packer.finish(evenEmpty: evenEmpty)
-            run.state.blobs = packer.known
+            run.state.know(packer.known)
+            for blob in packer.known.values { for digest in try run.sealing.blobDigests(blob.sha256) { run.state.partials[digest] = nil } }
         }
         if !ids.isEmpty { try run.control.check(.sending, ids.count, of: ids.count, doing: run.what) }
         result.problems = ExchangeProblem.inOrder(result.problems)

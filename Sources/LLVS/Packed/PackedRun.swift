@@ -14,6 +14,8 @@ package final class PackedRun {
     var there: Coverage
     /// All packs there are, where this run listed them.
     var listedInFull: [PackName: Int]?
+    /// Whether the next retrieve lists all packs.
+    var mustListFully = false
     private var saved: ArraySlice<UInt8> = []
     private var summarized: Coverage?
     /// Bytes of a pack that is written here, about.

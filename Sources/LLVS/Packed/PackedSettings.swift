@@ -17,6 +17,9 @@ package struct PackedSettings: Sendable {
     /// Seconds without a new number after which a writer's packs are adopted.
     package var silence: Int64 = 30 * PackedSettings.day
 
+    /// With more names than these packs of writers are adopted that go on: one page of most listings.
+    package var mostNames = 900
+
     package init() {}
     /// For simulations: all that is random comes from `word`, and no file says when it was made.
     package init(clock: @escaping @Sendable () -> Int64, random word: @escaping @Sendable () -> UInt64) {
@@ -34,10 +37,14 @@ package struct PackedSettings: Sendable {
     static let longestWait: UInt64 = 3_600
     /// Seconds for which an attempt that failed is kept in mind.
     static let attemptLife: Int64 = 30 * 86_400
+    /// Seconds for which parts of a large value stay that was never sent whole.
+    static let partialLife: Int64 = 30 * 86_400
     /// Seconds for which a writer counts as active that was seen.
     static let activity: Int64 = 7 * 86_400
     /// Bytes at the end of a base pack that are looked at first; ranges that are closer than this are read as one.
     static let tail = 64 << 10
+    /// Bytes at the beginning of an encrypted file that tell its keys.
+    static let head = 4 << 10
     /// Names that one call asks for, and bytes of them at most.
     static let filesAtOnce = 32, bytesAtOnce = 16 << 20
     /// Bytes of packs that are kept while their versions wait for others of the same exchange.

@@ -3,6 +3,9 @@ extension PackedState {
     private static let magic = Array("LLVSPR1\n".utf8)
     /// With a pin: the state of an encrypted remote. An earlier library takes it for none, and asks for no plain remote by it.
     private static let encryptedMagic = Array("LLVSPR2\n".utf8)
+    /// With or without a pin, and with what is there for a while only.
+    private static let fullMagic = Array("LLVSPR3\n".utf8)
+    private var isFull: Bool { rekeying != nil || !oldBlobs.isEmpty || !partials.isEmpty }
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         bytes.withUnsafeBytes { SHA256.digest($0) }.prefix(16)
     }
@@ -13,7 +16,7 @@ extension PackedState {
     /// All but the checksum; at its end the count of exchanges, 8 bytes.
     var body: [UInt8] {
         var out = StateWriter()
-        out.bytes.raw(pin == nil ? PackedState.magic : PackedState.encryptedMagic)
+        out.bytes.raw(isFull ? PackedState.fullMagic : pin == nil ? PackedState.magic : PackedState.encryptedMagic)
         out.bytes.integer(writer)
         out.bytes.integer(next)
         out.bytes.integer(based ?? -1)
@@ -76,9 +79,24 @@ extension PackedState {
         out.list(Array(blobs.values)) { $1.write(into: &$0.bytes) }
         out.list(heads) { $0.bytes.versionID($1) }
         out.list(lacking) { $0.bytes.versionID($1) }
+        if isFull { out.bytes.bytes.append(pin == nil ? 0 : 1) }
         if let pin {
             out.bytes.integer(pin.number)
             out.bytes.raw(pin.recipient.bytes)
+        }
+        if isFull {
+            out.bytes.integer(rekeying?.epoch ?? 0)
+            out.bytes.integer(rekeying?.since ?? 0)
+            out.list(Array(oldBlobs)) { $0.put($1) }
+            out.list(Array(partials)) { out, item in
+                out.put(item.key)
+                out.bytes.integer(item.value.since)
+                out.bytes.bytes.append(item.value.isNamed ? 1 : 0)
+                out.list(item.value.parts) { out, part in
+                    out.put(part.id)
+                    out.bytes.varint(UInt64(max(0, part.size)))
+                }
+            }
         }
         out.bytes.integer(exchanges)
         return out.bytes.bytes
@@ -86,14 +104,16 @@ extension PackedState {
 
     /// Nil for what is none, or damaged: then the device is a new writer.
     init?(encoded bytes: [UInt8]) {
-        let hasPin = bytes.starts(with: PackedState.encryptedMagic)
-        guard bytes.count > 32, hasPin || bytes.starts(with: PackedState.magic),
+        let isFull = bytes.starts(with: PackedState.fullMagic), hasPin = bytes.starts(with: PackedState.encryptedMagic)
+        guard bytes.count > 32, isFull || hasPin || bytes.starts(with: PackedState.magic),
             PackedState.checksum(bytes.dropLast(16)).elementsEqual(bytes.suffix(16))
         else { return nil }
-        do { self = try bytes.dropLast(16).dropFirst(8).withUnsafeBytes { try PackedState.read($0, hasPin: hasPin) } } catch { return nil }
+        do {
+            self = try bytes.dropLast(16).dropFirst(8).withUnsafeBytes { try PackedState.read($0, hasPin: hasPin, isFull: isFull) }
+        } catch { return nil }
     }
 
-    private static func read(_ bytes: UnsafeRawBufferPointer, hasPin: Bool) throws -> PackedState {
+    private static func read(_ bytes: UnsafeRawBufferPointer, hasPin: Bool, isFull: Bool) throws -> PackedState {
         var state = PackedState(), from = StateReader(bytes)
         state.writer = try from.cursor.integer(UInt64.self)
         state.next = try from.cursor.integer(UInt32.self)
@@ -151,10 +171,23 @@ extension PackedState {
         }
         state.heads = try from.list { try $0.cursor.versionID() }
         state.lacking = try from.list { try $0.cursor.versionID() }
-        if hasPin {
+        if try isFull ? from.flag() : hasPin {
             let number = try from.cursor.integer(UInt32.self)
             guard let recipient = AgeRecipient(Array(try from.cursor.take(32))) else { throw PackFault.damaged("it has no pin") }
             state.pin = StoreKeys.Pin(number: number, recipient: recipient)
+        }
+        if isFull {
+            let epoch = try from.cursor.integer(UInt32.self), since = try from.time()
+            if epoch != 0, state.pin != nil { state.rekeying = Rekeying(epoch: epoch, since: since) }
+            state.oldBlobs = Set(try from.list { try $0.cursor.id() })
+            for (digest, partial) in try from.list({ from in
+                let digest = try from.cursor.id()
+                var partial = Partial(since: try from.time())
+                partial.isNamed = try from.flag()
+                partial.parts = try from.list { Partial.Part(id: try $0.cursor.id(), size: try $0.size()) }
+                guard partial.parts.count <= PackFormat.versionParts else { throw PackFault.damaged("it has too many parts") }
+                return (digest, partial)
+            }) { state.partials[digest] = partial }
         }
         state.exchanges = try from.cursor.integer(UInt64.self)
         try from.cursor.end()

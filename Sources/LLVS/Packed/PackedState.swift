@@ -61,6 +61,22 @@ struct PackedState {
         var due: Int64, exchange: UInt64
     }
 
+    /// Parts of a large value that was not sent whole yet, from the first on.
+    struct Partial: Equatable {
+        /// Their ids, and the bytes of each file.
+        var parts: [Part] = []
+        var since: Int64
+        /// A pack that may be there names them.
+        var isNamed = false
+        struct Part: Equatable { var id: PackID, size: Int }
+    }
+    /// All that lies there is being sent anew with newer keys: `PackedRun.rekey`.
+    struct Rekeying: Equatable {
+        var epoch: UInt32
+        /// When something was last sent anew, or it began.
+        var since: Int64
+    }
+
     /// Never 0.
     var writer: UInt64
     var next: UInt32 = 1
@@ -98,6 +114,11 @@ struct PackedState {
     var prepared: Int64 = 0
     /// Large values that packs name which were read or made.
     var blobs: [PackID: BlobReference] = [:]
+    /// Those of them that are there with older keys: only what names them already goes on to do so.
+    var oldBlobs: Set<PackID> = []
+    var rekeying: Rekeying?
+    /// By the digest in their names.
+    var partials: [PackID: Partial] = [:]
     /// What is known to be at the remote: these and their ancestors, but for `lacking`.
     var heads: [VersionID] = [], lacking: [VersionID] = []
 
@@ -113,6 +134,8 @@ struct PackedState {
         next = 1
         holes = []
         adopting = []
+        // A clone may have named them.
+        for digest in Array(partials.keys) { partials[digest]?.isNamed = true }
         for (name, attempt) in attempts {
             if attempt.outcome == .done || attempt.outcome == .folded {
                 read[name] = Read(size: attempt.size, isReplaced: attempt.outcome == .folded)
@@ -138,6 +161,26 @@ struct PackedState {
         forget(name)
         for other in services.replaces { forget(other) }
         if name.writer != writer { note(name, at: now) }
+    }
+    /// Packs of this device that another is known to have replaced.
+    mutating func giveUp(_ names: [PackName]) {
+        for name in names where name.writer == writer && attempts[name]?.outcome == .done && deletions[name] == nil {
+            attempts[name]?.outcome = .folded
+            holes.remove(name.first)
+            // What it replaced, and was not deleted yet, goes with it.
+            for other in attempts[name]?.replaces ?? [] { deletions[other] = nil }
+        }
+    }
+    /// What a new pack may name without sending it.
+    var currentBlobs: [PackID: BlobReference] { oldBlobs.isEmpty ? blobs : blobs.filter { !oldBlobs.contains($0.key) } }
+    /// Large values that were sent, beside those that were known.
+    mutating func know(_ sent: [PackID: BlobReference]) {
+        for (digest, blob) in sent where blobs[digest] != blob { know(blob, hasOlderKeys: false) }
+    }
+    mutating func know(_ blob: BlobReference, hasOlderKeys: Bool) {
+        guard !hasOlderKeys || blobs[blob.digest] == nil else { return }
+        blobs[blob.digest] = blob
+        if hasOlderKeys { oldBlobs.insert(blob.digest) } else { oldBlobs.remove(blob.digest) }
     }
     /// It need not be looked for any more.
     private mutating func forget(_ name: PackName) {

@@ -12,6 +12,10 @@ struct PackSealing: Sendable {
     /// The digests that names of the parts of a blob may have, by SHA-256 of what they hold: first the one that is written.
     var blobDigests: @Sendable ([UInt8]) throws -> [PackID] = { PackID($0).map { [$0] } ?? [] }
 
+    /// Whether a stored file of which this is the beginning, its header and 16 bytes more, has the keys that are written with.
+    /// - Throws: `PackFault`.
+    var isCurrent: @Sendable (PackName, [UInt8]) throws -> Bool = { _, _ in true }
+
     /// The file is the pack.
     static let none = PackSealing(seal: { $0 }, open: { $1 }, keepsPlaces: true)
 }

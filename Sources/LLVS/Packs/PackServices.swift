@@ -11,6 +11,8 @@ struct PackServices: Equatable {
     }
     struct Notice: Equatable {
         var kind: UInt8, payload: [UInt8]
+        /// The writer that it names writes no more.
+        static let retired: UInt8 = 2
     }
     /// How far other writers were, sorted by writer.
     var seen: [Seen] = []

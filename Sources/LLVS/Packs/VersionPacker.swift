@@ -26,6 +26,8 @@ struct VersionPacker {
         var services = PackServices()
         /// Large values that are at the remote, where one need not send them again. Nil: each pack comes with all of its own.
         var blobs: [PackID: BlobReference]?
+        /// Parts of large values that are at the remote already, by the digest in their names, from the first on.
+        var partials: [PackID: [PackID]] = [:]
         /// The number of each log pack and the writer's pack before it, where they do not follow one another.
         var next: (() throws -> (number: UInt32, link: PackID))?
         /// Bytes of a log or base pack, about.
@@ -207,9 +209,10 @@ struct VersionPacker {
     /// - Parameter sha256: of what the parts hold together.
     private func splitter(_ sha256: [UInt8]) throws -> BlobSplitter {
         guard let digest = try place.sealing.blobDigests(sha256).first else { throw StoreError(.internal, "A digest has too few bytes.") }
-        return BlobSplitter(storeID: storeID, writer: writer, digest: digest, random: place.random, sealing: place.sealing) { [emit] in
-            try emit($0, [])
-        }
+        return BlobSplitter(
+            storeID: storeID, writer: writer, digest: digest, there: place.partials[digest] ?? [], random: place.random,
+            sealing: place.sealing
+        ) { [emit] in try emit($0, []) }
     }
 
     /// The payload of a version that lies in a blob.
@@ -248,6 +251,8 @@ private struct BlobSplitter {
     private let storeID: PackID, writer: UInt64, digest: PackID
     private let random: PackRandom, sealing: PackSealing
     private let emit: (MadePack) throws -> Void
+    /// The first parts, which need not be made.
+    private let there: [PackID]
     private var pack: PackWriter?
     /// Less than a block.
     private var rest: [UInt8] = []
@@ -256,10 +261,11 @@ private struct BlobSplitter {
     private var parts: [PackID] = []
 
     init(
-        storeID: PackID, writer: UInt64, digest: PackID, random: PackRandom, sealing: PackSealing,
+        storeID: PackID, writer: UInt64, digest: PackID, there: [PackID], random: PackRandom, sealing: PackSealing,
         _ emit: @escaping (MadePack) throws -> Void
     ) {
-        self.storeID = storeID; self.writer = writer; self.digest = digest; self.random = random; self.sealing = sealing; self.emit = emit
+        self.storeID = storeID; self.writer = writer; self.digest = digest; self.there = there; self.random = random
+        self.sealing = sealing; self.emit = emit
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws {
@@ -281,7 +287,7 @@ private struct BlobSplitter {
 
     private mutating func finishBlock() throws {
         guard !rest.isEmpty else { return }
-        if pack == nil {
+        if pack == nil, parts.count >= there.count {
             let number = UInt32(truncatingIfNeeded: parts.count)
             pack = PackWriter(
                 PackWriter.Identity(
@@ -294,6 +300,11 @@ private struct BlobSplitter {
     }
 
     private mutating func finishPart() throws {
+        if parts.count < there.count, filled > 0 {
+            parts.append(there[parts.count])
+            filled = 0
+            return
+        }
         guard var pack else { return }
         let made = try sealing.seal(pack.finish())
         self.pack = nil

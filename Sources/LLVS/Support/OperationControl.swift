@@ -48,6 +48,8 @@ public struct OperationControl: Sendable {
     public var progress: (@Sendable (Progress) throws -> Bool)?
     /// Stops the work from any thread.
     public var token: CancelToken?
+    /// Bytes cost money, or the battery is low: what can wait does.
+    package var isThrifty = false
     /// Without either the call runs to its end.
     public init(progress: (@Sendable (Progress) throws -> Bool)? = nil, token: CancelToken? = nil) {
         self.progress = progress; self.token = token
@@ -67,7 +69,9 @@ public struct OperationControl: Sendable {
     func within(_ stage: Progress.Stage, _ completed: Int, of total: Int) -> OperationControl {
         guard let progress else { return self }
         let whole = Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
-        return OperationControl(progress: { _ in try progress(whole) }, token: token)
+        var step = OperationControl(progress: { _ in try progress(whole) }, token: token)
+        step.isThrifty = isThrifty
+        return step
     }
     static func cancelled(_ what: String) -> StoreError {
         StoreError(.cancelled, "\(what) was cancelled; what had been added whole is kept. Run it again to go on.")

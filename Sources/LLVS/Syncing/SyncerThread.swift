@@ -313,11 +313,12 @@ final class SyncerThread: @unchecked Sendable {
     /// Does a round, takes over what became of each place, and tells both the schedule and the host.
     private func perform(_ round: SyncSchedule.Round, _ token: CancelToken) {
         let names = Set(round.places), last = Moment()
-        let control = OperationControl(
+        var control = OperationControl(
             progress: { [weak self] progress in
                 self?.came(progress, last)
                 return true
             }, token: token)
+        control.isThrifty = lock.withLock { !schedule.conditions.isDisjoint(with: [.metered, .lowBattery]) }
         let rows = coordinator.store.rowCount
         var outcome: StoreCoordinator.SyncOutcome?, failure: StoreError?
         do {

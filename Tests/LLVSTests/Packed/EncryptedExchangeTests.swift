@@ -267,6 +267,109 @@ import Testing
         expectRefusal(.keysForked, c, place, "an old state of the keys")
     }
 
+    /// Which files an identity of an epoch opens.
+    private func opened(_ place: MemoryPlace, by keys: StoreKeys) throws -> Set<String> {
+        let crypto = try RemoteKeys.crypto()
+        var found: Set<String> = []
+        for (name, bytes) in place.files where !name.contains("/keys/") && !name.contains("root-") {
+            guard let parsed = try bytes.withUnsafeBytes({ try AgeHeader.parse($0, isWhole: true) }) else { continue }
+            if (try? parsed.fileKey(keys.epochs.map(\.identity), crypto)) != nil { found.insert(name) }
+        }
+        return found
+    }
+
+    @Test func rekeying() throws {
+        let place = MemoryPlace(), day = 86_400 / Int(MemoryPlace.step)
+        let a = try PackedDevice(place, fanIn: 3, keys: mine.keys()), b = try PackedDevice(place, fanIn: 3, keys: mine.keys())
+        let large = (0..<(9 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
+        let version = try a.save("large", large)
+        for n in 0..<7 {
+            try a.save("a\(n)")
+            try a.exchangeOnce()
+            try b.exchangeOnce()
+            try b.save("b\(n)")
+            try b.exchangeOnce()
+        }
+        try a.exchangeOnce()
+        let old = try keysOf(place)
+        #expect(try opened(place, by: old).count == place.files.filter { !$0.key.contains("/keys/") && !$0.key.contains("root-") }.count)
+        // Nothing to do without newer keys.
+        #expect(try a.exchange.rekey() == 0)
+        let left = try a.exchange.rekey(renewing: true)
+        #expect(left > 0)
+        // Others go on meanwhile, with the new keys.
+        try b.save("meanwhile")
+        try b.exchangeOnce()
+        for _ in 0..<5 {
+            place.clock += day + 1
+            for device in [a, b] { try device.exchangeOnce() }
+            #expect(try place.versions(opening: keysOf(place)).isSuperset(of: a.ids))
+        }
+        #expect(try opened(place, by: old) == [], "what older keys open is gone, large values and all")
+        #expect(try a.exchange.rekey() == 0)
+        #expect(a.ids == b.ids && a.ids.count == 16)
+        let c = try PackedDevice(place, keys: mine.keys())
+        #expect(try c.exchange.retrieve().problems.isEmpty)
+        #expect(c.ids == a.ids)
+        #expect(try c.store.value(ValueID("large"), at: version)?.data == large)
+        // A value that was there before is sent with the new keys, or named as it is there with these.
+        let again = try b.save("again", large)
+        try b.exchangeOnce()
+        #expect(try c.exchange.retrieve().problems.isEmpty)
+        #expect(try c.store.value(ValueID("again"), at: again)?.data == large)
+    }
+
+    /// The keys of a place, read by who has them.
+    private func keysOf(_ place: MemoryPlace) throws -> StoreKeys {
+        let files = MemoryFiles(place), crypto = try RemoteKeys.crypto()
+        return try StoreKeys.open(RemoteKeyDirectory(files, {}), stores: [], mine.keys().unlocking, pin: nil, crypto)
+    }
+
+    /// It dies at any request: later exchanges, or another call, finish it, and nothing is lost.
+    @Test func rekeyingThatIsInterrupted() throws {
+        let day = 86_400 / Int(MemoryPlace.step)
+        var deaths = 0
+        for dying in stride(from: 1, to: 60, by: 3) {
+            let place = MemoryPlace(seed: UInt64(dying)), a = try PackedDevice(place, fanIn: 3, keys: mine.keys())
+            let b = try PackedDevice(place, fanIn: 3, keys: mine.keys())
+            for n in 0..<4 {
+                try a.save("a\(n)", n == 1 ? [UInt8](repeating: 7, count: 2 << 20) : [1])
+                try a.exchangeOnce()
+                try b.exchangeOnce()
+                try b.save("b\(n)")
+                try b.exchangeOnce()
+            }
+            try a.exchangeOnce()
+            let old = try keysOf(place)
+            var left = dying
+            a.files.before = {
+                left -= 1
+                guard left == 0 else { return }
+                a.storage.isDead = true
+                throw MemoryFiles.died
+            }
+            do { _ = try a.exchange.rekey(renewing: true) } catch {
+                deaths += 1
+                a.storage.isDead = false
+                a.restart()
+            }
+            a.files.before = {}
+            #expect(try place.versions(opening: keysOf(place)) == a.ids, "\(dying)")
+            _ = try a.exchange.rekey(renewing: try keysOf(place).epochs.count == 1)
+            for _ in 0..<5 {
+                place.clock += day + 1
+                for device in [a, b] { try device.exchangeOnce() }
+            }
+            #expect(try opened(place, by: old) == [], "\(dying)")
+            #expect(try place.versions(opening: keysOf(place)) == a.ids && a.ids == b.ids, "\(dying)")
+            let c = try PackedDevice(place, keys: mine.keys())
+            #expect(try c.exchange.retrieve().problems.isEmpty, "\(dying)")
+            #expect(c.ids == a.ids, "\(dying)")
+            if left > 0 { break }
+        }
+        #expect(deaths > 5)
+    }
+
     @Test func secretsPrintAsNothing() throws {
         let keys = try mine.keys(), secret = String(decoding: mine.secret, as: UTF8.self)
         var options = Exchange.URLOptions()

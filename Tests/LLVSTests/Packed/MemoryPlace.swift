@@ -64,6 +64,17 @@ final class MemoryPlace: @unchecked Sendable {
         }
         return all
     }
+    /// The same of one that is encrypted.
+    func versions(opening keys: StoreKeys) throws -> Set<VersionID> {
+        let sealing = try PackCipher(keys, RemoteKeys.crypto()).sealing
+        var all: Set<VersionID> = []
+        for (text, bytes) in files {
+            guard let name = PackName(text), name.kind == .log || name.kind == .base else { continue }
+            guard let file = try? PackFile(name, bytes, stores: [keys.store], sealing: sealing) else { continue }
+            all.formUnion(file.index.versions.map(\.id))
+        }
+        return all
+    }
     private var held: [String: (Int, [VersionID])] = [:], stores: Set<PackID> = []
     func names(_ kind: PackKind) -> [PackName] { files.keys.compactMap { PackName($0) }.filter { $0.kind == kind } }
 }
@@ -75,6 +86,8 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     var before: () throws -> Void = {}
     /// What was asked, since it was last looked at.
     var asked: [String] = []
+    /// Bytes that were read, since it was last set to 0.
+    var bytesRead = 0
     /// Called with what is to be put.
     var made: (String, [UInt8]) -> Void = { _, _ in }
     /// Called with each name that was put.
@@ -86,7 +99,12 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
 
     init(_ place: MemoryPlace) { self.place = place }
     var description: String { "the place in memory" }
-    let capabilities = RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: true, hasFeed: false)
+    var largestFile: Int?
+    var capabilities: RemoteCapabilities {
+        var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: true, hasFeed: false)
+        found.largestFile = largestFile
+        return found
+    }
     var counts: RemoteCounts { RemoteCounts(requests: asked.count) }
     func close() {}
 
@@ -115,8 +133,9 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
                 return .missing
             }
             if place.chance(0.02) { bytes = Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &place.random))) }
-            guard let range = file.range else { return .bytes(bytes, isWhole: true) }
-            return .bytes(Array(bytes[range.clamped(to: 0..<bytes.count)]), isWhole: false)
+            if let range = file.range { bytes = Array(bytes[range.clamped(to: 0..<bytes.count)]) }
+            bytesRead += bytes.count
+            return .bytes(bytes, isWhole: file.range == nil)
         }
     }
     func publish(_ files: [RemoteUpload], _ check: () throws -> Void) throws -> [RemotePublished] {
@@ -183,7 +202,7 @@ final class PackedDevice {
 
     /// - Parameter wait: called in the place of waiting.
     init(
-        _ place: MemoryPlace, fanIn: Int = 8, silence: Int64? = nil, random: (@Sendable () -> UInt64)? = nil,
+        _ place: MemoryPlace, fanIn: Int = 8, silence: Int64? = nil, mostNames: Int? = nil, random: (@Sendable () -> UInt64)? = nil,
         keys: RemoteKeys? = nil, wait: @escaping () throws -> Void = {}
     ) throws {
         self.keys = keys
@@ -195,6 +214,7 @@ final class PackedDevice {
             clock: { place.time }, random: random ?? { place.random.next() })
         settings.fanIn = fanIn
         settings.silence = silence ?? settings.silence
+        settings.mostNames = mostNames ?? settings.mostNames
         nonisolated(unsafe) let waits = wait
         settings.wait = { _, _ in try waits() }
         self.settings = settings

@@ -1,3 +1,4 @@
+import LLVSTesting
 import Testing
 @testable import LLVS
 
@@ -47,6 +48,69 @@ import Testing
         try gone.exchangeOnce()
         try exchange([gone, here, new], days: 6)
         #expect(gone.ids == here.ids && here.ids == new.ids && place.versions() == here.ids)
+        // For the numbers that were adopted it sends nothing.
+        let sent = Set(place.names(.log).filter { $0.writer == gone.writer }.map(\.last))
+        #expect(sent.allSatisfy { $0 > 20 }, "\(sent.sorted())")
+    }
+
+    /// Who says that it does not come again is not waited for; what it sends all the same it sends as another.
+    @Test func whoRetiresIsAdoptedAtOnce() throws {
+        let place = MemoryPlace(), gone = try silent(place), here = try PackedDevice(place)
+        try here.save("here")
+        try here.exchangeOnce()
+        try gone.save("last")
+        #expect(try gone.exchange.retire().versions.count == 1)
+        try exchange([here], days: 4)
+        #expect((place.names(.log) + place.names(.base)).allSatisfy { $0.writer == here.writer })
+        #expect(place.versions() == here.ids && here.ids.isSuperset(of: gone.ids))
+        try gone.save("after all")
+        try exchange([gone, here], days: 2)
+        #expect(gone.ids == here.ids && place.versions() == here.ids)
+        #expect(place.names(.log).filter { $0.writer != here.writer }.map(\.last) == [1], "another writer")
+        let single = try Exchange(store: here.store, url: "memory:retiring")
+        #expect(throws: StoreError.self) { try single.retire() }
+    }
+
+    /// Where there are more names than a page of a listing has, packs of writers are adopted that go on, but for the newest of each.
+    @Test func manyNames() throws {
+        let place = MemoryPlace(), active = try PackedDevice(place, fanIn: 100), here = try PackedDevice(place, fanIn: 4, mostNames: 12)
+        for n in 0..<12 {
+            try active.save("n\(n)")
+            try active.exchangeOnce()
+        }
+        try exchange([here], days: 2)
+        #expect(place.names(.base).isEmpty, "not with fewer names")
+        try active.save("one more")
+        try active.exchangeOnce()
+        try exchange([here, active], days: 4)
+        let theirs = place.names(.log).filter { $0.writer == active.writer }
+        #expect(theirs.map(\.last) == [13] && place.versions() == active.ids && here.ids == active.ids)
+        try active.save("and goes on")
+        try active.exchangeOnce()
+        try exchange([here, active], days: 3)
+        let new = try PackedDevice(place)
+        try new.exchangeOnce()
+        #expect(new.ids == active.ids && here.ids == active.ids && place.versions() == active.ids)
+    }
+
+    /// An adopted pack among small ones of its own keeps none of these from being merged.
+    @Test func noneIsStrandedBeforeAnAdoption() throws {
+        let place = MemoryPlace(), here = try PackedDevice(place, fanIn: 4, silence: Int64(Self.day) * MemoryPlace.step)
+        // Packs of at most 256 KiB, of which an adopted one with more than half of that is not merged with small ones as it is.
+        here.files.largestFile = 256 << 10
+        var most = 0, random = SeededRandom(seed: 1)
+        for n in 0..<12 {
+            let gone = try PackedDevice(place, fanIn: 100)
+            for part in 0..<3 {
+                try gone.save("large\(n) \(part)", (0..<(50 << 10)).map { _ in UInt8.random(in: 0...255, using: &random) })
+                try gone.exchangeOnce()
+            }
+            try here.save("here\(n)")
+            try exchange([here], days: 3)
+            most = max(most, place.names(.log).count + place.names(.base).count)
+        }
+        #expect(most < 30, "\(most)")
+        #expect(place.versions() == here.ids)
     }
 
     /// Of those who are active one does it at once; another only when that one does not.

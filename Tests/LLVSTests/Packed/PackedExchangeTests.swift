@@ -71,6 +71,71 @@ import Testing
         #expect(d.ids == a.ids)
     }
 
+    /// A device that dies, or loses the line, in the middle of a large value goes on with the part that was not there.
+    @Test(arguments: [false, true]) func aLargeValueGoesOnWhereItEnded(dies: Bool) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        try a.save("first")
+        try a.exchangeOnce()
+        let data = (0..<(18 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 12) }, version = try a.save("large", data)
+        var parts = 0
+        a.files.before = {
+            guard a.files.asked.last?.hasPrefix("publish pack1/blob") == true else { return }
+            parts += 1
+            guard parts == 2 else { return }
+            a.storage.isDead = dies
+            throw dies ? MemoryFiles.died : MemoryFiles.lost
+        }
+        #expect(throws: StoreError.self) { try a.exchangeOnce() }
+        a.storage.isDead = false
+        if dies { a.restart() }
+        #expect(place.names(.blob).count == 1)
+        try a.exchangeOnce()
+        #expect(parts == 4 && place.names(.blob).count == 3, "the first part is not sent again")
+        try b.exchangeOnce()
+        #expect(try b.store.value(ValueID("large"), at: version)?.data == data)
+        // A part that is gone meanwhile is sent again.
+        let more = data.map { $0 ^ 1 }, second = try a.save("more", more), before = Set(place.names(.blob))
+        parts = 0
+        #expect(throws: StoreError.self) { try a.exchangeOnce() }
+        a.storage.isDead = false
+        if dies { a.restart() }
+        for name in place.names(.blob) where !before.contains(name) { place.remove(name.description) }
+        try a.exchangeOnce()
+        try b.exchangeOnce()
+        #expect(try b.store.value(ValueID("more"), at: second)?.data == more)
+    }
+
+    /// Parts that no pack ever named are removed by who sent them, a month later, and no others.
+    @Test func partsThatNobodyNamesAreRemoved() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        try a.save("first")
+        for device in [a, b] { try device.exchangeOnce() }
+        let data = (0..<(9 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 12) }, version = try a.save("large", data)
+        var parts = 0
+        a.files.before = {
+            guard a.files.asked.last?.hasPrefix("publish pack1/blob") == true else { return }
+            parts += 1
+            if parts == 2 { throw MemoryFiles.lost }
+        }
+        #expect(throws: StoreError.self) { try a.exchangeOnce() }
+        let orphans = Set(place.names(.blob))
+        #expect(orphans.count == 1)
+        // The version comes there by another way.
+        try a.give(to: b)
+        try b.exchangeOnce()
+        try a.exchangeOnce()
+        #expect(place.names(.blob).count == 3)
+        for days in [20, 5, 8] {
+            #expect(orphans.isSubset(of: place.names(.blob)))
+            place.clock += days * 120
+            try a.exchangeOnce()
+        }
+        #expect(orphans.isDisjoint(with: place.names(.blob)) && place.names(.blob).count == 2)
+        let c = try PackedDevice(place)
+        try c.exchangeOnce()
+        #expect(try c.store.value(ValueID("large"), at: version)?.data == data)
+    }
+
     @Test func foldsAndDeletes() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         var most = 0
@@ -281,6 +346,21 @@ import Testing
         place.isFull = false
         try a.exchangeOnce()
         #expect(place.versions() == a.ids)
+    }
+
+    /// Where bytes cost money packs are merged once, and what was merged waits.
+    @Test func thrift() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
+        var thrifty = OperationControl()
+        thrifty.isThrifty = true
+        for n in 0..<12 {
+            try a.save("n\(n)")
+            _ = try a.exchange.retrieve(thrifty)
+            _ = try a.exchange.send(thrifty)
+        }
+        #expect(place.names(.base).count >= 5 && place.names(.base).allSatisfy { $0.last - $0.first == 1 })
+        try a.exchangeOnce()
+        #expect(place.names(.base).contains { $0.last - $0.first > 2 } && place.versions() == a.ids)
     }
 
     @Test func twoFirstDevicesAtOnce() throws {

@@ -15,6 +15,51 @@ import Testing
         return (device, try #require(place.names(.base).first).description, inputs)
     }
 
+    /// Not only by the full listing of the day: the newest pack of each writer is always in `log/`. Also by who never sent anything.
+    @Test(arguments: [false, true]) func rolledBack(byReader: Bool) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        try a.save("one")
+        for device in [a, b] { try device.exchangeOnce() }
+        let backup = place.files
+        try a.save("two")
+        for device in [a, b] { try device.exchangeOnce() }
+        place.files = backup
+        let healer = byReader ? b : a, since = place.time
+        for _ in 0..<20 where place.versions() != a.ids { try healer.exchangeOnce() }
+        #expect(place.versions() == a.ids && a.ids.count == 2)
+        #expect(place.time - since < 6 * 3_600, "after \(place.time - since) s")
+        // Nothing is listed in full for it any more.
+        try healer.exchangeOnce()
+        #expect(try healer.exchangeOnce() == ["list pack1/log"])
+    }
+
+    /// The place is set back to before packs were merged, and who merged them does not know it yet: it deletes nothing of what is left.
+    @Test func whatAFoldReplacedStaysWhileTheFoldIsNotThere() throws {
+        let place = MemoryPlace(), device = try PackedDevice(place, fanIn: 2)
+        for n in 0..<2 {
+            try device.save("n\(n)")
+            try device.exchangeOnce()
+        }
+        let backup = place.files
+        try device.save("n2")
+        try device.exchangeOnce()
+        #expect(place.names(.base).count == 1)
+        place.files = backup
+        let kept = place.versions()
+        // When deletions are due.
+        place.clock += 3
+        for n in 0..<30 {
+            try device.save("later\(n)")
+            _ = try device.exchange.send()
+            #expect(place.versions().isSuperset(of: kept), "\(n)")
+        }
+        for _ in 0..<6 {
+            place.clock += 125
+            try device.exchangeOnce()
+        }
+        #expect(place.versions() == device.ids)
+    }
+
     /// Two full listings that lack a file, long enough apart that it counts as lost.
     private func lose(_ name: String, _ device: PackedDevice, _ place: MemoryPlace) throws {
         place.hides = [name]

@@ -183,6 +183,10 @@ def test_an_encrypted_place(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert two("-s", "b.llvs", "push").out == "all: 0 versions received, 1 sent\n"
     two("-s", "a.llvs", "remote", "remove-member", "all", recipients[1])
     assert recipients[1] not in two("-s", "a.llvs", "remote", "members", "all").out
+    # The pack of each of both, with the keys that were theirs.
+    assert two("-s", "a.llvs", "remote", "rekey", "all").out == "all is sent anew; 2 packs with older keys will be deleted later\n"
+    two("-s", "a.llvs", "set", "z=3")
+    assert two("-s", "a.llvs", "remote", "retire", "all").out == "all: 1 version sent, and no more is to come\n"
     assert "answers" in two("-s", "a.llvs", "remote", "check").out
     # Whoever changes the list has nothing sent in clear.
     kept = Path("a.llvs/remotes.json")

@@ -201,6 +201,18 @@ public:
     void join_keys(const llvs_control *control = nullptr) {
         detail::run([&](llvs_error **error) { return llvs_exchange_join_keys(raw(), control, error); });
     }
+    /// Sends all that lies there anew, with the newest keys, and gives how many packs with older ones are left; see llvs_exchange_rekey.
+    std::uint64_t rekey(bool renew = false, const llvs_control *control = nullptr) {
+        std::uint64_t left = 0;
+        detail::run([&](llvs_error **error) { return llvs_exchange_rekey(raw(), renew, control, &left, error); });
+        return left;
+    }
+    /// Ends what this device sends to a place in packs, for good; see llvs_exchange_retire.
+    ExchangeResult retire(const llvs_control *control = nullptr) {
+        llvs_exchange_result *result = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_exchange_retire(raw(), control, &result, error); });
+        return ExchangeResult(result);
+    }
     void close() { detail::run([&](llvs_error **error) { return llvs_exchange_close(raw(), error); }); }
     /// The handle, for calls of the C interface; it stays this object's.
     llvs_exchange *raw() const { return handle_.get(); }

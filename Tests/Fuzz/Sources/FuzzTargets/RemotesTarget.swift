@@ -6,13 +6,14 @@
 ///     how 0: the bytes as they come
 ///         1: a state whose first line and checksum are made
 ///         2: one of an encrypted remote, likewise
+///         3: one of either with what is there for a while only
 enum RemotesTarget {
     static let target = FuzzTarget(name: "remotes", run: run, seeds: seeds)
-    private static let firstLines = ["LLVSPR1\n", "LLVSPR2\n"]
+    private static let firstLines = ["LLVSPR1\n", "LLVSPR2\n", "LLVSPR3\n"]
 
     @Sendable private static func run(_ bytes: UnsafeRawBufferPointer) {
         var input = FuzzInput(bytes)
-        let how = Int(input.byte() % 3), days = Int64(input.byte()), rest = input.rest()
+        let how = Int(input.byte() % 4), days = Int64(input.byte()), rest = input.rest()
         let known = how == 0 ? rest : PackedState.encoded(Array(firstLines[how - 1].utf8) + rest)
         if let state = PackedState(encoded: known) {
             // What was read is written, and read again.
@@ -49,6 +50,7 @@ enum RemotesTarget {
             "active": all(state.active), "wanted": all(state.wanted), "deletions": all(state.deletions),
             "bad": all(state.bad.map { "\($0.key) \($0.value.since) \($0.value.again) \($0.value.fault.map { "\($0.kind)" } ?? "")" }),
             "waiting": all(state.waiting), "blobs": all(state.blobs), "heads": all(state.heads), "lacking": all(state.lacking),
+            "older": all(state.oldBlobs), "partials": all(state.partials), "rekeying": all(state.rekeying.map { [$0] } ?? []),
         ]
     }
 
@@ -56,9 +58,14 @@ enum RemotesTarget {
         let states = try PacksOfTwo.made.get().states, last = states[states.count - 1].state
         // A pin is before the count of exchanges, which is the end.
         let pinned = last.dropFirst(8).dropLast(16 + 8) + [UInt8](repeating: 7, count: 4 + 32 + 8)
+        // No pin; nothing is sent anew, and no large value has older keys; of one the first part was sent.
+        let partial = [UInt8](repeating: 0, count: 4 + 8 + 1) + [1] + [UInt8](repeating: 9, count: 16) + [7, 0, 0, 0, 0, 0, 0, 0, 0] + [1]
+            + [UInt8](repeating: 8, count: 16) + [100]
+        let full = last.dropFirst(8).dropLast(16 + 8) + [0] + partial + [UInt8](repeating: 7, count: 8)
         return states.map { FuzzTarget.Seed(name: $0.name, bytes: [1, 0] + $0.state.dropFirst(8).dropLast(16)) } + [
             FuzzTarget.Seed(name: "days-later", bytes: [1, 40] + last.dropFirst(8).dropLast(16)),
-            FuzzTarget.Seed(name: "with-keys", bytes: [2, 0] + pinned), FuzzTarget.Seed(name: "as-it-comes", bytes: [0, 0] + last),
+            FuzzTarget.Seed(name: "with-keys", bytes: [2, 0] + pinned), FuzzTarget.Seed(name: "in-the-middle", bytes: [3, 0] + full),
+            FuzzTarget.Seed(name: "as-it-comes", bytes: [0, 0] + last),
         ]
     }
 }

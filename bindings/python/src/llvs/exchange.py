@@ -243,6 +243,35 @@ class Exchange(Handle):
         with self._call as pointer, Control(progress, cancel) as control:
             lib.llvs_exchange_join_keys(pointer, control)
 
+    def rekey(
+        self, *, renew: bool = False, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> int:
+        """Sends all that lies in the place anew, with its newest keys, and takes what lies there with older ones away: for when a device
+        or a key was lost, so that who has only these can read nothing any more. (Whoever read it before keeps it.) As much is sent as
+        lies there.
+
+        What is replaced is deleted by later exchanges of this device, packs after a day, large values after one more; other devices go
+        on meanwhile. What was interrupted goes on with the full listing that exchanges make each day; or call it again.
+
+        renew: whether keys are made first that only the members of now have. They are there already after `remove_member`, and after
+        `change_passphrase` with `leaked`.
+        Returns how many packs lie there still with older keys: those that will be deleted, and those that cannot be read here.
+        Raises as `members`, and as `send`.
+        """
+        left = ctypes.c_uint64()
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_exchange_rekey(pointer, int(bool(renew)), control, ctypes.byref(left))
+        return left.value
+
+    def retire(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
+        """Ends what this device sends to a place in packs, for good: sends what is left, and tells the others, who then put what it sent
+        together at once, and not after 30 days. Nothing is removed here; what is sent later all the same is sent as by another device.
+
+        Raises UnsupportedError (a place that holds no packs), and as `send`.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            return take_result(lib.llvs_exchange_retire, pointer, control)
+
     def observe(self, callback: Callable[[], Any]) -> Observer:
         """Calls `callback()` soon after the other side may have gained versions, on a thread of the library. Retrieve to see what came.
 

@@ -232,6 +232,29 @@ def join_keys_command(name: str) -> None:
     output.show([f"the keys of {escape.line(name)} are joined"])
 
 
+@remote_command.command("rekey")
+@_name_argument
+@click.option("--renew", is_flag=True, help="Make keys first that only the members of now have.")
+def rekey_command(name: str, renew: bool) -> None:
+    """Send all that lies in an encrypted place anew, with its newest keys: who has only older ones can read nothing there any more.
+
+    For when a device or a key was lost; remove its member first. What was there before is deleted by exchanges of the next two days.
+    """
+    with _way(name) as way:
+        left = way.rekey(renew=renew)
+    told = "nothing with older keys is left" if not left else f"{output.counted(left, 'pack')} with older keys will be deleted later"
+    output.show([f"{escape.line(name)} is sent anew; {told}"])
+
+
+@remote_command.command("retire")
+@_name_argument
+def retire_command(name: str) -> None:
+    """Send what is left to a place in packs, and tell the others that this store sends nothing there any more: they tidy up after it."""
+    with _way(name) as way:
+        sent = len(way.retire().sent)
+    output.show([f"{escape.line(name)}: {output.counted(sent, 'version')} sent, and no more is to come"])
+
+
 @remote_command.command("new-identity")
 @click.argument("file", type=click.Path(path_type=Path))
 def new_identity_command(file: Path) -> None:

@@ -1,0 +1,135 @@
+/// Sending all that lies at an encrypted remote anew, with its newest keys: docs/encryption.md, section 6.
+extension PackedRun {
+    /// Whether what is put together is to have the newest keys, large values and all.
+    var isRekeying: Bool { state.rekeying != nil }
+
+    /// Bytes of a pack that one other is put into, where keys are the reason: it need not be as small as others.
+    var rekeyLimit: Int? {
+        isRekeying ? min(PackFormat.fileLimit(.base) - (1 << 20), files.capabilities.largestFile ?? .max) : nil
+    }
+
+    /// Begins: retrieves what is there, and sends it anew. Later exchanges go on, and delete what was replaced.
+    /// - Parameter renews: whether a new epoch begins before.
+    /// - Returns: how many packs with older keys are there still.
+    func rekey(renews: Bool) throws -> Int {
+        if renews {
+            try change { keys, place, clock, crypto in try keys.rotating("the keys were renewed", in: place, clock, crypto) }
+        }
+        state.rekeying = PackedState.Rekeying(epoch: try currentKeys.current.number, since: now)
+        try save()
+        mustListFully = true
+        _ = try retrieve(verifyKnown: false)
+        guard let listed = listedInFull else { return 0 }
+        _ = try send(isFresh: true, listed: listed)
+        return try ofOlderKeys(listed).count
+    }
+
+    /// The packs with other keys than those that are written with.
+    private func ofOlderKeys(_ names: [PackName: Int]) throws -> [PackName] {
+        let all = names.keys.sorted { ($0.writer, $0.last, $0.id) < ($1.writer, $1.last, $1.id) }, sealing = sealing
+        var older: [PackName] = []
+        for start in stride(from: 0, to: all.count, by: PackedSettings.filesAtOnce) {
+            let some = all[start..<min(all.count, start + PackedSettings.filesAtOnce)]
+            let reads = some.map { name in
+                let size = names[name] ?? 0
+                return RemoteRead(
+                    name: name.description, range: 0..<(size > 0 ? min(size, PackedSettings.head) : PackedSettings.head),
+                    limit: PackFormat.fileLimit(.base))
+            }
+            for (name, contents) in try zip(some, files.read(reads, check)) {
+                // What cannot be read is nobody's, and stays.
+                do {
+                    if try !sealing.isCurrent(name, bytes(contents, atMost: PackFormat.fileLimit(.base))) { older.append(name) }
+                } catch is PackFault { continue }
+            }
+        }
+        return older
+    }
+
+    /// Sends anew what lies there with older keys; when all of it is gone, large values with these go, too.
+    /// - Parameter listed: all packs there are.
+    func rekey(_ listed: [PackName: Int]) throws {
+        guard let epoch = try state.rekeying.map({ _ in try currentKeys.current.number }) else { return }
+        if state.rekeying?.epoch != epoch { state.rekeying = PackedState.Rekeying(epoch: epoch, since: now) }
+        let older = try ofOlderKeys(listed), since = state.rekeying?.since ?? now
+        var group: [PackName] = [], size = 64 << 10
+        func finish() throws {
+            guard !group.isEmpty else { return }
+            state.adopting = group
+            (group, size) = ([], 64 << 10)
+            state.rekeying?.since = now
+            try save()
+            try adopt()
+            guard state.adopting.isEmpty else { throw isNotPutTogether }
+        }
+        for name in older where try canBeSentAnew(name, since) {
+            let own = max(listed[name] ?? 0, state.attempts[name]?.size ?? 0)
+            if size + own > packLimit || group.count >= PackFormat.entriesLimit / 4 { try finish() }
+            group.append(name)
+            size += own
+        }
+        try finish()
+        guard older.isEmpty, now - since > PackedSettings.baseGrace else { return }
+        // A file that is never whole holds this up for some time, and not for ever.
+        guard try deleteOlderBlobs(listed) || now - since > PackedSettings.attemptLife else { return }
+        state.oldBlobs = []
+        state.rekeying = nil
+        try save()
+    }
+
+    /// Whether all of it is here, and nobody is about to delete it.
+    private func canBeSentAnew(_ name: PackName, _ since: Int64) throws -> Bool {
+        guard state.isKnown(name), state.waiting[name] == nil, state.bad[name] == nil, state.deletions[name] == nil else { return false }
+        if let attempt = state.attempts[name] { return try attempt.outcome != .folded && notes.ids(of: name) != nil }
+        // Whoever replaced it deletes it, unless it is gone.
+        return state.read[name]?.isReplaced != true || now - since > PackedSettings.baseGrace
+    }
+
+    /// Parts of large values with older keys that no pack names which is there.
+    /// - Returns: false: another time.
+    private func deleteOlderBlobs(_ listed: [PackName: Int]) throws -> Bool {
+        let parts = try list(.blob), older = try ofOlderKeys(parts)
+        guard !older.isEmpty else { return true }
+        var named: Set<PackID> = []
+        for (name, size) in listed {
+            do { named.formUnion(try partsNamed(in: whole(name, size))) } catch let fault as PackFault {
+                // What a pack names that cannot be read yet nobody knows; one that is damaged names nothing.
+                if [.notThere, .newer, .keyMissing].contains(fault.kind) { return false }
+            }
+        }
+        let gone = older.filter { !named.contains($0.id) }
+        for start in stride(from: 0, to: gone.count, by: 1_000) {
+            let some = gone[start..<min(gone.count, start + 1_000)]
+            do { try files.delete(some.map(\.description), check) } catch let error as StoreError where error.code == .permission { break }
+        }
+        return true
+    }
+
+    private func partsNamed(in file: PackFile) throws -> Set<PackID> {
+        var named: Set<PackID> = []
+        let spool = SpooledBlobs(store.storage), blobs = PackedBlobs(self)
+        for (number, entries) in Dictionary(grouping: file.index.versions, by: \.place.block) {
+            let raw = try file.block(Int(number))
+            for entry in entries {
+                try check()
+                let payload = try raw.withUnsafeBytes { Array(try PackFile.payload(entry.place, PackRecordType.version, in: $0)) }
+                if case .outside(let blob) = try payload.withUnsafeBytes(PackedVersion.form) {
+                    named.formUnion(blob.parts)
+                    guard try blobs.fetch(blob, into: spool), let read = try spool.read(blob) else {
+                        throw PackFault.notThere("a large value of it is missing")
+                    }
+                    named.formUnion(try PackedVersion.contents(entry.id, size: Int(blob.size), read).blobs.values.flatMap(\.parts))
+                    spool.removeAll()
+                    continue
+                }
+                let found = try PackedVersion.contents(entry.id, size: payload.count) { offset, buffer in
+                    payload.withUnsafeBytes {
+                        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[Int(offset)..<Int(offset) + buffer.count]))
+                    }
+                }
+                named.formUnion(found.blobs.values.flatMap(\.parts))
+            }
+        }
+        return named
+    }
+}
