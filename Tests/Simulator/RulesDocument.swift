@@ -6,6 +6,8 @@ struct RulesDocument {
     var set: [String] = []
     var lines: [String] = []
     var values: [String] = []
+    /// The last edit, which each edit sets.
+    var last = 0
 
     init(members: [Int]) { self.members = members }
 
@@ -14,7 +16,7 @@ struct RulesDocument {
         let numbers = members.enumerated().map { "\"\($0)\":\($1)" }.joined(separator: ",")
         func array(_ strings: [String]) -> String { "[\(strings.map { "\"\($0)\"" }.joined(separator: ","))]" }
         return "{\"list\":[\(elements)],\"m\":{\(numbers)},\"n\":\(number),\"set\":\(array(set))"
-            + ",\"text\":\"\(lines.map { $0 + "\\n" }.joined())\",\"values\":\(array(values))}"
+            + ",\"text\":\"\(lines.map { $0 + "\\n" }.joined())\",\"values\":\(array(values)),\"z\":\(last)}"
     }
 
     /// Reads what `text` writes; nil for anything else.
@@ -33,13 +35,15 @@ struct RulesDocument {
         }
         guard let list = between("\"list\":[", "]"), let members = between("\"m\":{", "}"), let number = between("\"n\":", ","),
               let set = between("\"set\":[", "]"), let lines = between("\"text\":\"", "\""),
-              let values = between("\"values\":[", "]"), let value = Int(number) else { return nil }
+              let values = between("\"values\":[", "]"), let last = between("\"z\":", "}").flatMap({ Int($0) }),
+              let value = Int(number) else { return nil }
         self.list = words(list)
         self.set = words(set)
         self.values = words(values)
         // Behind each line `\n`: names hold neither.
         self.lines = lines.split(whereSeparator: { $0 == "\\" || $0 == "n" }).map(String.init)
         self.number = value
+        self.last = last
         let pairs = words(members).compactMap { Int($0) }
         self.members = stride(from: 1, to: pairs.count, by: 2).map { pairs[$0] }
         guard self.text == text else { return nil }

@@ -1,12 +1,14 @@
 import LLVS
 import LLVSTestSupport
 
-/// One history of stores with rules: counters, sets, keyed lists, lists of values, texts, members, reverts; criss-crosses; rules and
-/// arbiters of an app mixed.
+/// One history of stores with rules: counters, sets, keyed lists, lists of values, texts, members, reverts; criss-crosses; rules that
+/// devices add and change; rules and arbiters of an app mixed.
 ///
 /// Half of the histories merge by rules only, with whatever metadata: then every version is exact (and of a text, or of a list without
-/// keys, nothing is lost without a record). In the others some devices have arbiters
-/// of their own, and answer one question differently. In all of them all devices come to one state, and nobody makes a version any more.
+/// keys, nothing is lost without a record), and of what is no more than picked the newest edit stands, however often it was merged. In the
+/// others some devices have arbiters of their own, and answer one question differently, or change rules under what is there. In all of them
+/// all devices come to one state, and nobody makes a version any more; of two merges of the same edits, where one merged by rules and the
+/// other chose between whole values, the first stands.
 final class RulesHistory {
     /// How a device merges.
     enum Resolver: Int, CaseIterable { case store, given, marked, merger, newest, host }
@@ -19,12 +21,20 @@ final class RulesHistory {
         var removed: [String] = []
         /// What the device's own member then is.
         var member: Int?
+        /// What the value `last` then is, where it was set.
+        var last: Int?
+        /// What was added to the counters that came later with their rules.
+        var more: [String: Int] = [:]
     }
 
     static let rules = """
         {"merge":1,"ids":{"count":"counter","doc":{"/list":{"as":"list","key":["/id"]},"/n":"counter","/set":"set",
-        "/text":{"as":"text","unit":"line"}}}}
+        "/text":{"as":"text","unit":"line"}},"last":{"as":"register"}}}
         """
+    /// Counters of which a device brings the rule with the value.
+    static let later = ["more/0", "more/1", "more/2"]
+    /// What devices make of the rule for `plain`.
+    static let others = ["\"register\"", "\"counter\"", "{\"pick\":\"older\"}", "\"bytes\"", "{\"pick\":\"arbiter\"}"]
     static let roundsAllowed = 12
 
     let seed: UInt64
@@ -96,9 +106,10 @@ final class RulesHistory {
         say("\(count) devices merge by \(resolvers), \(isExact ? "exact" : "mixed")\(reverts ? ", and revert" : "")")
         let start = RulesDocument(members: [Int](repeating: 0, count: count))
         let root = try stores[0].makeVersion(basedOn: nil, changes: [
-            try change(MergeSchema.valueID, Self.rules), try change("doc", start.text), try change("count", "0"), try change("plain", "0")
+            try change(MergeSchema.valueID, Self.rules), try change("doc", start.text), try change("count", "0"), try change("plain", "0"),
+            try change("last", "{\"n\":0}"),
         ])
-        edits[root.id] = Edit(device: 0)
+        edits[root.id] = Edit(device: 0, last: 0)
         current = [VersionID](repeating: root.id, count: count)
         try exchange(0, retrieves: false)
         for device in stores.indices.dropFirst() { try exchange(device, retrieves: true) }
@@ -113,13 +124,26 @@ final class RulesHistory {
 
     // MARK: Steps
 
+    /// Makes a version newer than those that changed the document, and leaves that alone.
+    private func editOther(_ device: Int) throws {
+        let edit = Edit(device: device, last: edits.count), value = try change("last", "{\"n\":\(edits.count)}")
+        let made = try stores[device].makeVersion(basedOn: current[device], changes: [value])
+        edits[made.id] = edit
+        current[device] = made.id
+        counts.versions += 1
+        say("device \(device) saves \(made.id): \(edits.count - 1)")
+        try check(device)
+    }
+
     private func edit(_ device: Int) throws {
+        if chance(4) { return try editOther(device) }
         var edit = Edit(device: device, delta: [1, 1, 2, -3].randomElement(using: &random) ?? 1)
         var document = try document(device, current[device])
         edit.added = "t\(edits.count)"
         edit.member = edits.count
         document.number += edit.delta
         document.members[device] = edits.count
+        document.last = edits.count
         if chance(3), let gone = document.set.randomElement(using: &random) {
             edit.removed = [gone]
             document.set.removeAll { $0 == gone }
@@ -138,12 +162,53 @@ final class RulesHistory {
         var changes = [try change("doc", document.text)]
         changes.append(try change("count", "\((Int(try text(device, "count", current[device])) ?? 0) + edit.delta)"))
         if chance(3) { changes.append(try change("plain", "\(edits.count)")) }
+        if chance(2) {
+            edit.last = edits.count
+            changes.append(try change("last", "{\"n\":\(edits.count)}"))
+        }
+        // (A revert of what brought rules takes them back.)
+        if !reverts { changes += try changesOfRules(device, &edit) }
         let made = try stores[device].makeVersion(basedOn: current[device], changes: changes)
         edits[made.id] = edit
         current[device] = made.id
         counts.versions += 1
         say("device \(device) saves \(made.id): \(document.text)")
         try check(device)
+    }
+
+    /// A counter that is new, or was, with its rule; and where devices need not be exact, another rule for what is there.
+    private func changesOfRules(_ device: Int, _ edit: inout Edit) throws -> [Value.Change] {
+        var rules = try text(device, MergeSchema.valueID, current[device]), changes: [Value.Change] = []
+        let before = rules
+        func set(_ id: String, _ rule: String) {
+            let start = "\"ids\":{"
+            guard let ids = Self.range(of: start, in: rules) else { return }
+            if let old = Self.range(of: "\"\(id)\":", in: rules) {
+                // A rule ends where the next one begins, or all do: none of these holds another.
+                let end = rules[old.upperBound...].firstIndex { $0 == "," || $0 == "}" } ?? rules.endIndex
+                let isObject = rules[old.upperBound...].first == "{"
+                rules.replaceSubrange(old.upperBound..<(isObject ? rules.index(after: end) : end), with: rule)
+            } else {
+                rules.insert(contentsOf: "\"\(id)\":\(rule),", at: ids.upperBound)
+            }
+        }
+        if chance(4), let id = Self.later.randomElement(using: &random) {
+            edit.more[id] = edit.delta
+            set(id, "\"counter\"")
+            changes.append(try change(id, "\((Int(try text(device, id, current[device])) ?? 0) + edit.delta)"))
+        }
+        if !isExact, chance(6) { set("plain", Self.others.randomElement(using: &random) ?? "\"auto\"") }
+        if rules != before { changes.append(try change(MergeSchema.valueID, rules)) }
+        return changes
+    }
+
+    private static func range(of part: String, in text: String) -> Range<String.Index>? {
+        var at = text.startIndex
+        while at < text.endIndex {
+            if text[at...].hasPrefix(part) { return at..<text.index(at, offsetBy: part.count) }
+            at = text.index(after: at)
+        }
+        return nil
     }
 
     /// Takes back an edit of its own that was not taken back yet.
@@ -164,7 +229,10 @@ final class RulesHistory {
     }
 
     private func arbiter(_ device: Int) throws -> any MergeArbiter {
-        let schema = try Array(Self.rules.utf8).withUnsafeBytes { try MergeSchema($0) }
+        let counters = Self.later.map { "\"\($0)\":\"counter\"," }.joined()
+        var rules = Self.rules
+        rules.replaceSubrange(rules.startIndex..<rules.index(rules.startIndex, offsetBy: 18), with: "{\"merge\":1,\"ids\":{" + counters)
+        let schema = try Array(rules.utf8).withUnsafeBytes { try MergeSchema($0) }
         return switch resolvers[device] {
         case .store, .marked: RulesArbiter()
         case .given: RulesArbiter(schema)
@@ -223,22 +291,28 @@ final class RulesHistory {
 
     /// That every version that is there now is exact, where all merge by rules.
     private func check(_ device: Int) throws {
-        guard isExact else { return }
         let version = current[device]
         guard checked.insert(version).inserted else { return }
-        var behind: [VersionID] = []
-        let walk = try stores[device].walk(HistoryQuery(from: [version]))
-        while case let page = try walk.next(256), !page.isEmpty { behind += page.map(\.version) }
+        try checkRank(device, version)
+        guard isExact else { return }
+        let behind = try behind(version, device)
         let known = behind.compactMap { id in edits[id].map { (id, $0) } }
         let document = try document(device, version), total = known.reduce(0) { $0 + $1.1.delta }
         let count = try text(device, "count", version)
         guard document.number == total, count == "\(total)" else {
             throw Failure("counter not exact", "\(version): \(document.number) and \(count), not \(total)")
         }
+        for id in Self.later {
+            let deltas = known.compactMap { $0.1.more[id] }, count = try text(device, id, version)
+            guard count == (deltas.isEmpty ? "" : "\(deltas.reduce(0, +))") else {
+                throw Failure("counter not exact", "\(version): \(id) is \(count), not the sum of \(deltas)")
+            }
+        }
         guard Set(document.set).count == document.set.count, Set(document.list).count == document.list.count else {
             throw Failure("twice in a list", "\(version): \(document.text)")
         }
         guard !reverts else { return }
+        try checkRecency(document, known.map { ($0.0, $0.1) }, device)
         let there = Set(known.compactMap(\.1.added)).subtracting(known.flatMap(\.1.removed))
         guard Set(document.set) == there, Set(document.list) == there else {
             throw Failure("edit lost", "\(version): \(document.text), not \(there.sorted())")
@@ -249,6 +323,45 @@ final class RulesHistory {
             guard document.members[other] == last else {
                 throw Failure("edit lost", "\(version): member \(other) is \(document.members[other]), not \(last)")
             }
+        }
+    }
+
+    private func behind(_ version: VersionID, _ device: Int) throws -> [VersionID] {
+        var behind: [VersionID] = []
+        let walk = try stores[device].walk(HistoryQuery(from: [version]))
+        while case let page = try walk.next(256), !page.isEmpty { behind += page.map(\.version) }
+        return behind
+    }
+
+    /// What is only picked: the newest edit stands, since no merge makes a value newer than its edits.
+    private func checkRecency(_ document: RulesDocument, _ known: [(VersionID, Edit)], _ device: Int) throws {
+        func newest(_ edits: [(VersionID, Edit)]) throws -> (VersionID, Edit)? {
+            try edits.map { (try stores[device].version($0.0)?.timestamp ?? 0, $0) }.max { a, b in
+                a.0 != b.0 ? a.0 < b.0 : a.1.0.description < b.1.0.description
+            }?.1
+        }
+        let version = current[device], all = try newest(known.filter { $0.1.member != nil })
+        let set = try newest(known.filter { $0.1.last != nil })?.1.last ?? 0
+        guard document.last == all?.1.member ?? 0, try text(device, "last", version) == "{\"n\":\(set)}" else {
+            throw Failure("not the newest", "\(version): \(document.text) and \(try text(device, "last", version)), not \(set)")
+        }
+    }
+
+    /// Of two merges of the same edits one stands, told by rank first.
+    private func checkRank(_ device: Int, _ version: VersionID) throws {
+        let store = stores[device], parents = try store.version(version)?.predecessors ?? []
+        guard parents.count == 2 else { return }
+        let sides = try parents.map { Set(try behind($0, device)) }
+        guard sides[0].symmetricDifference(sides[1]).allSatisfy({ edits[$0] == nil }) else { return }
+        let ranks = try parents.map { parent -> Int in
+            let mark = try store.version(parent)?.metadata[Array("__llvs_arbiter".utf8)]
+            return mark == Array("\"host\"".utf8) ? 2 : mark == Array("\"rules\"".utf8) ? 1 : 0
+        }
+        counts.settled += 1
+        guard ranks[0] != ranks[1] else { return }
+        let higher = ranks[0] > ranks[1] ? parents[0] : parents[1]
+        for id in Self.ids where try text(device, id, version) != text(device, id, higher) {
+            throw Failure("rank", "\(version) of \(parents), ranks \(ranks): \(id) is not that of \(higher)")
         }
     }
 
@@ -265,6 +378,8 @@ final class RulesHistory {
             }
         }
     }
+
+    private static let ids = ["doc", "count", "plain", "last", MergeSchema.valueID] + later
 
     // MARK: The end
 
@@ -298,7 +413,7 @@ final class RulesHistory {
 
     private func haveOneState() throws -> Bool {
         let states = try stores.indices.map { device in
-            try ["doc", "count", "plain", MergeSchema.valueID].map { try text(device, $0, current[device]) }
+            try Self.ids.map { try text(device, $0, current[device]) }
         }
         return states.allSatisfy { $0 == states[0] }
     }
