@@ -3554,6 +3554,40 @@ LLVS_API LLVS_CHECKED llvs_status llvs_peer_get_state(LLVS_BORROWED llvs_peer *p
 /** Releases it, whether or not it has ended: the other side takes the connection for cut. NULL is a no-op. Since 0.1. */
 LLVS_API void llvs_peer_free(LLVS_OWNED llvs_peer *peer);
 
+/** What is told of devices on the local network. Since 0.1. */
+typedef uint32_t llvs_nearby_event;
+enum llvs_nearby_event_value {
+    /** A device of that name listens at an address: one event for each of its addresses. */
+    LLVS_NEARBY_FOUND = 0,
+    /** It does no more. */
+    LLVS_NEARBY_GONE = 1,
+    /** This device is called so from now on, since another has the name that it had; no address. */
+    LLVS_NEARBY_NAMED = 2
+};
+/**
+ * Hears of a device on the local network. Since 0.1.
+ *   thread     one of the library's, which waits for it; one call at a time
+ *   re-entry   may call the library, also to free its own observer
+ *   pointers   live for the callback only. Both are UTF-8: the name is what anybody chose, the address is written in numbers, with `%` and
+ *              the interface behind it where it is good there alone
+ *   result     none
+ */
+typedef void (*llvs_nearby_fn)(LLVS_BORROWED void *payload, llvs_nearby_event event, LLVS_BORROWED const llvs_bytes *name,
+    LLVS_BORROWED const llvs_bytes *address, uint32_t port);
+/**
+ * Finds devices on the local network that offer stores to direct connections, and announces this one, by DNS-SD (RFC 6763) through the
+ * daemon of Avahi. Whoever is found may be anybody: the pairing says who is let in. Everybody on the network sees the names, and not which
+ * stores there are. When the daemon is started anew, all is announced and looked for again. Where there is none, a program finds
+ * devices by what it has: a direct connection goes over any stream of bytes.
+ * @param name  what this device is called there, at most 63 bytes of UTF-8; none: the host's name. Where another has it, a number is added
+ * @param port  where this device listens; 0: it is not announced
+ * @param fn, payload, payload_free  see "Callbacks" above; not called for what is announced here
+ * @param observer  ends both when freed
+ * Errors: LLVS_ERROR_UNSUPPORTED (Avahi is not installed, or its daemon does not run), LLVS_ERROR_INVALID_ARGUMENT. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_nearby_observe(llvs_bytes name, uint32_t port, llvs_nearby_fn fn, LLVS_OWNED void *payload,
+    llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
+
 /* ------------------------------------------------------------------------------------------------
  * Answers of callbacks
  * ------------------------------------------------------------------------------------------------ */

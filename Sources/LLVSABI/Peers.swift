@@ -180,3 +180,29 @@ public func llvs_peer_get_state(_ peer: OpaquePointer!, _ state: StructOut<llvs_
 
 @_cdecl("llvs_peer_free") @implementation
 public func llvs_peer_free(_ peer: OpaquePointer!) { free(peer, PeerHandle.self, leadsToStore: true) }
+
+// MARK: Devices on the local network
+
+@_cdecl("llvs_nearby_observe") @implementation
+public func llvs_nearby_observe(
+    _ name: llvs_bytes, _ port: UInt32, _ fn: llvs_nearby_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
+    _ observer: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
+    registering(fn, payload, payload_free, observer, error) { fn, gate in
+        guard let port = UInt16(exactly: port) else { throw StoreError(.invalidArgument, "A port is 1 to 65535, or 0 for none.") }
+        let observation = try Nearby.observe(name: optionalText(name, "name") ?? "", port: port == 0 ? nil : port) { event in
+            let (kind, name, address, port): (llvs_nearby_event_value, String, String, UInt16) =
+                switch event {
+                case .found(let name, let address, let port): (LLVS_NEARBY_FOUND, name, address, port)
+                case .gone(let name, let address, let port): (LLVS_NEARBY_GONE, name, address, port)
+                case .named(let name): (LLVS_NEARBY_NAMED, name, "", 0)
+                }
+            gate.run { payload in
+                withBorrowed(Array(name.utf8)) { name in
+                    withBorrowed(Array(address.utf8)) { fn(payload.pointer, kind.rawValue, name, $0, UInt32(port)) }
+                }
+            }
+        }
+        return ObserverHandle(gate) { observation.cancel() }
+    }
+}

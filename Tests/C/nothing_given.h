@@ -166,6 +166,7 @@ REFUSES(llvs_peer_confirm(NULL, NULL));
 REFUSES(llvs_peer_close(NULL, NULL));
 REFUSES(llvs_peer_get_state(NULL, NULL, NULL));
 llvs_peer_free(NULL);
+REFUSES(llvs_nearby_observe(LLVS_NONE, 0, NULL, NULL, NULL, NULL, NULL));
 REFUSES(llvs_reply_add(NULL, LLVS_NONE, NULL));
 REFUSES(llvs_reply_set(NULL, 0, LLVS_NONE, NULL));
 REFUSES(llvs_reply_set_source(NULL, 0, 0, NULL, NULL, NULL, NULL));

@@ -443,6 +443,39 @@ static void what_cannot_be_is_refused(void **context) {
     llvs_store_free(store);
 }
 
+static void hear(void *payload, llvs_nearby_event event, const llvs_bytes *name, const llvs_bytes *address, uint32_t port) {
+    (void)payload;
+    (void)event;
+    (void)name;
+    (void)address;
+    (void)port;
+}
+
+static void count_freed(void *payload) { ++*(int *)payload; }
+
+/* What is given for the callback is freed, whatever fails. */
+static void devices_that_cannot_be_found(void **context) {
+    llvs_observer *observer;
+    char name[64];
+    int freed = 0;
+    (void)context;
+    memset(name, 'x', sizeof name);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_nearby_observe(LLVS_NONE, 65536, hear, &freed, count_freed, &observer, &error));
+    assert_null(observer);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT,
+          llvs_nearby_observe(llvs_bytes_make(name, sizeof name), 0, hear, &freed, count_freed, &observer, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_nearby_observe(llvs_bytes_make("a\0b", 3), 0, hear, &freed, count_freed, &observer, &error));
+    FAILS(LLVS_ERROR_INVALID_UTF8, llvs_nearby_observe(llvs_bytes_make("\xff", 1), 0, hear, &freed, count_freed, &observer, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_nearby_observe(LLVS_NONE, 0, NULL, &freed, count_freed, &observer, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_nearby_observe(LLVS_NONE, 0, hear, &freed, count_freed, NULL, &error));
+    assert_int_equal(freed, 6);
+    /* Where there is no Avahi, or nobody reaches its daemon. */
+    assert_int_equal(setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere", 1), 0);
+    FAILS(LLVS_ERROR_UNSUPPORTED, llvs_nearby_observe(LLVS_NONE, 4040, hear, &freed, count_freed, &observer, &error));
+    assert_null(observer);
+    assert_int_equal(freed, 7);
+}
+
 static void a_closed_store_ends_it(void **context) {
     llvs_store *a = memory_store(), *b = memory_store();
     llvs_peer *one = open_peer(a, 1, PAIRING), *two = open_peer(b, 0, PAIRING);
@@ -468,6 +501,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_stores_come_in_step_and_stay_so),
         cmocka_unit_test(strangers_stay_outside),
+        cmocka_unit_test(devices_that_cannot_be_found),
         cmocka_unit_test(only_devices_that_are_accepted_come_in),
         cmocka_unit_test(an_invitation_brings_the_pairing),
         cmocka_unit_test(people_compare_digits),

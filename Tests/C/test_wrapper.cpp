@@ -389,6 +389,7 @@ static void direct_connections() {
     EXPECT(code_of([&] { alone.receive_end(); }) == LLVS_ERROR_CUT_SHORT);
     how.pairing.pop_back();
     EXPECT(code_of([&] { llvs::Peer(a, how); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    EXPECT(code_of([] { llvs::observe_nearby([](const llvs::NearbyEvent &) {}, 0, std::string(64, 'x')); }) == LLVS_ERROR_INVALID_ARGUMENT);
 }
 
 static void merges() {

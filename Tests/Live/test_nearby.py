@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
+import ctypes.util
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -133,15 +134,20 @@ def test_no_daemon(network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "give addresses" in device.fails("nearby", "x")
 
 
-def test_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments() -> None:
     def nothing(device: llvs.Device) -> None: ...
 
     for options in ({"name": "x" * 64}, {"announced": 0}, {"announced": 70_000}):
         with pytest.raises(llvs.InvalidArgumentError):
             llvs.Nearby(nothing, **options)  # type: ignore[arg-type]
-    def none(name: str) -> Any:
-        raise OSError(name)
 
-    monkeypatch.setattr(ctypes, "CDLL", none)
-    with pytest.raises(llvs.UnsupportedError, match="needs Avahi"):
-        llvs.Nearby(nothing)
+
+def test_no_avahi(network: Network) -> None:
+    """As on a machine where it is not installed."""
+    library = ctypes.util.find_library("avahi-client")
+    assert library is not None
+    path = next(Path(line.split()[-1]) for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith("/libc.so.6")).parent
+    script = 'mount --bind /dev/null "$1" && exec "$2" -c "import llvs; llvs.Nearby()"'
+    tried = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, "sh", str(path / library), sys.executable], capture_output=True, text=True, timeout=60)
+    assert "needs Avahi" in tried.stderr and "UnsupportedError" in tried.stderr

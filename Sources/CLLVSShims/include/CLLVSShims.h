@@ -138,6 +138,39 @@ typedef struct {
    opened, lacks a function or does not start: then why, cut to `size` bytes, in `problem`. Any thread. */
 int llvs_shim_open_library(llvs_shim_library *library, const char *file, char *problem, size_t size);
 
+/* What is used of Avahi's client, from its headers (avahi-client/client.h, lookup.h, publish.h, avahi-common/simple-watch.h and others):
+   handles are `void *` here, enums `int`. */
+typedef void (*llvs_shim_avahi_changed)(void *what, int state, void *payload);
+typedef void (*llvs_shim_avahi_browsed)(void *browser, int interface, int protocol, int event, const char *name, const char *kind,
+    const char *domain, int flags, void *payload);
+typedef void (*llvs_shim_avahi_resolved)(void *resolver, int interface, int protocol, int event, const char *name, const char *kind,
+    const char *domain, const char *host, const void *address, uint16_t port, void *texts, int flags, void *payload);
+typedef struct {
+    void *(*simple_poll_new)(void);
+    const void *(*simple_poll_get)(void *poll);
+    int (*simple_poll_iterate)(void *poll, int milliseconds);
+    void (*simple_poll_wakeup)(void *poll);
+    void (*simple_poll_free)(void *poll);
+    char *(*alternative_service_name)(const char *name);
+    void (*free)(void *memory);
+    const char *(*strerror)(int error);
+    char *(*address_snprint)(char *text, size_t size, const void *address);
+    void *(*client_new)(const void *poll, int flags, llvs_shim_avahi_changed changed, void *payload, int *error);
+    void (*client_free)(void *client);
+    void *(*entry_group_new)(void *client, llvs_shim_avahi_changed changed, void *payload);
+    int (*entry_group_reset)(void *group);
+    int (*entry_group_commit)(void *group);
+    int (*entry_group_add_service_strlst)(void *group, int interface, int protocol, int flags, const char *name, const char *kind,
+        const char *domain, const char *host, uint16_t port, void *texts);
+    void *(*service_browser_new)(void *client, int interface, int protocol, const char *kind, const char *domain, int flags,
+        llvs_shim_avahi_browsed browsed, void *payload);
+    void *(*service_resolver_new)(void *client, int interface, int protocol, const char *name, const char *kind, const char *domain,
+        int wanted, int flags, llvs_shim_avahi_resolved resolved, void *payload);
+    int (*service_resolver_free)(void *resolver);
+} llvs_shim_avahi;
+/* NULL when it cannot be opened: then why. */
+const llvs_shim_avahi *llvs_shim_avahi_open(const char *file, char *problem, size_t size);
+
 /* Opens those of the descriptors 0 to 2 that are closed on /dev/null, to be read, for good: what is opened next gets another number, and
    never, not for a moment, one that the host prints to. */
 void llvs_shim_fill_standard(void);

@@ -8,8 +8,10 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "control.hpp"
 #include "reports.hpp"
 #include "store.hpp"
 
@@ -155,6 +157,33 @@ private:
 
     detail::Handle<llvs_peer, llvs_peer_free> handle_;
 };
+
+/// What is told of a device on the local network; see llvs_nearby_fn.
+struct NearbyEvent {
+    llvs_nearby_event event = LLVS_NEARBY_FOUND;
+    std::string name;
+    /// In numbers; empty when this device got another name.
+    std::string address;
+    std::uint16_t port = 0;
+};
+
+namespace detail {
+
+inline void nearby(void *payload, llvs_nearby_event event, const llvs_bytes *name, const llvs_bytes *address, std::uint32_t port) {
+    auto *registered = static_cast<Observer::Registered<std::function<void(const NearbyEvent &)>> *>(payload);
+    registered->state->guard(
+        [&] { registered->callback(NearbyEvent{event, string(*name), string(*address), static_cast<std::uint16_t>(port)}); });
+}
+
+} // namespace detail
+
+/// Finds devices on the local network that offer stores, and announces this one where it listens at a port; see llvs_nearby_observe.
+inline Observer observe_nearby(std::function<void(const NearbyEvent &)> callback, std::uint16_t port = 0, std::string_view name = {}) {
+    return Observer::make(
+        std::move(callback), [&](void *payload, llvs_free_fn payload_free, llvs_observer **observer, llvs_error **error) {
+            return llvs_nearby_observe(detail::bytes(name), port, detail::nearby, payload, payload_free, observer, error);
+        });
+}
 
 } // namespace llvs
 

@@ -250,6 +250,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_peer_close": (STATUS, [borrowed("llvs_peer*"), ERROR]),
     "llvs_peer_get_state": (STATUS, [borrowed("llvs_peer*"), owned("llvs_peer_state**"), ERROR]),
     "llvs_peer_free": (None, [owned("llvs_peer*")]),
+    "llvs_nearby_observe": (STATUS, [BYTES, U32, FUNCTION, owned("void*"), FUNCTION, owned("llvs_observer**"), ERROR]),
     "llvs_reply_add": (STATUS, [borrowed("llvs_reply*"), BYTES, ERROR]),
     "llvs_reply_set": (STATUS, [borrowed("llvs_reply*"), SIZE, BYTES, ERROR]),
     "llvs_reply_set_source": (STATUS, [borrowed("llvs_reply*"), SIZE, U64, FUNCTION, owned("void*"), FUNCTION, ERROR]),
