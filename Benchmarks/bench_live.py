@@ -174,6 +174,26 @@ def negotiation(folder, count, differing):
           f"with the versions; the direction changed {turns} times, 3 of them for the handshake")
 
 
+def ranges(folder, count, heads, differing):
+    """Of so many branches HAVE tells little: what is lacking is found by ranges."""
+    with llvs.Store(storage="memory") as a, llvs.Store(storage="memory") as b:
+        last = [a.make_version(insert={f"{number:05}": b"1"}, root=True) for number in range(heads)]
+        for number in range(count - heads):
+            last[number % heads] = a.make_version(last[number % heads], insert={f"{number:08}": b"1"})
+        b.unpack(a.pack())
+        for number in range(differing // 2):
+            a.make_version(last[number * 7 % heads], insert={f"a{number}": os.urandom(50) + bytes(50)})
+            b.make_version(last[number * 11 % heads], insert={f"b{number}": os.urandom(50) + bytes(50)})
+        with llvs.Peer(a, PAIRING, initiator=True) as one, llvs.Peer(b, PAIRING, initiator=False) as two:
+            begun = time.perf_counter()
+            bytes_, turns = carry(one, two)
+            seconds = time.perf_counter() - begun
+            received = one.state.received + two.state.received, one.state.sent + two.state.sent
+        assert received[0] == differing // 2 * 2
+    print(f"two stores of {count:,} versions with {heads:,} heads that differ by {differing}: {sum(bytes_) / 1024:.1f} KiB in all, "
+          f"{received[1]:,} versions sent, {seconds:.2f} s; the direction changed {turns} times, 3 of them for the handshake")
+
+
 def memory():
     return int(next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS")).split()[1])
 
@@ -227,6 +247,7 @@ def main():
     latency(folder, 10 if options.quick else 200)
     new_peer(folder, 1_000 if options.quick else 100_000)
     negotiation(folder, 1_000 if options.quick else 100_000, 100)
+    ranges(folder, 2_000 if options.quick else 100_000, 500 if options.quick else 6_000, 100)
     shutil.rmtree(folder)
 
 

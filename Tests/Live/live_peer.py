@@ -15,7 +15,7 @@ import negotiation
 import noise
 from negotiation import Have, History, Listed
 
-HELLO, HAVE, LIST, DATA, ACK, CREDIT, WANT, BLOB, NEWS, PING, PONG, BYE, ERROR, PAIRING, COMMIT, NONCE, ASK = range(1, 18)
+HELLO, HAVE, LIST, DATA, ACK, CREDIT, WANT, BLOB, NEWS, PING, PONG, BYE, ERROR, PAIRING, COMMIT, NONCE, ASK, RANGES = range(1, 19)
 PRELUDE = 28
 
 
@@ -67,7 +67,7 @@ class Refused(Exception):
 
 
 class Peer:
-    #: 1: it takes NEWS, and answers with ASK.
+    #: 1: it takes NEWS, and answers with ASK; 2: it compares ranges.
     features = 0
 
     def __init__(self, initiator: bool, pairing: bytes, static: Optional[bytes] = None, window: int = 4 << 20) -> None:
@@ -88,6 +88,7 @@ class Peer:
         self.mine: Optional[Have] = None
         self.theirs: Optional[Have] = None
         self.my_list: Optional[Listed] = None
+        self.ranges: Optional[negotiation.Ranges] = None
         self.sent_missing = False
         self.caught_up = False
         self.credit = 0
@@ -225,7 +226,13 @@ class Peer:
                     self.send_missing(None)
         elif kind == LIST:
             if not self.sent_missing:
-                self.send_missing(read_list(payload))
+                self._take_list(read_list(payload))
+        elif kind == RANGES:
+            assert self.ranges is not None
+            answer = self.ranges.take(read_ranges(payload))
+            if answer is not None:
+                self.frame(RANGES, coded_ranges(answer))
+            self._finish_ranges()
         elif kind == DATA:
             ordinal, codec, raw = struct.unpack_from("<QBI", payload)
             data = zlib.decompress(payload[13:], wbits=-15) if codec else payload[13:]
@@ -246,6 +253,22 @@ class Peer:
                 self.frame(ASK, struct.pack("<H", len(lacking)) + b"".join(lacking))
         elif kind == PING:
             self.frame(PONG, payload)
+
+    def _take_list(self, listed: Listed) -> None:
+        assert self.mine is not None and self.theirs is not None and self.my_list is not None and self.their_hello is not None
+        features = struct.unpack("<I", self.their_hello[-12:-8])[0]
+        if not self.features & features & 2 or not negotiation.by_ranges(self.my_list, listed):
+            return self.send_missing(listed)
+        self.ranges = negotiation.Ranges(
+            self.history, self.mine, self.theirs, listed, self.handshake.hash, order=lambda coded: text_of(coded).encode())
+        if self.initiator:
+            self.frame(RANGES, coded_ranges(self.ranges.begin()))
+            self._finish_ranges()
+
+    def _finish_ranges(self) -> None:
+        if self.ranges is not None and self.ranges.is_done:
+            self.sent_missing = True
+            self.send_versions(self.ranges.lacking)
 
     def send_missing(self, their_list: Optional[Listed]) -> None:
         assert self.mine is not None and self.theirs is not None and self.my_list is not None
@@ -298,6 +321,42 @@ def read_list(payload: bytes) -> Listed:
     start = 7 + size
     assert len(payload) == start + 8 * hashes
     return Listed(bool(flags & 1), bool(flags & 2), bits, {payload[start + 8 * i : start + 8 * i + 8] for i in range(hashes)})
+
+
+def coded_ranges(ranges: list[negotiation.Range]) -> bytes:
+    out = struct.pack("<H", len(ranges))
+    for kind, said, end in ranges:
+        out += bytes([kind])
+        if kind == negotiation.SUM:
+            out += struct.pack("<I", said[0]) + said[1].to_bytes(32, "little")
+        elif kind in (negotiation.LISTED_ALL, negotiation.HERE):
+            out += struct.pack("<H", len(said)) + b"".join(said)
+        if end is not None:
+            out += struct.pack("<I", end[0]) + end[1]
+    return out
+
+
+def read_ranges(payload: bytes) -> list[negotiation.Range]:
+    count, at = struct.unpack_from("<H", payload)[0], 2
+    found: list[negotiation.Range] = []
+    for number in range(count):
+        kind, at = payload[at], at + 1
+        said: object = None
+        end = None
+        if kind == negotiation.SUM:
+            said = struct.unpack_from("<I", payload, at)[0], int.from_bytes(payload[at + 4 : at + 36], "little")
+            at += 36
+        elif kind in (negotiation.LISTED_ALL, negotiation.HERE):
+            size = 8 * struct.unpack_from("<H", payload, at)[0]
+            said = [payload[i : i + 8] for i in range(at + 2, at + 2 + size, 8)]
+            at += 2 + size
+        if number < count - 1:
+            generation = struct.unpack_from("<I", payload, at)[0]
+            version, at = read_id(payload, at + 4)
+            end = generation, version
+        found.append((kind, said, end))
+    assert at == len(payload)
+    return found
 
 
 def carry(a: object, b: object, most: int = 10_000) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 from dataclasses import dataclass, field
-from typing import Iterable, Optional
+from typing import Any, Iterable, Optional
 
 from noise import mac
 
 HEADS, SAMPLES, PER_PREFIX, HASHES = 256, 512, 16, 65_536
+#: Of RANGES: in a frame, hashes of a list, into how many a range is divided, frames of a side.
+RANGES, LISTED, WAYS, FRAMES = 4_096, 64, 16, 8
 
 
 @dataclass
@@ -43,6 +46,12 @@ class History:
             if version not in found:
                 found.add(version)
                 stack.extend(self.predecessors[version])
+        return found
+
+    def generations(self) -> dict[bytes, int]:
+        found: dict[bytes, int] = {}
+        for version, predecessors in self.predecessors.items():
+            found[version] = max((found[p] + 1 for p in predecessors), default=0)
         return found
 
     def samples(self) -> list[bytes]:
@@ -119,3 +128,107 @@ def missing(
         return []
     known = history.behind(v for v, bit in zip(mine.ids, their_list.bits) if bit)
     return [v for v in history.predecessors if v not in known and mac(key, encode(v))[:8] not in their_list.hashes]
+
+
+SETTLED, SUM, LISTED_ALL, HERE, UNKNOWN = range(5)
+#: Where a range ends: generation and id; None: behind all.
+Place = Optional[tuple[int, bytes]]
+#: One of the five, what it says, and where it ends.
+Range = tuple[int, Any, Place]
+
+
+def by_ranges(mine: Listed, theirs: Listed) -> bool:
+    """Whether it goes on so behind LIST."""
+    return not mine.has_all and not theirs.has_all and (mine.has_more or theirs.has_more)
+
+
+class Ranges:
+    """What RANGES tells a side, for the versions of which its lists do not tell whether the other has them."""
+
+    def __init__(
+        self, history: History, mine: Have, theirs: Have, their_list: Listed, key: bytes, encode: Any = bytes, order: Any = bytes
+    ) -> None:
+        """order: of an id as it is coded, what it is sorted by."""
+        known = history.behind([v for v, bit in zip(mine.ids, their_list.bits) if bit] + theirs.ids)
+        generations = history.generations()
+        self._order, self._key, self._encode = order, key, encode
+        self._versions = sorted(
+            ((generations[v], order(encode(v)), v) for v in history.predecessors if v not in known), key=lambda one: one[:2])
+        self._open = [True] * len(self._versions)
+        self._lacking: list[int] = []
+        self._said = 0
+        self.is_done = False
+
+    @property
+    def lacking(self) -> list[bytes]:
+        """Predecessors first."""
+        return [self._versions[i][2] for i in sorted(self._lacking)]
+
+    def begin(self) -> list[Range]:
+        return self._say(self._divide(range(len(self._versions)), None) if self._versions else [(HERE, [], None)])
+
+    def take(self, ranges: list[Range]) -> Optional[list[Range]]:
+        """What to answer; None: nothing."""
+        answers: list[Range] = []
+        low = 0
+        for number, (kind, said, end) in enumerate(ranges):
+            high = len(self._versions) if end is None else bisect.bisect_left(
+                self._versions, (end[0], self._order(end[1])), key=lambda one: one[:2])
+            part, low = range(low, high), high
+            answer: tuple[int, Any] = (SETTLED, None)
+            if kind == SETTLED:
+                self._settle(part, set(part))
+            elif kind in (HERE, LISTED_ALL):
+                there = {i for i in part if self._hash(i) in said}
+                self._settle(part, there)
+                if kind == LISTED_ALL:
+                    answer = HERE, sorted(self._hash(i) for i in there)
+            elif kind == UNKNOWN:
+                self._settle(part, set())
+            elif self._sum(part) == said:
+                self._settle(part, set(part))
+            elif said[0] == 0:
+                self._settle(part, set())
+            elif not part:
+                answer = HERE, []
+            elif self._said + 1 == FRAMES:
+                self._settle(part, set())
+                answer = UNKNOWN, None
+            elif len(answers) + WAYS + len(ranges) - number <= RANGES:
+                answers += self._divide(part, end)
+                continue
+            else:
+                answer = SUM, self._sum(part)
+            answers.append((*answer, end))
+        if not any(kind in (SUM, LISTED_ALL) for kind, _, _ in ranges):
+            self.is_done = True
+            return None
+        return self._say(answers)
+
+    def _say(self, ranges: list[Range]) -> list[Range]:
+        self._said += 1
+        self.is_done = not any(kind in (SUM, LISTED_ALL) for kind, _, _ in ranges)
+        return ranges
+
+    def _divide(self, part: range, end: Place) -> list[Range]:
+        if len(part) <= LISTED:
+            return [(LISTED_ALL, sorted(map(self._hash, part)), end)]
+        cuts = [part.start + len(part) * way // WAYS for way in range(WAYS)] + [part.stop]
+        found = []
+        for low, high in zip(cuts, cuts[1:]):
+            place = (self._versions[high][0], self._encode(self._versions[high][2])) if high < part.stop else end
+            found.append((SUM, self._sum(range(low, high)), place))
+        return found
+
+    def _sum(self, part: range) -> tuple[int, int]:
+        ids = (self._encode(self._versions[i][2]) for i in part)
+        return len(part), sum(int.from_bytes(hashlib.sha256(one).digest(), "little") for one in ids) % 2**256
+
+    def _hash(self, i: int) -> bytes:
+        return mac(self._key, self._encode(self._versions[i][2]))[:8]
+
+    def _settle(self, part: range, there: set[int]) -> None:
+        for i in part:
+            if self._open[i] and i not in there:
+                self._lacking.append(i)
+            self._open[i] = False

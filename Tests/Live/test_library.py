@@ -82,6 +82,35 @@ def test_the_peer_made_from_the_page(store: llvs.Store, initiator: bool) -> None
         assert ids(store) == ids(other)
 
 
+def test_histories_that_are_compared_by_ranges(store: llvs.Store) -> None:
+    """Many branches, of which HAVE tells little, and more versions than a list takes; one side is made from the page alone."""
+    heads = [store.make_version(insert={f"r{number}": b"1"}, root=True) for number in range(5_000)]
+    for number in range(70_000):
+        heads[number % 5_000] = store.make_version(heads[number % 5_000], insert={"a": b"1"})
+    with llvs.Store(storage="memory") as other:
+        other.unpack(store.pack())
+        first = live_peer.Peer(True, PAIRING)
+        with llvs.Peer(other, PAIRING, initiator=False) as end:
+            live_peer.carry(first, end)
+        known = dict(first.payloads)
+        theirs = [other.make_version(heads[number * 7], insert={f"b{number}": b"2"}) for number in range(40)]
+        ours = [store.make_version(heads[number * 11], insert={f"a{number}": b"3"}) for number in range(40)]
+        for initiator in (True, False):
+            peer = live_peer.Peer(initiator, PAIRING)
+            peer.features = 2
+            for payload in known.values():
+                peer.add(payload)
+            with llvs.Peer(store if initiator else other, PAIRING, initiator=not initiator) as end:
+                live_peer.carry(peer, end)
+                state = end.state
+            assert peer.ranges is not None and peer.ranges.is_done and 2 <= sum(kind == live_peer.RANGES for kind, _ in peer.frames)
+            # Exact: what the other side had did not come.
+            assert state.sent == 40 and state.received == (0 if initiator else 40)
+            assert {one.id for one in (ours if initiator else theirs)} <= peer_ids(peer)
+            known = dict(peer.payloads)
+        assert {one.id for one in ours} <= ids(other)
+
+
 def wait_until(holds: Callable[[], bool]) -> None:
     until = time.monotonic() + 60
     while not holds():
@@ -213,6 +242,8 @@ FRAMES = {
     "a version of 1 GiB": (live_peer.DATA, data_of(live_peer.varint(1 << 30)), "a version has 1073741824 bytes"),
     "a size that is none": (live_peer.DATA, data_of(b"\xff" * 11), "the size of a version is none"),
     "a version that is none": (live_peer.DATA, data_of(live_peer.varint(50) + bytes(50)), ""),
+    "a version that ends before its id": (live_peer.DATA, data_of(live_peer.varint(20) + bytes(20)), "has no id"),
+    "a version of another form": (live_peer.DATA, data_of(live_peer.varint(60) + b"\x01" + bytes(59)), "has no id"),
     "a value nobody asked for": (live_peer.BLOB, bytes(40) + b"x", "was not asked for"),
     "17 MiB of a value": (live_peer.WANT, bytes(40) + struct.pack("<I", 17 << 20), "17825792 bytes of a value are asked for"),
     "a value behind its end": (live_peer.WANT, bytes(32) + struct.pack("<QI", 2**64 - 1, 5), "behind its end"),
@@ -222,6 +253,10 @@ FRAMES = {
         live_peer.NEWS, struct.pack("<H", 1_025) + b"".join(b"\0" + os.urandom(16) for _ in range(1_025)), "type 9 lists 1025 ids"),
     "too many versions that are asked for": (
         live_peer.ASK, struct.pack("<H", 1_025) + b"".join(b"\0" + os.urandom(16) for _ in range(1_025)), "type 17 lists 1025 ids"),
+    "ranges that are not due": (live_peer.RANGES, b"\x01\x00\x00", "RANGES is not due"),
+    "no ranges": (live_peer.RANGES, bytes(2), "is not as one is"),
+    "5,000 ranges": (live_peer.RANGES, struct.pack("<H", 5_000), "5000 ranges"),
+    "a range that lists too much": (live_peer.RANGES, b"\x01\x00\x02\x41\x00" + bytes(65 * 8), "a range lists 65 hashes"),
     "a critical type": (99, b"", "a frame has the type 99"),
     "a short frame": (live_peer.HAVE, b"x", "is not as one is"),
     "a second hello": (live_peer.HELLO, struct.pack("<HH", 1, 1) + bytes(2) + bytes(16) + bytes(8) + bytes(24) + bytes(4)
@@ -248,7 +283,7 @@ def test_frames_that_follow_others(store: llvs.Store) -> None:
     attack(store, wants(True, PAIRING), why="asks for many values at once")
 
 
-@pytest.mark.parametrize("lie", ["another place", "more behind it"])
+@pytest.mark.parametrize("lie", ["another place", "another value", "too much", "more behind it"])
 def test_versions_behind_a_large_value(store: llvs.Store, lie: str) -> None:
     """What comes behind a value that is not there yet waits, and is bounded; of the value the next piece alone is taken."""
     with llvs.Store(storage="memory") as other:
@@ -263,7 +298,12 @@ def test_versions_behind_a_large_value(store: llvs.Store, lie: str) -> None:
                 for _ in range(5 if lie == "more behind it" else 0):
                     self.frame(live_peer.DATA, data_of(bytes(900_000)))
             elif kind == live_peer.WANT:
-                self.frame(live_peer.BLOB, payload[:32] + struct.pack("<Q", 5) + bytes(100))
+                if lie == "too much":
+                    for place in range(0, 2 << 20, 1 << 19):
+                        self.frame(live_peer.BLOB, payload[:32] + struct.pack("<Q", place) + bytes((1 << 19) + (place == 3 << 19)))
+                else:
+                    value = payload[:32] if lie == "another place" else bytes(32)
+                    self.frame(live_peer.BLOB, value + struct.pack("<Q", 5 if lie == "another place" else 0) + bytes(100))
             elif kind == live_peer.ERROR:
                 super().handle(kind, payload)
 

@@ -209,6 +209,10 @@ FIGURES: dict[str, Figure] = {
     "live.ids": Figure(lambda: sum(
         code("Sources/LLVS/Live/LiveFrame.swift", name).value() or 0 for name in ("listedHeads =", "samplesLimit ="))),
     "live.hashes": code("Sources/LLVS/Live/LiveFrame.swift", "hashesLimit ="),
+    "live.ranges": code("Sources/LLVS/Live/RangeReconciliation.swift", "most ="),
+    "live.range_listed": code("Sources/LLVS/Live/RangeReconciliation.swift", "listed ="),
+    "live.range_frames": code("Sources/LLVS/Live/RangeReconciliation.swift", "frames ="),
+    "live.negotiations": code("Sources/LLVS/Live/PeerKnowledge.swift", "atOnce ="),
     "live.raw_mib": sized("Sources/LLVS/Live/LiveFrame.swift", "rawLimit =", MIB),
     "live.smallest_window": code("Sources/LLVS/Live/LiveFrame.swift", "smallestWindow: UInt64 ="),
     "live.largest_window_mib": sized("Sources/LLVS/Live/LiveFrame.swift", "largestWindow: UInt64 =", MIB),

@@ -189,6 +189,12 @@ extension Store {
 
     /// The versions that are not covered, predecessors first.
     func missing(from coverage: Coverage, _ look: () throws -> Void = {}) throws -> [VersionID] {
+        try missingKeys(from: coverage, look).sorted(looking: look).map(\.id)
+    }
+
+    /// The same, in no order.
+    /// - Parameter look: called now and then; what it throws ends the work.
+    func missingKeys(from coverage: Coverage, _ look: () throws -> Void = {}) throws -> [OrderKey] {
         try checkOpen()
         var missing: [UInt32] = []
         try forEachLive(look) { ordinal, dag in
@@ -198,6 +204,6 @@ extension Store {
             if dag.id(ordinal) == EmptyRoot.id, dag.rows[i].firstEdge == History.none { return }
             missing.append(ordinal)
         }
-        return try orderKeys(missing, look).sorted(looking: look).map(\.id)
+        return try orderKeys(missing, look)
     }
 }

@@ -17,6 +17,7 @@ enum LiveFrame: Equatable {
     case commitment([UInt8])
     case nonce([UInt8])
     case ask([VersionID])
+    case ranges([VersionRange])
     /// A frame of a type that readers ignore when they do not know it.
     case unknown(UInt8)
 
@@ -30,6 +31,8 @@ enum LiveFrame: Equatable {
     static let newsLimit = 1_024
     /// A feature of HELLO: takes NEWS, and answers with ASK.
     static let asks: UInt32 = 1
+    /// Another: compares ranges where lists would be too long.
+    static let comparesRanges: UInt32 = 2
 
     struct Hello: Equatable {
         var first = LiveFrame.protocolNumber, last = LiveFrame.protocolNumber
@@ -37,7 +40,7 @@ enum LiveFrame: Equatable {
         var incarnation = PackID.zero
         var arrivals: UInt64 = 1
         var since = Since()
-        var features = LiveFrame.asks
+        var features = LiveFrame.asks | LiveFrame.comparesRanges
         var window: UInt64 = 4 << 20
     }
     /// Up to where all of a side is known.
@@ -80,6 +83,7 @@ enum LiveFrame: Equatable {
         case .commitment: 15
         case .nonce: 16
         case .ask: 17
+        case .ranges: 18
         case .unknown(let type): type
         }
     }
@@ -133,6 +137,9 @@ enum LiveFrame: Equatable {
             out.integer(offset)
             out.raw(bytes)
         case .news(let ids), .ask(let ids): LiveFrame.put(ids, into: &out)
+        case .ranges(let ranges):
+            out.integer(UInt16(truncatingIfNeeded: ranges.count))
+            for range in ranges { LiveFrame.put(range, into: &out) }
         case .error(let code, let text):
             out.integer(code)
             LiveFrame.put(text, into: &out)
@@ -150,6 +157,29 @@ enum LiveFrame: Equatable {
     private static func put(_ ids: [VersionID], into out: inout ByteWriter) {
         out.integer(UInt16(truncatingIfNeeded: ids.count))
         for id in ids { out.versionID(id) }
+    }
+    private static func put(_ range: VersionRange, into out: inout ByteWriter) {
+        func hashes(_ hashes: [UInt64]) {
+            out.integer(UInt16(truncatingIfNeeded: hashes.count))
+            for hash in hashes { out.integer(hash.byteSwapped) }
+        }
+        switch range.contents {
+        case .settled: out.bytes.append(0)
+        case .sum(let count, let fingerprint):
+            out.bytes.append(1)
+            out.integer(UInt32(truncatingIfNeeded: count))
+            for word in fingerprint { out.integer(word) }
+        case .list(let listed):
+            out.bytes.append(2)
+            hashes(listed)
+        case .here(let listed):
+            out.bytes.append(3)
+            hashes(listed)
+        case .unknown: out.bytes.append(4)
+        }
+        guard let end = range.end else { return }
+        out.integer(end.generation)
+        out.versionID(end.id)
     }
 
     /// - Throws: `LiveFault`.
@@ -172,6 +202,25 @@ enum LiveFrame: Equatable {
             var found: [VersionID] = []
             for _ in 0..<count { found.append(try reader.versionID() ?? { throw short }()) }
             return found
+        }
+        func hashes() throws -> [UInt64] {
+            let count = Int(try quarter())
+            guard count <= VersionRange.listed else { throw LiveFault(.bound, "a range lists \(count) hashes") }
+            return try (0..<count).map { _ in try word().byteSwapped }
+        }
+        func range(isLast: Bool) throws -> VersionRange {
+            let contents: VersionRange.Contents
+            switch try octet() {
+            case 0: contents = .settled
+            case 1: contents = .sum(count: Int(try half()), fingerprint: [try word(), try word(), try word(), try word()])
+            case 2: contents = .list(try hashes())
+            case 3: contents = .here(try hashes())
+            case 4: contents = .unknown
+            default: throw short
+            }
+            guard !isLast else { return VersionRange(contents: contents) }
+            return VersionRange(contents: contents, end: VersionRange.Place(
+                generation: try half(), id: try reader.versionID() ?? { throw short }()))
         }
         let frame: LiveFrame
         switch type {
@@ -230,6 +279,11 @@ enum LiveFrame: Equatable {
         case 15: frame = .commitment(try take(DigitComparison.size))
         case 16: frame = .nonce(try take(DigitComparison.size))
         case 17: frame = .ask(try ids(newsLimit))
+        case 18:
+            let count = Int(try quarter())
+            guard count <= VersionRange.most else { throw LiveFault(.bound, "a frame has \(count) ranges") }
+            guard count > 0 else { throw short }
+            frame = .ranges(try (1...count).map { try range(isLast: $0 == count) })
         case 128...: return .unknown(type)
         default: throw LiveFault(.newer, "a frame has the type \(type)")
         }

@@ -19,8 +19,11 @@ struct LiveLink {
     /// Decrypted bytes that are not a whole frame yet.
     private var plain: [UInt8] = []
     private var plainAt = 0
-    /// Bytes that wait to be sent.
-    private(set) var outgoing: [UInt8] = []
+    /// Bytes that wait to be sent, from `outgoingAt` on: whoever takes few at a time does not move all of the others each time.
+    private var outgoing: [UInt8] = []
+    private var outgoingAt = 0
+    /// How many wait.
+    var outgoingCount: Int { outgoing.count - outgoingAt }
 
     var isOpen: Bool { sending != nil }
     var hash: [UInt8] { handshake.hash }
@@ -128,10 +131,14 @@ struct LiveLink {
 
     /// Moves what is to be sent into a buffer, as far as there is room; gives how much.
     mutating func take(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        let count = min(buffer.count, outgoing.count)
+        let count = min(buffer.count, outgoingCount), end = outgoingAt + count
         guard count > 0 else { return 0 }
-        outgoing.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-        outgoing.removeFirst(count)
+        outgoing.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[outgoingAt..<end])) }
+        outgoingAt = end
+        if outgoingAt == outgoing.count || outgoingAt > 1 << 20 {
+            outgoing.removeFirst(outgoingAt)
+            outgoingAt = 0
+        }
         return count
     }
 }

@@ -99,6 +99,7 @@ struct VersionSink {
     private var row: [UInt8] = []
     private var at = 0
     private var blobs: SpooledBlobs
+    private var parts: LiveParts
     private let quota: (@Sendable (_ bytes: Int) throws -> Void)?
     private var batch: [Store.ReceivedVersion] = []
     private var batchSize = 0
@@ -114,9 +115,15 @@ struct VersionSink {
     struct Waiting {
         let id: VersionID
         let payload: [UInt8]
-        var references: [BlobReference]
+        let references: [BlobReference]
+        /// How many of these have come: there may be very many, so none is taken out.
+        var come = 0
         var offset: UInt64 = 0
         var asked: UInt64 = 0
+        /// The one of which it was looked for what is kept, and whether something was.
+        var looked = -1, isResumed = false
+        /// The one that comes now.
+        var reference: BlobReference? { come < references.count ? references[come] : nil }
     }
 
     /// What came of large values when the link was cut, for the next one.
@@ -124,12 +131,14 @@ struct VersionSink {
         // Sendable: one sink has it at a time.
         var waiting: Waiting
         let blobs: SpooledBlobs
+        let parts: LiveParts
     }
 
     init(_ store: Store, quota: (@Sendable (_ bytes: Int) throws -> Void)? = nil) {
         self.store = store
         self.quota = quota
         blobs = SpooledBlobs(store.storage)
+        parts = LiveParts(store)
     }
 
     /// The link has ended: leaves what came of large values to the next one.
@@ -137,15 +146,22 @@ struct VersionSink {
         guard var waiting, waiting.offset > 0 || blobs.count > 0 else { return }
         waiting.asked = waiting.offset
         self.waiting = nil
-        PeerKnowledge.of(store).keep(Unfinished(waiting: waiting, blobs: blobs))
-        blobs = SpooledBlobs(store.storage)
+        PeerKnowledge.of(store).keep(Unfinished(waiting: waiting, blobs: blobs, parts: parts))
+        (blobs, parts) = (SpooledBlobs(store.storage), LiveParts(store))
     }
 
     /// A value that is waited for: what to ask for next, where nothing is on its way.
     var isWaiting: Bool { waiting != nil }
-    mutating func want() -> LiveFrame? {
-        guard let asked = waiting, let reference = asked.references.first, asked.asked == asked.offset else { return nil }
-        let length = min(4 << 20, reference.size - asked.offset)
+    mutating func want() throws -> LiveFrame? {
+        guard var asked = waiting, let reference = asked.reference, asked.asked == asked.offset else { return nil }
+        if asked.looked != asked.come, asked.offset == 0 {
+            asked.looked = asked.come
+            let spool = blobs
+            let kept = try parts.begin(reference.sha256, size: reference.size) { try spool.append($0, of: reference.digest) }
+            (asked.offset, asked.isResumed) = (kept, kept > 0)
+            waiting = asked
+        }
+        let length = min(UInt64(LiveParts.size), reference.size - asked.offset)
         waiting?.asked = asked.offset + length
         return .want(sha256: reference.sha256, offset: asked.offset, length: UInt32(truncatingIfNeeded: length))
     }
@@ -211,7 +227,7 @@ struct VersionSink {
                 guard try !store.unknown(among: [id]).isEmpty else { return }
                 try flush()
                 if let kept = PeerKnowledge.of(store).takeUnfinished(id, payload) {
-                    (waiting, blobs) = (kept.waiting, kept.blobs)
+                    (waiting, blobs, parts) = (kept.waiting, kept.blobs, kept.parts)
                     return
                 }
                 let size = contents.blobs.values.reduce(0) { $0.addingReportingOverflow(Int(clamping: $1.size)).partialValue }
@@ -243,7 +259,7 @@ struct VersionSink {
     /// A piece of a large value.
     /// - Returns: whether the versions behind it may go on.
     mutating func take(blob sha256: [UInt8], _ offset: UInt64, _ bytes: [UInt8]) throws -> Bool {
-        guard var asked = waiting, let reference = asked.references.first, reference.sha256 == sha256, offset == asked.offset,
+        guard var asked = waiting, let reference = asked.reference, reference.sha256 == sha256, offset == asked.offset,
             UInt64(bytes.count) <= asked.asked - asked.offset
         else { throw LiveFault(.frame, "a piece of a value came that was not asked for") }
         if bytes.isEmpty, reference.size > 0 {
@@ -257,14 +273,22 @@ struct VersionSink {
         }
         do {
             try bytes.withUnsafeBytes { try blobs.append($0, of: reference.digest) }
+            parts.append(bytes, at: asked.offset)
             asked.offset += UInt64(bytes.count)
             if asked.offset == reference.size {
                 try blobs.finishCurrent()
-                asked.references.removeFirst()
+                parts.end()
+                if asked.isResumed, !blobs.has(reference) {
+                    // What was kept came of somebody else, maybe.
+                    (asked.offset, asked.asked, asked.looked, asked.isResumed) = (0, 0, -1, false)
+                    waiting = asked
+                    return false
+                }
+                asked.come += 1
                 (asked.offset, asked.asked) = (0, 0)
             }
             waiting = asked
-            guard asked.references.isEmpty else { return false }
+            guard asked.reference == nil else { return false }
             waiting = nil
             try add(asked.payload, PackedVersion.contents(asked.id, size: asked.payload.count, VersionSink.reading(asked.payload)))
         } catch let fault as PackFault { throw LiveFault(.version, "\(asked.id): \(fault.why)", version: asked.id) }

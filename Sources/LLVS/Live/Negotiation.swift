@@ -4,11 +4,14 @@ struct Negotiation {
     /// The key of the hashes: what is different for every link.
     private let key: Secret
     private let crypto: Crypto
+    /// Hashes in a list; what has more is compared by ranges.
+    private let hashesLimit: Int
     private(set) var mine = LiveFrame.Have()
     private var myList: LiveFrame.Listed?
 
-    init(_ store: Store, hash: [UInt8]) throws {
+    init(_ store: Store, hash: [UInt8], hashesLimit: Int = LiveFrame.hashesLimit) throws {
         self.store = store
+        self.hashesLimit = hashesLimit
         key = try Secret(hash)
         crypto = try Crypto(for: LiveLink.purpose)
     }
@@ -26,9 +29,7 @@ struct Negotiation {
             guard Int(ordinal) < earliest.count else { return }
             have.versionCount += 1
             isCounted[Int(ordinal)] = true
-            coded.bytes.removeAll(keepingCapacity: true)
-            coded.versionID(dag.id(ordinal))
-            Negotiation.add(coded.bytes.withUnsafeBytes { SHA256.words($0) }, to: &have.fingerprint)
+            Negotiation.add(dag.id(ordinal), &coded, to: &have.fingerprint)
             for predecessor in dag.predecessors(ordinal) where Int(predecessor) < earliest.count {
                 earliest[Int(predecessor)] = min(earliest[Int(predecessor)], ordinal)
             }
@@ -62,6 +63,12 @@ struct Negotiation {
         return have
     }
 
+    /// - Parameter coded: scratch.
+    static func add(_ id: VersionID, _ coded: inout ByteWriter, to sum: inout [UInt64]) {
+        coded.bytes.removeAll(keepingCapacity: true)
+        coded.versionID(id)
+        add(coded.bytes.withUnsafeBytes { SHA256.words($0) }, to: &sum)
+    }
     private static func add(_ words: (UInt64, UInt64, UInt64, UInt64), to sum: inout [UInt64]) {
         var carry: UInt64 = 0
         for (i, word) in [words.0, words.1, words.2, words.3].enumerated() {
@@ -86,7 +93,7 @@ struct Negotiation {
         defer { myList = list }
         if list.hasAll { return list }
         let others = try store.missing(from: store.coverage(behind: ids, look), look)
-        if others.count > LiveFrame.hashesLimit {
+        if others.count > hashesLimit {
             list.hasMore = true
             return list
         }
@@ -102,6 +109,19 @@ struct Negotiation {
         return list
     }
 
+    /// What is compared by ranges, where that is how it goes on: neither side has all of the other, and one has too much for a list.
+    func ranges(_ theirs: LiveFrame.Have, _ list: LiveFrame.Listed, _ look: () throws -> Void = {}) throws -> RangeReconciliation? {
+        guard let myList, !myList.hasAll, !list.hasAll, myList.hasMore || list.hasMore else { return nil }
+        let coverage = try store.coverage(behind: known(list) + theirs.ids, look)
+        return RangeReconciliation(try store.missingKeys(from: coverage, look), hash: hash)
+    }
+
+    /// Those of the ids here that the other side knows.
+    private func known(_ list: LiveFrame.Listed) throws -> [VersionID] {
+        guard list.bits.count == mine.ids.count else { throw LiveFault(.frame, "a bitmap is not of the ids that were sent") }
+        return zip(mine.ids, list.bits).filter(\.1).map(\.0)
+    }
+
     /// Whether what the other side lacks can be told without its list.
     var knowsAll: Bool { myList?.hasAll ?? false }
 
@@ -110,9 +130,8 @@ struct Negotiation {
     func missing(_ theirs: LiveFrame.Have, _ list: LiveFrame.Listed?, _ look: () throws -> Void = {}) throws -> [VersionID] {
         if knowsAll { return try store.missing(from: store.coverage(behind: theirs.heads, look), look) }
         guard let list, !list.hasAll else { return [] }
-        guard list.bits.count == mine.ids.count else { throw LiveFault(.frame, "a bitmap is not of the ids that were sent") }
-        let known = zip(mine.ids, list.bits).filter(\.1).map(\.0), hashes = Set(list.hashes)
-        return try store.missing(from: store.coverage(behind: known, look), look).filter { try !hashes.contains(hash($0)) }
+        let hashes = Set(list.hashes)
+        return try store.missing(from: store.coverage(behind: known(list), look), look).filter { try !hashes.contains(hash($0)) }
     }
 }
 

@@ -11,11 +11,15 @@ final class PeerKnowledge: Sendable {
         var known: [[UInt8]: Known] = [:]
         /// Links over which what comes to the store is sent.
         var links: Set<ObjectIdentifier> = []
+        /// How many negotiations a device has left, and when that was so.
+        var negotiations: [[UInt8]: (left: Double, at: Double)] = [:]
         /// What came of a large value before its link was cut.
         var unfinished: VersionSink.Unfinished?
     }
     private let state = Guarded(State())
     private static let limit = 1_024
+    /// Negotiations of a device; then one a second.
+    private static let atOnce = 10
 
     static func of(_ store: Store) -> PeerKnowledge { store.attachments.object(PeerKnowledge.self) { PeerKnowledge() } }
 
@@ -26,6 +30,17 @@ final class PeerKnowledge: Sendable {
     func join(_ link: ObjectIdentifier) { state.withLock { _ = $0.links.insert(link) } }
     func leave(_ link: ObjectIdentifier) { state.withLock { _ = $0.links.remove(link) } }
     var linkCount: Int { state.withLock { $0.links.count } }
+
+    /// Whether a device may find out anew what is lacking, which costs a walk over all that is here.
+    func mayNegotiate(_ device: [UInt8], at now: Double = Clock.steady()) -> Bool {
+        state.withLock { state in
+            if state.negotiations.count >= PeerKnowledge.limit { state.negotiations = [:] }
+            let most = Double(PeerKnowledge.atOnce), last = state.negotiations[device] ?? (left: most, at: now)
+            let left = min(most, last.left + max(0, now - last.at))
+            state.negotiations[device] = (left: left < 1 ? left : left - 1, at: now)
+            return left >= 1
+        }
+    }
 
     func keep(_ unfinished: VersionSink.Unfinished) {
         var other: VersionSink.Unfinished? = unfinished

@@ -31,7 +31,7 @@ extension PeerSession {
             }
         }
         switch frame {
-        case .have, .list, .data, .news, .bye:
+        case .have, .list, .ranges, .data, .news, .bye:
             guard !heardGoodbye else { throw LiveFault(.frame, "more came behind BYE") }
         default: break
         }
@@ -45,7 +45,11 @@ extension PeerSession {
             guard let have, negotiation != nil, !hasList else { throw LiveFault(.frame, "LIST is not due") }
             hasList = true
             guard !sending.isOn else { return }
-            try send(have, theirs)
+            try compare(have, theirs, hello)
+        case .ranges(let theirs):
+            guard ranges != nil else { throw LiveFault(.frame, "RANGES is not due") }
+            if let answer = try ranges?.take(theirs) { try say(.ranges(answer)) }
+            try finishRanges()
         case .data(let ordinal, let codec, let raw, let bytes):
             receiving.framesSize += UInt64(bytes.count) + 13
             guard receiving.framesSize + receiving.consumed <= myHello.window else {
@@ -141,7 +145,10 @@ extension PeerSession {
             queueArrivals(evenNone: true)
             return
         }
-        var negotiation = try Negotiation(store, hash: link.hash)
+        guard PeerKnowledge.of(store).mayNegotiate(link.theirKey) else {
+            throw LiveFault(.bound, "it finds out anew what is lacking again and again")
+        }
+        var negotiation = try Negotiation(store, hash: link.hash, hashesLimit: options.hashesLimit)
         try say(.have(negotiation.have()))
         self.negotiation = negotiation
     }
@@ -152,6 +159,22 @@ extension PeerSession {
         try say(.list(negotiation.list(theirs)))
         self.negotiation = negotiation
         if negotiation.knowsAll { try send(theirs, nil) }
+    }
+
+    /// By the lists of both, or by ranges where these would be too long.
+    private func compare(_ have: LiveFrame.Have, _ theirs: LiveFrame.Listed, _ hello: LiveFrame.Hello) throws {
+        guard hello.features & LiveFrame.comparesRanges != 0, let found = try negotiation?.ranges(have, theirs) else {
+            return try send(have, theirs)
+        }
+        ranges = found
+        guard options.isInitiator, let beginning = try ranges?.begin() else { return }
+        try say(.ranges(beginning))
+        try finishRanges()
+    }
+    private func finishRanges() throws {
+        guard let found = ranges, found.isDone else { return }
+        ranges = nil
+        try send(found.lacking)
     }
 
     /// Takes the frames that wait, up to a value that has to come first.
@@ -190,7 +213,7 @@ extension PeerSession {
         }
     }
 
-    private func ask() throws { if let want = receiving.sink.want() { try say(want) } }
+    private func ask() throws { if let want = try receiving.sink.want() { try say(want) } }
 
     private static func inflate(_ frame: (ordinal: UInt64, codec: UInt8, raw: Int, bytes: [UInt8])) throws -> [UInt8] {
         switch frame.codec {

@@ -75,7 +75,7 @@ extension PeerSession {
         for frame in urgent { try link.send(frame) }
         (urgent, urgentSize) = ([], 0)
         guard status.phase != .ended, link.isOpen else { return }
-        while link.outgoing.count < PeerSession.outgoingSize {
+        while link.outgoingCount < PeerSession.outgoingSize {
             if try sendPiece() { continue }
             if try sendData() { continue }
             break

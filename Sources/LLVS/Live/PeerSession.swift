@@ -28,6 +28,8 @@ public final class PeerSession: @unchecked Sendable {
         /// Asked before so many bytes more are stored or asked for; what it throws ends the connection, and they are not stored.
         /// Called while the session works: it must not call the session or the store.
         public var quota: (@Sendable (_ bytes: Int) throws -> Void)?
+        /// Hashes in a list, of both sides; fewer in tests.
+        var hashesLimit = LiveFrame.hashesLimit
         /// Options of the side that connected, for all devices.
         /// - Parameter pairing: what both devices share.
         public init(pairing: Pairing) { self.pairing = pairing }
@@ -86,6 +88,7 @@ public final class PeerSession: @unchecked Sendable {
     var negotiation: Negotiation?
     var have: LiveFrame.Have?
     var hasList = false
+    var ranges: RangeReconciliation?
     /// Frames that wait for nothing.
     var urgent: [[UInt8]] = []
     var urgentSize = 0
@@ -197,7 +200,7 @@ public final class PeerSession: @unchecked Sendable {
         var filled = 0
         try step {
             while filled < buffer.count {
-                if link.outgoing.isEmpty { try produce() }
+                if link.outgoingCount == 0 { try produce() }
                 let count = link.take(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
                 guard count > 0 else { break }
                 filled += count
@@ -263,6 +266,7 @@ public final class PeerSession: @unchecked Sendable {
             do {
                 try body()
                 updatePhase()
+                if status.phase == .ended { end() }
             } catch {
                 let (told, code, text) = PeerSession.told(error)
                 if status.phase != .ended {

@@ -15,12 +15,13 @@ import LLVSTestSupport
         var failure: (any Error)?
 
         init(
-            _ a: Store, _ b: Store, pairing: [UInt8]? = nil, identities: ([UInt8], [UInt8])? = nil,
+            _ a: Store, _ b: Store, pairing: [UInt8]? = nil, identities: ([UInt8], [UInt8])? = nil, hashesLimit: Int? = nil,
             change: (inout PeerSession.Options) -> Void = { _ in }
         ) throws {
             func options(_ bytes: [UInt8], _ identity: [UInt8]?, _ isInitiator: Bool) throws -> PeerSession.Options {
                 var options = PeerSession.Options(pairing: try bytes.withUnsafeBytes { try Pairing($0) })
                 options.isInitiator = isInitiator
+                if let hashesLimit { options.hashesLimit = hashesLimit }
                 options.identity = identity
                 options.device = isInitiator ? "first" : "second"
                 return options
@@ -103,6 +104,30 @@ import LLVSTestSupport
         }
     }
 
+    /// Histories of which HAVE tells little, and whose lists would be too long.
+    @Test func manyBranchesAreComparedByRanges() throws {
+        var random = SeededRandom(seed: 9)
+        let a = try store(), b = try store()
+        var heads: [VersionID] = []
+        for i in 0..<1_400 { heads.append(try a.makeVersion(basedOn: nil, changes: [.insert(ValueID("r\(i)"), data: [1])]).id) }
+        for i in 0..<1_400 { _ = try a.makeVersion(basedOn: heads[i], changes: [.insert(ValueID("s\(i)"), data: [1])]) }
+        var first = try Wire(a, b)
+        try first.run()
+        try expectSame(a, b, "first")
+        for i in 0..<25 {
+            for (store, name) in [(a, "a"), (b, "b")] {
+                let base = heads[Int.random(in: 0..<1_400, using: &random)]
+                _ = try store.makeVersion(basedOn: base, changes: [.insert(ValueID("\(name)\(i)"), data: [1])])
+            }
+        }
+        var wire = try Wire(a, b, hashesLimit: 50)
+        try wire.run()
+        try expectSame(a, b, "by ranges")
+        #expect(wire.a.state.sent == 25 && wire.b.state.sent == 25, "what the other side has is not sent")
+        #expect(wire.a.state.phase == .inStep && wire.b.state.phase == .inStep)
+        #expect(wire.carried < 100_000, "\(wire.carried) bytes")
+    }
+
     @Test func cutsAnywhere() throws {
         var random = SeededRandom(seed: 1)
         let a = try store(), b = try store()
@@ -174,6 +199,83 @@ import LLVSTestSupport
         var unknown = try Wire(a, b)
         try unknown.run()
         #expect(unknown.a.state.sent == 0 && unknown.b.state.sent == 0 && unknown.a.state.phase == .inStep)
+    }
+
+    /// A large value of which a part had come goes on where it was when the store is opened anew, unless that is not what it was.
+    @Test(arguments: ["kept", "damaged", "another's", "old", "gone"]) func aLargeValueGoesOnInAStoreThatIsOpenedAnew(_ how: String) throws {
+        let folders = (TemporaryDirectory(), TemporaryDirectory())
+        var data = [UInt8](repeating: 0, count: 13 << 20)
+        try Pairing.fillRandom(&data)
+        let version: VersionID
+        do {
+            let a = try store(folders.0), b = try store(folders.1)
+            version = try a.makeVersion(basedOn: nil, changes: [.insert(ValueID("large"), data: data)]).id
+            var wire = try Wire(a, b)
+            try wire.run(limit: 10 << 20)
+            #expect(try b.storage.cacheGet(LiveParts.list) != nil)
+            try a.close()
+            try b.close()
+        }
+        let a = try store(folders.0), b = try store(folders.1), first = LiveParts.name(0), list = LiveParts.list
+        var bytes = try #require(try b.storage.cacheGet(first)), known = try #require(try b.storage.cacheGet(list))
+        switch how {
+        case "damaged":
+            bytes[100] ^= 1
+            try b.storage.cachePut(first, bytes)
+        case "another's":
+            bytes[100] ^= 1
+            try b.storage.cachePut(first, bytes[32...].withUnsafeBytes { SHA256.digest($0) } + bytes[32...])
+        case "old":
+            // The eighth byte of the time, from the lowest: it was made long ago.
+            for i in 0..<8 { known[i] = 0 }
+            try b.storage.cachePut(list, known)
+        case "gone": try b.storage.cacheDelete(first)
+        default: break
+        }
+        var wire = try Wire(a, b)
+        try wire.run()
+        #expect(wire.b.state.phase == .inStep)
+        #expect(try b.value(ValueID("large"), at: version)?.data == data)
+        let expected = how == "kept" ? 5 << 20 : how == "another's" ? 18 << 20 : 13 << 20
+        #expect(abs(wire.carried - expected) < 1 << 20, "\(wire.carried) bytes")
+        #expect(try b.storage.cacheGet(list) == nil && b.storage.cacheGet(first) == nil, "nothing is kept that is not needed")
+    }
+
+    @Test func whoNegotiatesAgainAndAgain() throws {
+        let store = try self.store(), known = PeerKnowledge.of(store), device = [UInt8](repeating: 1, count: 32)
+        for _ in 0..<10 { #expect(known.mayNegotiate(device, at: 5)) }
+        #expect(!known.mayNegotiate(device, at: 5) && !known.mayNegotiate(device, at: 5.9))
+        #expect(known.mayNegotiate(device, at: 6.5) && !known.mayNegotiate(device, at: 6.6))
+        #expect(known.mayNegotiate([2], at: 6.6), "others may")
+        for _ in 0..<10 { #expect(known.mayNegotiate(device, at: 1_000)) }
+        #expect(!known.mayNegotiate(device, at: 1_000))
+        // The same by links, whose other side is not known again.
+        var refused: StoreError?
+        for _ in 0..<1_000 where refused == nil {
+            var wire = try Wire(self.store(), store)
+            var options = PeerSession.Options(pairing: try PeerSessionTests.pairing.withUnsafeBytes { try Pairing($0) })
+            options.identity = [UInt8](repeating: 7, count: 32)
+            wire.a = try PeerSession(self.store(), options: options)
+            do { try wire.run() } catch let error as StoreError { refused = error }
+        }
+        #expect(refused?.message.contains("again and again") == true)
+    }
+
+    /// Who said goodbye is linked no more, also while somebody holds the session.
+    @Test func whatHasEndedIsNotCounted() throws {
+        let store = try self.store()
+        var sessions: [Wire] = []
+        for _ in 0..<6 {
+            var wire = try Wire(self.store(), store)
+            try wire.run()
+            sessions.append(wire)
+        }
+        #expect(PeerKnowledge.of(store).linkCount == 6)
+        for index in sessions.indices {
+            try sessions[index].a.close()
+            try sessions[index].run()
+        }
+        #expect(sessions.allSatisfy { $0.b.state.phase == .ended } && PeerKnowledge.of(store).linkCount == 0)
     }
 
     @Test func largeValues() throws {
@@ -264,6 +366,12 @@ import LLVSTestSupport
             .want(sha256: [UInt8](repeating: 1, count: 32), offset: 3, length: 4),
             .blob(sha256: [UInt8](repeating: 1, count: 32), offset: 3, bytes: [1]), .news(ids), .ping(1), .pong(2), .bye, .error(3, "why"),
             .pairing([UInt8](0..<48)), .commitment([UInt8](0..<32)), .nonce([UInt8](1..<33)), .ask(ids),
+            .ranges([
+                VersionRange(contents: .settled, end: .init(generation: 1, id: ids[0])),
+                VersionRange(contents: .sum(count: 3, fingerprint: [1, 2, 3, 4]), end: .init(generation: 2, id: ids[1])),
+                VersionRange(contents: .list([1, .max]), end: .init(generation: 3, id: ids[1])),
+                VersionRange(contents: .here([5]), end: .init(generation: .max, id: ids[1])), VersionRange(contents: .unknown),
+            ]),
         ]
         for frame in frames {
             let bytes = frame.encoded()

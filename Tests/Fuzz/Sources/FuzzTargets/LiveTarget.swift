@@ -97,6 +97,16 @@ enum LiveTarget {
         said += try wire.carry()
         let frames = said.filter { $0.count <= 0xFFFF }.map(FuzzInput.part)
         let invited = said.dropFirst().filter { $0.count <= 0xFFFF }.map(FuzzInput.part)
+        // As one that has too much for a list, so that ranges are compared.
+        var count = 0
+        for frame in said { if case .have(let have) = try LiveFrame(frame) { count = have.ids.count } }
+        let end = VersionRange.Place(generation: 1, id: VersionID(high: 1, low: 2))
+        let ranges: [LiveFrame] = [
+            .have(LiveFrame.Have(headCount: 1, versionCount: 9)),
+            .list(LiveFrame.Listed(hasMore: true, bits: [Bool](repeating: false, count: count))),
+            .ranges([VersionRange(contents: .sum(count: 1, fingerprint: [1, 2, 3, 4]), end: end), VersionRange(contents: .list([7]))]),
+            .ranges([VersionRange(contents: .here([7]), end: end), VersionRange(contents: .unknown)]),
+        ]
         var link = try LiveLink(pairing(), identity: Secret([UInt8](repeating: 3, count: 32)), isInitiator: true)
         var beginning = [UInt8](repeating: 0, count: LiveLink.beginning)
         _ = beginning.withUnsafeMutableBytes { link.take(into: $0) }
@@ -104,6 +114,7 @@ enum LiveTarget {
             FuzzTarget.Seed(name: "session", bytes: [1] + frames.flatMap { $0 }),
             FuzzTarget.Seed(name: "behind-hello", bytes: [0] + invited.flatMap { $0 } + FuzzInput.part(LiveFrame.bye.encoded())),
             FuzzTarget.Seed(name: "invited", bytes: [2] + invited.flatMap { $0 }),
+            FuzzTarget.Seed(name: "ranges", bytes: [0] + ranges.flatMap { FuzzInput.part($0.encoded()) }),
             FuzzTarget.Seed(name: "silence", bytes: [0, 0, 0, 0, 0, 0, 0]),
             FuzzTarget.Seed(name: "beginning", bytes: [3] + beginning),
         ]
