@@ -64,6 +64,8 @@ class CloudKit(Service):
         self.users: set[str] = set()
         self.replacing = False
         self.zones: dict[tuple[str, str, str], Zone] = {}
+        #: Zones of the private database that are shared with others, by the record name of their owner.
+        self.shares: set[tuple[str, str]] = set()
         self.now = BEGINNING
         self.counted = 0
         self.assets: dict[str, bytes] = {}
@@ -162,7 +164,11 @@ class CloudKit(Service):
     def _zone(self, environment: str, database: str, given: dict[str, Any]) -> Zone:
         name = str(given.get("zoneID", {}).get("zoneName", DEFAULT_ZONE))
         place = (environment, database, name)
-        if name == DEFAULT_ZONE:
+        if database == "shared":
+            if (str(given["zoneID"].get("ownerRecordName")), name) not in self.shares:
+                raise self.refuse(404, "ZONE_NOT_FOUND", f"Zone '{name}' does not exist")
+            place = (environment, "private", name)
+        elif name == DEFAULT_ZONE:
             return self.zones.setdefault(place, Zone())
         if place not in self.zones:
             raise self.refuse(404, "ZONE_NOT_FOUND", f"Zone '{name}' does not exist")

@@ -420,3 +420,26 @@ def test_hostile_answers(
     for each in (store, second):
         exchange(each, place)
     assert ids(second) == ids(store)
+
+
+def test_a_zone_that_somebody_shares(container: Container, store: llvs.Store, new_store: Any) -> None:
+    """By the record name of its owner. It is never made there."""
+    second, shared = new_store(), container.place("shared", owner="_0a1b")
+    exchange(store, container.place())
+    stranger = new_store()
+    save(stranger, "x")
+    with llvs.Exchange(stranger, shared) as way:
+        assert not way.retrieve().retrieved
+        with pytest.raises(llvs.NotFoundError):
+            way.send()
+    container.service.shares.add(("_0a1b", "notes"))
+    assert set(exchange(second, shared).retrieved) == ids(store)
+    save(second, "theirs")
+    assert len(exchange(second, shared).sent) == 1
+    exchange(store, container.place())
+    assert ids(store) == ids(second) and len(ids(store)) == 4
+    with llvs.Exchange(new_store(), container.place("shared", owner="_other")) as way:
+        assert not way.retrieve().retrieved
+    for url in (container.url("shared"), container.url("private", owner="_0a1b"), container.url("shared", owner="_0a1b", zone="")):
+        with pytest.raises(llvs.InvalidArgumentError):
+            llvs.Exchange(second, llvs.Remote(url, token_file=container.tokens))

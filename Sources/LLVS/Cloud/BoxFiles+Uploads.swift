@@ -197,7 +197,8 @@ extension BoxFiles {
                 parts.append((offset, json))
             }
             listed += entries.count
-            if entries.isEmpty || listed >= answer["total_count"]?.count ?? 0 { break }
+            // Not more than there can be: a list may have no end.
+            if entries.isEmpty || listed >= min(answer["total_count"]?.count ?? 0, 2 * digests.count) { break }
         }
         guard Set(parts.map(\.offset)).count == digests.count, parts.count == digests.count else { return nil }
         return parts.sorted { $0.offset < $1.offset }.map(\.json)

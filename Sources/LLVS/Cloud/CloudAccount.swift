@@ -109,6 +109,9 @@ final class CloudAccount: Sendable {
     func otherBytes(_ what: String) -> StoreError {
         StoreError(.transport, "\(what) failed: the service keeps other bytes than were sent. Try again.")
     }
+    func changesAllTheTime(_ what: String) -> StoreError {
+        StoreError(.transport, "\(what) in \(place.description) failed: its folders change all the time. Exchange again.")
+    }
     /// For a session that has to begin anew too often.
     func lostUpload(_ what: String) -> StoreError {
         StoreError(.transport, "\(what) failed: the service loses the upload again and again. Exchange again later.")

@@ -10,6 +10,8 @@ package struct CloudKitPlace: Sendable {
     let database: String
     /// Nil for the default zone.
     let zone: String?
+    /// Of a shared database: the record name of the person who owns the zone.
+    let owner: String?
     /// Which store, of those that lie in the zone.
     let store: String
     let endpoint: HTTPAddress
@@ -21,7 +23,7 @@ package struct CloudKitPlace: Sendable {
 
     /// For messages, and as the name of what is known of the place.
     var description: String {
-        let zone = zone.map { ", zone \($0)" } ?? ""
+        let zone = (zone.map { ", zone \($0)" } ?? "") + (owner.map { " of \($0)" } ?? "")
         let whose = isElsewhere ? " at \(endpoint.shown)" : ""
         return "the \(database) database of \(container) (\(environment)\(zone)) at CloudKit\(whose)"
     }
@@ -46,9 +48,12 @@ package struct CloudKitPlace: Sendable {
         for part in bytes[end...].dropFirst().split(separator: UInt8(ascii: "&")) {
             let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             let key = String(decoding: pair[0], as: UTF8.self)
-            guard pair.count == 2, ["store", "zone", "endpoint", "rate"].contains(key), let value = PercentCoding.decode(pair[1]) else {
+            guard pair.count == 2, ["store", "zone", "owner", "endpoint", "rate"].contains(key),
+                  let value = PercentCoding.decode(pair[1])
+            else {
                 throw HTTPAddress.Refusal(
-                    why: "after its question mark only store=, zone=, endpoint=, rate= and layout= may stand; keys and tokens are options")
+                    why: "after its question mark only store=, zone=, owner=, endpoint=, rate= and layout= may stand; keys and tokens "
+                        + "are options")
             }
             options[key] = String(decoding: value, as: UTF8.self)
         }
@@ -63,6 +68,13 @@ package struct CloudKitPlace: Sendable {
                 throw HTTPAddress.Refusal(why: "its zone is none: letters, digits, dots, - and _ inside, up to 128 of them")
             }
         }
+        guard (parts[2] == "shared") == (options["owner"] != nil), options["owner"] == nil || options["zone"] != nil else {
+            throw HTTPAddress.Refusal(
+                why: "a shared database wants zone=, and owner=, the record name of the person whose zone it is; no other takes it")
+        }
+        if let owner = options["owner"], !RemoteName.isComponent(owner) {
+            throw HTTPAddress.Refusal(why: "its owner is none: letters, digits, dots, - and _ inside, up to 128 of them")
+        }
         var endpoint = try HTTPAddress(options["endpoint"] ?? CloudKitPlace.service)
         guard endpoint.keepsSecrets else { throw HTTPAddress.Refusal(why: "its endpoint is not encrypted (https)") }
         guard endpoint.query.isEmpty else { throw HTTPAddress.Refusal(why: "its endpoint has a query") }
@@ -75,7 +87,7 @@ package struct CloudKitPlace: Sendable {
             rate = Double(number)
         }
         (container, environment, database) = (parts[0], parts[1], parts[2])
-        (zone, self.store, self.endpoint, self.rate) = (options["zone"], store, endpoint, rate)
+        (zone, owner, self.store, self.endpoint, self.rate) = (options["zone"], options["owner"], store, endpoint, rate)
         isElsewhere = options["endpoint"] != nil
     }
     private static let form = "write cloudkit://container/production/private?store=name&zone=name"
@@ -86,5 +98,8 @@ package struct CloudKitPlace: Sendable {
         address.path += "database/1/\(container)/\(environment)/\(database)/\(what)"
         return address
     }
-    var zoneID: (String, CloudJSON) { ("zoneID", .object([("zoneName", .text(zone ?? "_defaultZone"))])) }
+    var zoneID: (String, CloudJSON) {
+        let owner = owner.map { [("ownerRecordName", CloudJSON.text($0))] } ?? []
+        return ("zoneID", .object([("zoneName", .text(zone ?? "_defaultZone"))] + owner))
+    }
 }

@@ -3,8 +3,8 @@ struct CloudDirectory {
     private var oldest: [String: CloudEntry] = [:]
     /// Others of the same names, oldest first.
     private var others: [String: [CloudEntry]] = [:]
-    /// Of all of them.
-    private var all: Set<String> = []
+    /// Of all of them, by id.
+    private var all: [String: String] = [:]
     /// From where on the feed tells what changed; nil where a listing is one request.
     var token: String?
     /// Ids of the folders that were listed.
@@ -15,11 +15,19 @@ struct CloudDirectory {
     init(_ entries: [CloudEntry], in folders: [String], token: String?) {
         self.token = token
         self.folders = folders
-        for entry in entries { put(entry) }
+        // There may be very many of one name: they are put in order once.
+        var byID: [String: CloudEntry] = [:]
+        for entry in entries { byID[entry.id] = entry }
+        all = byID.mapValues(\.name)
+        for (name, entries) in Dictionary(grouping: byID.values, by: \.name) {
+            let entries = entries.sorted(by: CloudEntry.isOlder)
+            oldest[name] = entries.first
+            if entries.count > 1 { others[name] = Array(entries.dropFirst()) }
+        }
     }
 
     private mutating func put(_ entry: CloudEntry) {
-        all.insert(entry.id)
+        all[entry.id] = entry.name
         guard let first = oldest[entry.name] else { oldest[entry.name] = entry; return }
         guard first.id != entry.id else { oldest[entry.name] = entry; return }
         var rest = (others[entry.name] ?? []).filter { $0.id != entry.id }
@@ -36,13 +44,10 @@ struct CloudDirectory {
         put(entry)
     }
     mutating func remove(_ id: String) {
-        guard all.remove(id) != nil else { return }
-        for (name, entries) in others where entries.contains(where: { $0.id == id }) {
-            others[name] = entries.filter { $0.id != id }
-            return
-        }
-        guard let name = oldest.first(where: { $0.value.id == id })?.key else { return }
-        removeOldest(name)
+        guard let name = all.removeValue(forKey: id) else { return }
+        if oldest[name]?.id == id { return removeOldest(name) }
+        let rest = (others[name] ?? []).filter { $0.id != id }
+        others[name] = rest.isEmpty ? nil : rest
     }
     private mutating func removeOldest(_ name: String) {
         var rest = others[name] ?? []
@@ -52,7 +57,7 @@ struct CloudDirectory {
     mutating func forget(_ name: String) { oldest[name] = nil; others[name] = nil }
 
     func entry(_ name: String) -> CloudEntry? { oldest[name] }
-    func contains(_ id: String) -> Bool { all.contains(id) }
+    func contains(_ id: String) -> Bool { all[id] != nil }
     func ids(_ name: String) -> [String]? { oldest[name].map { [$0.id] + (others[name] ?? []).map(\.id) } }
     var entries: [RemoteEntry] {
         oldest.values.map { RemoteEntry(name: $0.name, isDirectory: $0.isFolder, size: $0.isFolder ? nil : $0.size, age: nil) }

@@ -110,7 +110,7 @@ extension DriveFiles {
 
     /// The session's last answer; nil when the service has forgotten it.
     private func send(_ upload: CloudUpload, to address: HTTPAddress, _ check: Check) throws -> HTTPResponse? {
-        var start = 0, stuck = 0
+        var start = 0, furthest = 0, stuck = 0
         while true {
             var put = HTTPRequest(method: .put, address: address, doing: "Writing \(upload.name) in \(place.description) by")
             put.isAnonymous = address.origin != place.endpoint.origin
@@ -137,7 +137,9 @@ extension DriveFiles {
                     // Range: bytes=0-262143; none: nothing is there.
                     let last = answer.header("range")?.split(separator: "-").last.flatMap { Int($0) }
                     let there = last.map { $0 < upload.size ? $0 + 1 : upload.size } ?? 0
-                    stuck = there > start ? 0 : stuck + 1
+                    // Further than ever before, or it could go on for ever.
+                    stuck = there > furthest ? 0 : stuck + 1
+                    furthest = max(furthest, there)
                     start = max(0, there)
                     guard start < upload.size else { throw DriveFiles.error(answer, put.what) }
                     if stuck > 0 { try client.pause(stuck, check) }

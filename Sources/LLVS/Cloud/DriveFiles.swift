@@ -224,8 +224,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             names.set(directory, files)
             return files.entries
         }
-        throw StoreError(
-            .transport, "Listing \(directory)/ in \(place.description) failed: its folders change all the time. Exchange again.")
+        throw account.changesAllTheTime("Listing \(directory)/")
     }
 
     private func startToken(_ check: Check) throws -> String {
@@ -286,13 +285,15 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         }
         for (directory, names) in unknown {
             var folders = try folder(directory, check)
-            var at = 0
+            var at = 0, gone = 0
             while at < names.count, !folders.isEmpty {
                 let some = Array(names[at...].prefix(DriveFiles.namesAtOnce))
                 let inside = DriveFiles.any(folders.map { "\(DriveFiles.literal($0)) in parents" })
                 let called = DriveFiles.any(some.map { "name = \(DriveFiles.literal(RemoteName.split($0).name))" })
                 let query = "\(inside) and \(called) and trashed = false"
                 guard let entries = try search(query, "Looking for files in \(directory)/", check) else {
+                    gone += 1
+                    guard gone < 3 else { throw account.changesAllTheTime("Looking for files in \(directory)/") }
                     forget()
                     folders = try folder(directory, check)
                     continue

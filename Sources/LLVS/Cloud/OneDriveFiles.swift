@@ -271,7 +271,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
 
     /// The last answer; nil when the service has forgotten the session. Its address is a secret by itself, and takes no other.
     private func send(_ upload: CloudUpload, to address: HTTPAddress, _ check: Check) throws -> HTTPResponse? {
-        var start = 0, stuck = 0
+        var start = 0, furthest = 0, stuck = 0
         func request(_ method: HTTPRequest.Method) -> HTTPRequest {
             var request = account.request(method, address, "Writing \(upload.name)")
             request.isAnonymous = true
@@ -285,7 +285,10 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             put.headers = [("Content-Range", "bytes \(start)-\(end - 1)/\(upload.size)")]
             let outcome = try client.perform([put], check).first ?? .failure(StoreError(.internal, "A request was not made."))
             switch outcome {
-            case .success(let answer) where answer.status == 202 && end < upload.size: (start, stuck) = (end, 0); continue
+            case .success(let answer) where answer.status == 202 && end < upload.size:
+                if end > furthest { (furthest, stuck) = (end, 0) }
+                start = end
+                continue
             case .success(let answer) where answer.status == 404: return try lost(upload, check)
             case .success(let answer) where answer.status < 500 && answer.status != 416: return answer
             case .success(let answer): if stuck >= HTTPFailure.mostTries { throw OneDriveFiles.error(answer, put.what) }
@@ -297,7 +300,9 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             guard answer.isSuccess else { throw OneDriveFiles.error(answer, put.what) }
             let due = try account.json(answer, put.what)["nextExpectedRanges"]?.elements.first?.string
             guard let there = due?.split(separator: "-").first.flatMap({ Int($0) }), there < upload.size else { return nil }
-            stuck = there > start ? 0 : stuck + 1
+            // Further than ever before, or it could go on for ever.
+            stuck = there > furthest ? 0 : stuck + 1
+            furthest = max(furthest, there)
             start = there
             if stuck > 0 { try client.pause(stuck, check) }
         }

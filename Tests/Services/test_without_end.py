@@ -1,0 +1,89 @@
+"""Services that never come to an end, each answer of which may be one: the call ends, and says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable
+
+import llvs
+import pytest
+from box import Box
+from clouds import Cloud, save
+from drive import GoogleDrive
+from onedrive import OneDrive
+from service import Answer, Request
+
+LARGE = 7_000_000
+
+
+def lies(cloud: Cloud, monkeypatch: pytest.MonkeyPatch, lie: Callable[[Request], Any]) -> list[str]:
+    """Lets a function answer before the service does; the list gets a line for each time that it did."""
+    answer, told = cloud.service.answer, []
+
+    def answers(request: Request) -> Answer:
+        found = lie(request)
+        if found is None:
+            return answer(request)
+        told.append(request.path)
+        assert len(told) < 500, "it goes on for ever"
+        return found
+
+    monkeypatch.setattr(cloud.service, "answer", answers)
+    return told
+
+
+def sends(store: llvs.Store, place: llvs.Remote) -> None:
+    with llvs.Exchange(store, place) as way, pytest.raises(llvs.Error, match="Writing"):
+        way.send()
+
+
+def test_a_session_of_google_drive_that_goes_back_and_forth(new_store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cloud, store, turn = Cloud(GoogleDrive(), "gdrive", tmp_path), new_store(), [0]
+    save(store, "large", bytes(range(256)) * (LARGE // 256))
+
+    def lie(request: Request) -> Any:
+        if request.method != "PUT" or not request.path.startswith("/upload/"):
+            return None
+        turn[0] += "*/" in request.headers.get("content-range", "")
+        return Answer(308, b"", {"Range": f"bytes=0-{262_143 * (1 + turn[0] % 2)}"})
+
+    told = lies(cloud, monkeypatch, lie)
+    sends(store, cloud.place())
+    assert told
+    cloud.close()
+
+
+def test_a_session_of_onedrive_that_goes_back_and_forth(new_store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cloud, store, turn = Cloud(OneDrive(), "onedrive", tmp_path), new_store(), [0]
+    save(store, "large", bytes(range(256)) * (LARGE // 256))
+
+    def lie(request: Request) -> Any:
+        if "range" in request.headers.get("content-range", "range") and not turn[0]:
+            return None
+        if request.method == "PUT" and "content-range" in request.headers:
+            turn[0] += 1
+            return cloud.service.refusal(416, "invalidRange", "Not so.")
+        if turn[0] and request.method == "GET":
+            return Answer.of({"nextExpectedRanges": [f"{327_680 * (1 + turn[0] % 2)}-"]})
+        return None
+
+    told = lies(cloud, monkeypatch, lie)
+    sends(store, cloud.place())
+    assert told
+    cloud.close()
+
+
+def test_parts_of_an_upload_to_box_without_an_end(new_store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cloud, store = Cloud(Box(), "box", tmp_path), new_store()
+    save(store, "large", bytes(range(256)) * (21_000_000 // 256))
+
+    def lie(request: Request) -> Any:
+        if request.method != "GET" or not request.path.endswith("/parts"):
+            return None
+        part = {"part_id": "ABC", "offset": 0, "size": 1, "sha1": "00"}
+        return Answer.of({"entries": [part] * 10, "total_count": 10**9})
+
+    told = lies(cloud, monkeypatch, lie)
+    sends(store, cloud.place())
+    assert 0 < len(told) < 20
+    cloud.close()
