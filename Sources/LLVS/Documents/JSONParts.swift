@@ -35,13 +35,16 @@ final class JSONParts: @unchecked Sendable {
         var place = 0, start = 0
         /// Elements so far; of an object the number of its first name.
         var count = 0, firstName = 0
+        /// Whether the names of an object stand in order so far.
+        var isSorted = true
     }
     private struct Name {
         var word: UInt64 = 0
         var start = 0, size = 0
     }
 
-    /// Of a text that is looked at, its depth, the members of one object, and the names of all objects that are open.
+    /// Of a text that is looked at, its depth, the members of an object whose names are not in order, and the names of all objects that
+    /// are open.
     private static let mostBytes = 1 << 18, mostDepth = 64, mostMembers = 32, mostNames = 512
     private static let nowhere = -1
 
@@ -49,6 +52,8 @@ final class JSONParts: @unchecked Sendable {
     private let levels = UnsafeMutablePointer<Level>.allocate(capacity: mostDepth)
     private let seen = UnsafeMutablePointer<Name>.allocate(capacity: mostNames)
     private let found: UnsafeMutableBufferPointer<Part>
+    /// Whether each number of the text that was looked at last may be a part of a key (`IndexNumber`).
+    private(set) var hasNumbersOfKeys = true
 
     /// - Parameter pointers: RFC 6901, taken apart at their slashes.
     init(_ pointers: [[[UInt8]]]) {
@@ -94,6 +99,7 @@ final class JSONParts: @unchecked Sendable {
         guard text.count > 0, Bytes.isValidUTF8(text), let base = text.baseAddress else { return .notJSON }
         guard text.count <= JSONParts.mostBytes else { return .unsure }
         for i in found.indices { found[i] = Part() }
+        hasNumbersOfKeys = true
         return names.withUnsafeBytes { names in
             steps.withUnsafeBufferPointer { steps in
                 places.withUnsafeBufferPointer { places in
@@ -226,6 +232,7 @@ final class JSONParts: @unchecked Sendable {
             let isPlain = end == text.count || text[end] != UInt8(ascii: ".") && text[end] | 0x20 != UInt8(ascii: "e")
             if isPlain, end - first == 1 || end - first > 1 && end - first <= 18 && text[first] != 0x30 { return end }
             guard let number = JSONNumberSpelling(text, at: at), JSONTreeParser.isWithinLimits(number) else { return nil }
+            if !IndexNumber.isWithinLimits(UnsafeRawBufferPointer(rebasing: text[at..<number.end])) { owner.hasNumbersOfKeys = false }
             return number.end
         }
 
@@ -263,12 +270,12 @@ final class JSONParts: @unchecked Sendable {
             guard at < text.count, text[at] == UInt8(ascii: "\"") else { return nil }
             let start = at + 1
             guard let isEscaped = string() else { return nil }
-            guard !isEscaped, level.pointee.count <= JSONParts.mostMembers, nameCount < JSONParts.mostNames else {
+            guard !isEscaped, nameCount < JSONParts.mostNames else {
                 outcome = .unsure
                 return nil
             }
             let size = at - 1 - start
-            guard isNew(start, size, from: level.pointee.firstName) else { return nil }
+            guard isNew(start, size, level) else { return nil }
             skipSpace()
             guard at < text.count, text[at] == UInt8(ascii: ":") else { return nil }
             at += 1
@@ -286,18 +293,34 @@ final class JSONParts: @unchecked Sendable {
             return JSONParts.nowhere
         }
 
-        /// Whether no name of the object is the same; notes it.
+        /// Whether no name of the object is the same; notes it. One that stands behind all others in order is new.
         @inline(__always)
-        private mutating func isNew(_ start: Int, _ size: Int, from first: Int) -> Bool {
-            let seen = owner.seen
+        private mutating func isNew(_ start: Int, _ size: Int, _ level: UnsafeMutablePointer<Level>) -> Bool {
+            let seen = owner.seen, first = level.pointee.firstName
             var word = Bytes.word(text, at: start)
             if size < 8 { word &= ~(UInt64.max >> UInt64(8 * size)) }
-            for i in first..<nameCount where seen[i].word == word && seen[i].size == size {
-                if size <= 8 || memcmp(base + seen[i].start, base + start, size) == 0 { return false }
+            if level.pointee.isSorted, nameCount > first {
+                let last = seen[nameCount - 1]
+                level.pointee.isSorted = last.word < word || last.word == word && isBehind(start, size, last)
+            }
+            if !level.pointee.isSorted {
+                guard nameCount - first < JSONParts.mostMembers else {
+                    outcome = .unsure
+                    return false
+                }
+                for i in first..<nameCount where seen[i].word == word && seen[i].size == size {
+                    if size <= 8 || memcmp(base + seen[i].start, base + start, size) == 0 { return false }
+                }
             }
             seen[nameCount] = Name(word: word, start: start, size: size)
             nameCount += 1
             return true
+        }
+
+        /// Whether a name stands behind another in order.
+        private func isBehind(_ start: Int, _ size: Int, _ other: Name) -> Bool {
+            let before = UnsafeRawBufferPointer(start: base + other.start, count: other.size)
+            return Bytes.compare(before, UnsafeRawBufferPointer(start: base + start, count: size)) < 0
         }
     }
 }

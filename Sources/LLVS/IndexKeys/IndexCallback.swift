@@ -106,7 +106,7 @@ extension IndexDefinition {
             return Array("\n\(number)".utf8)
         }
         digest = (Array("llvs-index-callback 1\n".utf8) + text + own).withUnsafeBytes { Array(SHA256.digest($0)) }
-        (self.prefix, self.text, on, folds, conditions, stars, plan) = (prefix, text, [], false, [], IndexStars([]), nil)
+        (self.prefix, self.text, on, folds, conditions, stars) = (prefix, text, [], false, [], IndexStars([]))
         callback = IndexCallback(parts: parts, isLasting: isLasting, keys: keys)
     }
 

@@ -59,8 +59,6 @@ public struct IndexDefinition: Sendable {
     public let digest: [UInt8]
     /// How the stars of `on` hang together.
     let stars: IndexStars
-    /// How they are found without a tree of the document; nil where they are not.
-    let plan: IndexPlan?
     /// Who gives the keys in place of pointers.
     let callback: IndexCallback?
 
@@ -95,7 +93,6 @@ public struct IndexDefinition: Sendable {
         self.text = try reader.canonical(folds: folds, hasConditions: !conditions.isEmpty)
         digest = (Array("llvs-index 1\n".utf8) + self.text).withUnsafeBytes { Array(SHA256.digest($0)) }
         stars = IndexStars(on)
-        plan = IndexPlan(stars, conditions)
         callback = nil
     }
 }
