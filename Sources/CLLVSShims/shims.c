@@ -34,35 +34,36 @@ void llvs_shim_sha256_update(llvs_shim_sha256 *c, const void *data, size_t size)
 }
 void llvs_shim_sha256_final(llvs_shim_sha256 *c, uint8_t digest[32]) { SHA256_Final(digest, (SHA256_CTX *)c); }
 
-/* Two deflate states per thread: setting one up costs more than compressing a small value. That of small input uses the Huffman code
+/* States per thread: setting one up costs more than compressing or inflating a small value. That of small input uses the Huffman code
    that deflate knows beforehand (RFC 1951, 3.2.6): to inflate some hundred bytes, zlib spends most of its time making the tables of a
    code of their own. It takes an eighth more of what is deflated, and about a third of the time to inflate; `build/benchmarks/bench_index`
    shows what that is worth. Its window and its room for symbols are large enough for all of such an input. */
 enum { SMALL_INPUT = 512, SMALL_WINDOW_BITS = 10, SMALL_MEMORY = 4 };
-typedef struct { z_stream general, small; int has_general, has_small, is_small; } deflate_states;
-static pthread_key_t deflate_key;
-static pthread_once_t deflate_once = PTHREAD_ONCE_INIT;
-static int deflate_key_made;
-static void deflate_free(void *states) {
-    deflate_states *s = states;
+typedef struct { z_stream general, small, inflating; int has_general, has_small, has_inflating, is_small; } zlib_states;
+static pthread_key_t zlib_key;
+static pthread_once_t zlib_once = PTHREAD_ONCE_INIT;
+static int zlib_key_made;
+static void zlib_free(void *states) {
+    zlib_states *s = states;
     if (s->has_general) deflateEnd(&s->general);
     if (s->has_small) deflateEnd(&s->small);
+    if (s->has_inflating) inflateEnd(&s->inflating);
     free(s);
 }
-static void deflate_make_key(void) { deflate_key_made = pthread_key_create(&deflate_key, deflate_free) == 0; }
+static void zlib_make_key(void) { zlib_key_made = pthread_key_create(&zlib_key, zlib_free) == 0; }
 
-static deflate_states *deflate_of_thread(void) {
-    pthread_once(&deflate_once, deflate_make_key);
-    if (!deflate_key_made) return NULL;
-    deflate_states *s = pthread_getspecific(deflate_key);
+static zlib_states *zlib_of_thread(void) {
+    pthread_once(&zlib_once, zlib_make_key);
+    if (!zlib_key_made) return NULL;
+    zlib_states *s = pthread_getspecific(zlib_key);
     if (s) return s;
     s = calloc(1, sizeof *s);
-    if (s && pthread_setspecific(deflate_key, s) != 0) { free(s); return NULL; }
+    if (s && pthread_setspecific(zlib_key, s) != 0) { free(s); return NULL; }
     return s;
 }
 
 int llvs_shim_deflate_begin(const void *data, size_t size) {
-    deflate_states *s = size > UINT32_MAX ? NULL : deflate_of_thread();
+    zlib_states *s = size > UINT32_MAX ? NULL : zlib_of_thread();
     if (!s) return 0;
     s->is_small = size <= SMALL_INPUT;
     z_stream *z = s->is_small ? &s->small : &s->general;
@@ -80,7 +81,7 @@ int llvs_shim_deflate_begin(const void *data, size_t size) {
 }
 
 size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done) {
-    deflate_states *s = deflate_of_thread();
+    zlib_states *s = zlib_of_thread();
     *done = 0;
     if (!s) return 0;
     z_stream *z = s->is_small ? &s->small : &s->general;
@@ -99,15 +100,17 @@ size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capaci
 }
 
 static int inflate_whole(const void *data, size_t size, void *out, size_t out_size, size_t room) {
-    z_stream z;
-    memset(&z, 0, sizeof z);
-    if (inflateInit2(&z, -15) != Z_OK) return 0;
+    zlib_states *s = zlib_of_thread();
+    if (!s) return 0;
+    z_stream *z = &s->inflating;
+    if (s->has_inflating) {
+        if (inflateReset(z) != Z_OK) return 0;
+    } else if (inflateInit2(z, -15) == Z_OK) s->has_inflating = 1;
+    else return 0;
     uint8_t dummy;
-    z.next_in = (Bytef *)(uintptr_t)data; z.avail_in = (uInt)size;
-    z.next_out = room ? out : &dummy; z.avail_out = (uInt)room;
-    int whole = inflate(&z, Z_FINISH) == Z_STREAM_END && z.total_out == out_size && z.avail_in == 0;
-    inflateEnd(&z);
-    return whole;
+    z->next_in = (Bytef *)(uintptr_t)data; z->avail_in = (uInt)size;
+    z->next_out = room ? out : &dummy; z->avail_out = (uInt)room;
+    return inflate(z, Z_FINISH) == Z_STREAM_END && z->total_out == out_size && z->avail_in == 0;
 }
 
 /* zlib has a quick way for as long as there is room for the longest match, and goes byte by byte behind that: of a small value that

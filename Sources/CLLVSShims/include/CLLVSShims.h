@@ -37,7 +37,7 @@ size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capaci
    nothing else meanwhile. */
 int llvs_shim_deflate_begin(const void *data, size_t size);
 size_t llvs_shim_deflate_more(void *out, size_t capacity, int *done);
-/* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. */
+/* Raw inflate of exactly `out_size` bytes. Returns 1 when the input gives exactly that, else 0. Keeps its state per thread. */
 int llvs_shim_inflate(const void *data, size_t size, void *out, size_t out_size);
 /* CRC-32 as zip has it. */
 uint32_t llvs_shim_crc32(const void *data, size_t size);

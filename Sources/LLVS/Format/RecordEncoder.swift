@@ -322,10 +322,10 @@ final class RecordEncoder {
         try prepare(Body(checksum: checksum, size: data.count, isDeflated: false, of: data), data)
     }
 
-    /// False when the value is not smaller deflated.
+    /// False when the value is not smaller deflated, or not enough.
     private func prepareDeflated(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws -> Bool {
         guard let source = data.baseAddress, llvs_shim_may_deflate(source, data.count) == 1 else { return false }
-        let room = data.count - 1
+        let room = RecordTable.deflatedRoom(data.count)
         if deflatedEnd == .max, deflated.count + room <= sizes.deflated {
             let start = deflated.count
             try deflated.reserve(room)

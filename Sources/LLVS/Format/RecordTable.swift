@@ -18,6 +18,10 @@ enum RecordTable {
     static let bodyHeaderSize = 8
     /// Values larger than this are deflated when they look as if that made them smaller, and it does.
     static let deflateThreshold = 256
+    /// Of values up to this size deflate must take an eighth away: to inflate one takes longer than all else that is done to read it.
+    static let smallValue = 512
+    /// How many bytes a value of that size may have deflated at most.
+    static func deflatedRoom(_ size: Int) -> Int { size <= smallValue ? size - size / 8 : size - 1 }
     /// Bytes that one deflated byte stands for at most: a quarter of it is a match of 258 bytes. Who claims more would have
     /// memory reserved for what never comes.
     static let deflateRatio = 1032
