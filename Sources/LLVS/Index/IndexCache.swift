@@ -10,6 +10,8 @@ final class IndexCache {
         let ordinal: UInt32
         /// Nil when it is empty.
         let root: MapNode?
+        /// How the entries differ from those of `root`; nil: they are these.
+        let overlay: IndexOverlay?
         /// Values at the version whose ids begin with the prefix of the index.
         let values: Int
         /// Differences of versions that were gone through since a file of it was read or written.
@@ -21,8 +23,11 @@ final class IndexCache {
         fileprivate var cost = 0
         fileprivate var lastUse: UInt64 = 0
 
-        init(_ digest: [UInt8], _ ordinal: UInt32, _ root: MapNode?, values: Int, changes: Int = 0) {
+        init(
+            _ digest: [UInt8], _ ordinal: UInt32, _ root: MapNode?, _ overlay: IndexOverlay? = nil, values: Int, changes: Int = 0
+        ) {
             self.changes = changes
+            self.overlay = overlay
             self.digest = digest
             self.ordinal = ordinal
             self.root = root
@@ -30,7 +35,7 @@ final class IndexCache {
         }
 
         /// The same, of which there is a file now.
-        var asSaved: Tree { Tree(digest, ordinal, root, values: values) }
+        var asSaved: Tree { Tree(digest, ordinal, root, overlay, values: values) }
     }
 
     /// The least that a tree costs.
@@ -73,6 +78,14 @@ final class IndexCache {
         return trim(but: tree)
     }
 
+    /// Puts a tree in the place of one with the same entries.
+    func replace(_ tree: Tree, with other: Tree) -> [Tree] {
+        guard trees[tree.digest]?[tree.ordinal] === tree else { return [] }
+        let basis = tree.basis
+        forget(tree)
+        return store(other, on: basis) + [tree]
+    }
+
     private func use(_ tree: Tree) {
         uses += 1
         tree.lastUse = uses
@@ -81,7 +94,7 @@ final class IndexCache {
     private func weigh(_ tree: Tree, on basis: Tree?) {
         tree.basis = basis
         basis?.dependents.append(tree)
-        tree.cost = IndexCache.leastCost + (tree.root?.memory(beside: basis?.root) ?? 0)
+        tree.cost = IndexCache.leastCost + (tree.root?.memory(beside: basis?.root) ?? 0) + (tree.overlay?.cost ?? 0)
         cost += tree.cost
     }
 

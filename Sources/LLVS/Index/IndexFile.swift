@@ -157,7 +157,8 @@ enum IndexFiles {
         let name = IndexFile.name(tree.digest)
         do {
             let checksum = checksum(tree.ordinal, store)
-            guard let bytes = try IndexFile.bytes(of: tree, definition, store.versionID(tree.ordinal), checksum) else { return false }
+            let version = store.versionID(tree.ordinal)
+            guard let bytes = try IndexFile.bytes(of: tree.withoutOverlay(), definition, version, checksum) else { return false }
             try storage.cachePut(name, bytes)
         } catch { return false }
         note(name, in: storage)

@@ -12,6 +12,8 @@ struct IndexMaking {
     private static let fewDifferences = 64, largestPart = 4
     /// From so many lookups on a map pays.
     private static let fewLookups = 16
+    /// So many changes of entries are put into the tree at once; more stay beside it until a further tree is made from it.
+    private static let fewChanges = 16
     /// Common bytes of entries from which on a leaf holds any number of them: ids behind one long key are to be told apart.
     static let deepestPrefix = 1_536
     /// Entries lead to nothing: an id says which value, and the version which bytes.
@@ -23,7 +25,7 @@ struct IndexMaking {
         self.control = control
     }
 
-    /// - Parameter basis: the same index at another version, if there is one.
+    /// - Parameter basis: the same index at another version, without an overlay, if there is one.
     /// - Returns: the tree, and what it shares nodes with.
     func tree(_ ordinal: UInt32, from basis: IndexCache.Tree?) throws -> (IndexCache.Tree, IndexCache.Tree?) {
         if let basis, let changed = try changed(basis, to: ordinal) { return (changed, basis) }
@@ -110,10 +112,13 @@ struct IndexMaking {
             if let changes { try arena.append(changes, "Making an index") } else { isWhole = false }
         }
         guard isWhole else { return nil }
-        let changed = try arena.withChanges(isSorted: false) { changes in
-            changes.isEmpty ? root : try MapNode.applying(changes, to: root, deepest: IndexMaking.deepestPrefix)
+        return try arena.withChanges(isSorted: false) { changes in
+            let overlay = changes.count > IndexMaking.fewChanges ? try IndexOverlay(changes) : nil
+            let changed = changes.isEmpty || overlay != nil ? root
+                : try MapNode.applying(changes, to: root, deepest: IndexMaking.deepestPrefix)
+            return IndexCache.Tree(
+                definition.digest, ordinal, changed, overlay, values: values, changes: basis.changes &+ differences.count)
         }
-        return IndexCache.Tree(definition.digest, ordinal, changed, values: values, changes: basis.changes &+ differences.count)
     }
 
     /// What changes in the tree, of values that are told in pairs, the old and the new; nil where a key that is to be taken away is not in

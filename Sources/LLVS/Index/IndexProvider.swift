@@ -67,7 +67,7 @@ final class IndexProvider: @unchecked Sendable {
                 return try HostCalls.run(making) {
                     let basis = try basis ?? IndexFiles.tree(definition, in: store, control).map { keep($0, on: nil) }
                     if let basis, basis.ordinal == ordinal { return basis }
-                    let (tree, from) = try IndexMaking(store, definition, control).tree(ordinal, from: basis)
+                    let (tree, from) = try IndexMaking(store, definition, control).tree(ordinal, from: basis.map(withoutOverlay))
                     let isSaved = IndexFiles.save(tree, definition, changes: from == nil ? nil : tree.changes, in: store)
                     return keep(isSaved ? tree.asSaved : tree, on: from)
                 }
@@ -79,6 +79,13 @@ final class IndexProvider: @unchecked Sendable {
     private func keep(_ tree: IndexCache.Tree, on basis: IndexCache.Tree?) -> IndexCache.Tree {
         let gone = lock.withLock { cache.store(tree, on: basis) }
         return withExtendedLifetime(gone) { tree }
+    }
+
+    /// A tree that others are made from. It takes the place of one with an overlay: each of them would make it again.
+    private func withoutOverlay(_ tree: IndexCache.Tree) throws -> IndexCache.Tree {
+        guard tree.overlay != nil else { return tree }
+        let whole = try tree.withoutOverlay(), gone = lock.withLock { cache.replace(tree, with: whole) }
+        return withExtendedLifetime(gone) { whole }
     }
 
     private enum Claimed {

@@ -2,7 +2,7 @@
 struct IndexWalk {
     private let store: Store
     private let definition: IndexDefinition
-    private let root: MapNode?
+    private let tree: IndexCache.Tree
     /// The map of the version.
     private let map: MapNode?
     private let question: IndexQuestion
@@ -25,12 +25,12 @@ struct IndexWalk {
     }
 
     init(
-        _ store: Store, _ definition: IndexDefinition, _ root: MapNode?, _ ordinal: UInt32, _ question: IndexQuestion,
+        _ store: Store, _ definition: IndexDefinition, _ tree: IndexCache.Tree, _ question: IndexQuestion,
         _ bounds: (low: [UInt8], high: [UInt8]?), _ control: PacedControl
     ) throws {
         self.store = store
         self.definition = definition
-        self.root = root
+        self.tree = tree
         self.question = question
         self.bounds = bounds
         self.control = control
@@ -40,7 +40,7 @@ struct IndexWalk {
         looksAtValues = isUnique || isLong
         self.isUnique = isUnique
         let hasCutKeys = question.wantsKeys
-        map = looksAtValues || hasCutKeys || question.wantsValues ? try store.maps.map(ordinal, control) : nil
+        map = looksAtValues || hasCutKeys || question.wantsValues ? try store.maps.map(tree.ordinal, control) : nil
     }
 
     /// Whether entries that lie within the bounds may not be meant: cut keys at a long bound, and values that are met again.
@@ -95,7 +95,7 @@ struct IndexWalk {
 
     /// How many entries are meant.
     private func total() throws -> UInt64 {
-        guard looksAtValues else { return withBounds(after: nil) { UInt64(root?.count(from: $0, to: $1) ?? 0) } }
+        guard looksAtValues else { return withBounds(after: nil) { UInt64(max(0, tree.count(from: $0, to: $1))) } }
         var total = 0, last: [UInt8]?, isAll = false
         while !isAll {
             let (entries, isEnd) = try entries(after: last, atMost: IndexWalk.stretch)
@@ -129,7 +129,7 @@ struct IndexWalk {
     private func entries(after: [UInt8]?, atMost most: Int) throws -> ([Entry], Bool) {
         try control.look()
         var found: [Entry] = [], isBroken = false
-        func add(_ entry: UnsafeRawBufferPointer, _: MapEntry) -> Bool {
+        func add(_ entry: UnsafeRawBufferPointer) -> Bool {
             guard let size = IndexKey.size(entry, parts: definition.parts, folds: definition.folds) else {
                 isBroken = true
                 return false
@@ -140,7 +140,7 @@ struct IndexWalk {
         withBounds(after: after) { low, high in
             // A bound that was passed leaves nothing.
             if let high, Bytes.compare(low, high) >= 0 { return }
-            if question.isBackwards { root?.forEachBackwards(from: low, to: high, add) } else { root?.forEach(from: low, to: high, add) }
+            tree.forEach(from: low, to: high, isBackwards: question.isBackwards, add)
         }
         guard !isBroken else { throw broken }
         return (found, found.count < most)

@@ -95,7 +95,7 @@ public final class ValueIndex: Sendable {
         let definition = try definition(at: version).definition
         let bounds = try question.bounds(in: definition), after = try ValueIndex.entry(ofCursor: question.after, in: definition)
         let tree = try IndexProvider.of(store).tree(definition, ordinal, in: store, paced)
-        let walk = try IndexWalk(store, definition, tree.root, ordinal, question, bounds, paced)
+        let walk = try IndexWalk(store, definition, tree, question, bounds, paced)
         return try walk.page(after: after)
     }
 

@@ -120,11 +120,11 @@ extension MapNode {
 
         /// Takes the children over that nothing is changed in.
         private mutating func pass(below symbol: UInt16) {
-            while passed < node.symbols.count, node.symbols[passed] < symbol {
-                symbols.append(node.symbols[passed])
-                children.append(node.children[passed])
-                passed += 1
-            }
+            let start = passed
+            while passed < node.symbols.count, node.symbols[passed] < symbol { passed += 1 }
+            guard passed > start else { return }
+            symbols.append(contentsOf: node.symbols[start..<passed])
+            children.append(contentsOf: node.children[start..<passed])
         }
 
         mutating func finished() -> MapNode? {
