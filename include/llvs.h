@@ -135,8 +135,8 @@
  * installed.
  *
  * Long work takes an llvs_control: a progress callback that can cancel, and a cancel token that any thread may
- * set; both are looked at at least every 100 ms or MiB. LLVS_ERROR_CANCELLED: what was added whole is kept,
- * nothing partial is.
+ * set; both are looked at at least every 100 ms or MiB, within one statement of SQLite's that writes (the index of a table of a projection,
+ * say) the token alone. LLVS_ERROR_CANCELLED: what was added whole is kept, nothing partial is.
  *
  * Accessors that return no status only read memory: they cannot fail, take NULL (and then answer NULL, 0 or
  * empty), and work in a forked child as well.

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -765,6 +766,56 @@ def test_a_child_that_was_forked(store: llvs.Store, view: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert projection.update() == 0
     projection.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("definition", [PLAIN, SEARCHED], ids=["plain", "searched"])
+def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_path: Path, definition: Any) -> None:
+    """The child leaves the transaction alone in which it was made: its parent goes on, with files, and memory, that both have open."""
+    values = {f"contact/{i:05}": json.dumps({"lastName": f"{i * 7919 % 10_007:05} " * 60, "born": i}).encode() for i in range(10_000)}
+    first = store.make_version(insert={"contact/x": b"{}"})
+    version = store.make_version(first, insert=values).id
+    rows, forked = expected(store, version), 0
+    for turn in range(14):
+        view, calls, outcomes = tmp_path / f"{turn}.sqlite", [0], list[int]()
+        # Something is in the log already, which a reader keeps there; by then the transaction has written behind it what SQLite's own
+        # memory has no room for.
+        with llvs.Projection(store, view, {"tables": {"others": PEOPLE}}) as before:
+            before.update(first)
+            reader = sqlite3.connect(view)
+            assert reader.execute("SELECT count(*) FROM llvs_projection").fetchall() == [(1,)]
+        projection = llvs.Projection(store, view, definition)
+
+        def progress(state: llvs.Progress) -> None:
+            calls[0] += 1
+            # Behind the first values, which are read within the transaction.
+            if calls[0] != 4 + turn * 4 or not state.completed:
+                return
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                outcomes.append(-1)
+            else:
+                # What the child does comes first.
+                outcomes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+        code = 1
+        try:
+            changed = projection.update(progress=progress)
+        except llvs.ForkedError:
+            code = 0 if outcomes == [-1] else 2
+        finally:
+            if outcomes == [-1]:
+                projection.close()
+                os._exit(code)
+        assert code == 1 and changed == len(rows), "the parent's update failed"
+        forked += len(outcomes)
+        assert outcomes in ([], [0]), "the child went on, or ended otherwise"
+        projection.close()
+        reader.close()
+        assert ask(view, "PRAGMA integrity_check") == [("ok",)]
+        assert ask(view, "SELECT id, last, born FROM people ORDER BY id") == rows
+    assert forked > 5
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")

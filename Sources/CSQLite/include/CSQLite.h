@@ -11,7 +11,7 @@
     X(clear_bindings) X(close_v2) X(column_blob) X(column_bytes) X(column_int64) X(column_type) X(db_config)       \
     X(db_readonly) X(errmsg) X(errstr) X(exec) X(extended_result_codes) X(finalize) X(initialize)                  \
     X(libversion_number) X(limit) X(open_v2) X(prepare_v3) X(progress_handler) X(reset) X(step)                    \
-    X(system_errno) X(threadsafe)
+    X(stmt_readonly) X(system_errno) X(threadsafe)
 
 typedef struct llvs_sqlite {
 #define LLVS_SQLITE_MEMBER(name) __typeof__(sqlite3_##name) *_Nonnull name;

@@ -71,6 +71,16 @@ public final class PacedControl: @unchecked Sendable {
         last = Clock.steady()
     }
 
+    /// Looks whether it was cancelled, and tells nobody how far it has come.
+    /// - Throws: `.cancelled`, and what ended the work before.
+    func lookQuietly() throws {
+        if let ended { throw ended }
+        guard let token = control.token, token.isCancelled else { return }
+        let error = OperationControl.ended(what)
+        ended = error
+        throw error
+    }
+
     /// For a part of the work that takes a control of its own. What stops that part stops the whole at its next look.
     var forPart: OperationControl {
         guard let progress = control.progress else { return control }

@@ -19,6 +19,14 @@ enum Waiting {
         try Unmanaged<PacedControl>.fromOpaque(found).takeUnretainedValue().look()
     }
 
+    /// The same, and calls nothing of the host's.
+    /// - Throws: `.cancelled`, and what ended the work before.
+    static func lookQuietly() throws {
+        guard let found = llvs_shim_thread_waiting(nil) else { return }
+        defer { _ = llvs_shim_thread_waiting(found) }
+        try Unmanaged<PacedControl>.fromOpaque(found).takeUnretainedValue().lookQuietly()
+    }
+
     /// Runs `body`, which calls the host: what it calls from there waits for itself.
     static func setAside<R>(_ body: () throws -> R) rethrows -> R {
         guard let found = llvs_shim_thread_waiting(nil) else { return try body() }

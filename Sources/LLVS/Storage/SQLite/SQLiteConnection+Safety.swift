@@ -184,13 +184,17 @@ final class SQLiteWatch {
     private var patience: Int32 = 0
     /// Why a statement was ended.
     private var failure: StoreError?
+    /// Whether the statement that runs changes nothing. From within one that does the host is not called: should it fork there, SQLite
+    /// would undo the transaction in the child, in the shared memory of the log that its parent goes on with. Cancelling reaches it all
+    /// the same.
+    var isReading = false
 
     /// The connection lets go of both before it is gone.
     func attach(to connection: SQLiteConnection) {
         patience = connection.patience.milliseconds
         let own = Unmanaged.passUnretained(self).toOpaque()
         connection.sqlite.pointee.progress_handler(connection.handle, SQLiteWatch.steps, { watch in
-            watch.map { Unmanaged<SQLiteWatch>.fromOpaque($0).takeUnretainedValue().isOver() ? 1 : 0 } ?? 0
+            watch.map { Unmanaged<SQLiteWatch>.fromOpaque($0).takeUnretainedValue().isOverWithin() ? 1 : 0 } ?? 0
         }, own)
         connection.sqlite.pointee.busy_handler(connection.handle, { watch, times in
             watch.map { Unmanaged<SQLiteWatch>.fromOpaque($0).takeUnretainedValue().wait(times) ? 1 : 0 } ?? 0
@@ -203,10 +207,13 @@ final class SQLiteWatch {
         return failure
     }
 
-    private func isOver() -> Bool {
+    private func isOver(_ look: () throws -> Void = Waiting.look) -> Bool {
         if failure != nil { return true }
-        do { try Waiting.look(); return false } catch { failure = StoreError.of(error); return true }
+        do { try look(); return false } catch { failure = StoreError.of(error); return true }
     }
+
+    /// Within a statement.
+    private func isOverWithin() -> Bool { isOver(isReading ? Waiting.look : Waiting.lookQuietly) }
 
     /// Whether to try again. The first time of a wait `times` is 0.
     private func wait(_ times: Int32) -> Bool {

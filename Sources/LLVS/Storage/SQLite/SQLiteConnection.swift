@@ -139,7 +139,7 @@ final class SQLiteConnection {
         defer { finish(statement) }
         bind(statement)
         while true {
-            let result = sqlite.pointee.step(statement.handle)
+            let result = step(statement)
             if result == SQLITE_DONE { return }
             guard result == SQLITE_ROW else { throw error(doing, result) }
             if try !row(statement) { return }
@@ -152,9 +152,15 @@ final class SQLiteConnection {
     /// Runs it once with what `bind` binds.
     func run(_ statement: SQLiteStatement, doing: String, bind: (SQLiteStatement) -> Void) throws {
         bind(statement)
-        let result = sqlite.pointee.step(statement.handle)
+        let result = step(statement)
         defer { finish(statement) }
         guard result == SQLITE_DONE || result == SQLITE_ROW else { throw error(doing, result) }
+    }
+
+    private func step(_ statement: SQLiteStatement) -> Int32 {
+        watch.isReading = sqlite.pointee.stmt_readonly(statement.handle) != 0
+        defer { watch.isReading = false }
+        return sqlite.pointee.step(statement.handle)
     }
 
     private func finish(_ statement: SQLiteStatement) {
