@@ -4,7 +4,7 @@
 
 Both sides are asked from Python, which takes most of the time of a small page: bench_index asks both from C. The least times of the
 runs, in milliseconds, and of saves the medians, which other threads take part in; the factor between the two where there are two, and
-the goal.
+the goal. Behind them the same of processor time, of all threads, which says more where others work on the machine.
 """
 
 import argparse
@@ -36,16 +36,19 @@ class Rows:
         self.times = {}
 
     def time(self, name, body):
-        begin = time.perf_counter()
+        begin, worked = time.perf_counter(), time.process_time()
         found = body()
-        self.times.setdefault(name, []).append((time.perf_counter() - begin) * 1000)
+        self.times.setdefault(name, []).append(((time.perf_counter() - begin) * 1000, (time.process_time() - worked) * 1000))
         return found
 
     def show(self, title, ours, other=None, factor=None, most=None, which=min):
-        took, beside = which(self.times[ours]), which(self.times[other]) if other else None
+        shown = []
+        for kind in range(2):
+            took = which(times[kind] for times in self.times[ours])
+            beside = which(times[kind] for times in self.times[other]) if other else None
+            shown.append(f"{took:10.3f} ms" + (f"{beside:10.3f} ms {took / beside:6.2f} x" if beside else " " * 22))
         goal = f"at most {factor} x" if factor else f"at most {most} ms" if most else ""
-        times = f"{took:10.3f} ms" + (f"{beside:10.3f} ms {took / beside:6.2f} x" if beside else " " * 22)
-        print(f"  {title:52}{times}   {goal}")
+        print(f"  {title:52}{shown[0]}   {goal:13}  processor{shown[1]}".rstrip())
 
 
 def run(folder, rows, count, back):

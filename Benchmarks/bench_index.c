@@ -1,9 +1,10 @@
 /*
  * Indexes beside those of SQLite on expressions over the same JSON, in one process, each asked from C for ids alone.
  *
- *     bench_index [--quick] [--n <values>] <folder>
+ *     bench_index [--quick] [--n <values>] [--words] <folder>
  *
- * 100,000 documents of about 300 bytes, or with --quick 5,000. Shown are the medians of 11 turns, which alternate, and their ratio; and by
+ * 100,000 documents of about 300 bytes, or with --quick 5,000. Most of each are letters at random, which are stored as they are, or with
+ * --words few words again and again, which are deflated. Shown are the medians of 11 turns, which alternate, and their ratio; and by
  * ourselves, since SQLite cannot, the median question after one changed value, of 1,000, and the first question 1,000 versions back. Beside
  * the time that passed is that of the processor, which says more where others work on the machine.
  * SQLite has 64 MiB of pages in memory, as we have by default. Works in <folder>/bench_index.llvs and bench_index.sqlite, which it
@@ -59,11 +60,24 @@ static void letters(char *text, size_t size, uint64_t *state) {
     for (i = 0; i < size; i++) text[i] = (char)('a' + draw(state) % 26);
 }
 
+/* Whether notes are words. */
+static int has_words;
+
+static void words(char *text, size_t size, uint64_t *state) {
+    static const char *const all[] = { "walk ", "lake ", "rain ", "bread ", "milk ", "letter ", "garden ", "window ", "morning ",
+        "evening ", "yesterday ", "tomorrow ", "remember ", "perhaps ", "between ", "nothing " };
+    size_t at = 0;
+    while (at < size) {
+        const char *word = all[draw(state) % (sizeof all / sizeof *all)];
+        while (*word && at < size) text[at++] = *word++;
+    }
+}
+
 /* A document of that number. */
 static size_t document(char *data, size_t room, const char *name, size_t number, uint64_t *state) {
     char first[9] = "", note[NOTE_SIZE + 1] = "";
     letters(first, 8, state);
-    letters(note, NOTE_SIZE, state);
+    (has_words ? words : letters)(note, NOTE_SIZE, state);
     return (size_t)snprintf(data, room,
         "{\"lastName\":\"%s\",\"firstName\":\"%s\",\"born\":%d,\"number\":%zu,\"note\":\"%s\",\"done\":false}", name, first,
         1900 + (int)(draw(state) % 120), number, note);
@@ -308,10 +322,11 @@ int main(int count, char **arguments) {
     sides.count = 100000;
     for (at = 1; at < count; at++) {
         if (strcmp(arguments[at], "--quick") == 0) sides.count = 5000;
+        else if (strcmp(arguments[at], "--words") == 0) has_words = 1;
         else if (strcmp(arguments[at], "--n") == 0 && at + 1 < count) sides.count = (size_t)strtoull(arguments[++at], NULL, 10);
         else parent = arguments[at];
     }
-    if (!parent || sides.count == 0) fail("usage: bench_index [--quick] [--n <values>] <folder>");
+    if (!parent || sides.count == 0) fail("usage: bench_index [--quick] [--n <values>] [--words] <folder>");
     absolute = absolute_path(parent);
     snprintf(path, sizeof path, "%s/bench_index.llvs", absolute);
     snprintf(file, sizeof file, "%s/bench_index.sqlite", absolute);
