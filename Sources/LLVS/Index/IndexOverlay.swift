@@ -1,5 +1,5 @@
-/// Entries by which an index differs from the tree of another version, in order. To look into both takes hardly longer than into a tree, and
-/// to put a thousand entries into a tree takes longer than all else of the first question at a version far away.
+/// Entries by which an index differs from the tree of another version, in order. To look into both takes hardly longer than into a tree,
+/// and to put a thousand entries into a tree takes longer than all else of the first question at a version far away.
 final class IndexOverlay: @unchecked Sendable {
     // Sendable: it does not change.
     /// Keys that lie in `memory`, each once; without an entry what is not there any more.
