@@ -25,7 +25,7 @@ final class FlatMap: @unchecked Sendable {
     let id: RandomName
     let count: Int
     let root: UInt32
-    private let memory: OpenCache
+    let memory: OpenCache
     private let nodes: UnsafeRawPointer
     let slots: UnsafePointer<MapEntry>
     /// Own `slots` where they are not the file's: memory, or a file of their own.
