@@ -69,7 +69,10 @@ import Testing
         let directory = TemporaryDirectory(), count = 40_000
         var options = Store.Options()
         options.durability = .normal
-        func id(_ i: Int) -> ValueID { ValueID(unchecked: Array("value \(i)".utf8)) }
+        // Long ids, which take more memory than a flat map counts as at least.
+        func id(_ i: Int) -> ValueID {
+            ValueID(unchecked: Array((1...8).map { "\(UInt64(truncatingIfNeeded: i * 8 + $0) &* 0x9E37_79B9_7F4A_7C15)" }.joined().utf8))
+        }
         let path = directory.path + "/store", store = try Store(path: path, options: options)
         let head = try store.makeVersion(basedOn: nil, changes: (0..<count).map { .insert(id($0), data: [7]) })
         try store.close()
