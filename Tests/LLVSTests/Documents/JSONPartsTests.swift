@@ -83,6 +83,7 @@ import Testing
         for text in [
             "", " ", "[01]", "[1.]", "[.5]", "[+1]", "[1e]", "[-]", "[tru]", "[nulL]", "[\"a]", "[\"\\x\"]", "[\"\t\"]",
             "{\"a\":1,\"a\":2}", "{\"long name of a member\":1,\"b\":2,\"long name of a member\":2}", "{\"\":1,\"\":2}",
+            "{\"long name 1\":1,\"long name 2\":2,\"long name 2\":3}", "{\"long name 1\":1,\"long name 3\":2,\"long name 1\":3}",
             "[\"\\ud800\"]", "\u{feff}[]", "[1]x", "[}", "{]", "[1 2]", "{\"a\" 1}", "[1e10000]", "{\"b\":{\"c\":1,\"d\":{},\"c\":2}}",
         ] { #expect(try compare(Array(text.utf8), parts) == .notJSON, "\(text)") }
         #expect(try compare([0x22, 0xED, 0xA0, 0x80, 0x22], parts) == .notJSON)
@@ -96,6 +97,10 @@ import Testing
         for (text, outcome) in [
             (nested(64), JSONParts.Outcome.found), (nested(65), .unsure), (nested(129), .unsure),
             (members(32), .found), (members(33), .unsure),
+            // In order they may be more.
+            ("{" + (100..<200).map { "\"n\($0)\":1" }.joined(separator: ",") + "}", .found),
+            ("{" + (100..<200).map { "\"long name \($0)\":1" }.joined(separator: ",") + ",\"a\":1}", .unsure),
+            ("{" + (100..<200).map { "\"long name \($0)\":1" }.joined(separator: ",") + ",\"long name 199\":1}", .unsure),
             (#"{"\u0061":1}"#, .unsure), (#"{"a":1,"\u0061":1}"#, .unsure),
             ("[" + Array(repeating: members(30), count: 100).joined(separator: ",") + "]", .found),
         ] { #expect(try compare(Array(text.utf8), parts) == outcome, "\(text.prefix(40))") }

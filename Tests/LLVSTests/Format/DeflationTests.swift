@@ -75,6 +75,22 @@ import Testing
         }
     }
 
+    /// Small values are left as they are where deflate takes less than an eighth away; of larger ones each byte counts.
+    @Test func smallValuesAreDeflatedWhereItPays() throws {
+        var again = RecordEncoder.Sizes()
+        again.deflated = 0
+        for sizes in [RecordEncoder.Sizes(), again] {
+            // Bytes below 0x90 have eight bits in the code that small values are deflated with, and what is repeated about two bytes.
+            for size in [257, 400, 512] {
+                let letters = random(size, mask: 0x7F7F_7F7F_7F7F_7F7F)
+                func text(repeating count: Int) -> [UInt8] { Array(letters[..<(size - count)] + letters[..<count]) }
+                #expect(try stored(text(repeating: size / 16), sizes) == size)
+                #expect(try stored(text(repeating: size / 4), sizes) < size - size / 8)
+            }
+            #expect((876..<1_000).contains(try stored(random(1_000, mask: 0x7F7F_7F7F_7F7F_7F7F), sizes)))
+        }
+    }
+
     @Test func snapshotsTakeItAtItsWord() throws {
         /// Bytes of the one chunk.
         func chunk(_ data: [UInt8]) throws -> Int {
