@@ -63,17 +63,12 @@ extension IndexCache.Tree {
     func forEach(
         from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isBackwards: Bool, _ body: (UnsafeRawBufferPointer) -> Bool
     ) {
-        func walk(_ body: (UnsafeRawBufferPointer) -> Bool) {
-            if isBackwards { root?.forEachBackwards(from: low, to: high) { key, _ in body(key) } } else {
-                root?.forEach(from: low, to: high) { key, _ in body(key) }
-            }
-        }
-        guard let overlay else { return walk(body) }
+        guard let overlay else { return walk(root, from: low, to: high, isBackwards: isBackwards, body) }
         var left = overlay.range(from: low, to: high), goesOn = true
         /// The next change, in the order of the walk.
         func next() -> MapChange? { left.isEmpty ? nil : overlay.changes[isBackwards ? left.upperBound - 1 : left.lowerBound] }
         func pass() { left = isBackwards ? left.dropLast() : left.dropFirst() }
-        walk { key in
+        walk(root, from: low, to: high, isBackwards: isBackwards) { key in
             while let change = next() {
                 let order = Bytes.compare(change.key, key)
                 guard isBackwards ? order >= 0 : order <= 0 else { break }
@@ -88,6 +83,16 @@ extension IndexCache.Tree {
         while goesOn, let change = next() {
             pass()
             if change.entry != nil { goesOn = body(change.key) }
+        }
+    }
+
+    @inline(__always)
+    private func walk(
+        _ root: MapNode?, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isBackwards: Bool,
+        _ body: (UnsafeRawBufferPointer) -> Bool
+    ) {
+        if isBackwards { root?.forEachBackwards(from: low, to: high) { key, _ in body(key) } } else {
+            root?.forEach(from: low, to: high) { key, _ in body(key) }
         }
     }
 

@@ -70,7 +70,7 @@ final class MemoryAccount: Sendable {
     func note(knownIDs: Int) { takenForIDs.value = knownIDs }
 
     /// A persisted map of more bytes than this is not read into memory, but mapped.
-    var mostOfOneMap: Int { mostMaps / 2 }
+    var mostOfOneMap: Int { mostMaps / 3 }
 }
 
 /// A number that any thread may read and write.

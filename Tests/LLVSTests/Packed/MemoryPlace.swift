@@ -96,6 +96,8 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     var isToldTwice: (String) -> Bool = { _ in false }
     /// In the place of what is read; nil: what is there.
     var readsInstead: (String) -> [UInt8]? = { _ in nil }
+    /// Whether listings tell sizes, which not all services do.
+    var tellsSizes = true
 
     init(_ place: MemoryPlace) { self.place = place }
     var description: String { "the place in memory" }
@@ -122,7 +124,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     func list(_ directory: String, withTimes: Bool, _ check: () throws -> Void) throws -> [RemoteEntry]? {
         try request("list \(directory)")
         let entries = place.list(directory).map { name, size in
-            RemoteEntry(name: String(name.split(separator: "/").last ?? ""), isDirectory: false, size: size)
+            RemoteEntry(name: String(name.split(separator: "/").last ?? ""), isDirectory: false, size: tellsSizes ? size : nil)
         }
         return entries.sorted { $0.name < $1.name }
     }

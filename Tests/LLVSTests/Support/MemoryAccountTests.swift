@@ -69,6 +69,7 @@ import Testing
         let directory = TemporaryDirectory(), count = 40_000
         var options = Store.Options()
         options.durability = .normal
+        options.memoryBudget = 256 << 20
         // Long ids, which take more memory than a flat map counts as at least.
         func id(_ i: Int) -> ValueID {
             ValueID(unchecked: Array((1...8).map { "\(UInt64(truncatingIfNeeded: i * 8 + $0) &* 0x9E37_79B9_7F4A_7C15)" }.joined().utf8))
