@@ -63,7 +63,7 @@ struct PackCipher: Sendable {
             isCurrent: { name, head in
                 do { return try epoch(of: name, head).recipient == current.recipient } catch let error as StoreError
                     where error.code == .keyMissing
-                { return false }
+                { throw PackFault(kind: .keyMissing, why: "it is encrypted with keys that are not here") }
             })
     }
 

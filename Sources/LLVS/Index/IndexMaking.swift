@@ -122,7 +122,7 @@ struct IndexMaking {
     }
 
     /// What changes in the tree, of values that are told in pairs, the old and the new; nil where a key that is to be taken away is not in
-    /// it: then it is not what it should be.
+    /// it, or one that is to be put there is: then it is not what it should be.
     private static func changes(_ reading: IndexReading, _ root: MapNode?, _ control: PacedControl) throws -> KeyArena? {
         var arena = KeyArena(), was: [[UInt8]] = [], entry: [UInt8] = [], isWhole = true
         try reading.forEach(control) { i, id, keys in
@@ -131,7 +131,7 @@ struct IndexMaking {
                 entry.removeAll(keepingCapacity: true)
                 entry.append(contentsOf: key)
                 entry.append(contentsOf: id)
-                if !isNew, entry.withUnsafeBytes({ root?.lookup($0) == nil }) { isWhole = false }
+                if entry.withUnsafeBytes({ root?.lookup($0) != nil }) == isNew { isWhole = false }
                 arena.append(entry, isNew ? slot : nil)
             }
         }

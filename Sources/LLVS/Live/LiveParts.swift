@@ -15,8 +15,8 @@ struct LiveParts {
     private var piece: [UInt8] = []
 
     init(_ store: Store) {
-        // What is forgotten with the handle need not be kept twice.
-        storage = store.storage is MemoryStorage ? nil : store.storage
+        // What is forgotten with the handle need not be kept twice; a host's storage may keep caches in memory.
+        storage = store.storage is MemoryStorage || store.storage is CallbackStorage ? nil : store.storage
     }
 
     /// Begins with a value.
@@ -26,9 +26,12 @@ struct LiveParts {
     /// - Returns: how many bytes these have.
     mutating func begin(_ sha256: [UInt8], size: UInt64, _ take: (UnsafeRawBufferPointer) throws -> Void) throws -> UInt64 {
         (self.sha256, count, piece) = (sha256, 0, [])
-        guard let storage, size > UInt64(LiveParts.size), let known = LiveParts.read(storage), known.sha256 == sha256,
-            known.made <= LiveParts.now, LiveParts.now - known.made <= LiveParts.age
-        else { return 0 }
+        guard let storage, size > UInt64(LiveParts.size), let known = LiveParts.read(storage) else { return 0 }
+        guard known.made <= LiveParts.now, LiveParts.now - known.made <= LiveParts.age else {
+            LiveParts.remove(known.count, storage)
+            return 0
+        }
+        guard known.sha256 == sha256 else { return 0 }
         while count < known.count, UInt64(count + 1) * UInt64(LiveParts.size) < size {
             guard let bytes = try? storage.cacheGet(LiveParts.name(count)), bytes.count == 32 + LiveParts.size else { break }
             let isWhole = bytes.withUnsafeBytes { SHA256.digest(UnsafeRawBufferPointer(rebasing: $0[32...])) } == Array(bytes[..<32])

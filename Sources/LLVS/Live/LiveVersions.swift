@@ -280,7 +280,8 @@ struct VersionSink {
                 parts.end()
                 if asked.isResumed, !blobs.has(reference) {
                     // What was kept came of somebody else, maybe.
-                    (asked.offset, asked.asked, asked.looked, asked.isResumed) = (0, 0, -1, false)
+                    // Not looked for again: what was kept may not go.
+                    (asked.offset, asked.asked, asked.isResumed) = (0, 0, false)
                     waiting = asked
                     return false
                 }

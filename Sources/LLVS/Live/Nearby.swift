@@ -75,6 +75,8 @@ public enum Nearby {
         private struct Address: Equatable { let text: String, port: UInt16 }
 
         // Of Avahi's headers.
+        /// An answer of `entry_group_add_service_strlst`, and an event of a browser.
+        private static let nameIsTaken: Int32 = -8, browserFailed: Int32 = 4
         private static let anywhere: Int32 = -1, running: Int32 = 2, failure: Int32 = 100, collision: Int32 = 3, new: Int32 = 0
         private static let removed: Int32 = 1, found: Int32 = 0, ourOwn: Int32 = 16, noDaemon: Int32 = -26
         /// Seconds until a daemon that went away is looked for again.
@@ -105,13 +107,15 @@ public enum Nearby {
                 let hint = error == Finder.noDaemon ? "Start avahi-daemon, or give addresses." : "Look at avahi-daemon's log."
                 throw StoreError(.unsupported, "Reaching the daemon of Avahi failed: \(why). \(hint)")
             }
-            _ = avahi.service_browser_new(
+            let browser = avahi.service_browser_new(
                 client, Finder.anywhere, Finder.anywhere, Nearby.service, nil, 0,
                 { _, interface, protocolNumber, event, name, kind, domain, flags, payload in
+                    if event == Finder.browserFailed { Finder.of(payload)?.hasFailed = true }
                     guard let name = Finder.text(name) else { return }
                     let place = Place(interface: interface, protocolNumber: protocolNumber)
                     Finder.of(payload)?.browsed(event, name, place, kind, domain, flags)
                 }, me)
+            if browser == nil { hasFailed = true }
         }
 
         func shut() {
@@ -163,10 +167,17 @@ public enum Nearby {
 
         private func announce() {
             guard let group, let port else { return }
-            _ = avahi.entry_group_reset(group)
-            let added = avahi.entry_group_add_service_strlst(
-                group, Finder.anywhere, Finder.anywhere, 0, label, Nearby.service, nil, nil, port, nil)
-            if added == 0 { _ = avahi.entry_group_commit(group) }
+            // Another program of this host may have the name: that is told at once.
+            for _ in 0..<100 {
+                _ = avahi.entry_group_reset(group)
+                let added = avahi.entry_group_add_service_strlst(
+                    group, Finder.anywhere, Finder.anywhere, 0, label, Nearby.service, nil, nil, port, nil)
+                if added == 0 { _ = avahi.entry_group_commit(group) }
+                guard added == Finder.nameIsTaken, let other = avahi.alternative_service_name(label) else { return }
+                label = String(cString: other)
+                avahi.free(other)
+                told(.named(label))
+            }
         }
 
         private func browsed(

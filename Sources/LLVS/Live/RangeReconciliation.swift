@@ -42,8 +42,8 @@ struct RangeReconciliation {
     private static let ways = 16
     /// Frames that a side says; in the last it gives up what differs still.
     static let frames = 8
-    /// Bytes of hashes in one frame, about.
-    private static let listsSize = 256 << 10
+    /// Bytes of hashes in lists of one frame, about: as many as answers to others' lists and ends of ranges leave of a frame's bound.
+    private static let listsSize = 128 << 10
 
     private enum Lot: UInt8 { case open, there, lacking }
     /// In order.

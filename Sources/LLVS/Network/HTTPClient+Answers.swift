@@ -21,8 +21,8 @@ extension HTTPClient {
             return
         }
         let response = transfer.response
-        if response.status == 416, attempt.begun != nil {
-            // It is shorter now.
+        if attempt.begun != nil, response.status == 416 || (response.status == 206 && !transfer.isResumed) {
+            // It is shorter now, or another.
             var whole = attempt
             whole.begun = nil
             return again(whole, nil, &run, soon: true)

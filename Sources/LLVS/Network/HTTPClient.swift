@@ -96,12 +96,14 @@ final class HTTPClient: @unchecked Sendable {
         var transfer: HTTPTransfer?
         /// What earlier tries got of a file.
         var begun: HTTPTransfer.Begun?
+        /// As much of it as any try got.
+        var furthest = 0
 
         /// Goes on with what came. A line that breaks again and again still ends: each time some of the file must have come.
         func resuming(_ transfer: HTTPTransfer) -> Attempt {
             var next = self
             if !transfer.isUnanswered { next.begun = transfer.begun }
-            if let now = next.begun?.spool.size, now >= (begun?.spool.size ?? 0) + HTTPTransfer.Begun.least { next.tries = 1 }
+            if let now = next.begun?.spool.size, now >= furthest + HTTPTransfer.Begun.least { (next.tries, next.furthest) = (1, now) }
             return next
         }
     }

@@ -24,7 +24,9 @@ final class HTTPTransfer {
     /// Where what an earlier attempt got goes on; nil: at the beginning, or the answer said already whether it does.
     private var resumesAt: Int?
     /// It goes on there.
-    private var isResumed = false
+    private(set) var isResumed = false
+    /// Of the file whose rest is asked for.
+    private var resumesTag: String?
 
     /// What came of a file before the line broke.
     struct Begun {
@@ -41,6 +43,7 @@ final class HTTPTransfer {
         self.request = request; self.address = address; self.status = status
         if let begun {
             kept = begun.spool
+            resumesTag = begun.tag
             resumesAt = (request.range?.lowerBound ?? 0) + begun.spool.size
         }
     }
@@ -64,7 +67,9 @@ final class HTTPTransfer {
         guard let start = resumesAt else { return }
         resumesAt = nil
         let place = headers.first { $0.name == "content-range" }?.value ?? ""
-        isResumed = status == 206 && place.utf8.starts(with: "bytes \(start)-".utf8)
+        // A server that does not look at If-Range may give of another file.
+        let isSame = headers.first { $0.name == "etag" }?.value == resumesTag
+        isResumed = status == 206 && isSame && place.utf8.starts(with: "bytes \(start)-".utf8)
         if !isResumed { kept = Spool() }
     }
 

@@ -132,7 +132,8 @@ extension PackedRun {
         place.services.replaces = attempt.replaces
         place.services.covers = attempt.covers
         place.services.seen = attempt.seen
-        place.blobs = isRekeying ? state.currentBlobs : state.blobs
+        // Those of older epochs may be deleted: another device may send all anew with newer keys.
+        place.blobs = state.currentBlobs
         place.random = settings.random
         place.sealing = sealing
         place.sizeLimit = limit ?? packLimit
@@ -143,10 +144,11 @@ extension PackedRun {
         let paced = control.paced(.sending, of: ids.count, doing: what)
         try withoutActuallyEscaping(emit) { emit in
             var packer = VersionPacker(store, storeID: storeID, writer: state.writer, place: place, paced, emit)
+            // Also where it is not finished: what is uploaded is not uploaded again.
+            defer { state.know(packer.known) }
             do {
                 for id in ids { try packer.add(id) }
                 try packer.finish(evenEmpty: true)
-                state.know(packer.known)
             } catch is VersionPacker.Full {} catch is VersionPacker.Refusal {}
         }
         return result

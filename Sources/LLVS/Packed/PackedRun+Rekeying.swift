@@ -25,7 +25,8 @@ extension PackedRun {
     }
 
     /// The packs with other keys than those that are written with.
-    private func ofOlderKeys(_ names: [PackName: Int]) throws -> [PackName] {
+    /// - Parameter unknownToo: also those whose keys are not here: they may be newer.
+    private func ofOlderKeys(_ names: [PackName: Int], unknownToo: Bool = true) throws -> [PackName] {
         let all = names.keys.sorted { ($0.writer, $0.last, $0.id) < ($1.writer, $1.last, $1.id) }, sealing = sealing
         var older: [PackName] = []
         for start in stride(from: 0, to: all.count, by: PackedSettings.filesAtOnce) {
@@ -40,7 +41,9 @@ extension PackedRun {
                 // What cannot be read is nobody's, and stays.
                 do {
                     if try !sealing.isCurrent(name, bytes(contents, atMost: PackFormat.fileLimit(.base))) { older.append(name) }
-                } catch is PackFault { continue }
+                } catch let fault as PackFault {
+                    if unknownToo, fault.kind == .keyMissing { older.append(name) }
+                }
             }
         }
         return older
@@ -69,9 +72,11 @@ extension PackedRun {
             size += own
         }
         try finish()
-        guard older.isEmpty, now - since > PackedSettings.baseGrace else { return }
-        // A file that is never whole holds this up for some time, and not for ever.
+        // A file that is never whole, or nobody's, holds this up for some time, and not for ever.
+        guard now - since > (older.isEmpty ? PackedSettings.baseGrace : PackedSettings.attemptLife) else { return }
         guard try deleteOlderBlobs(listed) || now - since > PackedSettings.attemptLife else { return }
+        // Their parts may be gone, whoever sent them anew.
+        for digest in state.oldBlobs { state.blobs[digest] = nil }
         state.oldBlobs = []
         state.rekeying = nil
         try save()
@@ -88,14 +93,20 @@ extension PackedRun {
     /// Parts of large values with older keys that no pack names which is there.
     /// - Returns: false: another time.
     private func deleteOlderBlobs(_ listed: [PackName: Int]) throws -> Bool {
-        let parts = try list(.blob), older = try ofOlderKeys(parts)
+        let parts = try list(.blob), older = try ofOlderKeys(parts, unknownToo: false)
         guard !older.isEmpty else { return true }
         var named: Set<PackID> = []
-        for (name, size) in listed {
-            do { named.formUnion(try partsNamed(in: whole(name, size))) } catch let fault as PackFault {
-                // What a pack names that cannot be read yet nobody knows; one that is damaged names nothing.
-                if [.notThere, .newer, .keyMissing].contains(fault.kind) { return false }
+        // Those that are there behind the parts: what came since `listed` names parts as well.
+        let packs = try list(.log).merging(list(.base)) { size, _ in size }.merging(listed) { size, _ in size }
+        for (name, size) in packs {
+            let file: PackFile
+            do { file = try whole(name, size) } catch let fault as PackFault {
+                // One that is damaged as a whole, or that is gone since, names nothing.
+                if fault.kind == .damaged || (fault.kind == .notThere && listed[name] != nil) { continue }
+                return false
             }
+            // What a pack names that cannot be read to its end nobody knows.
+            do { named.formUnion(try partsNamed(in: file)) } catch is PackFault { return false }
         }
         let gone = older.filter { !named.contains($0.id) }
         for start in stride(from: 0, to: gone.count, by: 1_000) {

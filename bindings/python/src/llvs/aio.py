@@ -368,6 +368,8 @@ async def accept(
         compares = False
         if compare is not None and is_to_compare(beginning):
             compares, pairing = True, as_bytes(compare, "a pairing")
+            if pairing not in offered:
+                raise ValueError("compare takes the pairing of one of the stores")
             store = offered[pairing]
         else:
             pairing, store = whom_it_is_for(offered, beginning)
