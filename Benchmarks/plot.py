@@ -10,6 +10,7 @@ what our costs are over the number of values (cost.svg).
 import json
 import math
 import sys
+import textwrap
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -241,7 +242,7 @@ def about(entries, rows):
         )
     elif shares:
         lines.append("Nothing else ran meanwhile.")
-    return " ".join(dict.fromkeys(lines))
+    return textwrap.fill(" ".join(dict.fromkeys(lines)), 138)
 
 
 def replace_between_markers(document, content):
