@@ -117,12 +117,12 @@ def passed_in_all() -> Figure:
 
 
 def row(label: str, values: str, column: int) -> Figure:
-    """A row of the table in docs/performance.md: 0 is ours, 1 the yardstick's."""
+    """A row of the table in docs/performance.md: 0 is ours, 1 the yardstick's. values: "any" where the table has the worst of several."""
 
     def value() -> float:
         for line in (ROOT / "docs/performance.md").read_text().splitlines():
             cells = [cell.strip() for cell in line.strip("|").split("|")]
-            if len(cells) > 4 and cells[:2] == [label, values]:
+            if len(cells) > 4 and cells[0] == label and values in (cells[1], "any"):
                 return number(cells[3 + column])
         raise SystemExit(f"scripts/lib/figures.py: docs/performance.md has no row {label}, {values}")
 
@@ -285,10 +285,10 @@ FIGURES: dict[str, Figure] = {
     "speed.fetch_sqlite": row("fetch at the head, warm", "100,000", 1),
     "speed.load_1m": row("load as one version", "1,000,000", 0),
     "speed.past": row("fetch at a random one of 100,000 versions", "1,000,000", 0),
-    "speed.open_10k": row("open 10,000 versions, read a value", "1,000,000", 0),
-    "speed.open_100k": row("open 100,000 versions, read a value", "1,000,000", 0),
+    "speed.open_10k": row("open 10,000 versions, read a value", "any", 0),
+    "speed.open_100k": row("open 100,000 versions, read a value", "any", 0),
     "speed.merge": row("merge, 100 + 100 different ids", "100,000", 0),
-    "speed.send": row("1,000 versions, folder, syncs: send", "10,000", 0),
-    "speed.retrieve": row("1,000 versions, folder, syncs: retrieve", "100,000", 0),
+    "speed.send": row("1,000 versions, folder, syncs: send", "any", 0),
+    "speed.retrieve": row("1,000 versions, folder, syncs: retrieve", "any", 0),
     "speed.nothing_new": row("nothing new, 100,000 versions: again", "1,000", 0),
 }
