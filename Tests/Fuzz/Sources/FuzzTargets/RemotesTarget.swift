@@ -59,9 +59,12 @@ enum RemotesTarget {
         // A pin is before the count of exchanges, which is the end.
         let pinned = last.dropFirst(8).dropLast(16 + 8) + [UInt8](repeating: 7, count: 4 + 32 + 8)
         // No pin; nothing is sent anew, and no large value has older keys; of one the first part was sent.
-        let partial = [UInt8](repeating: 0, count: 4 + 8 + 1) + [1] + [UInt8](repeating: 9, count: 16) + [7, 0, 0, 0, 0, 0, 0, 0, 0] + [1]
-            + [UInt8](repeating: 8, count: 16) + [100]
-        let full = last.dropFirst(8).dropLast(16 + 8) + [0] + partial + [UInt8](repeating: 7, count: 8)
+        var partial = [UInt8](repeating: 0, count: 4 + 8 + 1) + [1] + [UInt8](repeating: 9, count: 16)
+        partial += [7, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+        partial += [UInt8](repeating: 8, count: 16) + [100]
+        var full = Array(last.dropFirst(8).dropLast(16 + 8))
+        full += [0] + partial
+        full += [UInt8](repeating: 7, count: 8)
         return states.map { FuzzTarget.Seed(name: $0.name, bytes: [1, 0] + $0.state.dropFirst(8).dropLast(16)) } + [
             FuzzTarget.Seed(name: "days-later", bytes: [1, 40] + last.dropFirst(8).dropLast(16)),
             FuzzTarget.Seed(name: "with-keys", bytes: [2, 0] + pinned), FuzzTarget.Seed(name: "in-the-middle", bytes: [3, 0] + full),
