@@ -280,7 +280,7 @@ struct VersionSink {
                 parts.end()
                 if asked.isResumed, !blobs.has(reference) {
                     // What was kept came of somebody else, maybe.
-                    // Not looked for again: what was kept may not go.
+                    // Without what was kept: removing it may have failed, and it would be found again.
                     (asked.offset, asked.asked, asked.isResumed) = (0, 0, false)
                     waiting = asked
                     return false

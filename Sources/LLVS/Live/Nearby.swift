@@ -74,8 +74,8 @@ public enum Nearby {
         private struct Place: Hashable { let interface: Int32, protocolNumber: Int32 }
         private struct Address: Equatable { let text: String, port: UInt16 }
 
-        // Of Avahi's headers.
-        /// An answer of `entry_group_add_service_strlst`, and an event of a browser.
+        // Numbers in Avahi's headers. `nameIsTaken` is an answer of `entry_group_add_service_strlst`, `browserFailed` an event of a
+        // browser.
         private static let nameIsTaken: Int32 = -8, browserFailed: Int32 = 4
         private static let anywhere: Int32 = -1, running: Int32 = 2, failure: Int32 = 100, collision: Int32 = 3, new: Int32 = 0
         private static let removed: Int32 = 1, found: Int32 = 0, ourOwn: Int32 = 16, noDaemon: Int32 = -26
@@ -167,7 +167,7 @@ public enum Nearby {
 
         private func announce() {
             guard let group, let port else { return }
-            // Another program of this host may have the name: that is told at once.
+            // That another program on this host has the name is the answer of the call, and no later event.
             for _ in 0..<100 {
                 _ = avahi.entry_group_reset(group)
                 let added = avahi.entry_group_add_service_strlst(

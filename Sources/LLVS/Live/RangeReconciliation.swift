@@ -42,7 +42,8 @@ struct RangeReconciliation {
     private static let ways = 16
     /// Frames that a side says; in the last it gives up what differs still.
     static let frames = 8
-    /// Bytes of hashes in lists of one frame, about: as many as answers to others' lists and ends of ranges leave of a frame's bound.
+    /// Bytes of hashes that a frame lists, about. Answers to the other side's lists, and the ends of ranges, are in the same frame, whose
+    /// bound is 1 MiB.
     private static let listsSize = 128 << 10
 
     private enum Lot: UInt8 { case open, there, lacking }

@@ -22,7 +22,7 @@ extension HTTPClient {
         }
         let response = transfer.response
         if attempt.begun != nil, response.status == 416 || (response.status == 206 && !transfer.isResumed) {
-            // It is shorter now, or another.
+            // The file is shorter now, or it is another one: all of it is asked for.
             var whole = attempt
             whole.begun = nil
             return again(whole, nil, &run, soon: true)

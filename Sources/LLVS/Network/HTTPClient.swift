@@ -96,7 +96,7 @@ final class HTTPClient: @unchecked Sendable {
         var transfer: HTTPTransfer?
         /// What earlier tries got of a file.
         var begun: HTTPTransfer.Begun?
-        /// As much of it as any try got.
+        /// The most bytes of it that any try got.
         var furthest = 0
 
         /// Goes on with what came. A line that breaks again and again still ends: each time some of the file must have come.

@@ -25,7 +25,7 @@ final class HTTPTransfer {
     private var resumesAt: Int?
     /// It goes on there.
     private(set) var isResumed = false
-    /// Of the file whose rest is asked for.
+    /// The tag of the file whose rest is asked for.
     private var resumesTag: String?
 
     /// What came of a file before the line broke.
@@ -67,7 +67,7 @@ final class HTTPTransfer {
         guard let start = resumesAt else { return }
         resumesAt = nil
         let place = headers.first { $0.name == "content-range" }?.value ?? ""
-        // A server that does not look at If-Range may give of another file.
+        // A server that ignores If-Range may send bytes of another file.
         let isSame = headers.first { $0.name == "etag" }?.value == resumesTag
         isResumed = status == 206 && isSame && place.utf8.starts(with: "bytes \(start)-".utf8)
         if !isResumed { kept = Spool() }

@@ -132,7 +132,7 @@ extension PackedRun {
         place.services.replaces = attempt.replaces
         place.services.covers = attempt.covers
         place.services.seen = attempt.seen
-        // Those of older epochs may be deleted: another device may send all anew with newer keys.
+        // None with older keys: another device may delete those, when it sends all anew with newer keys.
         place.blobs = state.currentBlobs
         place.random = settings.random
         place.sealing = sealing
@@ -144,7 +144,7 @@ extension PackedRun {
         let paced = control.paced(.sending, of: ids.count, doing: what)
         try withoutActuallyEscaping(emit) { emit in
             var packer = VersionPacker(store, storeID: storeID, writer: state.writer, place: place, paced, emit)
-            // Also where it is not finished: what is uploaded is not uploaded again.
+            // Also when no pack is made: what was uploaded is not uploaded again.
             defer { state.know(packer.known) }
             do {
                 for id in ids { try packer.add(id) }

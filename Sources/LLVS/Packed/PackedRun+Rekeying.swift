@@ -1,11 +1,8 @@
 /// Sending all that lies at an encrypted remote anew, with its newest keys: docs/encryption.md, section 6.
 extension PackedRun {
-    /// Whether what is put together is to have the newest keys, large values and all.
-    var isRekeying: Bool { state.rekeying != nil }
-
     /// Bytes of a pack that one other is put into, where keys are the reason: it need not be as small as others.
     var rekeyLimit: Int? {
-        isRekeying ? min(PackFormat.fileLimit(.base) - (1 << 20), files.capabilities.largestFile ?? .max) : nil
+        state.rekeying != nil ? min(PackFormat.fileLimit(.base) - (1 << 20), files.capabilities.largestFile ?? .max) : nil
     }
 
     /// Begins: retrieves what is there, and sends it anew. Later exchanges go on, and delete what was replaced.
@@ -96,16 +93,16 @@ extension PackedRun {
         let parts = try list(.blob), older = try ofOlderKeys(parts, unknownToo: false)
         guard !older.isEmpty else { return true }
         var named: Set<PackID> = []
-        // Those that are there behind the parts: what came since `listed` names parts as well.
+        // Listed after the parts: a pack that came since `listed` was made names parts, too.
         let packs = try list(.log).merging(list(.base)) { size, _ in size }.merging(listed) { size, _ in size }
         for (name, size) in packs {
             let file: PackFile
             do { file = try whole(name, size) } catch let fault as PackFault {
-                // One that is damaged as a whole, or that is gone since, names nothing.
+                // A pack that is damaged as a whole, or that was deleted since, names nothing.
                 if fault.kind == .damaged || (fault.kind == .notThere && listed[name] != nil) { continue }
                 return false
             }
-            // What a pack names that cannot be read to its end nobody knows.
+            // Nobody knows what a pack names that cannot be read to its end.
             do { named.formUnion(try partsNamed(in: file)) } catch is PackFault { return false }
         }
         let gone = older.filter { !named.contains($0.id) }

@@ -114,7 +114,7 @@ struct PackedState {
     var prepared: Int64 = 0
     /// Large values that packs name which were read or made.
     var blobs: [PackID: BlobReference] = [:]
-    /// Those of them that are there with older keys: only what names them already goes on to do so.
+    /// Those of them that lie there with older keys. No new pack names them, since who sends all anew deletes them.
     var oldBlobs: Set<PackID> = []
     var rekeying: Rekeying?
     /// By the digest in their names.

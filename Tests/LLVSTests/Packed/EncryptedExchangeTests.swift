@@ -319,6 +319,32 @@ import Testing
         #expect(try c.store.value(ValueID("again"), at: again)?.data == large)
     }
 
+    /// A device knows a large value by parts with older keys, and another has sent all anew and deleted these: who then merges the other's
+    /// packs names parts that are there.
+    @Test func whoMergesWhatWasSentAnewNamesNoOlderParts() throws {
+        let place = MemoryPlace(), day = 86_400 / Int(MemoryPlace.step)
+        let a = try PackedDevice(place, fanIn: 3, keys: mine.keys()), b = try PackedDevice(place, fanIn: 3, keys: mine.keys())
+        let large = [UInt8](repeating: 7, count: 2 << 20), version = try a.save("large", large)
+        for device in [a, b, a] { try device.exchangeOnce() }
+        let old = try keysOf(place)
+        _ = try b.exchange.rekey(renewing: true)
+        for _ in 0..<5 {
+            place.clock += day + 1
+            for device in [a, b] { try device.exchangeOnce() }
+        }
+        #expect(try opened(place, by: old) == [])
+        let packs = Set(place.names(.log) + place.names(.base)).filter { $0.writer != a.writer }
+        _ = try b.exchange.retire()
+        for _ in 0..<6 {
+            place.clock += day + 1
+            try a.exchangeOnce()
+        }
+        #expect(packs.isDisjoint(with: Set(place.names(.log) + place.names(.base))), "those of the other are merged, and gone")
+        let c = try PackedDevice(place, keys: mine.keys())
+        #expect(try c.exchange.retrieve().problems.isEmpty)
+        #expect(try c.store.value(ValueID("large"), at: version)?.data == large)
+    }
+
     /// The keys of a place, read by who has them.
     private func keysOf(_ place: MemoryPlace) throws -> StoreKeys {
         let files = MemoryFiles(place), crypto = try RemoteKeys.crypto()

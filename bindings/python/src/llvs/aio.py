@@ -25,7 +25,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Generic, Iterable, Mapping, Optional, TypeVar
 
-from . import _constants as c
+from . import _constants as c, errors
 from ._memory import BytesLike, as_bytes
 from .control import CancelToken
 from .links import Address
@@ -358,7 +358,7 @@ async def accept(
 
     compare: the pairing of one of the stores, which is given to who connects by comparing digits, once people have compared `Link.digits`
     on both sides and each said so by `Link.confirm`. To be given for the one connection that somebody here waits for; the others are let in
-    by their pairings all the same.
+    by their pairings all the same. InvalidArgumentError when it is none of the stores'.
     timeout: seconds within which the beginning has to come. Who is not paired gets no answer: the connection is closed, and it raises
     ConnectionError. Raises what `Peer` raises. How many come at once is bounded by the program.
     """
@@ -369,7 +369,7 @@ async def accept(
         if compare is not None and is_to_compare(beginning):
             compares, pairing = True, as_bytes(compare, "a pairing")
             if pairing not in offered:
-                raise ValueError("compare takes the pairing of one of the stores")
+                raise errors.InvalidArgumentError("compare takes the pairing of one of the stores. Give one that is in stores.")
             store = offered[pairing]
         else:
             pairing, store = whom_it_is_for(offered, beginning)
