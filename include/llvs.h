@@ -2138,7 +2138,9 @@ enum llvs_layout_value {
     /** Two files for each version, which other implementations read (docs/interchange.md). */
     LLVS_LAYOUT_INTERCHANGE = 1,
     /** Many versions to a file, for few requests (docs/pack-format.md). */
-    LLVS_LAYOUT_PACKED = 2
+    LLVS_LAYOUT_PACKED = 2,
+    /** Both, so that devices with packs and other implementations meet: of a place that is empty or has single files. Not with keys. */
+    LLVS_LAYOUT_BRIDGED = 3
 };
 
 /** How to open an exchange. Since 0.1. */

@@ -130,6 +130,7 @@ private func layout(_ input: llvs_layout) throws -> Exchange.Layout {
     case LLVS_LAYOUT_AUTOMATIC.rawValue: .automatic
     case LLVS_LAYOUT_INTERCHANGE.rawValue: .interchange
     case LLVS_LAYOUT_PACKED.rawValue: .packed
+    case LLVS_LAYOUT_BRIDGED.rawValue: .bridged
     default: throw InputError.constant("layout", input)
     }
 }

@@ -63,7 +63,7 @@ final class HostTransportHandle: TransportHandle, @unchecked Sendable {
     }
 
     override func open(_ place: Exchange.URLOptions) throws -> any ExchangeTransport {
-        guard place.keys == nil, place.layout != .packed else {
+        guard place.keys == nil, place.layout != .packed, place.layout != .bridged else {
             throw StoreError(
                 .invalidArgument,
                 "Keys or the packed layout are given for \(name), which moves single versions in clear. "

@@ -174,12 +174,13 @@ static size_t exchanged(llvs_store *store, shelf *s, llvs_layout layout, const c
     return moved;
 }
 static void stores_exchange(void **state) {
-    static const llvs_layout layouts[] = { LLVS_LAYOUT_AUTOMATIC, LLVS_LAYOUT_INTERCHANGE, LLVS_LAYOUT_PACKED };
+    static const llvs_layout layouts[] = { LLVS_LAYOUT_AUTOMATIC, LLVS_LAYOUT_INTERCHANGE, LLVS_LAYOUT_PACKED,
+        LLVS_LAYOUT_BRIDGED };
     size_t i, j;
     (void)state;
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         llvs_store *a = memory_store(), *b = memory_store();
-        int packs = 0, lists;
+        int packs = 0, singles = 0, lists;
         shelf *s = malloc(sizeof *s);
         assert_non_null(s);
         shelf_init(s);
@@ -195,7 +196,9 @@ static void stores_exchange(void **state) {
         /* Nothing new: one listing. A new interchange exchange looks at both of its folders, a new automatic one at the layout first. */
         if (layouts[i] == LLVS_LAYOUT_PACKED) assert_int_equal(s->lists - lists, 1);
         for (j = 0; j < s->count; j++) packs += strncmp(s->files[j].name, "pack1/", 6) == 0;
+        for (j = 0; j < s->count; j++) singles += strncmp(s->files[j].name, "versions/", 9) == 0;
         assert_int_equal(packs > 0, layouts[i] != LLVS_LAYOUT_INTERCHANGE);
+        assert_int_equal(singles, layouts[i] == LLVS_LAYOUT_INTERCHANGE || layouts[i] == LLVS_LAYOUT_BRIDGED ? 5 : 0);
         assert_true(s->closes >= 3);
         llvs_store_free(a);
         llvs_store_free(b);

@@ -129,6 +129,24 @@ def test_a_network_remote_keeps_its_layout(place: Place, store: llvs.Store, new_
         assert not way.retrieve().retrieved
 
 
+def test_a_bridged_place(place: Place, store: llvs.Store, new_store: Any) -> None:
+    """Packs and single files side by side: who knows one of the two alone gets what comes on the other."""
+    beside, single, packs = place.beside("b"), new_store(), new_store()
+    with llvs.Exchange(store, beside("bridged")) as way:
+        assert not way.retrieve().retrieved and len(way.send().sent) == 3
+    with llvs.Exchange(single, beside("interchange")) as way:
+        assert len(way.retrieve().retrieved) == 3
+        save(single, "single")
+        assert len(way.send().sent) == 1
+    with llvs.Exchange(store, beside("bridged")) as way:
+        assert len(way.retrieve().retrieved) == 1
+        assert not way.send().problems
+    with llvs.Exchange(packs, beside("packed")) as way:
+        result = way.retrieve()
+        assert len(result.retrieved) == 4 and not result.problems
+    assert ids(store) == ids(single) == ids(packs)
+
+
 def test_a_coordinator(place: Place, tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "a", exchange=place()) as a, llvs.Coordinator(tmp_path / "b", exchange=place()) as b:
         a.save(insert={"x": b"1"})

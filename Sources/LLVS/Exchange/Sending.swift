@@ -50,8 +50,9 @@ struct Sending {
         try store.uncover(memory.oldForm, in: &coverage, look)
         try store.uncover(unusable, in: &coverage, look)
         try store.uncover(listing.versionsOnly, in: &coverage, look)
-        let missing = try store.missing(from: coverage, look)
+        var missing = try store.missing(from: coverage, look)
         memory.sentMark = missing.isEmpty ? listing.mark.map { ($0, coverage.versionCount) } : nil
+        if let bridge = (transport as? RemoteTransport)?.bridge { missing = try bridge.toSend(of: missing, store) }
         guard !missing.isEmpty else { return [] }
         try findTwins(listing.versions, missing)
         return missing

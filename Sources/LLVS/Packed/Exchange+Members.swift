@@ -185,7 +185,11 @@ extension PackedTransport: KeyedTransport {
 
 extension PackedTransport {
     package func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult {
-        try run(store, "Retiring from \(description)", control) { try $0.retire() }
+        // Nobody is waited for any more.
+        try bothWays(store, "Retiring from \(description)", control) { run in
+            run.state.bridging = [:]
+            return (try run.retire(), [])
+        }
     }
 }
 

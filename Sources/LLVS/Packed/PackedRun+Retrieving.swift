@@ -3,6 +3,7 @@ extension PackedRun {
     func retrieve(verifyKnown: Bool) throws -> ExchangeResult {
         guard try unlock() else { return ExchangeResult() }
         if state.roots.isEmpty, try !lookForRoots() { return ExchangeResult() }
+        _ = try isBridge()
         let logs = try list(.log)
         try lookAtOwn(logs)
         var isFull = try verifyKnown || mustListFully || isFullListingDue(logs)

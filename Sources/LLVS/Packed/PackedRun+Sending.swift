@@ -15,6 +15,7 @@ extension PackedRun {
             isThere = logs.keys.contains(where: state.isKnown)
             try lookAtOwn(logs)
         }
+        _ = try isBridge()
         if isThere, files.capabilities.isNear { try keepRoots() }
         var sending = PackedSending(self)
         do {
@@ -156,7 +157,8 @@ extension PackedRun {
         try makeKeys()
         if keys != nil, try listRoots() { throw hasNoRoot }
         let id = keys?.opened?.keys.store ?? settings.random.id()
-        let text = "{\"format\":1,\"store\":\"\(id)\",\"layout\":\"packed\",\"encrypted\":\(keys != nil),\"made\":\"\(made)\"}"
+        let layout = wantsBridge ? RootText.bridged : RootText.packed
+        let text = "{\"format\":1,\"store\":\"\(id)\",\"layout\":\"\(layout)\",\"encrypted\":\(keys != nil),\"made\":\"\(made)\"}"
         var writer = PackWriter(
             PackWriter.Identity(kind: .root, store: id, salt: settings.random.id(), writer: state.writer, first: 0, last: 0))
         try Array(text.utf8).withUnsafeBytes { try writer.add(bare: $0) }
@@ -201,7 +203,7 @@ struct PackedSending {
     ///   - notices: what the first pack tells the others.
     mutating func publish(evenEmpty: Bool = false, notices: [PackServices.Notice] = []) throws {
         let store = run.store, listing = run.control.paced(.listing, doing: run.what)
-        let ids = try store.missing(from: run.there, listing.look)
+        let ids = try run.toSend(of: store.missing(from: run.there, listing.look))
         // A number of which the pack was lost may be one that another pack stands for: that is known once the loss was looked into.
         let evenEmpty = evenEmpty || (!run.state.holes.isEmpty && run.state.healing == 0)
         guard !ids.isEmpty || evenEmpty else { return }

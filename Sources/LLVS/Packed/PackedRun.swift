@@ -14,6 +14,8 @@ package final class PackedRun {
     var there: Coverage
     /// All packs there are, where this run listed them.
     var listedInFull: [PackName: Int]?
+    /// Whether single files are to lie beside the packs, where a root is made.
+    var wantsBridge = false
     /// Whether the next retrieve lists all packs.
     var mustListFully = false
     private var saved: ArraySlice<UInt8> = []
@@ -139,13 +141,12 @@ package final class PackedRun {
     static func root(_ name: PackName, _ bytes: [UInt8], _ sealing: PackSealing = .none) throws -> PackedState.Root {
         let file = try PackFile(name, bytes, stores: [], sealing: sealing)
         guard let store = PackID(file.index.header[16..<32]) else { throw PackFault.damaged("it is no root") }
-        var text: [UInt8] = []
-        try file.forEachBlock { text.append(contentsOf: $0) }
-        let said: RootText
-        do { said = try text.withUnsafeBytes(RootText.init) } catch { throw PackFault.damaged("what it says is no JSON") }
+        let said = try RootText(file)
         guard said.format == 1 else { throw PackFault.newer("its format is another than 1") }
         guard said.store == store.description else { throw PackFault.damaged("it names another store than its header") }
-        guard said.layout == "packed" else { throw PackFault.newer("its layout is \"\(said.layout)\"") }
+        guard said.layout == RootText.packed || (said.layout == RootText.bridged && !said.isEncrypted) else {
+            throw PackFault.newer("its layout is \"\(said.layout)\"")
+        }
         guard said.isEncrypted == sealing.isEncrypted else {
             throw PackFault.damaged("it says otherwise of whether the packs are encrypted")
         }
@@ -215,10 +216,21 @@ package final class PackedRun {
 }
 
 /// The JSON of a root.
-private struct RootText {
-    var format = 0, store = "", layout = "", isEncrypted = false
+struct RootText {
+    private(set) var format = 0, store = "", layout = "", isEncrypted = false
+    static let packed = "packed", bridged = "bridged"
 
-    init(_ bytes: UnsafeRawBufferPointer) throws {
+    /// - Throws: `PackFault`.
+    init(_ name: PackName, _ bytes: [UInt8], _ sealing: PackSealing) throws {
+        try self.init(PackFile(name, bytes, stores: [], sealing: sealing))
+    }
+    /// - Throws: `PackFault`.
+    init(_ file: PackFile) throws {
+        var text: [UInt8] = []
+        try file.forEachBlock { text.append(contentsOf: $0) }
+        do { self = try text.withUnsafeBytes(RootText.init) } catch { throw PackFault.damaged("what it says is no JSON") }
+    }
+    private init(_ bytes: UnsafeRawBufferPointer) throws {
         var json = JSONReader(bytes)
         func text() throws -> String { String(decoding: try json.string(), as: UTF8.self) }
         try json.beginObject()

@@ -53,6 +53,9 @@ package struct PackedSettings: Sendable {
     /// number of them there.
     static let badLimit = 10_000, wantedLimit = 10_000
     static let rootsLimit = 16
+    /// Versions of which the device keeps in mind that another is to bring them to the other side of a bridged remote; further ones it
+    /// brings itself.
+    static let bridgingLimit = 100_000
     /// Roots of which some may be none.
     static let rootsLookedAt = 256
 }

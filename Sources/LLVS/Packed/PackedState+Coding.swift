@@ -5,7 +5,9 @@ extension PackedState {
     private static let encryptedMagic = Array("LLVSPR2\n".utf8)
     /// With or without a pin, and with what is there for a while only.
     private static let fullMagic = Array("LLVSPR3\n".utf8)
-    private var isFull: Bool { rekeying != nil || !oldBlobs.isEmpty || !partials.isEmpty }
+    private var isFull: Bool { rekeying != nil || !oldBlobs.isEmpty || !partials.isEmpty || (pin != nil && !blobs.isEmpty) || hasMore }
+    /// As that, with what came later.
+    private static let openMagic = Array("LLVSPR4\n".utf8)
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         bytes.withUnsafeBytes { SHA256.digest($0) }.prefix(16)
     }
@@ -16,7 +18,8 @@ extension PackedState {
     /// All but the checksum; at its end the count of exchanges, 8 bytes.
     var body: [UInt8] {
         var out = StateWriter()
-        out.bytes.raw(isFull ? PackedState.fullMagic : pin == nil ? PackedState.magic : PackedState.encryptedMagic)
+        let magic = pin == nil ? PackedState.magic : PackedState.encryptedMagic
+        out.bytes.raw(hasMore ? PackedState.openMagic : isFull ? PackedState.fullMagic : magic)
         out.bytes.integer(writer)
         out.bytes.integer(next)
         out.bytes.integer(based ?? -1)
@@ -98,22 +101,26 @@ extension PackedState {
                 }
             }
         }
+        if hasMore { out.list(parts) { $0.put($1.part, $1.contents.bytes.bytes) } }
         out.bytes.integer(exchanges)
         return out.bytes.bytes
     }
 
     /// Nil for what is none, or damaged: then the device is a new writer.
     init?(encoded bytes: [UInt8]) {
-        let isFull = bytes.starts(with: PackedState.fullMagic), hasPin = bytes.starts(with: PackedState.encryptedMagic)
+        let hasMore = bytes.starts(with: PackedState.openMagic), isFull = hasMore || bytes.starts(with: PackedState.fullMagic)
+        let hasPin = bytes.starts(with: PackedState.encryptedMagic)
         guard bytes.count > 32, isFull || hasPin || bytes.starts(with: PackedState.magic),
             PackedState.checksum(bytes.dropLast(16)).elementsEqual(bytes.suffix(16))
         else { return nil }
         do {
-            self = try bytes.dropLast(16).dropFirst(8).withUnsafeBytes { try PackedState.read($0, hasPin: hasPin, isFull: isFull) }
+            self = try bytes.dropLast(16).dropFirst(8).withUnsafeBytes {
+                try PackedState.read($0, hasPin: hasPin, isFull: isFull, hasMore: hasMore)
+            }
         } catch { return nil }
     }
 
-    private static func read(_ bytes: UnsafeRawBufferPointer, hasPin: Bool, isFull: Bool) throws -> PackedState {
+    private static func read(_ bytes: UnsafeRawBufferPointer, hasPin: Bool, isFull: Bool, hasMore: Bool) throws -> PackedState {
         var state = PackedState(), from = StateReader(bytes)
         state.writer = try from.cursor.integer(UInt64.self)
         state.next = try from.cursor.integer(UInt32.self)
@@ -189,81 +196,15 @@ extension PackedState {
                 return (digest, partial)
             }) { state.partials[digest] = partial }
         }
+        // Written by a library that did not know with which keys large values lie there.
+        if !isFull, state.pin != nil { state.oldBlobs = Set(state.blobs.keys) }
+        if hasMore {
+            for (part, bytes) in try from.list({ (try $0.cursor.integer(UInt8.self), try $0.bytes()) }) { try state.take(part, bytes) }
+        }
         state.exchanges = try from.cursor.integer(UInt64.self)
         try from.cursor.end()
         guard state.writer != 0, state.next != 0 else { throw PackFault.damaged("it has no writer") }
         return state
-    }
-}
-
-private struct StateWriter {
-    var bytes = ByteWriter()
-
-    mutating func list<T>(_ items: [T], _ put: (inout StateWriter, T) -> Void) {
-        bytes.varint(UInt64(items.count))
-        for item in items { put(&self, item) }
-    }
-    mutating func put(_ name: PackName) {
-        bytes.bytes.append(name.kind.rawValue)
-        bytes.integer(name.writer)
-        put(name.digest)
-        bytes.integer(name.first)
-        bytes.integer(name.last)
-        put(name.id)
-    }
-    mutating func put(_ id: PackID) {
-        bytes.integer(id.high.byteSwapped)
-        bytes.integer(id.low.byteSwapped)
-    }
-    mutating func put(_ range: PackServices.Range) {
-        bytes.integer(range.writer)
-        bytes.integer(range.first)
-        bytes.integer(range.last)
-    }
-    mutating func put(_ seen: PackServices.Seen) {
-        bytes.integer(seen.writer)
-        bytes.integer(seen.number)
-        put(seen.id)
-    }
-}
-
-private struct StateReader {
-    var cursor: PackCursor
-    init(_ bytes: UnsafeRawBufferPointer) { cursor = PackCursor(bytes) }
-
-    mutating func list<T>(_ read: (inout StateReader) throws -> T) throws -> [T] {
-        let count = try cursor.number(atMost: cursor.remaining) { _ in .damaged("a list of it is too long") }
-        var all: [T] = []
-        for _ in 0..<count { all.append(try read(&self)) }
-        return all
-    }
-    mutating func size() throws -> Int { try cursor.number(atMost: 1 << 40) { _ in .damaged("a size of it is too large") } }
-    /// Seconds since 1970, which can be counted with.
-    mutating func time() throws -> Int64 {
-        let time = try cursor.integer(Int64.self)
-        guard time.magnitude <= 1 << 60 else { throw PackFault.damaged("a time of it is none") }
-        return time
-    }
-    mutating func bytes() throws -> [UInt8] {
-        Array(try cursor.take(try cursor.number(atMost: cursor.remaining) { _ in .damaged("it is cut short") }))
-    }
-    mutating func flag() throws -> Bool { try cursor.integer(UInt8.self) != 0 }
-    mutating func name() throws -> PackName {
-        guard let kind = PackKind(rawValue: try cursor.integer(UInt8.self)) else { throw PackFault.damaged("a name of it is none") }
-        let name = PackName(
-            kind: kind, writer: try cursor.integer(UInt64.self), digest: try cursor.id(), first: try cursor.integer(UInt32.self),
-            last: try cursor.integer(UInt32.self), id: try cursor.id())
-        guard name.isWhole else { throw PackFault.damaged("a name of it is none") }
-        return name
-    }
-    mutating func range() throws -> PackServices.Range {
-        let range = PackServices.Range(
-            writer: try cursor.integer(UInt64.self), first: try cursor.integer(UInt32.self), last: try cursor.integer(UInt32.self))
-        guard range.first <= range.last else { throw PackFault.damaged("a range of it is empty") }
-        return range
-    }
-    mutating func seen() throws -> PackServices.Seen {
-        PackServices.Seen(writer: try cursor.integer(UInt64.self), number: try cursor.integer(UInt32.self), id: try cursor.id())
     }
 }
 

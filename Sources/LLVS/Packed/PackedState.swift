@@ -8,6 +8,8 @@ struct PackedState {
         var name: PackName, store: PackID
         /// The file, so that it can be written again.
         var bytes: [UInt8]
+        /// Whether single files lie beside the packs; of one in clear.
+        var isBridged: Bool { (try? RootText(name, bytes, .none).layout) == RootText.bridged }
     }
     enum Outcome: UInt8 {
         /// Begun; nobody knows what came of it.
@@ -61,6 +63,8 @@ struct PackedState {
         var due: Int64, exchange: UInt64
     }
 
+    /// A version that another device is to bring to the other side of a bridged remote.
+    struct Bridging: Equatable { var since: Int64, isFromPacks: Bool }
     /// Parts of a large value that was not sent whole yet, from the first on.
     struct Partial: Equatable {
         /// Their ids, and the bytes of each file.
@@ -119,6 +123,7 @@ struct PackedState {
     var rekeying: Rekeying?
     /// By the digest in their names.
     var partials: [PackID: Partial] = [:]
+    var bridging: [VersionID: Bridging] = [:]
     /// What is known to be at the remote: these and their ancestors, but for `lacking`.
     var heads: [VersionID] = [], lacking: [VersionID] = []
 

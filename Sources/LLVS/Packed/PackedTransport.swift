@@ -6,6 +6,12 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
     private let files: any RemoteFiles
     private let settings: PackedSettings
     private let keys: PackedKeys?
+    /// Whether single files are to lie beside the packs; a place that has roots is as these say.
+    private let isToBeBridged: Bool
+    private let bridge = BridgedVersions()
+    /// The exchange of single files, once there was one.
+    private var beside: Exchange?
+    private var besideState: [UInt8] = []
     private let lock = Lock(.leaf)
     private var mustForget = false
     /// Until when a send does without a listing of its own, since a retrieve has just made one.
@@ -14,9 +20,11 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
     private var listed: [PackName: Int]?
     private static let freshness = 10.0
 
-    /// - Parameter keys: what the place is encrypted with; nil: it is not.
-    package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings(), keys: PackedKeys? = nil) {
-        self.files = files; self.settings = settings; self.keys = keys
+    /// - Parameters:
+    ///   - keys: what the place is encrypted with; nil: it is not.
+    ///   - isBridged: whether the place is made so that single files lie beside the packs; not with keys.
+    package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings(), keys: PackedKeys? = nil, isBridged: Bool = false) {
+        self.files = files; self.settings = settings; self.keys = keys; isToBeBridged = isBridged && keys == nil
     }
 
     package var description: String { files.description }
@@ -34,6 +42,7 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
             lock.withLock { mustForget = false }
         }
         let run = try PackedRun(store, files, notes, settings, keys, control, doing: what)
+        run.wantsBridge = isToBeBridged
         do {
             let result = try body(run)
             try run.save()
@@ -47,14 +56,21 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
 
     package func retrieve(into store: Store, verifyKnown: Bool, _ control: OperationControl) throws -> ExchangeResult? {
         lock.withLock { freshUntil = -Double.infinity }
-        return try run(store, "Retrieving from \(description)", control) { run in
+        let what = "Retrieving from \(description)"
+        let (result, isBridge) = try run(store, what, control) { run in
             let result = try run.retrieve(verifyKnown: verifyKnown)
             lock.withLock {
                 freshUntil = Clock.steady() + PackedTransport.freshness
                 listed = run.listedInFull
             }
-            return result
+            let isBridge = try run.isBridge()
+            if isBridge { run.note(result.versions, fromPacks: true) }
+            return (result, isBridge)
         }
+        guard isBridge else { return result }
+        let others = try exchangeBeside(store).retrieve(control, verifyKnown: verifyKnown)
+        if !others.versions.isEmpty { try run(store, what, control) { $0.note(others.versions, fromPacks: false) } }
+        return PackedTransport.joined(result, others)
     }
 
     package func send(from store: Store, _ control: OperationControl) throws -> ExchangeResult? {
@@ -62,7 +78,45 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
             defer { (freshUntil, self.listed) = (-Double.infinity, nil) }
             return (freshUntil > Clock.steady(), self.listed)
         }
-        return try run(store, "Sending to \(description)", control) { try $0.send(isFresh: isFresh, listed: isFresh ? listed : nil) }
+        return try bothWays(store, "Sending to \(description)", control) { run in
+            (try run.send(isFresh: isFresh, listed: isFresh ? listed : nil), run.leftToOthers(fromPacks: true))
+        }
+    }
+
+    // MARK: Single files beside the packs
+
+    /// Sends packs, and then single files where these are wanted.
+    /// - Parameter packs: sends packs; with what is not to be sent in single files.
+    func bothWays(
+        _ store: Store, _ what: String, _ control: OperationControl, packs: (PackedRun) throws -> (ExchangeResult, Set<VersionID>)
+    ) throws -> ExchangeResult {
+        let (result, left, isBridge) = try run(store, what, control) { run in
+            let (result, left) = try packs(run)
+            return (result, left, try run.isBridge())
+        }
+        guard isBridge else { return result }
+        bridge.leave(left)
+        let others = try exchangeBeside(store).send(control)
+        let there = bridge.areThere(of: left)
+        if !there.isEmpty { try run(store, what, control) { run in for id in there { run.state.bridging[id] = nil } } }
+        return PackedTransport.joined(result, others)
+    }
+
+    private func exchangeBeside(_ store: Store) -> Exchange {
+        if let known = lock.withLock({ beside }), known.store === store { return known }
+        // One call of an exchange at a time.
+        let versions = RemoteTransport(files, bridge: bridge), made = Exchange(store: store, transport: versions)
+        versions.restorationState = lock.withLock { besideState }
+        lock.withLock { beside = made }
+        return made
+    }
+    private static func joined(_ a: ExchangeResult, _ b: ExchangeResult) -> ExchangeResult {
+        var result = a
+        let known = Set(a.versions)
+        result.versions += b.versions.filter { !known.contains($0) }
+        result.repaired += b.repaired.filter { !a.repaired.contains($0) }
+        result.problems = ExchangeProblem.inOrder(a.problems + b.problems)
+        return result
     }
 
     // MARK: What there is not
@@ -81,11 +135,15 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
 
     // MARK: The rest
 
-    /// What is remembered lies beside the store (`PackedNotes`). Given the word "new", the device forgets all it knows of the remote, and
-    /// begins anew with it.
+    /// What is remembered of packs lies beside the store (`PackedNotes`); here it is what a bridged remote's single files need. Given the
+    /// word "new", the device forgets all it knows of the remote, and begins anew with it.
     package var restorationState: [UInt8] {
-        get { [] }
-        set { if newValue.elementsEqual("new".utf8) { lock.withLock { mustForget = true } } }
+        get { lock.withLock { beside }?.transport.restorationState ?? lock.withLock { besideState } }
+        set {
+            lock.withLock {
+                if newValue.elementsEqual("new".utf8) { mustForget = true } else { besideState = newValue }
+            }
+        }
     }
     package func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
     package func close() { files.close() }

@@ -11,6 +11,8 @@ extension Exchange {
         case interchange
         /// Many versions to a file, for few requests: docs/pack-format.md.
         case packed
+        /// Both, so that devices with packs and other implementations meet: for an empty place, or one with single files. Not encrypted.
+        case bridged
     }
 
     /// What the URL of an exchange cannot say.

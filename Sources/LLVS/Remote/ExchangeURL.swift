@@ -28,21 +28,19 @@ package enum ExchangeURL {
             }
         }
         let keys = try settings.keys.map(PackedKeys.init)
-        if keys != nil, layout == .interchange {
-            throw StoreError(
-                .invalidArgument,
-                "Keys are given for \"\(shown(url))\" with the layout interchange, in which files lie in clear. Leave one out.")
-        }
+        if keys != nil, layout == .interchange || layout == .bridged { throw inClear("\"\(shown(url))\"", layout) }
         switch place {
-        case .folder(let path) where layout == .packed || keys != nil:
+        case .folder(let path) where layout == .packed || layout == .bridged || keys != nil:
             let files = try FolderRemoteFiles(folder(path, settings, store), isDurable: settings.durability == .full)
-            return PackedTransport(files, keys: keys)
+            return PackedTransport(files, keys: keys, isBridged: layout == .bridged)
         case .folder(let path):
             let transport = try folder(path, settings, store)
             try RemoteKeyDirectory.refuseKeys(FolderRemoteFiles(transport, isDurable: true)) {}
             return transport
         case .memory(let name):
-            guard layout != .packed, keys == nil else { throw invalid(url, "an area in memory holds single versions, and no packs") }
+            guard layout != .packed, layout != .bridged, keys == nil else {
+                throw invalid(url, "an area in memory holds single versions, and no packs")
+            }
             return MemoryTransport(name: name)
         case .webdav, .s3, .sftp, .cloud, .cloudKit: return transport(try server(place, url, settings), layout, keys)
         }
@@ -64,12 +62,15 @@ package enum ExchangeURL {
     /// A transport over files that somebody else has opened: of the settings the layout and the keys count.
     package static func transport(over files: any RemoteFiles, _ settings: Exchange.URLOptions) throws -> any ExchangeTransport {
         let keys = try settings.keys.map(PackedKeys.init)
-        guard keys == nil || settings.layout != .interchange else {
-            throw StoreError(
-                .invalidArgument,
-                "Keys are given for \(files.description) with the layout interchange, in which files lie in clear. Leave one out.")
-        }
+        if keys != nil, settings.layout == .interchange || settings.layout == .bridged { throw inClear(files.description, settings.layout) }
         return transport(files, settings.layout, keys)
+    }
+
+    private static func inClear(_ place: String, _ layout: Exchange.Layout) -> StoreError {
+        StoreError(
+            .invalidArgument,
+            "Keys are given for \(place) with the layout \(layout == .bridged ? "bridged" : "interchange"), in which files lie in clear. "
+                + "Leave one out.")
     }
 
     private static func server(_ place: Place, _ url: String, _ settings: Exchange.URLOptions) throws -> any RemoteFiles {
@@ -131,6 +132,7 @@ package enum ExchangeURL {
         case .automatic: AutomaticTransport(files, keys: keys)
         case .interchange: RemoteTransport(files)
         case .packed: PackedTransport(files, keys: keys)
+        case .bridged: PackedTransport(files, isBridged: true)
         }
     }
 
@@ -151,8 +153,8 @@ package enum ExchangeURL {
         return (try placeAlone(url), layout)
     }
 
-    /// `layout=packed` or `layout=interchange` in the query. In the path of a folder a question mark is as good as any other character
-    /// where nothing of that kind follows it.
+    /// `layout=packed`, `layout=interchange` or `layout=bridged` in the query. In the path of a folder a question mark is as good as any
+    /// other character where nothing of that kind follows it.
     private static func withoutLayout(_ url: String) throws -> (String, Exchange.Layout?) {
         let bytes = Array(url.utf8), key = Array("layout=".utf8)
         guard !bytes.starts(with: "memory:".utf8), let mark = bytes.lastIndex(of: UInt8(ascii: "?")) else { return (url, nil) }
@@ -163,8 +165,9 @@ package enum ExchangeURL {
         let layout: Exchange.Layout
         switch String(decoding: first.dropFirst(key.count), as: UTF8.self) {
         case "packed": layout = .packed
+        case "bridged": layout = .bridged
         case "interchange": layout = .interchange
-        default: throw invalid(url, "its layout is neither packed nor interchange")
+        default: throw invalid(url, "its layout is none of packed, interchange and bridged")
         }
         guard named.count == 1 else { throw invalid(url, "it names a layout twice") }
         let rest = bytes[..<mark] + (others.isEmpty ? [] : [UInt8(ascii: "?")] + others.joined(separator: [UInt8(ascii: "&")]))

@@ -10,7 +10,11 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
     /// Files that are read before it is looked how much that was.
     private static let filesAtOnce = 32
 
-    package init(_ files: any RemoteFiles) { self.files = files }
+    /// In a bridged remote, what another device brings there; then the files are closed by who opened them.
+    let bridge: BridgedVersions?
+
+    package init(_ files: any RemoteFiles) { self.files = files; bridge = nil }
+    init(_ files: any RemoteFiles, bridge: BridgedVersions) { self.files = files; self.bridge = bridge }
 
     public var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
@@ -218,7 +222,7 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
 
     /// A server does not tell.
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
-    public func close() { files.close() }
+    public func close() { if bridge == nil { files.close() } }
 }
 
 /// Looks at a control before each MiB.

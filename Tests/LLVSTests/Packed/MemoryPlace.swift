@@ -200,14 +200,16 @@ final class PackedDevice {
     private(set) var exchange: Exchange
     private let settings: PackedSettings
     private let keys: RemoteKeys?
+    private let isBridged: Bool
     var isRunning = false
 
     /// - Parameter wait: called in the place of waiting.
     init(
         _ place: MemoryPlace, fanIn: Int = 8, silence: Int64? = nil, mostNames: Int? = nil, random: (@Sendable () -> UInt64)? = nil,
-        keys: RemoteKeys? = nil, wait: @escaping () throws -> Void = {}
+        keys: RemoteKeys? = nil, isBridged: Bool = false, wait: @escaping () throws -> Void = {}
     ) throws {
         self.keys = keys
+        self.isBridged = isBridged
         var options = Store.Options()
         options.storage = .custom(storage)
         store = try Store(path: "", options: options)
@@ -220,13 +222,14 @@ final class PackedDevice {
         nonisolated(unsafe) let waits = wait
         settings.wait = { _, _ in try waits() }
         self.settings = settings
-        exchange = Exchange(store: store, transport: PackedTransport(files, settings: settings, keys: try keys.map(PackedKeys.init)))
+        let transport = PackedTransport(files, settings: settings, keys: try keys.map(PackedKeys.init), isBridged: isBridged)
+        exchange = Exchange(store: store, transport: transport)
     }
 
     /// As after a death: what is in memory is gone.
     func restart() {
         let keys = keys.flatMap { try? PackedKeys($0) }
-        exchange = Exchange(store: store, transport: PackedTransport(files, settings: settings, keys: keys))
+        exchange = Exchange(store: store, transport: PackedTransport(files, settings: settings, keys: keys, isBridged: isBridged))
     }
 
     /// The same store, on another machine.

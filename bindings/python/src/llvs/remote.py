@@ -16,7 +16,7 @@ from .storage import _data
 lib = _abi.lib
 
 
-_LAYOUTS = {"": c.LAYOUT_AUTOMATIC, "interchange": c.LAYOUT_INTERCHANGE, "packed": c.LAYOUT_PACKED}
+_LAYOUTS = {"": c.LAYOUT_AUTOMATIC, "interchange": c.LAYOUT_INTERCHANGE, "packed": c.LAYOUT_PACKED, "bridged": c.LAYOUT_BRIDGED}
 
 
 class Credentials(NamedTuple):
@@ -113,7 +113,7 @@ class Remote:
         """Describes a place; nothing is asked of the server yet.
 
         url: "https+webdav://host[:port]/path/" ("http+webdav:" on this machine), "sftp://host[:port]/path/", "s3://bucket/prefix", or a
-        cloud drive. No user and no password in it. "?layout=packed" or "?layout=interchange" at its end says how versions lie there; else
+        cloud drive. No user and no password in it. "?layout=packed", "interchange" or "bridged" at its end says how versions lie there; else
         what is there counts, and an empty place gets packs. Or `RemoteFiles`, for which the layout and the keys below count.
         user, password: sent to that host alone. token: sent as "Authorization: Bearer", in their place.
         token_file: for a cloud drive ("gdrive:///path"), the path of a file with OAuth tokens, which are renewed there when they are
@@ -127,7 +127,7 @@ class Remote:
         known_hosts: for SFTP, the path of the file with the keys of hosts that are trusted, in the place of ~/.ssh/known_hosts.
         proxy: its URL; else as the environment says (https_proxy, http_proxy, no_proxy).
         timeout: seconds without a byte after which a transfer is given up, in whole seconds; None: 30.
-        layout: "packed" or "interchange", in the place of the same in the URL.
+        layout: "packed", "interchange" or "bridged" (both beside each other), in the place of the same in the URL.
         passphrase, identity: what is there is encrypted (docs/encryption.md), and this opens it: a passphrase, or a secret key of age
         (`AGE-SECRET-KEY-1...`); one of the two is enough. An empty place is made so by the first send, for both where both are given,
         which waits 10 seconds. A place in clear is refused, and so is an encrypted one without these.
@@ -137,7 +137,7 @@ class Remote:
         EncryptionError.
         """
         if layout not in _LAYOUTS:
-            raise errors.InvalidArgumentError(f"{layout!r} is no layout: use packed or interchange")
+            raise errors.InvalidArgumentError(f"{layout!r} is no layout: use packed, interchange or bridged")
         if not isinstance(url, (str, Carrier)):
             raise TypeError(f"the place of a Remote is a URL or llvs.RemoteFiles, not {type(url).__name__}")
         if isinstance(recipients, str):

@@ -1,0 +1,63 @@
+/// Bridged remotes: docs/pack-format.md, section 11. Single files lie beside the packs, and what came on one side goes to the other.
+extension PackedRun {
+    /// Whether single files lie beside the packs: as a root says, and where there is none yet, as the exchange was opened.
+    func isBridge() throws -> Bool {
+        guard keys == nil else { return false }
+        guard !state.roots.isEmpty else { return wantsBridge }
+        if state.roots.contains(where: \.isBridged) { return true }
+        if wantsBridge { throw holdsPacksAlone }
+        return false
+    }
+
+    /// What came on one side is to be brought to the other: by one of those who are active, at once, by the others a day later.
+    func note(_ ids: [VersionID], fromPacks: Bool) {
+        let turns = BridgeTurns(self)
+        for id in ids where state.bridging.count < PackedSettings.bridgingLimit && id != EmptyRoot.id && !turns.isMine(id) {
+            state.bridging[id] = PackedState.Bridging(since: now, isFromPacks: fromPacks)
+        }
+    }
+
+    /// What this device does not bring to the other side now.
+    /// - Parameter fromPacks: what came from packs; else what came from single files.
+    func leftToOthers(fromPacks: Bool) -> Set<VersionID> {
+        guard !state.bridging.isEmpty else { return [] }
+        let turns = BridgeTurns(self), time = now
+        state.bridging = state.bridging.filter { (0..<PackedSettings.day).contains(time - $0.value.since) && !turns.isMine($0.key) }
+        return Set(state.bridging.lazy.filter { $0.value.isFromPacks == fromPacks }.map(\.key))
+    }
+
+    /// What is to be sent in packs of what is not there.
+    func toSend(of missing: [VersionID]) throws -> [VersionID] {
+        guard try isBridge(), !state.bridging.isEmpty else { return missing }
+        let ids = Set(missing)
+        // What somebody brought there meanwhile.
+        state.bridging = state.bridging.filter { $0.value.isFromPacks || ids.contains($0.key) }
+        return try BridgedVersions.toSend(of: missing, without: leftToOthers(fromPacks: false), store)
+    }
+
+    private var holdsPacksAlone: StoreError {
+        StoreError(
+            .invalidArgument,
+            "\(files.description) holds packs alone, and stays so. Open it without the layout bridged, or give a place that is empty or holds "
+                + "single files.")
+    }
+}
+
+/// Whose turn it is to bring a version to the other side.
+private struct BridgeTurns {
+    private let mine: UInt64, others: [UInt64]
+
+    init(_ run: PackedRun) {
+        let time = run.now, writer = run.state.writer
+        mine = writer
+        others = run.state.active.filter { $0.key != writer && time - $0.value <= PackedSettings.activity }.map(\.key)
+    }
+
+    /// Whether no writer that is active has a smaller digest with the version's id.
+    func isMine(_ id: VersionID) -> Bool {
+        let text = Array(id.description.utf8)
+        func digest(_ writer: UInt64) -> [UInt8] { (PackID.bytes(of: writer) + text).withUnsafeBytes { Array(SHA256.digest($0)) } }
+        let own = digest(mine)
+        return !others.contains { Bytes.compare(digest($0), own) < 0 }
+    }
+}
