@@ -52,7 +52,7 @@ struct Sending {
         try store.uncover(listing.versionsOnly, in: &coverage, look)
         var missing = try store.missing(from: coverage, look)
         memory.sentMark = missing.isEmpty ? listing.mark.map { ($0, coverage.versionCount) } : nil
-        if let bridge = (transport as? RemoteTransport)?.bridge { missing = try bridge.toSend(of: missing, store) }
+        if let transport = transport as? any SharingTransport { missing = try transport.toSend(of: missing, store) }
         guard !missing.isEmpty else { return [] }
         try findTwins(listing.versions, missing)
         return missing

@@ -5,3 +5,10 @@ package protocol StoreTransport: ExchangeTransport {
     /// As `Exchange.send`; nil: likewise.
     func send(from store: Store, _ control: OperationControl) throws -> ExchangeResult?
 }
+
+/// A transport that leaves some versions to others to send.
+package protocol SharingTransport: ExchangeTransport {
+    /// Those that are to be sent now.
+    /// - Parameter missing: those that are not there, predecessors first.
+    func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID]
+}

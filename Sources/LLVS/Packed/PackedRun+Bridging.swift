@@ -38,8 +38,8 @@ extension PackedRun {
     private var holdsPacksAlone: StoreError {
         StoreError(
             .invalidArgument,
-            "\(files.description) holds packs alone, and stays so. Open it without the layout bridged, or give a place that is empty or holds "
-                + "single files.")
+            "\(files.description) holds packs alone, and stays so. Open it without the layout bridged, or give a place that is empty or "
+                + "holds single files.")
     }
 }
 

@@ -105,7 +105,7 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
     private func exchangeBeside(_ store: Store) -> Exchange {
         if let known = lock.withLock({ beside }), known.store === store { return known }
         // One call of an exchange at a time.
-        let versions = RemoteTransport(files, bridge: bridge), made = Exchange(store: store, transport: versions)
+        let versions = RemoteTransport(files, choose: bridge.toSend), made = Exchange(store: store, transport: versions)
         versions.restorationState = lock.withLock { besideState }
         lock.withLock { beside = made }
         return made

@@ -1,5 +1,5 @@
 /// An exchange through files at a place that is reached over a network: the interchange layout (docs/interchange.md) on `RemoteFiles`.
-public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
+public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let files: any RemoteFiles
     private let lock = Lock(.leaf)
@@ -10,11 +10,15 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
     /// Files that are read before it is looked how much that was.
     private static let filesAtOnce = 32
 
-    /// In a bridged remote, what another device brings there; then the files are closed by who opened them.
-    let bridge: BridgedVersions?
+    /// Chooses what is sent, beside packs: then the files are closed by who opened them.
+    private let choose: (@Sendable ([VersionID], Store) throws -> [VersionID])?
 
-    package init(_ files: any RemoteFiles) { self.files = files; bridge = nil }
-    init(_ files: any RemoteFiles, bridge: BridgedVersions) { self.files = files; self.bridge = bridge }
+    package init(_ files: any RemoteFiles) { self.files = files; choose = nil }
+    /// - Parameter choose: which of the versions that are missing there are sent, predecessors first as these are.
+    init(_ files: any RemoteFiles, choose: @escaping @Sendable ([VersionID], Store) throws -> [VersionID]) {
+        self.files = files; self.choose = choose
+    }
+    package func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID] { try choose?(missing, store) ?? missing }
 
     public var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
@@ -222,7 +226,7 @@ public final class RemoteTransport: ExchangeTransport, @unchecked Sendable {
 
     /// A server does not tell.
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
-    public func close() { if bridge == nil { files.close() } }
+    public func close() { if choose == nil { files.close() } }
 }
 
 /// Looks at a control before each MiB.
