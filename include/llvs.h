@@ -3548,6 +3548,13 @@ LLVS_API LLVS_CHECKED llvs_status llvs_peer_tick(LLVS_BORROWED llvs_peer *peer, 
  * Errors: LLVS_ERROR_INVALID_ARGUMENT when there are no digits (yet). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_confirm(LLVS_BORROWED llvs_peer *peer, LLVS_OWNED llvs_error **error);
+/**
+ * Says whether the program is in the background from now on. Then it says goodbye, at an llvs_peer_tick, when no version went either way
+ * for 20 minutes.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_set_background(LLVS_BORROWED llvs_peer *peer, llvs_bool is_in_background,
+    LLVS_OWNED llvs_error **error);
 /** Says goodbye once all has been sent and stored; it ends when the other side has said so, too. Errors: storage errors. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_close(LLVS_BORROWED llvs_peer *peer, LLVS_OWNED llvs_error **error);
 /** What happened until now; released with llvs_peer_state_free. Errors: LLVS_ERROR_OUT_OF_MEMORY. Since 0.1. */

@@ -39,7 +39,7 @@ void llvs_shim_sha256_final(llvs_shim_sha256 *c, uint8_t digest[32]) { SHA256_Fi
    code of their own. It takes an eighth more of what is deflated, and about a third of the time to inflate; `build/benchmarks/bench_index`
    shows what that is worth. Its window and its room for symbols are large enough for all of such an input. */
 enum { SMALL_INPUT = 512, SMALL_WINDOW_BITS = 10, SMALL_MEMORY = 4 };
-typedef struct { z_stream general, small, inflating; int has_general, has_small, has_inflating, is_small; } zlib_states;
+typedef struct { z_stream general, small, fast, inflating; int has_general, has_small, has_fast, has_inflating, is_small; } zlib_states;
 static pthread_key_t zlib_key;
 static pthread_once_t zlib_once = PTHREAD_ONCE_INIT;
 static int zlib_key_made;
@@ -47,6 +47,7 @@ static void zlib_free(void *states) {
     zlib_states *s = states;
     if (s->has_general) deflateEnd(&s->general);
     if (s->has_small) deflateEnd(&s->small);
+    if (s->has_fast) deflateEnd(&s->fast);
     if (s->has_inflating) inflateEnd(&s->inflating);
     free(s);
 }
@@ -97,6 +98,21 @@ size_t llvs_shim_deflate(const void *data, size_t size, void *out, size_t capaci
     if (!llvs_shim_deflate_begin(data, size)) return 0;
     size_t count = llvs_shim_deflate_more(out, capacity, &done);
     return done ? count : 0;
+}
+
+size_t llvs_shim_deflate_fast(const void *data, size_t size, void *out, size_t capacity) {
+    if (size <= SMALL_INPUT) return llvs_shim_deflate(data, size, out, capacity);
+    zlib_states *s = size > UINT32_MAX ? NULL : zlib_of_thread();
+    if (!s) return 0;
+    z_stream *z = &s->fast;
+    if (s->has_fast) {
+        if (deflateReset(z) != Z_OK) return 0;
+    } else if (deflateInit2(z, 1, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK) s->has_fast = 1;
+    else return 0;
+    if (capacity > UINT32_MAX) capacity = UINT32_MAX;
+    z->next_in = (Bytef *)(uintptr_t)data; z->avail_in = (uInt)size;
+    z->next_out = out; z->avail_out = (uInt)capacity;
+    return deflate(z, Z_FINISH) == Z_STREAM_END ? capacity - z->avail_out : 0;
 }
 
 static int inflate_whole(const void *data, size_t size, void *out, size_t out_size, size_t room) {

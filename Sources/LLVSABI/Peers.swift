@@ -166,6 +166,11 @@ public func llvs_peer_tick(_ peer: OpaquePointer!, _ seconds: Double, _ error: E
 @_cdecl("llvs_peer_confirm") @implementation
 public func llvs_peer_confirm(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status { entry(error) { try session(peer).confirm() } }
 
+@_cdecl("llvs_peer_set_background") @implementation
+public func llvs_peer_set_background(_ peer: OpaquePointer!, _ is_in_background: llvs_bool, _ error: ErrorOut!) -> llvs_status {
+    entry(error) { try session(peer).setBackground(flag(is_in_background, "is_in_background")) }
+}
+
 @_cdecl("llvs_peer_close") @implementation
 public func llvs_peer_close(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status { entry(error) { try session(peer).close() } }
 

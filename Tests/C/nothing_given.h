@@ -163,6 +163,7 @@ REFUSES(llvs_peer_send(NULL, NULL, 0, NULL, NULL));
 REFUSES(llvs_peer_store_changed(NULL, NULL));
 REFUSES(llvs_peer_tick(NULL, 0, NULL));
 REFUSES(llvs_peer_confirm(NULL, NULL));
+REFUSES(llvs_peer_set_background(NULL, 0, NULL));
 REFUSES(llvs_peer_close(NULL, NULL));
 REFUSES(llvs_peer_get_state(NULL, NULL, NULL));
 llvs_peer_free(NULL);

@@ -256,7 +256,11 @@ class Peer:
 
     def _take_list(self, listed: Listed) -> None:
         assert self.mine is not None and self.theirs is not None and self.my_list is not None and self.their_hello is not None
-        features = struct.unpack("<I", self.their_hello[-12:-8])[0]
+        at = 4
+        for _ in range(2):  # software, device
+            at += 1 + self.their_hello[at]
+        # Behind incarnation, arrivals and since. What is behind the window is passed over.
+        features = struct.unpack_from("<I", self.their_hello, at + 16 + 8 + 16 + 8)[0]
         if not self.features & features & 2 or not negotiation.by_ranges(self.my_list, listed):
             return self.send_missing(listed)
         self.ranges = negotiation.Ranges(

@@ -224,6 +224,8 @@ FIGURES: dict[str, Figure] = {
     "live.opening": code("Sources/LLVS/Live/PeerSession.swift", "seconds - began >"),
     "live.silent": code("Sources/LLVS/Live/PeerSession.swift", "if silent >"),
     "live.ping": code("Sources/LLVS/Live/PeerSession.swift", r"Connect again.\"\) }\s+if silent >"),
+    "live.earlier": code("Sources/LLVS/Live/LiveFrame.swift", "earlierLimit ="),
+    "live.idle": code("Sources/LLVS/Live/PeerSession.swift", "idleLimit ="),
     "live.comparing": sized("Sources/LLVS/Live/DigitComparison.swift", "patience =", 60),
     "live.half_open": code("bindings/python/src/llvs/listening.py", "_HALF_OPEN, _FROM_ONE, _PATIENCE ="),
     "live.from_one": code("bindings/python/src/llvs/listening.py", "_HALF_OPEN, _FROM_ONE, _PATIENCE = [0-9]+,"),

@@ -55,7 +55,7 @@ struct Sending {
         if let transport = transport as? any SharingTransport { missing = try transport.toSend(of: missing, store) }
         guard !missing.isEmpty else { return [] }
         try findTwins(listing.versions, missing)
-        return missing
+        return control.leavesToMakers ? try LateArrivals.of(store).leftOut(of: missing, in: store) : missing
     }
 
     // MARK: Ids that differ by case only

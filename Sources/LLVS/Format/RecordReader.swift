@@ -23,7 +23,19 @@ struct RecordReader {
             }
             windowStart = offset
         }
-        return try window.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[(offset - windowStart)...])) }
+        return try window.withUnsafeBytes {
+            try body(UnsafeRawBufferPointer(rebasing: $0[(offset - windowStart)..<min($0.count, length - windowStart)]))
+        }
+    }
+}
+
+extension RecordReader {
+    /// A record that is in memory, of `length` bytes from `start` on.
+    init(_ bytes: [UInt8], from start: Int = 0, length: Int) {
+        self.length = max(0, min(length, bytes.count - start))
+        read = { _, _ in }
+        // All of it is in the window from the beginning.
+        (window, windowStart) = (bytes, -start)
     }
 }
 

@@ -33,6 +33,10 @@ enum LiveFrame: Equatable {
     static let asks: UInt32 = 1
     /// Another: compares ranges where lists would be too long.
     static let comparesRanges: UInt32 = 2
+    /// Another: says of earlier incarnations up to where their order is that of this one, and takes the same.
+    static let tellsEarlier: UInt32 = 4
+    /// Earlier incarnations that HELLO lists.
+    static let earlierLimit = 16
 
     struct Hello: Equatable {
         var first = LiveFrame.protocolNumber, last = LiveFrame.protocolNumber
@@ -40,8 +44,10 @@ enum LiveFrame: Equatable {
         var incarnation = PackID.zero
         var arrivals: UInt64 = 1
         var since = Since()
-        var features = LiveFrame.asks | LiveFrame.comparesRanges
+        var features = LiveFrame.asks | LiveFrame.comparesRanges | LiveFrame.tellsEarlier
         var window: UInt64 = 4 << 20
+        /// Incarnations that this one goes on from, each with the ordinal up to which the order is the same.
+        var earlier: [Since] = []
     }
     /// Up to where all of a side is known.
     struct Since: Equatable, Sendable {
@@ -104,6 +110,12 @@ enum LiveFrame: Equatable {
             out.integer(hello.since.ordinal)
             out.integer(hello.features)
             out.integer(hello.window)
+            guard hello.features & LiveFrame.tellsEarlier != 0 else { break }
+            out.bytes.append(UInt8(truncatingIfNeeded: min(hello.earlier.count, LiveFrame.earlierLimit)))
+            for one in hello.earlier.suffix(LiveFrame.earlierLimit) {
+                out.raw(one.incarnation.bytes)
+                out.integer(one.ordinal)
+            }
         case .have(let have):
             out.integer(UInt32(truncatingIfNeeded: have.headCount))
             out.integer(UInt32(truncatingIfNeeded: have.versionCount))
@@ -234,6 +246,10 @@ enum LiveFrame: Equatable {
             guard hello.window >= smallestWindow, hello.window <= largestWindow else {
                 throw LiveFault(.bound, "a window has \(hello.window) bytes")
             }
+            guard hello.features & tellsEarlier != 0 else { return .hello(hello) }
+            let count = Int(try octet())
+            guard count <= earlierLimit else { throw LiveFault(.bound, "there are \(count) earlier incarnations") }
+            for _ in 0..<count { hello.earlier.append(Since(incarnation: try packID(), ordinal: try word())) }
             return .hello(hello)
         case 2:
             var have = Have()

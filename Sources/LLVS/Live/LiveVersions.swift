@@ -55,7 +55,7 @@ struct VersionSource {
             for (index, digest) in digests { large[digest] = (id, index) }
             named += digests.count
         }
-        let payload = try record.payload().payload
+        let payload = try record.bytes()
         var out = ByteWriter()
         try Memory.grow(&out.bytes, by: 10 + payload.count, "Sending a version")
         out.varint(UInt64(payload.count))
@@ -103,6 +103,10 @@ struct VersionSink {
     private let quota: (@Sendable (_ bytes: Int) throws -> Void)?
     private var batch: [Store.ReceivedVersion] = []
     private var batchSize = 0
+    /// Versions of the batch that came in frames that are all right.
+    private var kept = 0, keptSize = 0
+    /// Versions that are stored at once, at most: syncing takes its time whatever their number.
+    private static let batchCount = 8_192
     private var waiting: Waiting?
     /// Added here, to be told and not to be sent back.
     private(set) var added: [VersionID] = []
@@ -171,10 +175,17 @@ struct VersionSink {
         row += bytes
     }
 
-    /// Takes as many whole versions as there are, up to the first that lacks a large value.
+    /// Takes as many whole versions as there are, up to the first that lacks a large value. They are stored at `flush`.
     mutating func run() throws {
+        (kept, keptSize) = (batch.count, batchSize)
         while waiting == nil, let payload = try nextPayload() { try take(payload) }
-        guard waiting == nil else { return }
+        (kept, keptSize) = (batch.count, batchSize)
+    }
+
+    /// The link ends by what came last: what came whole before it is stored.
+    mutating func flushBefore() throws {
+        batch.removeLast(max(0, batch.count - kept))
+        batchSize = keptSize
         try flush()
     }
 
@@ -198,17 +209,6 @@ struct VersionSink {
         return payload
     }
 
-    private static func reading(_ payload: [UInt8]) -> (UInt64, UnsafeMutableRawBufferPointer) throws -> Void {
-        { offset, buffer in
-            guard offset <= UInt64(payload.count), buffer.count <= payload.count - Int(offset) else {
-                throw PackFault.damaged("it is cut short")
-            }
-            payload.withUnsafeBytes {
-                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[Int(offset)..<Int(offset) + buffer.count]))
-            }
-        }
-    }
-
     private static func id(_ payload: [UInt8]) throws -> VersionID {
         try payload.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes)
@@ -222,7 +222,7 @@ struct VersionSink {
     private mutating func take(_ payload: [UInt8]) throws {
         let id = try VersionSink.id(payload)
         do {
-            let contents = try PackedVersion.contents(id, size: payload.count, VersionSink.reading(payload))
+            let contents = try PackedVersion.contents(id, payload)
             guard contents.blobs.isEmpty else {
                 guard try !store.unknown(among: [id]).isEmpty else { return }
                 try flush()
@@ -237,12 +237,12 @@ struct VersionSink {
             }
             try add(payload, contents)
         } catch let fault as PackFault { throw LiveFault(.version, "\(id): \(fault.why)", version: id) }
-        if batch.count >= ExchangeLimits.batchCount { try flush() }
+        if batch.count >= VersionSink.batchCount || batchSize >= ExchangeLimits.batchSize { try flush() }
     }
 
     private mutating func add(_ payload: [UInt8], _ contents: PackedVersion.Contents) throws {
         let id = contents.header.id
-        var received = try PackedVersion.received(contents, VersionSink.reading(payload)) { [blobs] reference in
+        var received = try PackedVersion.received(contents, payload) { [blobs] reference in
             guard let value = try blobs.take(reference) else { throw PackFault.damaged("a large value of it is another than it says") }
             return value
         }
@@ -291,7 +291,7 @@ struct VersionSink {
             waiting = asked
             guard asked.reference == nil else { return false }
             waiting = nil
-            try add(asked.payload, PackedVersion.contents(asked.id, size: asked.payload.count, VersionSink.reading(asked.payload)))
+            try add(asked.payload, PackedVersion.contents(asked.id, asked.payload))
         } catch let fault as PackFault { throw LiveFault(.version, "\(asked.id): \(fault.why)", version: asked.id) }
         try flush()
         blobs.removeAll()
@@ -304,10 +304,11 @@ struct VersionSink {
         guard refused <= VersionSink.refusedLimit else { throw LiveFault(.pending, "\(refused) versions lack what they build on") }
     }
 
-    private mutating func flush() throws {
+    /// Stores what was taken, as one batch.
+    mutating func flush() throws {
         guard !batch.isEmpty else { return }
         let received = batch, size = batchSize
-        (batch, batchSize) = ([], 0)
+        (batch, batchSize, kept, keptSize) = ([], 0, 0, 0)
         try quota?(size)
         let additions: [Store.Addition]
         do { additions = try store.add(received) } catch let error as StoreError {

@@ -1,12 +1,21 @@
-/// What a store knows of its links: in which order its versions came, and how far it has all of others. It lasts as long as the handle.
+/// What a store knows of its links: in which order its versions came, and how far it has all of others. It is kept among the caches of the
+/// store for the next opening, which takes it where the versions came in the same order there: nothing relies on it.
 final class PeerKnowledge: Sendable {
-    private struct Known {
+    struct Known {
         var since: LiveFrame.Since
         /// What was in the history then, by which it is told whether something of it was withdrawn.
         var rows: Int, live: Int
     }
-    private struct State {
+    struct State {
         var incarnation = PackID.random()
+        /// Those of earlier openings, with the ordinals up to which the order is the same; the newest last.
+        var earlier: [LiveFrame.Since] = []
+        /// Of the ids in the order in which they came, and of how many.
+        var order = SHA256()
+        var ordered = 0
+        /// Whether it was looked for what an earlier opening kept, whether there is something new to keep, and when that was done last.
+        var isLoaded = false, isChanged = false
+        var savedAt: Double?
         /// By device keys.
         var known: [[UInt8]: Known] = [:]
         /// Links over which what comes to the store is sent.
@@ -16,7 +25,8 @@ final class PeerKnowledge: Sendable {
         /// What came of a large value before its link was cut.
         var unfinished: VersionSink.Unfinished?
     }
-    private let state = Guarded(State())
+    // The store's locks are taken within it.
+    let state = Guarded(State(), .unordered)
     private static let limit = 1_024
     /// Negotiations of a device; then one a second.
     private static let atOnce = 10
@@ -25,7 +35,9 @@ final class PeerKnowledge: Sendable {
 
     var incarnation: PackID { state.withLock { $0.incarnation } }
     /// The order of arrival does not tell any more what others lack.
-    func renew() { state.withLock { $0.incarnation = .random() } }
+    func renew() { state.withLock { ($0.incarnation, $0.earlier) = (.random(), []) } }
+    /// Incarnations of earlier openings whose order goes on in this one.
+    var earlier: [LiveFrame.Since] { state.withLock { $0.earlier } }
 
     func join(_ link: ObjectIdentifier) { state.withLock { _ = $0.links.insert(link) } }
     func leave(_ link: ObjectIdentifier) { state.withLock { _ = $0.links.remove(link) } }
@@ -63,8 +75,12 @@ final class PeerKnowledge: Sendable {
         state.withLock {
             if $0.known.count >= PeerKnowledge.limit { $0.known = [:] }
             $0.known[device] = Known(since: since, rows: rows, live: live)
+            $0.isChanged = true
         }
     }
+    /// A device has more of what is here than it had.
+    func noteAcknowledged() { state.withLock { $0.isChanged = true } }
+
     /// How far all that a device had is here; nothing where that is not known.
     func since(of device: [UInt8], in store: Store) -> LiveFrame.Since {
         guard let known = state.withLock({ $0.known[device] }), PeerKnowledge.live(known.rows, store) == known.live else {

@@ -31,6 +31,10 @@ extension PeerSession {
             }
         }
         switch frame {
+        case .data, .blob, .want, .news, .ask: hasMoved = true
+        default: break
+        }
+        switch frame {
         case .have, .list, .ranges, .data, .news, .bye:
             guard !heardGoodbye else { throw LiveFault(.frame, "more came behind BYE") }
         default: break
@@ -68,6 +72,7 @@ extension PeerSession {
             }
         case .ack(_, let ordinal):
             guard ordinal <= sending.mark else { throw LiveFault(.frame, "something is acknowledged that was not sent") }
+            if ordinal > sending.acknowledged { PeerKnowledge.of(store).noteAcknowledged() }
             sending.acknowledged = max(sending.acknowledged, ordinal)
             if sending.acknowledged == sending.mark, sending.queue.isEmpty, sending.rest.isEmpty { sending.source.forget() }
         case .credit(let more):
@@ -136,8 +141,11 @@ extension PeerSession {
         hello = theirs
         status.device = theirs.device
         sending.credit = theirs.window
+        let bothTell = theirs.features & myHello.features & LiveFrame.tellsEarlier != 0
         func fits(_ since: LiveFrame.Since, _ other: LiveFrame.Hello) -> Bool {
-            since.incarnation != .zero && since.ordinal > 0 && since.incarnation == other.incarnation && since.ordinal <= other.arrivals
+            guard since.incarnation != .zero, since.ordinal > 0, since.ordinal <= other.arrivals else { return false }
+            return since.incarnation == other.incarnation
+                || bothTell && other.earlier.contains { $0.incarnation == since.incarnation && since.ordinal <= $0.ordinal }
         }
         if fits(theirs.since, myHello), fits(myHello.since, theirs) {
             sending.rows = Int(clamping: theirs.since.ordinal - 1)
@@ -184,7 +192,6 @@ extension PeerSession {
             receiving.frames[receiving.frames.startIndex].bytes = []
             try receiving.sink.append(PeerSession.inflate(frame))
             try receiving.sink.run()
-            receiving.fromThem.formUnion(receiving.sink.takeAdded())
             let size = UInt64(frame.bytes.count) + 13
             receiving.framesSize -= min(receiving.framesSize, size)
             receiving.consumed += size
@@ -198,6 +205,7 @@ extension PeerSession {
             // Of a slice, in constant time: there may be as many empty frames as the window has room for.
             receiving.frames.removeFirst()
             guard frame.ordinal > 0 else { continue }
+            try settle()
             receiving.theirMark = frame.ordinal
             if receiving.sink.refused == 0 {
                 PeerKnowledge.of(store).note(
@@ -205,12 +213,19 @@ extension PeerSession {
             }
             try say(.ack(count: receiving.sink.stored, ordinal: frame.ordinal))
         }
-        receiving.fromThem.formUnion(receiving.sink.takeAdded())
         try ask()
         if receiving.consumed >= myHello.window / 4 {
             try say(.credit(receiving.consumed))
             receiving.consumed = 0
         }
+    }
+
+    /// Stores what came, as one batch.
+    func settle() throws {
+        try receiving.sink.flush()
+        let added = receiving.sink.takeAdded()
+        receiving.fromThem.formUnion(added)
+        LateArrivals.of(store).note(added)
     }
 
     private func ask() throws { if let want = try receiving.sink.want() { try say(want) } }

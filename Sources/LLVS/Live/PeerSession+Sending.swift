@@ -56,10 +56,11 @@ extension PeerSession {
         }
         _ = try store.reloadHistory()
         let known = PeerKnowledge.of(store)
+        known.load(store)
         // What is being stored just now counts as coming later: nothing else would send it.
         myHello = LiveFrame.Hello(
             device: options.device, incarnation: known.incarnation, arrivals: UInt64(store.settledRows(from: 0)) + 1,
-            since: known.since(of: link.theirKey, in: store))
+            since: known.since(of: link.theirKey, in: store), earlier: known.earlier)
         if options.comparesDigits {
             let comparison = try DigitComparison(isInitiator: options.isInitiator, hash: link.hash)
             if let beginning = comparison.beginning { try say(beginning) }
@@ -128,6 +129,7 @@ extension PeerSession {
         }
         guard !raw.isEmpty || ordinal > 0 else { return true }
         let deflated = PeerSession.deflate(raw)
+        hasMoved = true
         let frame = LiveFrame.data(ordinal: ordinal, codec: deflated == nil ? 0 : 1, raw: raw.count, bytes: deflated ?? raw).encoded()
         sending.credit -= min(sending.credit, UInt64(frame.count - 1))
         try link.send(frame)
@@ -139,7 +141,8 @@ extension PeerSession {
         var out = [UInt8](repeating: 0, count: raw.count - 1)
         let size = raw.withUnsafeBytes { raw in
             out.withUnsafeMutableBytes { out in
-                if let from = raw.baseAddress, let to = out.baseAddress { llvs_shim_deflate(from, raw.count, to, out.count) } else { 0 }
+                guard let from = raw.baseAddress, let to = out.baseAddress else { return 0 }
+                return llvs_shim_deflate_fast(from, raw.count, to, out.count)
             }
         }
         guard size > 0 else { return nil }
@@ -150,7 +153,7 @@ extension PeerSession {
     /// Nil when the version cannot be sent; then neither can what builds on it.
     private func payload(of id: VersionID) throws -> [UInt8]? {
         do {
-            if let held = try store.version(id)?.predecessors.first(where: sending.failed.contains) {
+            if !sending.failed.isEmpty, let held = try store.version(id)?.predecessors.first(where: sending.failed.contains) {
                 throw StoreError(
                     .missingPredecessor, "The version \(id) was not sent, since its predecessor \(held) could not be.",
                     versionID: held.description)
@@ -193,6 +196,7 @@ extension PeerSession {
         let end = store.settledRows(from: sending.rows), later = store.arrivals(behind: sending.rows, but: receiving.fromThem)
         guard !later.isEmpty, later.count <= LiveFrame.newsLimit else { return queueArrivals() }
         sending.news = (later, end)
+        hasMoved = true
         try say(.news(later))
     }
 

@@ -102,6 +102,10 @@ public final class PeerSession: @unchecked Sendable {
     private var heardAt: Double?
     private var began: Double?
     private var hasPinged = false
+    /// Whether versions were on their way since the last look at the clock, and when they were last.
+    var hasMoved = false
+    private var movedAt: Double?
+    private var isInBackground = false
 
     /// A session that has sent nothing yet: `send` gives what the connection begins with.
     /// - Parameters:
@@ -137,6 +141,7 @@ public final class PeerSession: @unchecked Sendable {
     func end() {
         receiving.sink.keepUnfinished()
         PeerKnowledge.of(store).leave(ObjectIdentifier(self))
+        PeerKnowledge.of(store).save(store)
     }
 
     /// The public half of a device key.
@@ -177,6 +182,7 @@ public final class PeerSession: @unchecked Sendable {
                 guard let frame else { break }
                 try take(LiveFrame(frame))
             }
+            try settle()
         }
     }
 
@@ -219,6 +225,16 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
+    /// Says whether the program is in the background from now on: then it says goodbye when no version went either way for 20 minutes.
+    public func setBackground(_ isInBackground: Bool) {
+        lock.withLock {
+            self.isInBackground = isInBackground
+            hasMoved = true
+        }
+    }
+    /// For how many seconds.
+    static let idleLimit = 1_200.0
+
     /// Says what time it is: a side that is silent is asked for a sign, and given up when there is none.
     /// - Parameter seconds: of any clock that never goes back.
     /// - Throws: `.cutShort` when the other side has been silent for 90 seconds, or for 10 before it said who it is.
@@ -228,6 +244,8 @@ public final class PeerSession: @unchecked Sendable {
             let began = self.began ?? seconds
             self.began = began
             if hasHeard || heardAt == nil { (heardAt, hasHeard, hasPinged) = (seconds, false, false) }
+            if hasMoved || movedAt == nil { (movedAt, hasMoved) = (seconds, false) }
+            if isInBackground, seconds - (movedAt ?? seconds) >= PeerSession.idleLimit { isClosing = true }
             let silent = seconds - (heardAt ?? seconds)
             if !link.isOpen, seconds - began > 10 {
                 throw StoreError(.cutShort, "The other side did not say within 10 seconds who it is. Connect again.")
@@ -270,6 +288,7 @@ public final class PeerSession: @unchecked Sendable {
             } catch {
                 let (told, code, text) = PeerSession.told(error)
                 if status.phase != .ended {
+                    try? receiving.sink.flushBefore()
                     (urgent, urgentSize) = ([], 0)
                     if link.isOpen, let code { try? link.send(LiveFrame.error(code.rawValue, text).encoded()) }
                     status.error = told
@@ -321,5 +340,6 @@ public final class PeerSession: @unchecked Sendable {
         let isSent = sending.isTaken && sending.acknowledged == sending.mark
         let isReceived = receiving.theirMark > 0 && receiving.frames.isEmpty && !receiving.sink.isWaiting
         status.phase = isSent && sending.news == nil && isReceived ? .inStep : .exchanging
+        if status.phase == .inStep { PeerKnowledge.of(store).save(store, atMostEvery: PeerKnowledge.pause) }
     }
 }

@@ -203,7 +203,8 @@ struct PackedSending {
     ///   - notices: what the first pack tells the others.
     mutating func publish(evenEmpty: Bool = false, notices: [PackServices.Notice] = []) throws {
         let store = run.store, listing = run.control.paced(.listing, doing: run.what)
-        let ids = try run.toSend(of: store.missing(from: run.there, listing.look))
+        var ids = try run.toSend(of: store.missing(from: run.there, listing.look))
+        if run.control.leavesToMakers { ids = try LateArrivals.of(store).leftOut(of: ids, in: store) }
         // A number of which the pack was lost may be one that another pack stands for: that is known once the loss was looked into.
         let evenEmpty = evenEmpty || (!run.state.holes.isEmpty && run.state.healing == 0)
         guard !ids.isEmpty || evenEmpty else { return }

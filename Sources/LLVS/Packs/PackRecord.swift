@@ -5,6 +5,9 @@ struct PackRecord {
     private let records: Records
     private let place: RecordPlace
     private let header: RecordHeader
+    /// All of a record that is small: what is asked of it is read once.
+    private let whole: [UInt8]?
+    private static let small: UInt64 = 64 << 10
     /// Those of the changes that are in blobs, by their index.
     var blobs: [Int: BlobReference] = [:]
 
@@ -12,20 +15,37 @@ struct PackRecord {
         self.id = id
         records = store.records
         place = store.place(of: try store.requireOrdinal(id))
-        header = try records.header(place)
+        whole = place.length > PackRecord.small ? nil : try records.bytes(of: place)
+        var reader = PackRecord.reader(whole, place, records)
+        header = try records.header(&reader, place)
+    }
+
+    private static func reader(_ whole: [UInt8]?, _ place: RecordPlace, _ records: Records) -> RecordReader {
+        whole.map { RecordReader($0, length: $0.count) } ?? records.reader(place)
     }
 
     /// Calls with each change and its index.
     func forEachChange(_ body: (Int, RecordTable.Entry) throws -> Void) throws {
-        var index = 0
-        try records.forEachChange(place) { entry, _ in
+        var index = 0, reader = PackRecord.reader(whole, place, records)
+        let isWhole = try reader.forEachChange(header) { entry in
             try body(index, entry)
             index += 1
         }
+        guard isWhole else { throw records.damaged(place, "has a damaged table of changes", version: header.id) }
     }
 
     /// Calls with the bytes of a value that is no blob in the pack.
     private func withValue<R>(_ entry: RecordTable.Entry, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
+        let found: R?? = try whole?.withUnsafeBytes { (bytes) -> R? in
+            guard entry.bodyOffset > 0, entry.bodyOffset <= bytes.count else { return nil }
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[entry.bodyOffset...])
+            // Those that are deflated, or not what they were, are for the other way.
+            guard let value = RecordTable.body(rest, size: entry.size, id: entry.id, version: id), value.count == entry.size else {
+                return nil
+            }
+            return try body(value)
+        }
+        if case .some(.some(let result)) = found { return result }
         let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
         return try records.withBody(place, located, id: entry.id, stored: id, body)
     }
@@ -63,24 +83,36 @@ struct PackRecord {
 
     /// Form 0 of the payload, and the first 8 bytes of the identity digest, in one pass: for a record that is small.
     func payload() throws -> (payload: [UInt8], identity: UInt64) {
+        var hasher: IdentityHasher? = IdentityHasher(.identity)
+        hasher?.add(header.version, changeCount: header.changeCount)
+        let payload = try payload(hashedBy: &hasher)
+        return (payload, hasher?.finish().first8 ?? 0)
+    }
+
+    /// Form 0 of the payload alone.
+    func bytes() throws -> [UInt8] {
+        var none: IdentityHasher?
+        return try payload(hashedBy: &none)
+    }
+
+    private func payload(hashedBy hasher: inout IdentityHasher?) throws -> [UInt8] {
         var table = PackTable(changeCount: header.changeCount), pages: [UInt8] = [], bodies = ByteWriter()
-        var hasher = IdentityHasher(.identity)
-        hasher.add(header.version, changeCount: header.changeCount)
         try forEachChange { index, entry in
             guard entry.kind == .insert || entry.kind == .update else {
-                hasher.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
+                hasher?.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
                 if let page = table.add(entry) { pages += page }
                 return
             }
             if let blob = blobs[index] {
-                blob.sha256.withUnsafeBytes { hasher.add(setting: entry.id, size: entry.size, digest: $0) }
+                blob.sha256.withUnsafeBytes { hasher?.add(setting: entry.id, size: entry.size, digest: $0) }
                 if let page = table.add(entry, blob: blob.blobID, digest: blob.sha256) { pages += page }
                 return
             }
             try withValue(entry) { data in
-                let digest = SHA256.digest(data)
-                digest.withUnsafeBytes { hasher.add(setting: entry.id, size: entry.size, digest: $0) }
-                if let page = table.add(entry, digest: entry.size > RecordTable.digestThreshold ? digest : nil) { pages += page }
+                let isTold = entry.size > RecordTable.digestThreshold
+                let digest = isTold || hasher != nil ? SHA256.digest(data) : []
+                digest.withUnsafeBytes { hasher?.add(setting: entry.id, size: entry.size, digest: $0) }
+                if let page = table.add(entry, digest: isTold ? digest : nil) { pages += page }
                 try Memory.grow(&bodies.bytes, by: RecordTable.bodyHeaderSize + data.count, "Packing a version")
                 appendBody(entry, data, to: &bodies)
             }
@@ -97,7 +129,7 @@ struct PackRecord {
         out.raw(pages)
         out.raw(bodies.bytes)
         out.raw(references)
-        return (out.bytes, hasher.finish().first8)
+        return out.bytes
     }
 
     /// Form 0 of the payload in pieces, the same each time: for a record that is large.

@@ -40,7 +40,19 @@ enum PackedVersion {
     static func contents(_ id: VersionID, size: Int, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void) throws
         -> Contents
     {
-        var whole = RecordReader(length: UInt64(max(0, size)), read: read)
+        try contents(id, size: size) { start, length in
+            RecordReader(length: UInt64(max(0, length))) { try read(UInt64(start) + $0, $1) }
+        }
+    }
+
+    /// Reads form 0 that is in memory.
+    /// - Throws: `PackFault`.
+    static func contents(_ id: VersionID, _ payload: [UInt8]) throws -> Contents {
+        try contents(id, size: payload.count) { RecordReader(payload, from: $0, length: $1) }
+    }
+
+    private static func contents(_ id: VersionID, size: Int, reader: (_ start: Int, _ length: Int) -> RecordReader) throws -> Contents {
+        var whole = reader(0, size)
         let (length, start): (UInt64, Int) = try whole.with(0, min(size, 11)) { bytes -> (UInt64, Int) in
             var cursor = PackCursor(bytes)
             guard try cursor.integer(UInt8.self) == 0 else { throw PackFault.damaged("it has a form that there is not") }
@@ -48,7 +60,7 @@ enum PackedVersion {
             return (length, bytes.count - cursor.remaining)
         } ?? (0, 0)
         guard start > 0, length <= UInt64(size - start) else { throw PackFault.damaged("its record is cut short") }
-        let header = try header(id, RecordReader(length: length) { try read(UInt64(start) + $0, $1) })
+        let header = try header(id, reader(start, Int(length)))
         let behind = start + Int(length)
         guard size - behind <= PackFormat.referencesLimit else { throw PackFault.tooLarge("it names too many blobs") }
         let blobs: [PackID: BlobReference] = try whole.with(behind, size - behind) { bytes -> [PackID: BlobReference] in
@@ -87,9 +99,22 @@ enum PackedVersion {
         _ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void,
         value: (BlobReference) throws -> Store.Pulled
     ) throws -> Store.ReceivedVersion {
-        let header = contents.header, start = UInt64(contents.start)
-        var table = RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) }
-        var bodies = table, inflated = 0
+        let start = UInt64(contents.start)
+        return try received(contents, RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) }, value: value)
+    }
+
+    /// The same of a payload that is in memory.
+    static func received(_ contents: Contents, _ payload: [UInt8], value: (BlobReference) throws -> Store.Pulled) throws
+        -> Store.ReceivedVersion
+    {
+        try received(contents, RecordReader(payload, from: contents.start, length: contents.length), value: value)
+    }
+
+    private static func received(_ contents: Contents, _ reader: RecordReader, value: (BlobReference) throws -> Store.Pulled) throws
+        -> Store.ReceivedVersion
+    {
+        let header = contents.header
+        var table = reader, bodies = reader, inflated = 0
         var changes: [Value.Change] = [], written: [Int: WrittenValue] = [:]
         let isWhole = try table.forEachChange(header) { entry in
             let id = ValueID(unchecked: entry.id)

@@ -65,6 +65,16 @@ final class Records: @unchecked Sendable {
         }
     }
 
+    /// All of a record, from the storage.
+    func bytes(of place: RecordPlace) throws -> [UInt8] {
+        let size = Int(clamping: place.length)
+        try Memory.expect(size, "Reading a record")
+        return try [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
+            try read(place, at: 0, into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[0..<size]))
+            filled = size
+        }
+    }
+
     // MARK: Headers
 
     /// - Parameter prefix: what the record begins with, where that was read already.

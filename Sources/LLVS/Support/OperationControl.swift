@@ -50,6 +50,8 @@ public struct OperationControl: Sendable {
     public var token: CancelToken?
     /// Bytes cost money, or the battery is low: what can wait does.
     package var isThrifty = false
+    /// What came over a link just now is left to whoever made it.
+    package var leavesToMakers = false
     /// Without either the call runs to its end.
     public init(progress: (@Sendable (Progress) throws -> Bool)? = nil, token: CancelToken? = nil) {
         self.progress = progress; self.token = token
@@ -70,7 +72,7 @@ public struct OperationControl: Sendable {
         guard let progress else { return self }
         let whole = Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
         var step = OperationControl(progress: { _ in try progress(whole) }, token: token)
-        step.isThrifty = isThrifty
+        (step.isThrifty, step.leavesToMakers) = (isThrifty, leavesToMakers)
         return step
     }
     static func cancelled(_ what: String) -> StoreError {

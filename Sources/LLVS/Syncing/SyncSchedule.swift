@@ -99,10 +99,13 @@ struct SyncSchedule {
         }
     }
 
+    /// Whether somebody asks for a round now.
+    var isAsked: Bool { asked.user || waiting > 0 }
+
     /// What is to be done at `now`.
     func next(_ now: Double) -> Next {
         if places.isEmpty { return .whenTold }
-        if asked.user || waiting > 0 {
+        if isAsked {
             let ready = places.filter { $0.notBefore <= now }.map(\.name)
             if !ready.isEmpty { return .now(Round(places: ready, onlySends: false)) }
             return .at(places.map(\.notBefore).min() ?? now)

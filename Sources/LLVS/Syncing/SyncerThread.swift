@@ -209,6 +209,7 @@ final class SyncerThread: @unchecked Sendable {
             if attachedChanged { lock.unlock(); continue }
             switch schedule.next(Clock.steady()) {
             case .now(let round):
+                let isAsked = schedule.isAsked
                 schedule.begin(round)
                 roundsBegun += 1
                 let token = CancelToken()
@@ -218,7 +219,7 @@ final class SyncerThread: @unchecked Sendable {
                 let status = told
                 lock.unlock()
                 tell(Syncer.Event(status: status))
-                perform(round, token)
+                perform(round, isAsked: isAsked, token)
             case .at(let moment):
                 let event = settle(until: moment)
                 if event == nil { _ = changed.wait(lock, until: moment) }
@@ -311,7 +312,7 @@ final class SyncerThread: @unchecked Sendable {
     }
 
     /// Does a round, takes over what became of each place, and tells both the schedule and the host.
-    private func perform(_ round: SyncSchedule.Round, _ token: CancelToken) {
+    private func perform(_ round: SyncSchedule.Round, isAsked: Bool, _ token: CancelToken) {
         let names = Set(round.places), last = Moment()
         var control = OperationControl(
             progress: { [weak self] progress in
@@ -319,6 +320,7 @@ final class SyncerThread: @unchecked Sendable {
                 return true
             }, token: token)
         control.isThrifty = lock.withLock { !schedule.conditions.isDisjoint(with: [.metered, .lowBattery]) }
+        control.leavesToMakers = !isAsked
         let rows = coordinator.store.rowCount
         var outcome: StoreCoordinator.SyncOutcome?, failure: StoreError?
         do {

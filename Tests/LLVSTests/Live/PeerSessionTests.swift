@@ -241,6 +241,139 @@ import LLVSTestSupport
         #expect(try b.storage.cacheGet(list) == nil && b.storage.cacheGet(first) == nil, "nothing is kept that is not needed")
     }
 
+    /// Who knows the other side does so, too, when the stores were opened anew.
+    @Test(arguments: ["opened anew", "set back", "copied", "kept nothing", "another order"])
+    func whatIsKnownOfAPeerOutlivesTheOpening(_ how: String) throws {
+        var random = SeededRandom(seed: 12)
+        let folders = (TemporaryDirectory(), TemporaryDirectory()), aside = TemporaryDirectory()
+        let identities = ([UInt8](repeating: 1, count: 32), [UInt8](repeating: 2, count: 32))
+        func exchange(saving: Int = 0, _ random: inout SeededRandom) throws -> (sent: Int, knew: Bool) {
+            let a = try store(folders.0), b = try store(folders.1)
+            for _ in 0..<saving { try save(a, &random) }
+            var wire = try Wire(a, b, identities: identities)
+            try wire.run()
+            try expectSame(a, b, how)
+            let knew = wire.a.negotiation == nil && wire.b.negotiation == nil
+            // What is pushed is acknowledged, and counts.
+            for _ in 0..<saving / 10 { try save(a, &random); try wire.a.storeChanged() }
+            try wire.run()
+            try wire.a.close()
+            try wire.run()
+            try a.close()
+            try b.close()
+            return (wire.a.state.sent, knew)
+        }
+        #expect(try exchange(saving: 500, &random).knew == false)
+        let place = URL(fileURLWithPath: folders.0.path), copy = URL(fileURLWithPath: aside.path + "/copy")
+        try FileManager.default.copyItem(at: place, to: copy)
+        func setBack() throws {
+            try FileManager.default.removeItem(at: place)
+            try FileManager.default.copyItem(at: copy, to: place)
+        }
+        switch how {
+        case "set back":
+            // The other side has more than this one remembers, by the name of the order in which it came.
+            #expect(try exchange(saving: 20, &random).knew)
+            try setBack()
+            let a = try store(folders.0)
+            for _ in 0..<60 { try save(a, &random) }
+            try a.close()
+        case "copied":
+            // The other one goes on under the same key, too.
+            #expect(try exchange(saving: 20, &random).knew)
+            let later = URL(fileURLWithPath: aside.path + "/later")
+            try FileManager.default.moveItem(at: place, to: later)
+            try FileManager.default.copyItem(at: copy, to: place)
+            #expect(try exchange(saving: 90, &random).knew == false)
+            try FileManager.default.removeItem(at: place)
+            try FileManager.default.moveItem(at: later, to: place)
+        case "kept nothing":
+            let a = try store(folders.0)
+            try a.storage.cacheDelete(PeerKnowledge.name)
+            try a.close()
+        case "another order":
+            let a = try store(folders.0)
+            var kept = try #require(try a.storage.cacheGet(PeerKnowledge.name))
+            kept[13] ^= 1
+            try a.storage.cachePut(PeerKnowledge.name, kept)
+            try a.close()
+        default: break
+        }
+        let again = try exchange(saving: 10, &random)
+        #expect(again.knew == (how == "opened anew"), "\(how)")
+        if again.knew { #expect(again.sent == 11, "\(again.sent) versions") }
+        #expect(try exchange(saving: 10, &random).knew, "\(how), and once more")
+    }
+
+    /// What is kept of peers, cut short and changed: taken, or nothing.
+    @Test func whatIsKeptOfPeersIsReadWithCare() throws {
+        var kept = PeerKnowledge.Kept(), random = SeededRandom(seed: 13)
+        (kept.rows, kept.order) = (9, [UInt8](repeating: 5, count: 32))
+        kept.incarnations = [LiveFrame.Since(incarnation: .random(), ordinal: 4)]
+        kept.devices = [([UInt8](repeating: 6, count: 32), PeerKnowledge.Known(since: kept.incarnations[0], rows: 8, live: 8))]
+        #expect(PeerKnowledge.Kept(kept.bytes) == kept)
+        for count in 0..<kept.bytes.count { #expect(PeerKnowledge.Kept(Array(kept.bytes.prefix(count))) == nil) }
+        #expect(PeerKnowledge.Kept(kept.bytes + [0]) == nil)
+        for _ in 0..<5_000 {
+            var changed = kept.bytes
+            changed[Int.random(in: 0..<changed.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            if let read = PeerKnowledge.Kept(changed) { #expect(read.bytes == changed) }
+        }
+    }
+
+    /// In the background a link in which nothing moves says goodbye after 20 minutes.
+    @Test func whoIsIdleInTheBackgroundSaysGoodbye() throws {
+        var random = SeededRandom(seed: 14)
+        let a = try store()
+        var wire = try Wire(a, store())
+        func wait(from: Double, until: Double) throws {
+            for now in stride(from: from, through: until, by: 20) {
+                try wire.a.tick(now)
+                try wire.b.tick(now)
+                try wire.run()
+            }
+        }
+        try wire.run()
+        try wait(from: 0, until: 3_000)
+        #expect(wire.a.state.phase == .inStep, "not in front")
+        wire.a.setBackground(true)
+        try wait(from: 3_020, until: 4_200)
+        #expect(wire.a.state.phase == .inStep)
+        // What moves begins it anew.
+        try save(a, &random)
+        try wire.a.storeChanged()
+        try wire.run()
+        try wait(from: 4_220, until: 5_400)
+        #expect(wire.a.state.phase == .inStep)
+        try wait(from: 5_420, until: 5_440)
+        #expect(wire.a.state.phase == .ended && wire.b.state.phase == .ended)
+        #expect(wire.a.state.error == nil && wire.b.state.error == nil, "both said goodbye")
+    }
+
+    /// What came over a link is left to whoever made it for ten minutes, unless what is to be sent builds on it.
+    @Test func whatCameOverALinkIsLeftToItsMaker() throws {
+        let a = try store(), b = try store(), folder = TemporaryDirectory()
+        let theirs = try a.makeVersion(basedOn: nil, changes: [.insert(ValueID("a"), data: [1])]).id
+        let beside = try a.makeVersion(basedOn: nil, changes: [.insert(ValueID("c"), data: [1])]).id
+        var wire = try Wire(a, b)
+        try wire.run()
+        let late = LateArrivals.of(b), all = [EmptyRoot.id, theirs, beside].filter { (try? b.contains($0)) == true }
+        #expect(try late.leftOut(of: all, in: b).allSatisfy { $0 == EmptyRoot.id })
+        let mine = try b.makeVersion(basedOn: theirs, changes: [.insert(ValueID("b"), data: [2])]).id
+        #expect(try Set(late.leftOut(of: all + [mine], in: b)).isSuperset(of: [theirs, mine]))
+        #expect(try !late.leftOut(of: all + [mine], in: b).contains(beside))
+        #expect(try late.leftOut(of: all, in: b, at: Clock.steady() + 599).allSatisfy { $0 == EmptyRoot.id })
+        #expect(try late.leftOut(of: all, in: b, at: Clock.steady() + 601) == all, "after ten minutes all send it")
+        for layout in ["interchange", "packed"] {
+            let exchange = try Exchange(store: b, url: "file://\(folder.path)/\(layout)?layout=\(layout)")
+            var control = OperationControl()
+            control.leavesToMakers = true
+            #expect(try Set(exchange.send(control).versions).isSuperset(of: [theirs, mine]), "\(layout)")
+            #expect(try !exchange.send(control).versions.contains(beside), "\(layout)")
+            #expect(try exchange.send().versions == [beside], "\(layout): who asks for it sends all")
+        }
+    }
+
     @Test func whoNegotiatesAgainAndAgain() throws {
         let store = try self.store(), known = PeerKnowledge.of(store), device = [UInt8](repeating: 1, count: 32)
         for _ in 0..<10 { #expect(known.mayNegotiate(device, at: 5)) }

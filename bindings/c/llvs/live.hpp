@@ -131,6 +131,10 @@ public:
     void confirm() const {
         detail::run([&](llvs_error **error) { return llvs_peer_confirm(raw(), error); });
     }
+    /// Says whether the program is in the background from now on; see llvs_peer_set_background.
+    void set_background(bool is_in_background) const {
+        detail::run([&](llvs_error **error) { return llvs_peer_set_background(raw(), is_in_background, error); });
+    }
     /// Says goodbye once all has been sent and stored.
     void close() const {
         detail::run([&](llvs_error **error) { return llvs_peer_close(raw(), error); });

@@ -247,6 +247,7 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_peer_store_changed": (STATUS, [borrowed("llvs_peer*"), ERROR]),
     "llvs_peer_tick": (STATUS, [borrowed("llvs_peer*"), DOUBLE, ERROR]),
     "llvs_peer_confirm": (STATUS, [borrowed("llvs_peer*"), ERROR]),
+    "llvs_peer_set_background": (STATUS, [borrowed("llvs_peer*"), BOOL, ERROR]),
     "llvs_peer_close": (STATUS, [borrowed("llvs_peer*"), ERROR]),
     "llvs_peer_get_state": (STATUS, [borrowed("llvs_peer*"), owned("llvs_peer_state**"), ERROR]),
     "llvs_peer_free": (None, [owned("llvs_peer*")]),

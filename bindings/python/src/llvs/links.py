@@ -22,6 +22,9 @@ class Link:
     """A direct connection over a socket, on a thread of its own, made by `connect` or `listen`. It lasts until it is closed, is cut, or the
     store is closed; what is saved on either side goes to the other at once."""
 
+    #: Bytes that are given to the socket at once.
+    _AT_ONCE = 1 << 18
+
     def __init__(self, store: Store, connection: socket.socket, peer: Peer, beginning: bytes = b"") -> None:
         """Begins at once: use `connect` and `listen`.
 
@@ -77,7 +80,7 @@ class Link:
             selector.register(self._socket, selectors.EVENT_READ)
             while True:
                 if not outgoing:
-                    outgoing = memoryview(self._peer.send())
+                    outgoing = memoryview(self._peer.send(self._AT_ONCE))
                 if self._note().phase == PeerPhase.ENDED and not outgoing:
                     return
                 selector.modify(self._socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if outgoing else 0))
@@ -96,7 +99,7 @@ class Link:
                         self._changed.notify_all()
                 mask = events.get(self._socket, 0)
                 if mask & selectors.EVENT_READ:
-                    data = self._socket.recv(1 << 18)
+                    data = self._socket.recv(4 * self._AT_ONCE)  # what comes at once is stored at once
                     if data:
                         self._peer.receive(data)
                     else:
@@ -163,6 +166,10 @@ class Link:
         """Says that the person here sees the same digits on both sides. Who does not closes the link."""
         self._peer.confirm()
         self._signal()
+
+    def set_background(self, is_in_background: bool) -> None:
+        """Says whether the program is in the background from now on: see `Peer.set_background`."""
+        self._peer.set_background(is_in_background)
 
     def close(self, timeout: float = 10.0) -> None:
         """Sends what is to be sent, says goodbye, and waits for the other side to do so; then, or after so many seconds, it ends."""

@@ -173,6 +173,12 @@ class Peer(Handle):
         with self._call as pointer:
             lib.llvs_peer_confirm(pointer)
 
+    def set_background(self, is_in_background: bool) -> None:
+        """Says whether the program is in the background from now on: then it says goodbye, at a `tick`, when no version went either way for
+        20 minutes."""
+        with self._call as pointer:
+            lib.llvs_peer_set_background(pointer, bool(is_in_background))
+
     def goodbye(self) -> None:
         """Says goodbye once all has been sent and stored."""
         with self._call as pointer:
