@@ -3563,6 +3563,88 @@ LLVS_API LLVS_CHECKED llvs_status llvs_peer_get_state(LLVS_BORROWED llvs_peer *p
 /** Releases it, whether or not it has ended: the other side takes the connection for cut. NULL is a no-op. Since 0.1. */
 LLVS_API void llvs_peer_free(LLVS_OWNED llvs_peer *peer);
 
+/**
+ * Connects a store to the one that a listener offers at an address, and keeps them in step, on a thread of the library's, until it is
+ * closed, freed, or cut. What is saved on either side goes to the other at once; nobody calls llvs_peer_receive, llvs_peer_send and
+ * llvs_peer_tick, which refuse.
+ * @param options  `initiator` is taken for 1
+ * @param address  "host:port", "[host]:port", or "unix:" and a path
+ * @param seconds  for the connection itself
+ * Errors: LLVS_ERROR_TRANSPORT (nothing listens there), LLVS_ERROR_IO, and those of llvs_peer_open. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_connect(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_peer_options *options,
+    llvs_bytes address, double seconds, LLVS_OWNED llvs_peer **peer, LLVS_OWNED llvs_error **error);
+/**
+ * Has the library carry an end over a connected socket of the host's, as llvs_peer_connect does.
+ * @param peer        nothing of it was carried yet
+ * @param descriptor  the library's from here on, which closes it, also when this fails
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT when it is carried already, LLVS_ERROR_IO, LLVS_ERROR_CLOSED. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_carry(LLVS_BORROWED llvs_peer *peer, int32_t descriptor, LLVS_OWNED llvs_error **error);
+/**
+ * Waits until both stores are in step, with all that is in this one now, or the connection has ended. For what the library carries.
+ * @param seconds  for how long at most
+ * @param in_step  whether they are
+ * Errors: why it ended, as of llvs_peer_receive; LLVS_ERROR_CUT_SHORT, LLVS_ERROR_INVALID_ARGUMENT. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_peer_wait(LLVS_BORROWED llvs_peer *peer, double seconds, LLVS_BORROWED llvs_bool *in_step,
+    LLVS_OWNED llvs_error **error);
+
+/**
+ * Offers stores to those that connect directly, each to those that have its pairing, and keeps them in step, on threads of the library's.
+ * Who is not paired gets no answer. At most 32 connections at once have not said who they are, each for 10 seconds; who connected five
+ * times within a minute from one address and did not get in is not looked at. Safe from all threads. Since 0.1.
+ */
+typedef struct llvs_listener llvs_listener;
+/**
+ * Listens at an address.
+ * @param address  as of llvs_peer_connect; port 0 lets the system choose one. A Unix socket is made for its owner alone
+ * @param options  who this side is: identity, device, accepted, quota; the other fields stay empty
+ * Errors: LLVS_ERROR_TRANSPORT (the address is taken, or none of this machine), LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_IO. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_listener_open(llvs_bytes address, LLVS_BORROWED const llvs_peer_options *options,
+    LLVS_OWNED llvs_listener **listener, LLVS_OWNED llvs_error **error);
+/**
+ * Offers a store, one of several; it is kept open.
+ * @param pairing  LLVS_PAIRING_SIZE bytes; a store that was offered by it before is offered no more
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY, LLVS_ERROR_CLOSED. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_listener_offer(LLVS_BORROWED llvs_listener *listener, LLVS_BORROWED llvs_store *store,
+    llvs_bytes pairing, LLVS_OWNED llvs_error **error);
+/** Where it listens, with the port that the system chose: what others give to llvs_peer_connect. Since 0.1. */
+LLVS_API LLVS_CHECKED llvs_status llvs_listener_address(LLVS_BORROWED llvs_listener *listener, LLVS_OWNED llvs_buffer *address,
+    LLVS_OWNED llvs_error **error);
+/**
+ * The code of an invitation to a store, as of llvs_invitation_make: whoever connects by it gets the store's pairing. It is good once.
+ * @param pairing  of a store that is offered
+ * @param seconds  for how long it is good
+ * Errors: LLVS_ERROR_NOT_FOUND (no such store is offered), LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_IO. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_listener_invite(LLVS_BORROWED llvs_listener *listener, llvs_bytes pairing, double seconds,
+    LLVS_OWNED llvs_buffer *code, LLVS_OWNED llvs_error **error);
+/**
+ * Lets one device in whose digits people compare. llvs_listener_accept gives its peer, whose state has the digits; llvs_peer_confirm says
+ * that they are the same.
+ * @param pairing  of a store that is offered
+ * @param seconds  for how long it is waited for
+ * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_BUSY when another is waited for. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_listener_compare(LLVS_BORROWED llvs_listener *listener, llvs_bytes pairing, double seconds,
+    LLVS_OWNED llvs_error **error);
+/**
+ * The next connection that was not given yet, to look at its state; it goes on whether or not somebody asks for it.
+ * @param seconds  for how long it is waited for
+ * @param peer     NULL when none came. Freeing it ends the connection.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_listener_accept(LLVS_BORROWED llvs_listener *listener, double seconds,
+    LLVS_OWNED llvs_peer **peer, LLVS_OWNED llvs_error **error);
+/**
+ * Listens no more, says goodbye to those that are connected, and waits for them to do so, at most 10 seconds; then releases it. NULL is a
+ * no-op. Since 0.1.
+ */
+LLVS_API void llvs_listener_free(LLVS_OWNED llvs_listener *listener);
+
 /** What is told of devices on the local network. Since 0.1. */
 typedef uint32_t llvs_nearby_event;
 enum llvs_nearby_event_value {

@@ -1,16 +1,37 @@
 import CLLVS
+import CLLVSShims
 import LLVS
 
 // MARK: Direct connections
 
 final class PeerHandle: Handle, @unchecked Sendable {
+    // Sendable: `lock` guards what changes.
     private let store: Store
     let session: PeerSession
-    init(_ store: Store, _ session: PeerSession) { self.store = store; self.session = session }
+    private let lock = Lock(.unordered)
+    private var carried: PeerLink?
+    init(_ store: Store, _ session: PeerSession, _ link: PeerLink? = nil) {
+        self.store = store; self.session = session; carried = link
+    }
     override func checkReentry() throws { try store.checkReentry() }
+    /// What carries it, where the library does.
+    var link: PeerLink? { lock.withLock { carried } }
+    /// Has the library carry it over a descriptor, which is taken in any case.
+    func carry(_ descriptor: Int32) throws {
+        let made = try PeerLink(session, over: descriptor)
+        lock.withLock { carried = made }
+    }
 }
 
-private func session(_ pointer: OpaquePointer?) throws -> PeerSession { try handle(pointer, PeerHandle.self, "peer").session }
+func session(_ pointer: OpaquePointer?) throws -> PeerSession { try handle(pointer, PeerHandle.self, "peer").session }
+/// Of one that the host carries.
+func hosts(_ pointer: OpaquePointer?) throws -> PeerSession {
+    let peer = try handle(pointer, PeerHandle.self, "peer")
+    guard peer.link == nil else {
+        throw StoreError(.invalidArgument, "The library carries the bytes of this connection. Call llvs_peer_wait to wait for it.")
+    }
+    return peer.session
+}
 
 /// Behind `llvs_peer_state`.
 final class PeerStateHandle: StructHandle<llvs_peer_state>, @unchecked Sendable {
@@ -70,7 +91,7 @@ public func llvs_device_key(_ identity: llvs_bytes, _ key: UnsafeMutablePointer<
 }
 
 /// A callback of the host that bounds what is stored.
-private final class HostQuota: Sendable {
+final class HostQuota: Sendable {
     nonisolated(unsafe) private let fn: llvs_quota_fn
     private let payload: Payload
 
@@ -91,7 +112,31 @@ private final class HostQuota: Sendable {
 }
 
 /// Before `compares_digits` was appended.
-private let earlierSizesOfPeerOptions = [88]
+let earlierSizesOfPeerOptions = [88]
+
+/// What the options of an end say.
+func peerOptions(_ input: llvs_peer_options, _ quota: (@Sendable (Int) throws -> Void)?) throws -> PeerSession.Options {
+    let comparesDigits = try flag(input.compares_digits, "llvs_peer_options.compares_digits")
+    let invitation = try optionalText(input.invitation, "llvs_peer_options.invitation").map(Invitation.init)
+    var options: PeerSession.Options
+    if let invitation, input.pairing.size == 0 {
+        options = PeerSession.Options(invitation: invitation)
+    } else if comparesDigits, input.pairing.size == 0 {
+        options = PeerSession.Options()
+    } else {
+        options = PeerSession.Options(pairing: try Pairing(rawBytes(input.pairing, "llvs_peer_options.pairing")))
+        options.invitation = invitation
+    }
+    options.comparesDigits = comparesDigits
+    options.quota = quota
+    options.isInitiator = try flag(input.initiator, "llvs_peer_options.initiator")
+    if input.identity.size > 0 { options.identity = try array(input.identity, "llvs_peer_options.identity", limit: 1_024) }
+    options.device = try optionalText(input.device, "llvs_peer_options.device") ?? ""
+    options.accepted = try elements(input.accepted, input.accepted_count, "llvs_peer_options.accepted").map {
+        try array($0, "llvs_peer_options.accepted", limit: 1_024)
+    }
+    return options
+}
 
 @_cdecl("llvs_peer_open") @implementation
 public func llvs_peer_open(
@@ -103,37 +148,19 @@ public func llvs_peer_open(
         // First, so that what the caller gave for the callback is freed whatever fails.
         let quota = HostQuota(input.quota, Payload(input.quota_payload, input.quota_free))?.ask
         let out = try required(peer, "peer"), store = try LLVSABI.store(store)
-        let comparesDigits = try flag(input.compares_digits, "llvs_peer_options.compares_digits")
-        let invitation = try optionalText(input.invitation, "llvs_peer_options.invitation").map(Invitation.init)
-        var options: PeerSession.Options
-        if let invitation, input.pairing.size == 0 {
-            options = PeerSession.Options(invitation: invitation)
-        } else if comparesDigits, input.pairing.size == 0 {
-            options = PeerSession.Options()
-        } else {
-            options = PeerSession.Options(pairing: try Pairing(rawBytes(input.pairing, "llvs_peer_options.pairing")))
-            options.invitation = invitation
-        }
-        options.comparesDigits = comparesDigits
-        options.quota = quota
-        options.isInitiator = try flag(input.initiator, "llvs_peer_options.initiator")
-        if input.identity.size > 0 { options.identity = try array(input.identity, "llvs_peer_options.identity", limit: 1_024) }
-        options.device = try optionalText(input.device, "llvs_peer_options.device") ?? ""
-        options.accepted = try elements(input.accepted, input.accepted_count, "llvs_peer_options.accepted").map {
-            try array($0, "llvs_peer_options.accepted", limit: 1_024)
-        }
+        let options = try peerOptions(input, quota)
         out.pointee = PeerHandle(store, try PeerSession(store, options: options)).owned
     }
 }
 
 @_cdecl("llvs_peer_receive") @implementation
 public func llvs_peer_receive(_ peer: OpaquePointer!, _ data: llvs_bytes, _ error: ErrorOut!) -> llvs_status {
-    entry(error) { try session(peer).receive(rawBytes(data, "data")) }
+    entry(error) { try hosts(peer).receive(rawBytes(data, "data")) }
 }
 
 @_cdecl("llvs_peer_receive_end") @implementation
 public func llvs_peer_receive_end(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
-    entry(error) { try session(peer).receiveEnd() }
+    entry(error) { try hosts(peer).receiveEnd() }
 }
 
 @_cdecl("llvs_peer_send") @implementation
@@ -142,7 +169,7 @@ public func llvs_peer_send(
 ) -> llvs_status {
     size?.pointee = 0
     return entry(error) {
-        let out = try required(size, "size"), session = try LLVSABI.session(peer)
+        let out = try required(size, "size"), session = try hosts(peer)
         guard buffer != nil || capacity == 0 else { throw InputError.nullWithSize("buffer", capacity) }
         guard capacity >= 0 else { throw InputError.tooLarge("capacity", capacity, Int.max) }
         out.pointee = try session.send(into: UnsafeMutableRawBufferPointer(start: buffer, count: capacity))
@@ -151,20 +178,28 @@ public func llvs_peer_send(
 
 @_cdecl("llvs_peer_store_changed") @implementation
 public func llvs_peer_store_changed(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
-    entry(error) { try session(peer).storeChanged() }
+    entry(error) {
+        let peer = try handle(peer, PeerHandle.self, "peer")
+        if let link = peer.link { link.signal() } else { try peer.session.storeChanged() }
+    }
 }
 
 @_cdecl("llvs_peer_tick") @implementation
 public func llvs_peer_tick(_ peer: OpaquePointer!, _ seconds: Double, _ error: ErrorOut!) -> llvs_status {
     entry(error) {
-        let session = try LLVSABI.session(peer)
+        let session = try hosts(peer)
         guard seconds.isFinite else { throw StoreError(.invalidArgument, "A time is not finite. Give seconds of a clock.") }
         try session.tick(seconds)
     }
 }
 
 @_cdecl("llvs_peer_confirm") @implementation
-public func llvs_peer_confirm(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status { entry(error) { try session(peer).confirm() } }
+public func llvs_peer_confirm(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
+    entry(error) {
+        let peer = try handle(peer, PeerHandle.self, "peer")
+        try peer.link?.confirm() ?? peer.session.confirm()
+    }
+}
 
 @_cdecl("llvs_peer_set_background") @implementation
 public func llvs_peer_set_background(_ peer: OpaquePointer!, _ is_in_background: llvs_bool, _ error: ErrorOut!) -> llvs_status {
@@ -172,7 +207,12 @@ public func llvs_peer_set_background(_ peer: OpaquePointer!, _ is_in_background:
 }
 
 @_cdecl("llvs_peer_close") @implementation
-public func llvs_peer_close(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status { entry(error) { try session(peer).close() } }
+public func llvs_peer_close(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
+    entry(error) {
+        let peer = try handle(peer, PeerHandle.self, "peer")
+        if let link = peer.link { link.beginClosing() } else { try peer.session.close() }
+    }
+}
 
 @_cdecl("llvs_peer_get_state") @implementation
 public func llvs_peer_get_state(_ peer: OpaquePointer!, _ state: StructOut<llvs_peer_state>!, _ error: ErrorOut!) -> llvs_status {
@@ -184,7 +224,11 @@ public func llvs_peer_get_state(_ peer: OpaquePointer!, _ state: StructOut<llvs_
 }
 
 @_cdecl("llvs_peer_free") @implementation
-public func llvs_peer_free(_ peer: OpaquePointer!) { free(peer, PeerHandle.self, leadsToStore: true) }
+public func llvs_peer_free(_ peer: OpaquePointer!) {
+    HostCalls.cleanUp(llvs_shim_frame())
+    if let handle = peek(peer, PeerHandle.self), !handle.isForked { handle.link?.stop() }
+    free(peer, PeerHandle.self, leadsToStore: true)
+}
 
 // MARK: Devices on the local network
 

@@ -307,6 +307,31 @@ static void projections() {
     EXPECT(code_of([&] { llvs::Projection(store, folder + "/view.sqlite", "{}"); }) == LLVS_ERROR_INVALID_ARGUMENT);
 }
 
+static void connections_that_the_library_carries() {
+    llvs::Store a = llvs::Store::memory(), b = llvs::Store::memory();
+    const std::string pairing = llvs::make_pairing();
+    llvs::VersionID first = a.make_version("", {llvs::Change::insert("x", "1")});
+    llvs::Listener listener("127.0.0.1:0");
+    EXPECT(code_of([&] { listener.invite(pairing); }) == LLVS_ERROR_NOT_FOUND);
+    listener.offer(a, pairing);
+    EXPECT(!listener.accept(0));
+    {
+        llvs::PeerOptions how;
+        how.invitation = listener.invite(pairing);
+        llvs::Peer peer = llvs::Peer::connect(b, listener.address(), how);
+        EXPECT(peer.wait(30) && peer.state().pairing == pairing && b.value("x", first)->data == "1");
+        std::optional<llvs::Peer> met = listener.accept(5);
+        EXPECT(met && met->state().sent == 1);
+        peer.close();
+    }
+    listener.compare(pairing, 0.001);
+    EXPECT(code_of([&] { llvs::Listener(listener.address()); }) == LLVS_ERROR_TRANSPORT);
+    llvs::PeerOptions how;
+    how.pairing = pairing;
+    llvs::Peer alone(b, how);
+    EXPECT(code_of([&] { alone.carry(-1); }) == LLVS_ERROR_IO);
+}
+
 static void direct_connections() {
     llvs::Store a = llvs::Store::memory(), b = llvs::Store::memory();
     const std::string pairing = llvs::make_pairing(), identity(LLVS_DEVICE_KEY_SIZE, 'i');
@@ -593,6 +618,7 @@ int main() {
     finding();
     projections();
     direct_connections();
+    connections_that_the_library_carries();
     merges();
     exchanges();
     packs();

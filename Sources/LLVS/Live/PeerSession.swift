@@ -144,6 +144,15 @@ public final class PeerSession: @unchecked Sendable {
         PeerKnowledge.of(store).save(store)
     }
 
+    /// Whoever carried it does no more.
+    func abandon() {
+        lock.withLock {
+            guard status.phase != .ended else { return }
+            status.phase = .ended
+            end()
+        }
+    }
+
     /// The public half of a device key.
     /// - Parameter identity: the secret half, 32 bytes.
     /// - Throws: `.invalidArgument`, `.unsupported`.

@@ -72,7 +72,7 @@ enum System {
     #endif
 
     /// The same open file under a number of 3 or more; `fd` itself is closed when it is less.
-    private static func beyondStandard(_ fd: Int32) throws(Errno) -> Int32 {
+    static func beyondStandard(_ fd: Int32) throws(Errno) -> Int32 {
         guard fd <= 2 else { return fd }
         let other = fcntl(fd, F_DUPFD_CLOEXEC, 3)
         let error = Errno.current

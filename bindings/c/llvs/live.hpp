@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,6 +75,44 @@ struct PeerOptions {
     std::function<void(std::uint64_t)> quota;
 };
 
+namespace detail {
+
+/// Options as the C interface takes them: good as long as those that they are made of.
+class PeerOptionsOfC {
+public:
+    explicit PeerOptionsOfC(const PeerOptions &options) {
+        for (const std::string &key : options.accepted) keys_.push_back(bytes(key));
+        raw.initiator = options.initiator;
+        if (!options.pairing.empty()) raw.pairing = bytes(options.pairing);
+        if (!options.invitation.empty()) raw.invitation = bytes(options.invitation);
+        if (!options.identity.empty()) raw.identity = bytes(options.identity);
+        raw.device = bytes(options.device);
+        if (!keys_.empty()) raw.accepted = keys_.data();
+        raw.accepted_count = keys_.size();
+        raw.compares_digits = options.compares_digits;
+        if (!options.quota) return;
+        raw.quota = ask_for_room;
+        raw.quota_payload = new Quota(options.quota);
+        raw.quota_free = delete_payload<Quota>;
+    }
+    PeerOptionsOfC(const PeerOptionsOfC &) = delete;
+    PeerOptionsOfC &operator=(const PeerOptionsOfC &) = delete;
+
+    llvs_peer_options raw = LLVS_PEER_OPTIONS_INIT;
+
+private:
+    using Quota = std::function<void(std::uint64_t)>;
+    static llvs_status ask_for_room(void *payload, std::uint64_t bytes, llvs_error **error) {
+        return guard(error, [&]() -> llvs_status {
+            (*static_cast<Quota *>(payload))(bytes);
+            return LLVS_OK;
+        });
+    }
+    std::vector<llvs_bytes> keys_;
+};
+
+} // namespace detail
+
 /// One end of a direct connection, without the connection: whoever has one carries the bytes; see llvs_peer. Safe from all threads.
 ///
 ///     peer.receive(what_came);
@@ -82,25 +121,29 @@ class Peer {
 public:
     /// Opens it; it keeps the store open.
     Peer(const Store &store, const PeerOptions &options) {
-        std::vector<llvs_bytes> keys;
-        for (const std::string &key : options.accepted) keys.push_back(detail::bytes(key));
-        llvs_peer_options raw = LLVS_PEER_OPTIONS_INIT;
-        raw.initiator = options.initiator;
-        if (!options.pairing.empty()) raw.pairing = detail::bytes(options.pairing);
-        if (!options.invitation.empty()) raw.invitation = detail::bytes(options.invitation);
-        if (!options.identity.empty()) raw.identity = detail::bytes(options.identity);
-        raw.device = detail::bytes(options.device);
-        if (!keys.empty()) raw.accepted = keys.data();
-        raw.accepted_count = keys.size();
-        raw.compares_digits = options.compares_digits;
-        if (options.quota) {
-            raw.quota = ask_for_room;
-            raw.quota_payload = new Quota(options.quota);
-            raw.quota_free = detail::delete_payload<Quota>;
-        }
+        detail::PeerOptionsOfC given(options);
         llvs_peer *made = nullptr;
-        detail::run([&](llvs_error **error) { return llvs_peer_open(store.raw(), &raw, &made, error); });
+        detail::run([&](llvs_error **error) { return llvs_peer_open(store.raw(), &given.raw, &made, error); });
         handle_ = decltype(handle_)(made);
+    }
+    /// Connects a store to the one that a `Listener` offers at an address; the library carries the bytes. See llvs_peer_connect.
+    static Peer connect(const Store &store, std::string_view address, const PeerOptions &options, double seconds = 10) {
+        detail::PeerOptionsOfC given(options);
+        llvs_peer *made = nullptr;
+        detail::run([&](llvs_error **error) {
+            return llvs_peer_connect(store.raw(), &given.raw, detail::bytes(address), seconds, &made, error);
+        });
+        return Peer(made);
+    }
+    /// Has the library carry it over a connected socket, which is the library's from here on. See llvs_peer_carry.
+    void carry(std::int32_t descriptor) const {
+        detail::run([&](llvs_error **error) { return llvs_peer_carry(raw(), descriptor, error); });
+    }
+    /// Waits until both stores are in step, and says whether they are; for what the library carries. See llvs_peer_wait.
+    bool wait(double seconds) const {
+        llvs_bool in_step = 0;
+        detail::run([&](llvs_error **error) { return llvs_peer_wait(raw(), seconds, &in_step, error); });
+        return in_step != 0;
     }
 
     /// Takes what came, in pieces of any size. What it throws ends the connection; `send` then gives what tells the other side.
@@ -151,15 +194,51 @@ public:
     llvs_peer *raw() const { return handle_.get(); }
 
 private:
-    using Quota = std::function<void(std::uint64_t)>;
-    static llvs_status ask_for_room(void *payload, std::uint64_t bytes, llvs_error **error) {
-        return detail::guard(error, [&]() -> llvs_status {
-            (*static_cast<Quota *>(payload))(bytes);
-            return LLVS_OK;
-        });
-    }
+    friend class Listener;
+    explicit Peer(llvs_peer *made) : handle_(made) {}
 
     detail::Handle<llvs_peer, llvs_peer_free> handle_;
+};
+
+/// Offers stores to those that connect directly; see llvs_listener. Safe from all threads. Its end says goodbye to who is connected.
+class Listener {
+public:
+    /// Listens at "host:port", "[host]:port" or "unix:/path". Of the options the pairing and how it comes stay empty.
+    explicit Listener(std::string_view address, const PeerOptions &options = {}) {
+        detail::PeerOptionsOfC given(options);
+        llvs_listener *made = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_listener_open(detail::bytes(address), &given.raw, &made, error); });
+        handle_ = decltype(handle_)(made);
+    }
+    /// Offers a store, one of several, to those that have its pairing.
+    void offer(const Store &store, std::string_view pairing) const {
+        detail::run([&](llvs_error **error) { return llvs_listener_offer(raw(), store.raw(), detail::bytes(pairing), error); });
+    }
+    /// Where it listens, with the port that the system chose.
+    std::string address() const {
+        return detail::taken([&](llvs_buffer *address, llvs_error **error) { return llvs_listener_address(raw(), address, error); });
+    }
+    /// The code of an invitation to a store that is offered; see llvs_listener_invite.
+    std::string invite(std::string_view pairing, double seconds = 600) const {
+        return detail::taken([&](llvs_buffer *code, llvs_error **error) {
+            return llvs_listener_invite(raw(), detail::bytes(pairing), seconds, code, error);
+        });
+    }
+    /// Lets one device in whose digits people compare; see llvs_listener_compare.
+    void compare(std::string_view pairing, double seconds = 600) const {
+        detail::run([&](llvs_error **error) { return llvs_listener_compare(raw(), detail::bytes(pairing), seconds, error); });
+    }
+    /// The next connection that was not given yet; nothing when none came within so many seconds.
+    std::optional<Peer> accept(double seconds) const {
+        llvs_peer *made = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_listener_accept(raw(), seconds, &made, error); });
+        return made ? std::optional<Peer>(Peer(made)) : std::nullopt;
+    }
+    /// The handle, for calls of the C interface; it stays this object's.
+    llvs_listener *raw() const { return handle_.get(); }
+
+private:
+    detail::Handle<llvs_listener, llvs_listener_free> handle_;
 };
 
 /// What is told of a device on the local network; see llvs_nearby_fn.

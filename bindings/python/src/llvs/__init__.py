@@ -146,6 +146,7 @@ if TYPE_CHECKING:
     from .listening import Listener as Listener, listen as listen
     from .live import (
         Peer as Peer,
+        PeerListener as PeerListener,
         PeerPhase as PeerPhase,
         PeerState as PeerState,
         device_key as device_key,
@@ -235,7 +236,7 @@ _MODULES = {
     "indexes": "Explanation Found Index IndexEntry IndexPage",
     "links": "Link connect",
     "listening": "Listener listen",
-    "live": "Peer PeerPhase PeerState device_key make_invitation make_pairing",
+    "live": "Peer PeerListener PeerPhase PeerState device_key make_invitation make_pairing",
     "log": "LogLevel log_to observe_log",
     "merge": (
         "AnyArbiter Arbiter ArbiterFunction Forks Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction"

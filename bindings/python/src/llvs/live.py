@@ -74,6 +74,37 @@ class PeerState(NamedTuple):
     digits: str = ""
 
 
+class _Options:
+    """Options as the library takes them, with what they point to."""
+
+    def __init__(
+        self,
+        pairing: Optional[BytesLike],
+        initiator: bool,
+        identity: Optional[BytesLike],
+        device: str,
+        accepted: Iterable[BytesLike],
+        invitation: Optional[str],
+        compare: bool,
+        quota: Optional[Callable[[int], None]],
+    ) -> None:
+        self._secrets = secrets = Column([
+            b"" if pairing is None else as_bytes(pairing, "a pairing"), b"" if identity is None else as_bytes(identity, "a device key"),
+            encode(device), b"" if invitation is None else encode(invitation),
+        ])
+        self._keys = keys = BytesArray(as_bytes(key, "a device key") for key in accepted)
+        self.raw = options = _structs.llvs_peer_options(
+            struct_size=ctypes.sizeof(_structs.llvs_peer_options), initiator=bool(initiator))
+        fields = (options.pairing, options.identity, options.device, options.invitation)
+        for field, start, size in zip(fields, secrets.addresses, secrets.sizes):
+            field.data, field.size = start if size else None, size
+        options.accepted, options.accepted_count = keys.address, keys.count
+        options.compares_digits = bool(compare)
+        if quota is not None:
+            options.quota, options.quota_payload = _quota, _callbacks.register(quota)
+            options.quota_free = ctypes.cast(_callbacks.payload_free, ctypes.c_void_p).value
+
+
 class Peer(Handle):
     """One end of a direct connection, without the connection: whoever has one carries the bytes.
 
@@ -113,25 +144,11 @@ class Peer(Handle):
         or its store.
         Raises InvalidArgumentError, PermissionDeniedError (the store was opened for reading only), UnsupportedError (no libcrypto).
         """
-        secrets = Column([
-            b"" if pairing is None else as_bytes(pairing, "a pairing"), b"" if identity is None else as_bytes(identity, "a device key"),
-            encode(device), b"" if invitation is None else encode(invitation),
-        ])
-        keys = BytesArray(as_bytes(key, "a device key") for key in accepted)
-        options = _structs.llvs_peer_options(struct_size=ctypes.sizeof(_structs.llvs_peer_options), initiator=bool(initiator))
-        fields = (options.pairing, options.identity, options.device, options.invitation)
-        for field, start, size in zip(fields, secrets.addresses, secrets.sizes):
-            field.data, field.size = start if size else None, size
-        options.accepted, options.accepted_count = keys.address, keys.count
-        options.compares_digits = bool(compare)
-        if quota is not None:
-            options.quota, options.quota_payload = _quota, _callbacks.register(quota)
-            options.quota_free = ctypes.cast(_callbacks.payload_free, ctypes.c_void_p).value
+        options = _Options(pairing, initiator, identity, device, accepted, invitation, compare, quota)
         pointer = ctypes.c_void_p()
         with store._call as owner:
-            lib.llvs_peer_open(owner, byref(options), byref(pointer))
+            lib.llvs_peer_open(owner, byref(options.raw), byref(pointer))
         super().__init__(pointer.value or 0)
-        self._store = store
         self._calls_back = store._calls_back
 
     def _what(self) -> str:
@@ -173,6 +190,50 @@ class Peer(Handle):
         with self._call as pointer:
             lib.llvs_peer_confirm(pointer)
 
+    @classmethod
+    def connect(
+        cls,
+        store: Store,
+        address: str,
+        pairing: Optional[BytesLike] = None,
+        *,
+        identity: Optional[BytesLike] = None,
+        device: str = "",
+        accepted: Iterable[BytesLike] = (),
+        invitation: Optional[str] = None,
+        compare: bool = False,
+        quota: Optional[Callable[[int], None]] = None,
+        timeout: float = 10.0,
+    ) -> Peer:
+        """Connects a store to the one that is offered at "host:port", "[host]:port" or "unix:/path". The library carries the bytes, on a
+        thread of its own; only `state`, `wait`, `confirm`, `set_background`, `store_changed`, `goodbye` and `close` are for such a peer.
+        Raises TransportError (nothing listens there), and what `Peer` raises."""
+        options = _Options(pairing, True, identity, device, accepted, invitation, compare, quota)
+        pointer = ctypes.c_void_p()
+        with store._call as owner:
+            lib.llvs_peer_connect(owner, byref(options.raw), encode(address), timeout, byref(pointer))
+        return cls._of(pointer.value or 0, store._calls_back)
+
+    @classmethod
+    def _of(cls, pointer: int, calls_back: bool) -> Peer:
+        peer = cls.__new__(cls)
+        Handle.__init__(peer, pointer)
+        peer._calls_back = calls_back
+        return peer
+
+    def carry(self, descriptor: int) -> None:
+        """Has the library carry the bytes over a connected socket, which it takes over (`socket.detach()`), and closes."""
+        with self._call as pointer:
+            lib.llvs_peer_carry(pointer, descriptor)
+
+    def wait(self, timeout: float) -> bool:
+        """Waits until both stores are in step, or the connection has ended; whether they are. For what the library carries. Raises why it
+        ended."""
+        in_step = ctypes.c_uint32()
+        with self._call as pointer:
+            lib.llvs_peer_wait(pointer, timeout, byref(in_step))
+        return bool(in_step.value)
+
     def set_background(self, is_in_background: bool) -> None:
         """Says whether the program is in the background from now on: then it says goodbye, at a `tick`, when no version went either way for
         20 minutes."""
@@ -204,6 +265,70 @@ class Peer(Handle):
             )
         finally:
             lib.llvs_peer_state_free(made.value)
+
+
+class PeerListener(Handle):
+    """Offers stores to those that connect directly, on threads of the library's: what `listen` does on Python's, without asking the
+    interpreter for a turn. Its end says goodbye to who is connected.
+
+        with llvs.PeerListener("0.0.0.0:4040") as listener:
+            listener.offer(notes, pairing)
+    """
+
+    _release = "llvs_listener_free"
+    _warns = False
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        identity: Optional[BytesLike] = None,
+        device: str = "",
+        accepted: Iterable[BytesLike] = (),
+        quota: Optional[Callable[[int], None]] = None,
+    ) -> None:
+        """Listens at "host:port", "[host]:port" or "unix:/path". For the rest see `Peer`. Raises TransportError, InvalidArgumentError."""
+        options = _Options(None, False, identity, device, accepted, None, False, quota)
+        pointer = ctypes.c_void_p()
+        lib.llvs_listener_open(encode(address), byref(options.raw), byref(pointer))
+        super().__init__(pointer.value or 0)
+
+    def _what(self) -> str:
+        return "a listener for direct connections"
+
+    def offer(self, store: Store, pairing: BytesLike) -> None:
+        """Offers a store, one of several, to those that have its pairing."""
+        with self._call as pointer, store._call as owner:
+            lib.llvs_listener_offer(pointer, owner, as_bytes(pairing, "a pairing"))
+        self._calls_back = self._calls_back or store._calls_back
+
+    @property
+    def address(self) -> str:
+        """Where it listens, with the port that the system chose: for `Peer.connect`."""
+        found = _structs.llvs_buffer()
+        with self._call as pointer:
+            lib.llvs_listener_address(pointer, byref(found))
+        return (_pages.take_buffer(found) or b"").decode()
+
+    def invite(self, pairing: BytesLike, seconds: float = 600.0) -> str:
+        """The code of an invitation to a store that is offered: see `Listener.invite`. Raises NotFoundError."""
+        found = _structs.llvs_buffer()
+        with self._call as pointer:
+            lib.llvs_listener_invite(pointer, as_bytes(pairing, "a pairing"), seconds, byref(found))
+        return (_pages.take_buffer(found) or b"").decode()
+
+    def compare(self, pairing: BytesLike, seconds: float = 600.0) -> None:
+        """Lets one device in whose digits people compare: `accept` gives it. Raises NotFoundError, BusyError."""
+        with self._call as pointer:
+            lib.llvs_listener_compare(pointer, as_bytes(pairing, "a pairing"), seconds)
+
+    def accept(self, timeout: float) -> Optional[Peer]:
+        """The next connection that was not given yet, which goes on whether or not somebody asks for it; None when none came. Closing it
+        ends the connection."""
+        made = ctypes.c_void_p()
+        with self._call as pointer:
+            lib.llvs_listener_accept(pointer, timeout, byref(made))
+        return Peer._of(made.value, self._calls_back) if made.value else None
 
 
 def _has(found: Any, field: str) -> bool:

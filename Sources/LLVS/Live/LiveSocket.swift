@@ -1,0 +1,273 @@
+/// Sockets of direct connections, over TCP and within a machine. None of them waits by itself.
+enum LiveSocket {
+    /// Where a store is found.
+    enum Address: Equatable {
+        case host(String, port: String)
+        case path(String)
+
+        /// `host:port`, `[host]:port`, or `unix:` and a path.
+        init(_ text: String) throws {
+            let wrong = StoreError(
+                .invalidArgument, "\"\(text)\" is no address of a peer. Give \"host:port\", \"[host]:port\" or \"unix:/path\".")
+            guard !text.utf8.contains(0) else { throw wrong }
+            if text.utf8.starts(with: "unix:".utf8) {
+                let path = String(text.dropFirst(5))
+                // As the system has room for, with the zero behind it.
+                guard !path.isEmpty, path.utf8.count < MemoryLayout.size(ofValue: sockaddr_un().sun_path) else { throw wrong }
+                self = .path(path)
+                return
+            }
+            guard let colon = text.lastIndex(of: ":"), case let port = text[text.index(after: colon)...],
+                (1...5).contains(port.utf8.count), UInt16(port) != nil, port.utf8.allSatisfy({ (48...57).contains($0) })
+            else { throw wrong }
+            var host = text[..<colon]
+            if host.first == "[", host.last == "]", host.count > 2 { host = host.dropFirst().dropLast() } else {
+                guard !host.contains(":"), !host.contains("[") else { throw wrong }
+            }
+            guard !host.isEmpty else { throw wrong }
+            self = .host(String(host), port: String(port))
+        }
+    }
+
+    #if canImport(Glibc)
+    private static let stream = Int32(SOCK_STREAM.rawValue)
+    #else
+    private static let stream = Int32(SOCK_STREAM)
+    #endif
+
+    /// A socket that is connected within so many seconds.
+    /// - Throws: `.transport`.
+    static func connect(_ address: Address, within seconds: Double, named text: String) throws -> Int32 {
+        let end = Clock.steady() + max(0, seconds)
+        return try first(of: address, isToListen: false, named: text) { family, place, size in
+            let fd = try System.socket(family, stream)
+            do throws(Errno) {
+                try start(fd, place, size)
+                guard try wait(fd, Int16(POLLOUT), until: end) else { throw Errno(ETIMEDOUT) }
+                var error: Int32 = 0, length = socklen_t(MemoryLayout<Int32>.size)
+                guard getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0, error == 0 else { throw Errno(error) }
+            } catch {
+                System.close(fd)
+                throw error
+            }
+            quicken(fd)
+            return fd
+        }
+    }
+
+    private static func start(_ fd: Int32, _ place: UnsafePointer<sockaddr>, _ size: socklen_t) throws(Errno) {
+        #if canImport(Glibc)
+        let result = Glibc.connect(fd, place, size)
+        #elseif canImport(Musl)
+        let result = Musl.connect(fd, place, size)
+        #else
+        let result = Darwin.connect(fd, place, size)
+        #endif
+        guard result != 0 else { return }
+        let error = Errno.current
+        guard [EINPROGRESS, EINTR].contains(error.code) else { throw error }
+    }
+
+    /// A socket at which others may connect; a Unix socket is made for its owner alone.
+    /// - Throws: `.transport`.
+    static func listen(_ address: Address, named text: String) throws -> Int32 {
+        try first(of: address, isToListen: true, named: text) { family, place, size in
+            let fd = try System.socket(family, stream)
+            do throws(Errno) {
+                var one: Int32 = 1
+                if family != AF_UNIX { _ = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size)) }
+                guard bind(fd, place, size) == 0 else { throw Errno.current }
+                // Before anybody can connect.
+                if case .path(let path) = address { guard chmod(path, 0o600) == 0 else { throw Errno.current } }
+                #if canImport(Glibc)
+                let result = Glibc.listen(fd, 64)
+                #elseif canImport(Musl)
+                let result = Musl.listen(fd, 64)
+                #else
+                let result = Darwin.listen(fd, 64)
+                #endif
+                guard result == 0 else { throw Errno.current }
+            } catch {
+                System.close(fd)
+                throw error
+            }
+            return fd
+        }
+    }
+
+    /// Small pieces go at once, not with the next ones.
+    static func quicken(_ fd: Int32) {
+        var one: Int32 = 1
+        // A Unix socket knows nothing of it.
+        _ = setsockopt(fd, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
+        #if canImport(Darwin)
+        _ = setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &one, socklen_t(MemoryLayout<Int32>.size))
+        #endif
+    }
+
+    /// Who waits at a socket to be let in, and where from: empty for a Unix socket. Nil when nobody does.
+    static func accept(_ fd: Int32) throws(Errno) -> (fd: Int32, place: String)? {
+        var storage = sockaddr_storage(), size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let raw = withUnsafeMutablePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { place in
+                #if canImport(Glibc)
+                Glibc.accept(fd, place, &size)
+                #elseif canImport(Musl)
+                Musl.accept(fd, place, &size)
+                #else
+                Darwin.accept(fd, place, &size)
+                #endif
+            }
+        }
+        guard raw >= 0 else {
+            let error = Errno.current
+            guard ![EAGAIN, EWOULDBLOCK, EINTR, ECONNABORTED].contains(error.code) else { return nil }
+            throw error
+        }
+        let own = try System.adopted(raw)
+        quicken(own)
+        return (own, name(&storage, size)?.host ?? "")
+    }
+
+    /// Where a socket listens: as `Address` reads it.
+    static func own(_ fd: Int32) -> String? {
+        var storage = sockaddr_storage(), size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutablePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(fd, $0, &size) }
+        }
+        guard result == 0, let (host, port) = name(&storage, size) else { return nil }
+        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
+    /// In numbers; nil for a Unix socket.
+    private static func name(_ storage: inout sockaddr_storage, _ size: socklen_t) -> (host: String, port: String)? {
+        guard Int32(storage.ss_family) != AF_UNIX else { return nil }
+        var host = [CChar](repeating: 0, count: 128), port = [CChar](repeating: 0, count: 16)
+        let result = withUnsafePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                getnameinfo(
+                    $0, size, &host, socklen_t(host.count), &port, socklen_t(port.count), Int32(NI_NUMERICHOST) | Int32(NI_NUMERICSERV))
+            }
+        }
+        func text(_ bytes: [CChar]) -> String { String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) }
+        return result == 0 ? (text(host), text(port)) : nil
+    }
+
+    /// Takes what came, up to so many bytes more than there are; false when nothing comes any more.
+    static func read(_ fd: Int32, into bytes: inout [UInt8], most: Int) throws(Errno) -> Bool {
+        let piece = min(most, 64 << 10)
+        var got = 0
+        while got < most {
+            let start = bytes.count
+            bytes.append(contentsOf: repeatElement(0, count: min(piece, most - got)))
+            let count = bytes.withUnsafeMutableBytes { buffer in
+                buffer.baseAddress.map { recv(fd, $0 + start, buffer.count - start, 0) } ?? 0
+            }
+            let error = Errno.current
+            bytes.removeLast(bytes.count - start - max(0, count))
+            if count == 0 { return got > 0 }
+            if count < 0 {
+                if error.code == EINTR { continue }
+                if error.code == EAGAIN || error.code == EWOULDBLOCK { return true }
+                throw error
+            }
+            got += count
+        }
+        return true
+    }
+
+    /// Sends what there is room for; gives how much.
+    static func write(_ fd: Int32, _ bytes: ArraySlice<UInt8>) throws(Errno) -> Int {
+        #if canImport(Darwin)
+        let flags: Int32 = 0
+        #else
+        let flags = Int32(MSG_NOSIGNAL)
+        #endif
+        let count = bytes.withUnsafeBytes { buffer in buffer.baseAddress.map { send(fd, $0, buffer.count, flags) } ?? 0 }
+        guard count < 0 else { return count }
+        let error = Errno.current
+        guard [EAGAIN, EWOULDBLOCK, EINTR].contains(error.code) else { throw error }
+        return 0
+    }
+
+    /// Waits until something of what is asked for can be done; false at the end of the time.
+    static func wait(_ fd: Int32, _ events: Int16, until end: Double) throws(Errno) -> Bool {
+        while true {
+            var one = pollfd(fd: fd, events: events, revents: 0)
+            let left = min(max(0, end - Clock.steady()), 3_600)
+            let count = poll(&one, 1, Int32(left * 1_000))
+            if count > 0 { return true }
+            if count < 0 {
+                let error = Errno.current
+                guard error.code == EINTR else { throw error }
+            } else if Clock.steady() >= end - 0.002 { return false }
+        }
+    }
+
+    /// Calls with each of the places that an address means until one will do.
+    private static func first(
+        of address: Address, isToListen: Bool, named text: String,
+        _ body: (Int32, UnsafePointer<sockaddr>, socklen_t) throws -> Int32
+    ) throws -> Int32 {
+        let doing = isToListen ? "Listening at" : "Connecting to"
+        func failed(_ error: any Error) -> any Error {
+            guard let error = error as? Errno else { return error }
+            return StoreError(
+                .transport, "\(doing) \(text) failed: \(error). " + (isToListen ? "Give another address." : "See that it listens there."))
+        }
+        switch address {
+        case .path(let path):
+            var place = sockaddr_un()
+            place.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &place.sun_path) { $0.copyBytes(from: Array(path.utf8).prefix($0.count - 1)) }
+            do {
+                return try withUnsafePointer(to: &place) {
+                    try $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                        try body(AF_UNIX, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                    }
+                }
+            } catch { throw failed(error) }
+        case .host(let host, let port):
+            var hints = addrinfo(), found: UnsafeMutablePointer<addrinfo>?
+            hints.ai_family = AF_UNSPEC
+            hints.ai_socktype = stream
+            hints.ai_flags = isToListen ? Int32(AI_PASSIVE) : 0
+            let result = getaddrinfo(host, port, &hints, &found)
+            defer { if let found { freeaddrinfo(found) } }
+            guard result == 0 else {
+                let why = gai_strerror(result).map { String(cString: $0) } ?? "unknown"
+                throw StoreError(.transport, "\(doing) \(text) failed: its host is not known (\(why)). Look at the name.")
+            }
+            var last: any Error = Errno(ENOENT), next = found
+            while let one = next {
+                next = one.pointee.ai_next
+                guard let place = one.pointee.ai_addr else { continue }
+                do { return try body(one.pointee.ai_family, UnsafePointer(place), one.pointee.ai_addrlen) } catch { last = error }
+            }
+            throw failed(last)
+        }
+    }
+}
+
+extension System {
+    /// A socket that does not wait.
+    static func socket(_ family: Int32, _ kind: Int32) throws(Errno) -> Int32 {
+        fillStandard()
+        #if canImport(Glibc)
+        let fd = Glibc.socket(family, kind, 0)
+        #elseif canImport(Musl)
+        let fd = Musl.socket(family, kind, 0)
+        #else
+        let fd = Darwin.socket(family, kind, 0)
+        #endif
+        if fd < 0 { throw Errno.current }
+        return try adopted(fd)
+    }
+
+    /// A descriptor that a call of the system's made, as those of the library are.
+    static func adopted(_ fd: Int32) throws(Errno) -> Int32 {
+        _ = fcntl(fd, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK)
+        return try beyondStandard(fd)
+    }
+}

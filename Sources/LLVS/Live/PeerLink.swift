@@ -1,0 +1,249 @@
+/// A direct connection over a socket, which the library carries on a thread of its own until it is closed, is cut, or the store is closed.
+/// What is saved on either side goes to the other at once.
+public final class PeerLink: @unchecked Sendable {
+    // Sendable: `lock` guards what changes, but for what the thread alone uses.
+    /// The end of the connection on this side.
+    public let session: PeerSession
+    /// What is exchanged.
+    public let store: Store
+    private let descriptor: Int32
+    private let wakes: (reading: Int32, writing: Int32)
+    /// What a connection begins with that came already.
+    private let beginning: [UInt8]
+    private let process = getpid()
+    private let lock = Lock(.leaf)
+    private let changed = Condition()
+    private var phase = PeerSession.Phase.connecting
+    private var failure: StoreError?
+    private var isEnded = false, isClosing = false, isStopped = false
+    /// Whether it is known who the other side is.
+    private var isKnown = false
+    /// How often somebody asked for a look at the store, and which of these was done.
+    private var asked = 0, looked = 0
+    private var observation: (any ExchangeObservation)?
+
+    /// Bytes that are given to the socket, and taken of it, at once: what comes at once is stored at once.
+    private static let outgoing = 256 << 10, incoming = 1 << 20
+
+    /// Connects a store to the one that `PeerListener` offers at an address.
+    /// - Parameters:
+    ///   - address: `host:port`, `[host]:port`, or `unix:` and a path.
+    ///   - seconds: for the connection itself.
+    /// - Throws: `.transport`, and what `PeerSession` throws.
+    public convenience init(_ store: Store, to address: String, options: PeerSession.Options, within seconds: Double = 10) throws {
+        var options = options
+        options.isInitiator = true
+        let session = try PeerSession(store, options: options)
+        try self.init(session, over: LiveSocket.connect(LiveSocket.Address(address), within: seconds, named: address))
+    }
+
+    /// Carries a session over a stream of the program's: a connected socket.
+    /// - Parameters:
+    ///   - session: nothing of it was carried yet.
+    ///   - descriptor: the link's from here on, which closes it, also when this throws.
+    ///   - beginning: what came of it already.
+    /// - Throws: `.io`, `.closed`.
+    public init(_ session: PeerSession, over descriptor: Int32, beginning: [UInt8] = []) throws {
+        self.session = session
+        store = session.store
+        self.beginning = beginning
+        do {
+            self.descriptor = try System.adopted(descriptor)
+        } catch { throw StoreError(.io, "The stream of a connection cannot be used: \(error). Give one that is open.") }
+        do { wakes = try System.pipe() } catch {
+            System.close(self.descriptor)
+            throw StoreError(.io, "A connection takes two more descriptors: \(error). Close some.")
+        }
+        do {
+            observation = try store.observeAdditions { [weak self] in self?.signal() }
+            try OwnThread.start("A thread of a connection") { [self] in run() }
+        } catch {
+            observation?.cancel()
+            isEnded = true
+            closeAll()
+            throw error
+        }
+    }
+
+    private func closeAll() { for fd in [descriptor, wakes.reading, wakes.writing] { System.close(fd) } }
+
+    /// Has the thread look at what changed.
+    public func signal() {
+        guard getpid() == process else { return }
+        lock.withLock {
+            guard !isEnded else { return }
+            var one: UInt8 = 1
+            // When it is full the thread looks in any case.
+            _ = write(wakes.writing, &one, 1)
+        }
+    }
+
+    /// Why it ended, unless both sides said goodbye, or this one closed it; nil while it lasts.
+    public var error: StoreError? { lock.withLock { failure } }
+    /// Whether the other side has shown that it is paired.
+    var isPaired: Bool { lock.withLock { isKnown } }
+    /// Whether it lasts no more.
+    public var hasEnded: Bool { lock.withLock { isEnded } }
+
+    /// Waits until both stores are in step, with all that is in this one now, or it has ended.
+    /// - Parameter seconds: for how long at most.
+    /// - Returns: whether they are in step.
+    /// - Throws: why it ended.
+    public func wait(_ seconds: Double = .infinity) throws -> Bool {
+        guard getpid() == process else { return false }
+        let end = Clock.steady() + seconds
+        let mine = lock.withLock { () -> Int in
+            asked += 1
+            return asked
+        }
+        signal()
+        return try lock.withLock {
+            while !isEnded, looked < mine || phase.rawValue < PeerSession.Phase.inStep.rawValue {
+                let left = end - Clock.steady()
+                guard left > 0 else { return false }
+                _ = changed.wait(lock, until: Clock.steady() + min(left, 3_600))
+            }
+            if isEnded, let failure { throw failure }
+            return !isEnded && phase == .inStep
+        }
+    }
+
+    /// Waits until it has ended, at most so long; whether it has.
+    public func waitForEnd(_ seconds: Double) -> Bool {
+        let end = Clock.steady() + seconds
+        return lock.withLock {
+            while !isEnded { guard changed.wait(lock, until: end) || Clock.steady() < end else { return isEnded } }
+            return true
+        }
+    }
+
+    /// Says on this side that the digits are the same: see `PeerSession.confirm`.
+    public func confirm() throws {
+        try session.confirm()
+        signal()
+    }
+
+    /// Sends what is to be sent, says goodbye, and waits for the other side to do so; then, or after so many seconds, it ends.
+    public func close(within seconds: Double = 10) {
+        guard getpid() == process else { return }
+        beginClosing()
+        if !waitForEnd(max(0, seconds)) { stop() }
+    }
+    /// The same without waiting.
+    public func beginClosing() {
+        lock.withLock { isClosing = true }
+        signal()
+    }
+
+    /// Ends it at once: the other side takes it for cut. From within a callback of the store it is not waited for.
+    public func stop() {
+        guard getpid() == process else { return }
+        lock.withLock { isStopped = true }
+        signal()
+        guard !HostCalls.isObserving else { return }
+        lock.withLock { while !isEnded { changed.wait(lock) } }
+    }
+
+    // MARK: The thread
+
+    private func run() {
+        do {
+            if !beginning.isEmpty { try beginning.withUnsafeBytes { try session.receive($0) } }
+            try carry()
+        } catch {
+            guard getpid() == process else { return }
+            tellWhy()
+            lock.withLock { if !isStopped { failure = (error as? StoreError) ?? StoreError(.transport, "A connection failed: \(error).") } }
+        }
+        // In a child that a callback forked nothing of this is its to end.
+        guard getpid() == process else { return }
+        observation?.cancel()
+        session.abandon()
+        lock.withLock {
+            isEnded = true
+            phase = .ended
+            closeAll()
+            changed.broadcast()
+        }
+    }
+
+    private func carry() throws {
+        var pending: [UInt8] = [], at = 0
+        while true {
+            if at == pending.count { (pending, at) = (try produced(), 0) }
+            note()
+            if session.state.phase == .ended, pending.isEmpty { return }
+            let events = Int16(POLLIN) | (at < pending.count ? Int16(POLLOUT) : 0)
+            var both = [pollfd(fd: wakes.reading, events: Int16(POLLIN), revents: 0), pollfd(fd: descriptor, events: events, revents: 0)]
+            let count = poll(&both, 2, 5_000), error = Errno.current
+            guard getpid() == process else { return }
+            if count < 0 {
+                guard error.code == EINTR else { throw StoreError(.io, "Waiting for a connection failed: \(error). Connect again.") }
+                continue
+            }
+            try session.tick(Clock.steady())
+            if both[0].revents != 0, try !look() { return }
+            if both[1].revents & ~Int16(POLLOUT) != 0 {
+                var data: [UInt8] = []
+                let goesOn = try cut { () throws(Errno) in try LiveSocket.read(descriptor, into: &data, most: PeerLink.incoming) }
+                if !goesOn {
+                    try session.receiveEnd()
+                    return
+                }
+                try data.withUnsafeBytes { if !$0.isEmpty { try session.receive($0) } }
+            }
+            if both[1].revents & Int16(POLLOUT) != 0 {
+                at += try cut { () throws(Errno) in try LiveSocket.write(descriptor, pending[at...]) }
+            }
+        }
+    }
+
+    private func produced() throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: PeerLink.outgoing) { buffer, filled in
+            filled = try session.send(into: UnsafeMutableRawBufferPointer(buffer))
+        }
+    }
+
+    /// The system's word for a connection that is no more.
+    private func cut<R>(_ body: () throws(Errno) -> R) throws -> R {
+        do { return try body() } catch {
+            throw StoreError(
+                .cutShort, "The connection was cut (\(error)). What had come is kept; connect again, and the exchange goes on from there.")
+        }
+    }
+
+    /// Does what the thread was woken for; false when it is to end at once.
+    private func look() throws -> Bool {
+        var data: [UInt8] = [UInt8](repeating: 0, count: 4_096)
+        _ = read(wakes.reading, &data, data.count)
+        let (upTo, isClosing, isStopped) = lock.withLock { (asked, self.isClosing, self.isStopped) }
+        if isStopped { return false }
+        if isClosing { try session.close() } else { try session.storeChanged() }
+        note()
+        lock.withLock {
+            looked = upTo
+            changed.broadcast()
+        }
+        return true
+    }
+
+    private func note() {
+        let state = session.state
+        lock.withLock {
+            isKnown = !state.key.isEmpty
+            guard state.phase != phase else { return }
+            phase = state.phase
+            changed.broadcast()
+        }
+    }
+
+    /// What is left to be said of why it ends, as far as the other side takes it.
+    private func tellWhy() {
+        let end = Clock.steady() + 1
+        guard var left = try? produced()[...] else { return }
+        while !left.isEmpty, let sent = try? LiveSocket.write(descriptor, left) {
+            left = left.dropFirst(sent)
+            if !left.isEmpty { guard (try? LiveSocket.wait(descriptor, Int16(POLLOUT), until: end)) == true else { return } }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+/// Offers stores to those that connect to them directly, by their pairings, on a thread of its own. Who is not paired gets no answer.
+public final class PeerListener: @unchecked Sendable {
+    // Sendable: `lock` guards what changes, but for what the thread alone uses.
+    /// Where it listens: with the port that the system chose, where 0 was given.
+    public let address: String
+    private let options: PeerSession.Options
+    private let server: Int32
+    private let wakes: (reading: Int32, writing: Int32)
+    private let process = getpid()
+    /// The file of a Unix socket as it was made: another's in its place stays.
+    private let file: (path: String, identity: FileIdentity)?
+    private let lock = Lock(.unordered)
+    private let changed = Condition()
+    private var offers: [(pairing: Pairing, store: Store)] = []
+    private var invitations: [(invitation: Invitation, pairing: Pairing, until: Double)] = []
+    /// Whom digits are compared with next: whose pairing, and until when.
+    private var compared: (pairing: Pairing, until: Double)?
+    private var links: [(link: PeerLink, place: String)] = []
+    /// Those that nobody has asked for yet.
+    private var arrived: [PeerLink] = []
+    private var isClosing = false, isEnded = false
+    /// When somebody who connected from there did not get in.
+    private var refused: [String: [Double]] = [:]
+
+    /// Those that connected and have not said yet for which store; the thread's alone.
+    private var greetings: [Greeting] = []
+    private struct Greeting {
+        let descriptor: Int32, place: String, until: Double
+        var came: [UInt8] = []
+    }
+
+    /// Connections of which it is not known yet whose they are: so many, of one address so many, each for so many seconds.
+    static let halfOpen = 32, fromOne = 16, patience = 10.0
+    /// Connections from one address in a minute that did not get in; of so many addresses that is remembered.
+    static let strangers = 5, places = 4_096
+
+    /// Listens at an address.
+    /// - Parameters:
+    ///   - address: `host:port`, `[host]:port`, or `unix:` and a path. A Unix socket is made for its owner alone.
+    ///   - options: who this side is. Pairings come with the stores that are offered.
+    /// - Throws: `.transport`, `.invalidArgument`, `.io`.
+    public init(at address: String, options: PeerSession.Options) throws {
+        var options = options
+        (options.isInitiator, options.pairing, options.invitation, options.comparesDigits) = (false, nil, nil, false)
+        self.options = options
+        let place = try LiveSocket.Address(address)
+        server = try LiveSocket.listen(place, named: address)
+        if case .path(let path) = place {
+            file = FileIdentity(path).map { (path, $0) }
+            self.address = address
+        } else {
+            file = nil
+            self.address = LiveSocket.own(server) ?? address
+        }
+        do { wakes = try System.pipe() } catch {
+            System.close(server)
+            throw StoreError(.io, "Listening takes two more descriptors: \(error). Close some.")
+        }
+        do { try OwnThread.start("A thread that listens") { [self] in run() } } catch {
+            isEnded = true
+            closeAll()
+            throw error
+        }
+    }
+
+    /// Offers a store to those that have its pairing.
+    public func offer(_ store: Store, _ pairing: Pairing) throws {
+        try store.checkWritable("Exchanging directly")
+        lock.withLock {
+            offers.removeAll { $0.pairing.bytes == pairing.bytes }
+            offers.append((pairing, store))
+        }
+    }
+
+    /// The code of an invitation to a store: whoever connects by it gets the store's pairing.
+    /// - Parameters:
+    ///   - pairing: of a store that is offered.
+    ///   - seconds: for how long it is good; it is good once.
+    /// - Throws: `.notFound`, `.io`.
+    public func invite(_ pairing: Pairing, for seconds: Double = 600) throws -> String {
+        try check(pairing)
+        let code = try Invitation.random(), invitation = try Invitation(code), now = Clock.steady()
+        lock.withLock {
+            invitations.removeAll { $0.until <= now }
+            invitations.append((invitation, pairing, now + seconds))
+        }
+        return code
+    }
+
+    /// Lets one device in within so many seconds whose digits people compare: its link has them (`PeerSession.Status.digits`), and it gets
+    /// the store's pairing once both sides have confirmed.
+    /// - Throws: `.notFound`, `.busy` when that was asked for already.
+    public func compare(_ pairing: Pairing, for seconds: Double = 600) throws {
+        try check(pairing)
+        try lock.withLock {
+            if let compared, compared.until > Clock.steady() {
+                throw StoreError(.busy, "Another device is waited for already, whose digits are compared. Wait until it has come.")
+            }
+            compared = (pairing, Clock.steady() + seconds)
+        }
+    }
+
+    private func check(_ pairing: Pairing) throws {
+        guard lock.withLock({ offers.contains { $0.pairing.bytes == pairing.bytes } }) else {
+            throw StoreError(.notFound, "No store is offered here by that pairing. Offer it first.")
+        }
+    }
+
+    /// The next connection that nobody has asked for yet; it goes on in any case.
+    /// - Parameter seconds: for how long it is waited for.
+    /// - Returns: nil when none came.
+    public func accept(within seconds: Double) throws -> PeerLink? {
+        guard getpid() == process else { return nil }
+        let end = Clock.steady() + seconds
+        return lock.withLock {
+            while true {
+                forgetEnded()
+                if !arrived.isEmpty { return arrived.removeFirst() }
+                let left = end - Clock.steady()
+                guard !isClosing, left > 0 else { return nil }
+                _ = changed.wait(lock, until: Clock.steady() + min(left, 3_600))
+            }
+        }
+    }
+
+    /// The connections that last.
+    public var connections: [PeerLink] {
+        lock.withLock {
+            forgetEnded()
+            return links.map(\.link)
+        }
+    }
+
+    /// Listens no more, and ends the connections as `PeerLink.close` does.
+    public func close(within seconds: Double = 10) {
+        guard getpid() == process else { return }
+        let end = Clock.steady() + seconds
+        lock.withLock {
+            isClosing = true
+            wake()
+            while !isEnded { changed.wait(lock) }
+            arrived = []
+        }
+        let last = lock.withLock { links.map(\.link) }
+        for link in last { link.beginClosing() }
+        for link in last { link.close(within: max(0, end - Clock.steady())) }
+        lock.withLock { links = [] }
+    }
+
+    /// Under the lock.
+    private func wake() {
+        guard !isEnded else { return }
+        var one: UInt8 = 1
+        _ = write(wakes.writing, &one, 1)
+    }
+    private func closeAll() { for fd in [server, wakes.reading, wakes.writing] { System.close(fd) } }
+
+    /// Lets go of links that have ended. Who never said who it is was a stranger: a first message can be replayed. Under the lock.
+    private func forgetEnded() {
+        for (link, place) in links where link.hasEnded && !link.isPaired { refuse(place) }
+        links.removeAll { $0.link.hasEnded }
+        arrived.removeAll { $0.hasEnded }
+    }
+
+    /// Remembers that somebody from there did not get in. Under the lock.
+    private func refuse(_ place: String) {
+        if refused.count >= PeerListener.places, refused[place] == nil { refused = [:] }
+        refused[place] = ((refused[place] ?? []) + [Clock.steady()]).suffix(PeerListener.strangers)
+    }
+
+    /// Whether a connection from there is looked at. Under the lock.
+    private func takes(_ place: String) -> Bool {
+        forgetEnded()
+        let halfOpen = greetings.map(\.place) + links.filter { !$0.link.isPaired }.map(\.place)
+        let since = Clock.steady() - 60
+        return halfOpen.count < PeerListener.halfOpen
+            && (place.isEmpty || halfOpen.filter { $0 == place }.count < PeerListener.fromOne)
+            && (refused[place] ?? []).filter { $0 > since }.count < PeerListener.strangers
+    }
+
+    // MARK: The thread
+
+    private func run() {
+        var pause = false
+        while true {
+            // Without a descriptor to spare the system gives no connection; it would say at once that one waits.
+            var all = [pollfd(fd: wakes.reading, events: Int16(POLLIN), revents: 0)]
+            all.append(pollfd(fd: pause ? -1 : server, events: Int16(POLLIN), revents: 0))
+            all += greetings.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+            let rest = greetings.map { $0.until - Clock.steady() }.min() ?? 3_600
+            _ = poll(&all, nfds_t(all.count), Int32(max(0, min(pause ? 0.1 : 3_600, rest)) * 1_000) + 1)
+            guard getpid() == process else { return }
+            if lock.withLock({ isClosing }) { break }
+            pause = false
+            if all[1].revents != 0 { pause = !letIn() }
+            let now = Clock.steady()
+            for (i, greeting) in greetings.enumerated().reversed() {
+                // Those behind came just now.
+                let isReady = i + 2 < all.count && all[i + 2].revents != 0
+                if isReady ? greet(i) : greeting.until <= now { greetings.remove(at: i) }
+                if !isReady, greeting.until <= now { giveUp(greeting) }
+            }
+        }
+        for greeting in greetings { System.close(greeting.descriptor) }
+        greetings = []
+        if let file, FileIdentity(file.path) == file.identity { _ = unlink(file.path) }
+        lock.withLock {
+            isEnded = true
+            closeAll()
+            changed.broadcast()
+        }
+    }
+
+    /// Takes those that wait to be let in; false when the system gives none.
+    private func letIn() -> Bool {
+        do {
+            while let (fd, place) = try LiveSocket.accept(server) {
+                guard lock.withLock({ takes(place) }) else {
+                    System.close(fd)
+                    continue
+                }
+                greetings.append(Greeting(descriptor: fd, place: place, until: Clock.steady() + PeerListener.patience))
+            }
+            return true
+        } catch { return false }
+    }
+
+    /// Takes what came of a connection; true when it is a link now, or none any more.
+    private func greet(_ index: Int) -> Bool {
+        let descriptor = greetings[index].descriptor
+        guard
+            (try? LiveSocket.read(descriptor, into: &greetings[index].came, most: LiveLink.beginning - greetings[index].came.count)) == true
+        else {
+            giveUp(greetings[index])
+            return true
+        }
+        let greeting = greetings[index]
+        guard greeting.came.count == LiveLink.beginning else { return false }
+        var isTaken = false
+        do {
+            guard let (store, options) = try whomItIsFor(greeting.came) else {
+                giveUp(greeting)
+                return true
+            }
+            let session = try PeerSession(store, options: options)
+            isTaken = true
+            let link = try PeerLink(session, over: descriptor, beginning: greeting.came)
+            lock.withLock {
+                links.append((link, greeting.place))
+                arrived.append(link)
+                changed.broadcast()
+            }
+        } catch {
+            lock.withLock { refuse(greeting.place) }
+            if !isTaken { System.close(descriptor) }
+        }
+        return true
+    }
+
+    private func giveUp(_ greeting: Greeting) {
+        lock.withLock { refuse(greeting.place) }
+        System.close(greeting.descriptor)
+    }
+
+    /// Which of the stores a connection is for, by what it began with; nil when it is for none.
+    private func whomItIsFor(_ beginning: [UInt8]) throws -> (Store, PeerSession.Options)? {
+        try lock.withLock {
+            try beginning.withUnsafeBytes { beginning in
+                var options = self.options
+                let now = Clock.steady()
+                func found(_ pairing: Pairing) -> (Store, PeerSession.Options)? {
+                    guard let offer = offers.first(where: { $0.pairing.bytes == pairing.bytes }) else { return nil }
+                    options.pairing = pairing
+                    return (offer.store, options)
+                }
+                for (i, one) in invitations.enumerated() where try one.until > now && one.invitation.matches(beginning: beginning) {
+                    // It is good once.
+                    invitations.remove(at: i)
+                    options.invitation = one.invitation
+                    return found(one.pairing)
+                }
+                if try Pairing.isToCompare(beginning: beginning) {
+                    guard let compared, compared.until > now else { return nil }
+                    self.compared = nil
+                    options.comparesDigits = true
+                    return found(compared.pairing)
+                }
+                for offer in offers where try offer.pairing.matches(beginning: beginning) { return found(offer.pairing) }
+                return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+"""Direct connections that the library carries: `llvs.Peer.connect` and `llvs.PeerListener`."""
+
+import socket
+import time
+
+import pytest
+
+import llvs
+
+
+def until(met):
+    end = time.monotonic() + 30
+    while not met():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_two_stores_of_one_listener():
+    pairings = [llvs.make_pairing(), llvs.make_pairing()]
+    with llvs.Store(storage="memory") as notes, llvs.Store(storage="memory") as tasks, llvs.Store(storage="memory") as here:
+        notes.make_version(insert={"a": b"1"})
+        tasks.make_version(insert={"b": b"2"})
+        with llvs.PeerListener("127.0.0.1:0", device="desk") as listener:
+            for store, pairing in zip((notes, tasks), pairings):
+                listener.offer(store, pairing)
+            for pairing, count in zip(pairings, (1, 2)):
+                with llvs.Peer.connect(here, listener.address, pairing, device="phone") as peer:
+                    assert peer.wait(30) and peer.state.device == "desk"
+                    assert here.statistics().versions == count
+            # What is saved goes to the other side without a call.
+            with llvs.Peer.connect(here, listener.address, pairings[0]) as peer:
+                assert peer.wait(30)
+                version = here.make_version(here.most_recent_head, insert={"c": b"3"})
+                until(lambda: version in notes)
+                with pytest.raises(llvs.InvalidArgumentError):
+                    peer.send()
+                met = listener.accept(5)
+                assert met is not None and met.state.received == 2  # that of the other store, too
+
+
+def test_by_invitation_and_by_digits():
+    pairing = llvs.make_pairing()
+    with llvs.Store(storage="memory") as store, llvs.Store(storage="memory") as other, llvs.PeerListener("127.0.0.1:0") as listener:
+        store.make_version(insert={"a": b"1"})
+        with pytest.raises(llvs.NotFoundError):
+            listener.invite(pairing)
+        listener.offer(store, pairing)
+        with llvs.Peer.connect(other, listener.address, invitation=listener.invite(pairing)) as peer:
+            assert peer.wait(30) and peer.state.pairing == pairing
+            met = listener.accept(5)
+            assert met is not None and met.state.sent == 1
+            met.close()
+        listener.compare(pairing)
+        with pytest.raises(llvs.BusyError):
+            listener.compare(pairing)
+        with llvs.Peer.connect(other, listener.address, compare=True) as peer:
+            met = listener.accept(30)
+            assert met is not None
+            until(lambda: peer.state.digits and peer.state.digits == met.state.digits)
+            peer.confirm()
+            met.confirm()
+            assert peer.wait(30) and peer.state.pairing == pairing
+            met.close()
+
+
+def test_a_socket_of_the_programs_and_its_quota():
+    pairing, asked = llvs.make_pairing(), []
+
+    def full(count):
+        asked.append(count)
+        raise OSError("no room")
+
+    with llvs.Store(storage="memory") as store, llvs.Store(storage="memory") as other:
+        store.make_version(insert={"a": b"1"})
+        ends = socket.socketpair()
+        with llvs.Peer(store, pairing, initiator=True) as one, llvs.Peer(other, pairing, initiator=False, quota=full) as two:
+            one.carry(ends[0].detach())
+            two.carry(ends[1].detach())
+            with pytest.raises(OSError, match="no room"):
+                while two.wait(30):
+                    pass
+            assert asked and other.statistics().versions == 0
+
+
+def test_nothing_listens_there(tmp_path):
+    with llvs.Store(storage="memory") as store:
+        with pytest.raises(llvs.TransportError):
+            llvs.Peer.connect(store, f"unix:{tmp_path}/none", llvs.make_pairing())
+        with pytest.raises(llvs.InvalidArgumentError):
+            llvs.Peer.connect(store, "nowhere", llvs.make_pairing())
+        with llvs.PeerListener(f"unix:{tmp_path}/socket") as listener:
+            assert listener.address == f"unix:{tmp_path}/socket" and (tmp_path / "socket").exists()
+        assert not (tmp_path / "socket").exists()
