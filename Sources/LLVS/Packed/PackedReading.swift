@@ -50,11 +50,19 @@ struct PackedReading {
         return try run.store.unknown(among: Array(ids)).count == ids.count
     }
 
-    /// Packs of a root that is not known, which may be new.
-    func ofOtherStores(_ listed: [PackName: Int]) -> [PackName: Int]? {
-        let names = run.state.bad.filter { $0.value.fault?.kind == .otherStore && $0.value.since == run.now && listed[$0.key] != nil }.keys
-        for name in names { run.state.bad[name]?.again = 0 }
-        return names.isEmpty ? nil : Dictionary(uniqueKeysWithValues: names.map { ($0, listed[$0] ?? 0) })
+    /// Whether a pack is of a root that is not known, which may be on its way: it was first seen a short while ago, or looked at just now.
+    var meetsOtherStores: Bool {
+        run.state.bad.values.contains {
+            $0.fault?.kind == .otherStore && (run.now - $0.since < PackedSettings.pause || $0.again == run.now + PackedSettings.pause)
+        }
+    }
+
+    /// Packs of which the root was found since they were seen, and what waits for others.
+    func ofOtherStores(_ listed: [PackName: Int]) -> [PackName: Int] {
+        let found = run.state.bad.filter { $0.value.fault?.kind == .otherStore && $0.value.again <= run.now && listed[$0.key] != nil }.keys
+        guard !found.isEmpty else { return [:] }
+        let names = Set(found).union(run.state.waiting.keys)
+        return listed.filter { names.contains($0.key) }
     }
 
     /// Packs that are encrypted with keys that are not here; other keys may have come.

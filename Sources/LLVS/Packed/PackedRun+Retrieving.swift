@@ -17,7 +17,7 @@ extension PackedRun {
         }
         var reading = PackedReading(self, verifyKnown: verifyKnown)
         try reading.read(all)
-        if let others = reading.ofOtherStores(all), try !isFull && listRoots() { try reading.read(others) }
+        if reading.meetsOtherStores, try listRoots() { try reading.read(reading.ofOtherStores(all)) }
         if case let locked = reading.lockedUp(all), !locked.isEmpty, try readKeys() { try reading.read(locked) }
         if isFull {
             try reading.verify(try lookForLosses(all))

@@ -120,7 +120,11 @@ package final class PackedRun {
 
     private func takeRoot(_ name: PackName, _ contents: RemoteContents) throws {
         guard case .bytes(let bytes, _) = contents else { return }
-        do { state.roots.append(try PackedRun.root(name, bytes, sealing)) } catch let fault as PackFault {
+        do {
+            state.roots.append(try PackedRun.root(name, bytes, sealing))
+            // Packs may be of the store that it names.
+            for (name, bad) in state.bad where bad.fault?.kind == .otherStore { state.bad[name]?.again = 0 }
+        } catch let fault as PackFault {
             if keys == nil, bytes.starts(with: AgeHeader.magic) { throw RemoteKeyDirectory.isEncrypted(files.description) }
             if fault.kind != .notThere { problems.append(problem(name, fault)) }
         }

@@ -96,6 +96,25 @@ import Testing
         #expect(inputs.allSatisfy { place.files[$0] != nil })
     }
 
+    /// A device that was told of packs, and not of their root, takes them at the next exchange after the root is listed.
+    @Test func packsOfARootThatIsListedLateAreTaken() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        try b.save("b")
+        _ = try b.exchange.send()
+        let roots = Set(place.names(.root).map(\.description))
+        place.hides = Set(place.files.keys)
+        try a.save("a")
+        _ = try a.exchange.send()
+        #expect(place.names(.root).count == 2)
+        // To b only the pack shows, not the root that it is of.
+        place.hides = Set(place.names(.root).map(\.description)).subtracting(roots)
+        #expect(try b.exchange.retrieve().problems.map(\.error.code) == [.identifierMismatch])
+        #expect(b.ids.count == 1)
+        place.hides = []
+        #expect(try b.exchange.retrieve().problems.isEmpty)
+        #expect(b.ids.count == 2 && b.ids.isSuperset(of: a.ids))
+    }
+
     @Test func aPlaceThatIsNotListedYetIsNotEmptied() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save()

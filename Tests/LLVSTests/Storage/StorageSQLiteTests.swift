@@ -45,6 +45,27 @@ import Testing
         return bytes
     }
 
+    /// Each of many threads reads a version while it scans: none waits for a connection that another one holds for its scan.
+    @Test func manyScansAtOnceReadVersionsMeanwhile() throws {
+        let storage = try open(), threads = SQLiteReaders.limit + 4, lock = Lock()
+        try StorageConformance.append(storage, [record("A")])
+        var inside = 0, read = 0
+        let finished = Parallel.finishes {
+            let errors = Parallel.run(threads: threads, times: 1) { _, _ in
+                try storage.verify(OperationControl(), found: { found in
+                    lock.withLock { inside += 1 }
+                    while lock.withLock({ inside < threads }) { usleep(1_000) }
+                    var bytes = [UInt8](repeating: 0, count: Int(found.place.length))
+                    try bytes.withUnsafeMutableBytes { try storage.read(found.place, at: 0, into: $0) }
+                    lock.withLock { read += bytes == record("A") ? 1 : 0 }
+                }, damage: { _ in })
+            }
+            lock.withLock { read -= errors.count }
+        }
+        #expect(finished && lock.withLock { read } == threads)
+        if finished { try storage.close(discarding: false) }
+    }
+
     @Test func refusesWhatIsNoStore() throws {
         #expect(code { _ = try open { $0.create = false } } == .notFound)
         #expect(code { _ = try open { $0.readOnly = true } } == .notFound)

@@ -1,4 +1,4 @@
-/// A few connections for reading, so that readers wait neither for the writer nor, mostly, for each other.
+/// Connections for reading, so that readers wait neither for the writer nor, mostly, for each other.
 final class SQLiteReaders: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let path: String
@@ -7,10 +7,13 @@ final class SQLiteReaders: @unchecked Sendable {
     private let lock = Lock(.descriptors)
     private let returned = Condition()
     private var idle: [SQLiteConnection] = []
+    /// Of all connections that are open, idle or in use.
     private var count = 0
+    /// Uses by `use`.
+    private var uses = 0
     private var closed = false
-    /// Connections at most. A scan and a verification may hold one each for long.
-    private static let limit = 6
+    /// Uses by `use` at a time, and connections that stay open, at most.
+    static let limit = 6
 
     init(_ path: String, _ mode: SQLiteConnection.Mode, _ patience: SQLiteConnection.Patience, first: SQLiteConnection? = nil) {
         self.path = path
@@ -19,33 +22,57 @@ final class SQLiteReaders: @unchecked Sendable {
         if let first { idle = [first]; count = 1 }
     }
 
+    /// Waits while as many as the limit are at it.
+    /// - Parameter body: neither uses the readers itself nor waits for anybody who does: it calls nothing of the store's.
     func use<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
-        let connection = try take()
-        defer { give(connection) }
-        return try body(connection)
+        try lock.withLock {
+            while !closed, uses >= SQLiteReaders.limit { returned.wait(lock) }
+            try checkOpen()
+            uses += 1
+        }
+        defer {
+            lock.withLock {
+                uses -= 1
+                returned.broadcast()
+            }
+        }
+        return try withConnection(body)
     }
 
-    private func take() throws -> SQLiteConnection {
-        lock.lock()
-        while !closed, idle.isEmpty, count >= SQLiteReaders.limit { returned.wait(lock) }
-        if closed { lock.unlock(); throw StorageRange.closed("the store in the database \(path)") }
-        if let connection = idle.popLast() { lock.unlock(); return connection }
-        count += 1
-        lock.unlock()
-        do {
-            return try SQLiteConnection(path, mode, patience)
-        } catch {
-            give(nil)
-            throw error
+    /// For scans, which call the store: never waits for others, since they may wait for what the caller holds.
+    func useForScan<R>(_ body: (SQLiteConnection) throws -> R) throws -> R { try withConnection(body) }
+
+    private func withConnection<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
+        let found: SQLiteConnection? = try lock.withLock {
+            try checkOpen()
+            if let connection = idle.popLast() { return connection }
+            count += 1
+            return nil
         }
+        var connection = found
+        defer { give(connection) }
+        if let connection { return try body(connection) }
+        let made = try SQLiteConnection(path, mode, patience)
+        connection = made
+        return try body(made)
     }
 
     private func give(_ connection: SQLiteConnection?) {
+        let isKept = lock.withLock {
+            guard let connection, idle.count < SQLiteReaders.limit else { return false }
+            idle.append(connection)
+            returned.broadcast()
+            return true
+        }
+        guard !isKept else { return }
+        connection?.close()
         lock.withLock {
-            if let connection { idle.append(connection) } else { count -= 1 }
+            count -= 1
             returned.broadcast()
         }
     }
+
+    private func checkOpen() throws { if closed { throw StorageRange.closed("the store in the database \(path)") } }
 
     /// Waits for those who read.
     func close() {

@@ -4,7 +4,7 @@ extension SQLiteStorage {
         try checkOpen()
         try checkPresence("Looking for versions in")
         let (last, own) = state.withLock { (lastSeen, self.own) }
-        try readers.use { connection in try connection.watched(by: control) {
+        try readers.useForScan { connection in try connection.watched(by: control) {
             try scanUnreadable(connection, control, found)
             try walk(connection, after: last, thorough: false, skipping: own, looking: { try control.step(0) }, reached: { seq in
                 self.state.withLock {
@@ -55,7 +55,7 @@ extension SQLiteStorage {
         try checkOpen()
         let doing = "Verifying \(description)"
         try control.check(.verifying, 0, of: 0, doing: doing)
-        try readers.use { connection in try connection.watched(by: control.paced(.verifying, doing: doing)) {
+        try readers.useForScan { connection in try connection.watched(by: control.paced(.verifying, doing: doing)) {
             let total = (try? connection.integer("SELECT coalesce(max(seq), 0) FROM records", doing: "Verifying")) ?? 0
             try walk(connection, after: 0, thorough: true, skipping: [], reached: { seq in
                 try control.check(.verifying, Int(clamping: seq), of: Int(clamping: total), doing: doing)
