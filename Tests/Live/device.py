@@ -1,7 +1,7 @@
 """A device of the tests between network namespaces: a process that has a store, and does what the lines of its input say.
 
     listen ADDRESS | connect ADDRESS PORT | save COUNT SIZE | wait | ids | state | links | close
-    nearby NAME | found | alone | end
+    nearby NAME | forking NAME FILE | found | alone | end
 """
 
 from __future__ import annotations
@@ -32,6 +32,20 @@ class Device:
     def do_nearby(self, name: str) -> None:
         def found(device: llvs.Device) -> None:
             self.devices[device.name] = [list(address) for address in device.addresses]
+
+        self.nearby = llvs.Nearby(found, self.listener, name=name)
+
+    def do_forking(self, name: str, file: str) -> None:
+        """As `nearby`; each call forks a child, which returns into the library, and writes who is called."""
+        me = os.getpid()
+
+        def found(device: llvs.Device) -> None:
+            self.devices[device.name] = [list(address) for address in device.addresses]
+            with open(file, "a") as log:
+                log.write(f"{os.getpid()} {device.name}\n")
+            time.sleep(0.5)  # what comes meanwhile is there at once
+            if os.getpid() == me:
+                os.fork()
 
         self.nearby = llvs.Nearby(found, self.listener, name=name)
 

@@ -273,6 +273,24 @@ def test_frames_that_break_a_rule(store: llvs.Store, name: str) -> None:
     attack(store, lying(lambda peer: peer.frame(kind, payload))(True, PAIRING), why=why)
 
 
+def test_what_came_before_a_bad_frame_stays(store: llvs.Store) -> None:
+    """Also when it came in the same bytes. Of the bad one nothing is stored, nor of what comes behind it."""
+    made: list[llvs.VersionID] = []
+    with llvs.Store(storage="memory") as other:
+        for number in range(5):
+            made.append(other.make_version(made[-1] if made else None, insert={f"{number}": b"x"}))
+        rows = [live_peer.varint(len(payload)) + payload for payload in versions_of(other).payloads.values()]
+
+    def change(peer: live_peer.Peer) -> None:
+        peer.frame(live_peer.DATA, data_of(b"".join(rows[:3])))
+        peer.frame(live_peer.DATA, data_of(rows[3] + live_peer.varint(50) + bytes(50)))
+        peer.frame(live_peer.DATA, data_of(rows[4]))
+
+    with llvs.Peer(store, PAIRING, initiator=False) as end, pytest.raises(llvs.Error):
+        live_peer.carry(lying(change)(True, PAIRING), end)
+    assert [version in store for version in made] == [True, True, True, False, False]
+
+
 def test_frames_that_follow_others(store: llvs.Store) -> None:
     def bye(peer: live_peer.Peer) -> None:
         peer.frame(live_peer.BYE)

@@ -127,6 +127,26 @@ def test_a_daemon_that_is_started_anew(hosts: tuple[Host, Host], tmp_path: Path)
     until(lambda: bool(two.ask("found")["laptop"]))
 
 
+def test_a_callback_that_forks(hosts: tuple[Host, Host], tmp_path: Path) -> None:
+    """The child is told nothing, and leaves the connection to the daemon alone: the parent finds all, one after another."""
+    others = [hosts[1].device(tmp_path / name, 2 + number) for number, name in enumerate("bcd")]
+    for number, other in enumerate(others):
+        other.ask("listen", "10.77.0.2")
+        nearby(other, f"desk{number}")
+    one = hosts[0].device(tmp_path / "a", 1)
+
+    def begins() -> bool:
+        one.begin("forking", "laptop", str(tmp_path / "calls"))
+        return "error" not in one.answer()
+
+    until(begins)
+    until(lambda: all(one.ask("found").get(f"desk{number}") for number in range(3)))
+    one.ask("alone")
+    calls = [line.split(maxsplit=1) for line in (tmp_path / "calls").read_text().splitlines()]
+    assert {name for _, name in calls} >= {"desk0", "desk1", "desk2"}
+    assert {process for process, _ in calls} == {str(one.process.pid)}, "children were called"
+
+
 def test_no_daemon(network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says so, and what to do."""
     monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path}/none")

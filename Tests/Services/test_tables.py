@@ -53,6 +53,7 @@ PITFALLS = {
     29: [PACKED + "whatIsLostIsSentAgain"],
     30: ["test_gdrive.py::test_deletes_that_are_refused", PACKED + "aRemoteThatIsFullOrDeletesNothing"],
     31: [FORMAT + "theEndOfAPackIsEnough"],
+    32: ["../LLVSTests/Packed/PackedCostTests.swift::ofANewDeviceAndOfOneThatWasAway"],
     33: [PACKED + "whatIsNotThereYetIsTakenLater", "../Hostile/test_packed_remotes.py::test_a_pack_that_is_cut_is_sent_again"],
     34: [FORMAT + "bombsAreRefused", "../Hostile/test_packs.py::test_bombs"],
     37: ["../Python/test_syncer.py::test_progress_is_told"],

@@ -29,12 +29,12 @@ struct CloudDirectory {
     private mutating func put(_ entry: CloudEntry) {
         all[entry.id] = entry.name
         guard let first = oldest[entry.name] else { oldest[entry.name] = entry; return }
-        guard first.id != entry.id else { oldest[entry.name] = entry; return }
-        var rest = (others[entry.name] ?? []).filter { $0.id != entry.id }
-        rest += [first, entry]
+        // One that is known may be told to be of another time than before.
+        var rest = ([first] + (others[entry.name] ?? [])).filter { $0.id != entry.id }
+        rest.append(entry)
         rest.sort(by: CloudEntry.isOlder)
         oldest[entry.name] = rest.removeFirst()
-        others[entry.name] = rest
+        others[entry.name] = rest.isEmpty ? nil : rest
     }
 
     /// What a feed tells of a file: it may have had another name.

@@ -88,9 +88,13 @@ public enum Nearby {
             self.avahi = avahi; label = name; self.port = port; self.told = told
         }
         private var me: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+        /// Nil in a child that a callback of the host forked: the connection to the daemon is the parent's, and what it would be told here
+        /// the parent is told.
         private static func of(_ payload: UnsafeMutableRawPointer?) -> Finder? {
-            payload.map { Unmanaged<Finder>.fromOpaque($0).takeUnretainedValue() }
+            payload.map { Unmanaged<Finder>.fromOpaque($0).takeUnretainedValue() }.flatMap { $0.isInChild ? nil : $0 }
         }
+        private let process = getpid()
+        private var isInChild: Bool { getpid() != process }
         private static func text(_ pointer: UnsafePointer<CChar>?) -> String? { pointer.map { String(cString: $0) } }
 
         func open() throws {
@@ -136,7 +140,9 @@ public enum Nearby {
                     continue
                 }
                 shut()
-                for name in known.keys.sorted() { for place in (known[name] ?? [:]).keys { forget(name, place) } }
+                for name in known.keys.sorted() {
+                    for place in (known[name] ?? [:]).keys where !isInChild { forget(name, place) }
+                }
                 let until = Clock.steady() + Finder.pause
                 while Clock.steady() < until, !state.stops { usleep(50_000) }
                 // Not yet, maybe.
@@ -162,7 +168,7 @@ public enum Nearby {
             label = String(cString: other)
             avahi.free(other)
             told(.named(label))
-            announce()
+            if !isInChild { announce() }
         }
 
         private func announce() {
@@ -177,6 +183,7 @@ public enum Nearby {
                 label = String(cString: other)
                 avahi.free(other)
                 told(.named(label))
+                if isInChild { return }
             }
         }
 
@@ -190,7 +197,7 @@ public enum Nearby {
                 { resolver, interface, protocolNumber, event, name, _, _, _, address, port, _, _, payload in
                     guard let finder = Finder.of(payload) else { return }
                     // It would go on telling of changes: those come from the browser, too.
-                    defer { _ = finder.avahi.service_resolver_free(resolver) }
+                    defer { if !finder.isInChild { _ = finder.avahi.service_resolver_free(resolver) } }
                     guard event == Finder.found, let name = Finder.text(name), let address else { return }
                     finder.resolved(name, Place(interface: interface, protocolNumber: protocolNumber), address, port)
                 }, me)
@@ -205,6 +212,7 @@ public enum Nearby {
             let found = Address(text: text, port: port), before = known[name]?[place]
             guard before != found, known[name] != nil || known.count < Finder.limit else { return }
             if before != nil { forget(name, place) }
+            if isInChild { return }
             let isKnown = known[name]?.values.contains(found) ?? false
             known[name, default: [:]][place] = found
             if !isKnown { told(.found(name: name, address: text, port: port)) }
