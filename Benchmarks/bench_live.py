@@ -38,6 +38,16 @@ def take(connection, size):
     return data
 
 
+def take_much(connection, size):
+    """Into memory that is there: nothing but the copying is measured."""
+    data, at = memoryview(bytearray(size)), 0
+    while at < size:
+        came = connection.recv_into(data[at : at + (1 << 20)])
+        if not came:
+            raise EOFError
+        at += came
+
+
 class Child:
     """Another process, told over TCP what to do: what is measured crosses from one process to the other."""
 
@@ -107,14 +117,14 @@ def fill(store, count, base=None):
 def receives(wire_address, address, path, size):
     wire = connected(wire_address)
     with llvs.Store(path) as store:
-        begun = time.perf_counter()
+        begun, spent = time.perf_counter(), time.process_time()
         with llvs.connect(store, address, PAIRING) as link:
             link.wait()
-            seconds = time.perf_counter() - begun
+            seconds, spent = time.perf_counter() - begun, time.process_time() - spent
             received = link.state.received
-        wire.sendall(f"{seconds} {received}\n".encode())
+        wire.sendall(f"{seconds} {received} {spent}\n".encode())
         begun = time.perf_counter()
-        take(wire, size)
+        take_much(wire, size)
         wire.sendall(f"{time.perf_counter() - begun}\n".encode())
         take(wire, 1)
 
@@ -135,6 +145,16 @@ def carry(one, two):
     return bytes_, turns
 
 
+def carried_by_library(folder, store):
+    """The same by `PeerListener` and `Peer.connect`."""
+    with llvs.PeerListener("127.0.0.1:0") as listener, llvs.Store(folder / "by_library") as other:
+        listener.offer(store, PAIRING)
+        begun = time.perf_counter()
+        with llvs.Peer.connect(other, listener.address, PAIRING) as peer:
+            assert peer.wait(600)
+            return time.perf_counter() - begun
+
+
 def new_peer(folder, count):
     with llvs.Store(folder / "much", durability="normal") as store:
         fill(store, count)
@@ -142,20 +162,32 @@ def new_peer(folder, count):
             begun = time.perf_counter()
             other.unpack(store.pack())
             packing = time.perf_counter() - begun
+        place = f"file://{folder}/place?layout=packed"
+        with llvs.Store(folder / "by_folder") as other, llvs.Exchange(store, place) as there, llvs.Exchange(other, place) as here:
+            begun, spent = time.perf_counter(), time.process_time()
+            there.send()
+            written, writing = time.perf_counter() - begun, time.process_time() - spent
+            assert len(here.retrieve().versions) >= count
+            exchanged, reading = time.perf_counter() - begun, time.process_time() - spent - writing
         with llvs.Store(storage="memory") as other, llvs.Peer(store, PAIRING, initiator=True) as one, llvs.Peer(
                 other, PAIRING, initiator=False) as two:
             bytes_, _ = carry(one, two)
         with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
             with Child(receives, listener.address, folder / "new", bytes_[0]) as wire:
-                told = wire.makefile("r")
-                seconds, received = told.readline().split()
+                told, spent = wire.makefile("r"), time.process_time()
+                seconds, received, receiving = told.readline().split()
+                sending = time.process_time() - spent
                 assert int(received) == count
                 wire.sendall(bytes(bytes_[0]))
                 copying = float(told.readline())
                 wire.sendall(b"e")
+        by_library = carried_by_library(folder, store)
     seconds = float(seconds)
     print(f"{count:,} versions to a new peer: {seconds:.2f} s, {bytes_[0] / (1 << 20):.1f} MiB; the same bytes through a bare socket "
-          f"{copying:.3f} s ({seconds / copying:,.1f} times); as one pack, made and read, {packing:.2f} s ({seconds / packing:.2f} times)")
+          f"{copying:.3f} s ({seconds / copying:,.1f} times); as one pack, made and read, {packing:.2f} s ({seconds / packing:.2f} "
+          f"times); through a folder of packs {exchanged:.2f} s ({seconds / exchanged:.2f} times), {written:.2f} s of them writing; "
+          f"carried by the library, within one process, {by_library:.2f} s. Of the processor it takes {sending:.2f} s to send and "
+          f"{float(receiving):.2f} s to receive; through the folder {writing:.2f} s and {reading:.2f} s")
 
 
 def negotiation(folder, count, differing):
