@@ -118,7 +118,7 @@ extension StoreCoordinator {
 
     /// The same with those of the names (nil: all), and, if asked for, without retrieving.
     func exchangeAll(among names: Set<String>?, onlySending: Bool, _ control: OperationControl) throws -> ExchangeOutcome {
-        try exchangeGate.run("Exchanging") {
+        try exchangeGate.run("Exchanging", control) {
             let at = currentVersion
             var outcome = ExchangeOutcome(move: Move(from: at, to: at))
             for (name, exchange, place) in lock.withLock({ attached }) where names?.contains(name) ?? true {

@@ -35,7 +35,7 @@ extension StoreCoordinator {
         // Told when the others are merged: anybody can make versions with such rules.
         var leftOut: StoreError?
         do {
-            let merged = try moving("Merging") {
+            let merged = try moving("Merging", control) {
                 let arbiter = arbiter ?? options.arbiter
                 if currentVersion != EmptyRoot.id { leftOut = try writeRegistered() }
                 let merged = try store.mergeHeads(

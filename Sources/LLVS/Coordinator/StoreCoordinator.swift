@@ -198,10 +198,10 @@ public final class StoreCoordinator: @unchecked Sendable {
     }
 
     /// Runs what may move the current version, one at a time; observers hear of it when the next may run.
-    func moving<R>(_ what: String, _ body: () throws -> R) throws -> (result: R, move: Move) {
+    func moving<R>(_ what: String, _ control: OperationControl? = nil, _ body: () throws -> R) throws -> (result: R, move: Move) {
         var told: VersionID?
         defer { if let told { observers.tell(told) } }
-        return try saveGate.run(what) {
+        return try saveGate.run(what, control) {
             if isReleased { throw ClosedNote.error }
             let from = current
             defer { if current != from { told = current } }

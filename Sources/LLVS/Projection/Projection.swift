@@ -172,7 +172,7 @@ public final class Projection: @unchecked Sendable {
     /// - Complexity: O(values that differ), or O(values under the prefixes).
     @discardableResult
     public func update(to version: VersionID? = nil, _ control: OperationControl = OperationControl()) throws -> UInt64 {
-        try gate.run("Updating a projection") {
+        try gate.run("Updating a projection", control) {
             try explained {
                 let target = try version ?? current(), ordinal = try store.requireOrdinal(target)
                 let paced = control.paced(.reading, doing: "Updating the projection \(path)")

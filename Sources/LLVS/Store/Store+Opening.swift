@@ -88,6 +88,7 @@ extension Store {
             }
             added += try admit(ready)
             guard isStoring else { return added }
+            try checkOpen()
             usleep(pause)
             pause = min(2_000, pause * 2)
         }

@@ -28,8 +28,11 @@ final class Gate: HostCallMark, @unchecked Sendable {
     // MARK: One at a time
 
     /// - Parameter what: for the message: "Saving".
-    func run<R>(_ what: @autoclosure () -> String, _ body: () throws -> R) throws -> R {
-        try take(what)
+    func run<R>(_ what: @autoclosure () -> String, _ body: () throws -> R) throws -> R { try run(what(), nil, body) }
+
+    /// - Parameter control: looked at while another call is running, quietly.
+    func run<R>(_ what: @autoclosure () -> String, _ control: OperationControl?, _ body: () throws -> R) throws -> R {
+        try take(what, control?.token)
         defer { leave() }
         return try HostCalls.run(self, body)
     }
@@ -71,8 +74,8 @@ final class Gate: HostCallMark, @unchecked Sendable {
         leave()
     }
 
-    private func take(_ what: () -> String) throws {
-        guard wait() else {
+    private func take(_ what: () -> String, _ token: CancelToken? = nil) throws {
+        guard try token.map({ try wait($0, what) }) ?? wait() else {
             throw StoreError(
                 .busy,
                 "\(what()) is not possible from within a callback of a running call of the same \(whose). Do it after that has returned.")
@@ -84,6 +87,23 @@ final class Gate: HostCallMark, @unchecked Sendable {
 
     /// Waits until nobody is within; false for who is within on this thread already.
     private func wait() -> Bool { pthread_mutex_lock(raw) == 0 }
+
+    /// The same, until the token is cancelled.
+    private func wait(_ token: CancelToken, _ what: () -> String) throws -> Bool {
+        #if canImport(Darwin)
+        return wait()
+        #else
+        while true {
+            if token.isCancelled { throw OperationControl.ended(what()) }
+            var turn = timespec()
+            clock_gettime(CLOCK_REALTIME, &turn)
+            turn.tv_nsec += 20_000_000
+            if turn.tv_nsec >= 1_000_000_000 { turn.tv_nsec -= 1_000_000_000; turn.tv_sec += 1 }
+            let result = pthread_mutex_timedlock(raw, &turn)
+            if result != ETIMEDOUT { return result == 0 }
+        }
+        #endif
+    }
 
     private func leave() {
         let closes = state.withLock { state in

@@ -80,16 +80,19 @@ public final class Condition: @unchecked Sendable {
     deinit { pthread_cond_destroy(raw); raw.deallocate() }
     /// The lock must be held; it is held again on return.
     public func wait(_ lock: Lock) { pthread_cond_wait(raw, lock.raw) }
-    /// As `wait`, but no longer than until `Clock.steady` says `end`: then it answers false.
+    /// As `wait`, but no longer than until `Clock.steady` says `end`: then it answers false. May return before for no reason.
     func wait(_ lock: Lock, until end: Double) -> Bool {
-        let seconds = end - Clock.steady()
-        guard seconds > 0, end < 1e9 else { return false }
+        let now = Clock.steady()
+        guard end > now else { return false }
+        // One that is further away is waited for in turns.
+        let isFar = end - now > 3_600, end = min(end, now + 3_600)
         #if canImport(Darwin)
+        let seconds = end - now
         var time = timespec(tv_sec: time_t(seconds), tv_nsec: Int(seconds.truncatingRemainder(dividingBy: 1) * 1e9))
-        return pthread_cond_timedwait_relative_np(raw, lock.raw, &time) == 0
+        return pthread_cond_timedwait_relative_np(raw, lock.raw, &time) == 0 || isFar
         #else
         var time = timespec(tv_sec: time_t(end), tv_nsec: Int(end.truncatingRemainder(dividingBy: 1) * 1e9))
-        return pthread_cond_timedwait(raw, lock.raw, &time) == 0
+        return pthread_cond_timedwait(raw, lock.raw, &time) == 0 || isFar
         #endif
     }
     /// Wakes all that wait.

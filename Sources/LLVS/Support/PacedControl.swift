@@ -48,6 +48,9 @@ public final class PacedControl: @unchecked Sendable {
         if steps % PacedControl.stepsPerClock == 0 || bytes > 4_096, Clock.steady() - last >= PacedControl.longest { try look() }
     }
 
+    /// This control for work within which the host must not be called: see `OperationControl.quiet`.
+    var quiet: PacedControl { control.quiet.paced(stage, doing: what) }
+
     /// Throws what ended the work, where errors of reading are passed over.
     func throwIfEnded() throws { if let ended { throw ended } }
 

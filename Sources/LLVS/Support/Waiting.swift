@@ -27,6 +27,13 @@ enum Waiting {
         try Unmanaged<PacedControl>.fromOpaque(found).takeUnretainedValue().lookQuietly()
     }
 
+    /// Runs `body`; meanwhile the waits of this thread call nothing of the host's.
+    static func quietly<R>(_ body: () throws -> R) rethrows -> R {
+        guard let found = llvs_shim_thread_waiting(nil) else { return try body() }
+        defer { _ = llvs_shim_thread_waiting(found) }
+        return try looking(at: Unmanaged<PacedControl>.fromOpaque(found).takeUnretainedValue().quiet, body)
+    }
+
     /// Runs `body`, which calls the host: what it calls from there waits for itself.
     static func setAside<R>(_ body: () throws -> R) rethrows -> R {
         guard let found = llvs_shim_thread_waiting(nil) else { return try body() }

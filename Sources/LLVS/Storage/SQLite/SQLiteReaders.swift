@@ -7,8 +7,6 @@ final class SQLiteReaders: @unchecked Sendable {
     private let lock = Lock(.descriptors)
     private let returned = Condition()
     private var idle: [SQLiteConnection] = []
-    /// Of all connections that are open, idle or in use.
-    private var count = 0
     /// Uses by `use`.
     private var uses = 0
     private var closed = false
@@ -19,11 +17,12 @@ final class SQLiteReaders: @unchecked Sendable {
         self.path = path
         self.mode = mode
         self.patience = patience
-        if let first { idle = [first]; count = 1 }
+        if let first { idle = [first] }
     }
 
     /// Waits while as many as the limit are at it.
-    /// - Parameter body: neither uses the readers itself nor waits for anybody who does: it calls nothing of the store's.
+    /// - Parameter body: neither uses the readers itself nor waits for anybody who does: it calls nothing of the store's. Nor is the host
+    ///   called meanwhile, which might.
     func use<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
         try lock.withLock {
             while !closed, uses >= SQLiteReaders.limit { returned.wait(lock) }
@@ -36,7 +35,7 @@ final class SQLiteReaders: @unchecked Sendable {
                 returned.broadcast()
             }
         }
-        return try withConnection(body)
+        return try Waiting.quietly { try withConnection(body) }
     }
 
     /// For scans, which call the store: never waits for others, since they may wait for what the caller holds.
@@ -45,9 +44,7 @@ final class SQLiteReaders: @unchecked Sendable {
     private func withConnection<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
         let found: SQLiteConnection? = try lock.withLock {
             try checkOpen()
-            if let connection = idle.popLast() { return connection }
-            count += 1
-            return nil
+            return idle.popLast()
         }
         var connection = found
         defer { give(connection) }
@@ -58,31 +55,27 @@ final class SQLiteReaders: @unchecked Sendable {
     }
 
     private func give(_ connection: SQLiteConnection?) {
+        if SQLiteLibrary.isForked { connection?.leak(); return }
         let isKept = lock.withLock {
-            guard let connection, idle.count < SQLiteReaders.limit else { return false }
+            guard let connection, !closed, idle.count < SQLiteReaders.limit else { return false }
             idle.append(connection)
-            returned.broadcast()
             return true
         }
         guard !isKept else { return }
         connection?.close()
-        lock.withLock {
-            count -= 1
-            returned.broadcast()
-        }
     }
 
     private func checkOpen() throws { if closed { throw StorageRange.closed("the store in the database \(path)") } }
 
-    /// Waits for those who read.
+    /// Waits for uses by `use`. Scans are not waited for, since it may be from within one that the host closes the store: they close their
+    /// connections themselves.
     func close() {
         lock.withLock {
             closed = true
             returned.broadcast()
-            while idle.count < count { returned.wait(lock) }
+            while uses > 0 { returned.wait(lock) }
             for connection in idle { connection.close() }
             idle = []
-            count = 0
         }
     }
 

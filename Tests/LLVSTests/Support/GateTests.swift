@@ -1,0 +1,68 @@
+import LLVSTestSupport
+import LLVSTesting
+import Testing
+@testable import LLVS
+
+@Suite("Waiting for others can be given up") struct GateTests {
+    let directory = TemporaryDirectory()
+
+    /// Somebody who waits for a call may have to end before it does: a syncer that is stopped from within the call's progress, say.
+    @Test func waitingForACallIsCancelled() throws {
+        let gate = Gate("coordinator"), token = CancelToken(), lock = Lock()
+        var codes: [StoreError.Code?] = []
+        let ended = try gate.run("Exchanging") {
+            Parallel.finishes(within: 10) {
+                let errors = Parallel.run(threads: 2, times: 1) { thread, _ in
+                    if thread == 0 { usleep(50_000); token.cancel() }
+                    if thread == 1 { try gate.run("Exchanging", OperationControl(token: token)) {} }
+                }
+                lock.withLock { codes = errors.map { ($0 as? StoreError)?.code } }
+            }
+        }
+        #expect(ended && lock.withLock { codes } == [.cancelled])
+        // Within its own call it is refused at once, and afterwards the gate is free.
+        try gate.run("Exchanging") {
+            #expect(throws: StoreError.self) { try gate.run("Exchanging", OperationControl(token: CancelToken())) {} }
+        }
+        try gate.run("Exchanging", OperationControl(token: CancelToken())) {}
+    }
+
+    @Test func aWaitWithoutEndIsWokenUp() throws {
+        let lock = Lock(), changed = Condition()
+        var isThere = false, turns = 0
+        let ended = Parallel.finishes(within: 10) {
+            _ = Parallel.run(threads: 2, times: 1) { thread, _ in
+                if thread == 0 {
+                    usleep(100_000)
+                    lock.withLock { isThere = true; changed.broadcast() }
+                } else {
+                    lock.withLock { while !isThere { turns += 1; _ = changed.wait(lock, until: .infinity) } }
+                }
+            }
+        }
+        #expect(ended && lock.withLock { turns } < 100)
+    }
+
+    /// From within the progress of a verification, and of one that another thread waits in.
+    @Test(arguments: ["store", "store.sqlite"]) func aStoreIsClosedFromWithinAVerification(name: String) throws {
+        var options = Store.Options()
+        if name.hasSuffix("sqlite") { options.storage = .sqlite }
+        let store = try Store(path: directory.path + "/" + name, options: options)
+        for n in 0..<20 {
+            _ = try store.makeVersion(basedOn: store.mostRecentHead()?.id, changes: [.insert(try ValueID("n"), data: [UInt8(n)])])
+        }
+        let lock = Lock()
+        nonisolated(unsafe) var calls = 0
+        let ended = Parallel.finishes(within: 20) {
+            _ = try? store.verify(OperationControl(progress: { _ in
+                lock.withLock { calls += 1 }
+                try store.close()
+                return true
+            }))
+        }
+        #expect(ended && lock.withLock { calls } > 0)
+        let again = try Store(path: directory.path + "/" + name, options: options)
+        #expect(try again.verify().damages.isEmpty)
+        try again.close()
+    }
+}
