@@ -64,6 +64,8 @@ struct StoreDirectory: Sendable {
                 if create { try make(system) }
                 return []
             }
+            // Whoever wrote a segment had seen the marker: it may have come since we looked for it.
+            if (try? markerPlace.status()) != nil { return try readMarker(complete: true, system) }
             return [
                 StorageDamage(
                     file: marker, offset: 0,
