@@ -64,6 +64,8 @@ package final class Observers<Event>: @unchecked Sendable {
         return observation
     }
 
+    package var areThere: Bool { lock.withLock { !observations.isEmpty } }
+
     package func tell(_ event: @autoclosure () -> Event) {
         lock.lock()
         // Mostly there are none, and then nothing is counted.

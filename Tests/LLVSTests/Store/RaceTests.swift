@@ -1,4 +1,5 @@
 import LLVSTestSupport
+import LLVSTesting
 import Testing
 @testable import LLVS
 
@@ -16,6 +17,22 @@ import Testing
     static func heads(_ store: Store, _ count: Int) throws -> [Version] {
         let base = try store.set(["k": "0"], nil)
         return try (0..<count).map { try store.set(["k": "v\($0)", "own \($0)": "x"], base) }
+    }
+
+    /// Whoever hears of a version may make it again, or wait for somebody who does: it is done by then.
+    @Test func anObserverMakesTheSameAgain() throws {
+        let (store, _) = try hookedStore()
+        let id = try VersionID("named"), changes = [Value.Change.insert(try ValueID("k"), data: [1])]
+        let base = try store.set(["k": "0"], nil)
+        nonisolated(unsafe) var again: [VersionID] = []
+        let observation = store.observeVersions { _ in
+            if let made = try? store.makeVersion(basedOn: base.id, changes: changes, id: id) { again.append(made.id) }
+        }
+        let ended = Parallel.finishes(within: 10) { _ = try store.makeVersion(basedOn: base.id, changes: changes, id: id) }
+        #expect(ended)
+        guard ended else { return }
+        #expect(again == [id])
+        observation.cancel()
     }
 
     @Test func aStepOfAFoldThatAnotherMadeMeanwhile() throws {

@@ -20,6 +20,7 @@ final class InFlight: @unchecked Sendable {
             changed.broadcast()
         }
     }
+    /// Once it is stored, or will not be; a second time it changes nothing that matters: who begins then finds it stored.
     func end(_ id: VersionID) {
         lock.lock()
         ids.remove(id)

@@ -38,7 +38,7 @@ extension Store {
         }
         var one = CollectionOfOne(Storing(ordinal, draft))
         do {
-            if try store(&one, keeping: .maps(view: view)) { tellOfNew([draft.version.id]) } else { observers.tell([draft.version.id]) }
+            if try store(&one, keeping: .maps(view: view)) { tellOfNew([draft.version.id]) } else { tell([draft.version.id]) }
         } catch {
             lock.withWrite { dag.drop(ordinal) }
             maps.drop(ordinal)
@@ -228,6 +228,13 @@ extension Store {
         }
         // What is short now is not at the next reload: until then the rest waits.
         all += (try? admit(waiting)) ?? []
-        observers.tell(all)
+        tell(all)
+    }
+
+    /// Tells observers of versions that are stored. An observer may make the same again, or wait for somebody who does.
+    private func tell(_ ids: [VersionID]) {
+        guard observers.areThere else { return }
+        for id in ids { commits.inFlight.end(id) }
+        observers.tell(ids)
     }
 }
