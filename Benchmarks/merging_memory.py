@@ -19,7 +19,7 @@ COUNT = 60_000
 KINDS = [
     "list of numbers", "list of words", "list of objects", "set of numbers", "set of words", "set of objects", "list of other numbers",
     "list of other keys", "list of digits", "set of other numbers", "set of other keys", "text of unique words", "text of other words",
-    "text of characters", "auto conflicts",
+    "text of characters", "auto conflicts", "deep lists", "empty lists", "list of one key", "members in other orders", "deep objects",
 ]  # fmt: skip
 STATUS = Path("/proc/self/status")
 
@@ -50,6 +50,13 @@ def edited(kind, draw):
     return sides
 
 
+def nested(value, kind, levels):
+    """A value in so many lists, or objects."""
+    for _ in range(levels):
+        value = [value] if kind == "[]" else {"a": value}
+    return value
+
+
 def inputs(kind):
     """Base, newer and older, and the rules."""
     draw, rules = random.Random(1), {"": kind.split()[0]}
@@ -70,6 +77,18 @@ def inputs(kind):
     if kind.endswith("other keys"):
         rules = {"": {"as": kind.split()[0], "key": ["/id"]}}
         return [spelled([{"id": draw.randrange(10**8, 10**9)} for _ in range(COUNT)]) for _ in range(3)], rules
+    if kind == "deep lists":
+        return [spelled([nested(draw.randrange(10), "[]", 120) for _ in range(COUNT // 60)]) for _ in range(3)], {"": "auto"}
+    if kind == "deep objects":
+        return [spelled([{"id": i, "v": nested(side, "{}", 118)} for i in range(COUNT // 120)]) for side in range(3)], {"": "auto"}
+    if kind == "empty lists":
+        return [spelled([[]] * (4 * COUNT - 5 * i)) for i in range(3)], {"": "auto"}
+    if kind == "list of one key":
+        values = [spelled([{"k": 1, "n": draw.randrange(10)} for _ in range(COUNT)]) for _ in range(3)]
+        return values, {"": {"as": "list", "key": ["/k"]}}
+    if kind == "members in other orders":
+        names = [f"{i:07}" for i in range(COUNT)]
+        return [spelled(dict.fromkeys(draw.sample(names, COUNT), side)) for side in range(3)], {"": "auto"}
     if kind == "auto conflicts":
         return [spelled({f"member {i}": f"{side} {i}" for i in range(100_000)}) for side in "oxy"], rules
     return [spelled(value) for value in edited(kind, draw)], rules

@@ -143,6 +143,111 @@ def test_random_long_lists(seed: int) -> None:
         compare(rng.choice(lists.RULES), *texts, saving=rng.randrange(8) == 0)
 
 
+class Towers:
+    """Containers in containers, of one child most often, whose innermost differ: such levels the engine takes as one."""
+
+    RULES: list[Any] = ["auto", "auto", "auto", {"/*": {"pick": "older"}}, {"/a": {"as": "list", "key": ["/k"]}}, {"/*/*": "counter"},
+        {"": {"as": "set", "key": ["/k"]}}, {"": "list", "/*/a": {"absent": 1}}]
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+
+    def leaf(self) -> Any:
+        number = self.rng.randrange(4)
+        return self.rng.choice([number, "s", True, None, [], {}, {"id": number}, {"id": [1]}, {"k": 1, "n": 2}, [1, 2], "\u00e9\n", 1.5])
+
+    def level(self, inner: Any) -> Any:
+        kind, other = self.rng.randrange(12), self.rng.randrange(3)
+        if kind < 4:
+            return {self.rng.choice(["a", "a", "id", "\n"]): inner}
+        if kind < 8:
+            return [inner]
+        if kind == 8:
+            return {"b": other, "a": inner}
+        if kind == 9:
+            return [other, inner]
+        return {"id": other, "v": inner} if kind == 10 else {"k": inner}
+
+    def sides(self, height: int) -> list[Any]:
+        """Of three sides, which have most levels in common."""
+        if height == 0 or self.rng.randrange(30) == 0:
+            return [self.leaf() for _ in "oxy"]
+        inner, state = self.sides(height - 1), self.rng.getstate()
+        made = []
+        for value in inner:
+            # The same level on all sides, but for one now and then.
+            if self.rng.randrange(40):
+                self.rng.setstate(state)
+            made.append(self.level(value))
+        return made
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_towers(seed: int) -> None:
+    for number in range(60):
+        rng = random.Random(1000 * seed + number)
+        towers, count = Towers(rng), rng.choice([1, 1, 1, 3])
+        together = list(zip(*(towers.sides(rng.choice([1, 3, 6, 12, 30])) for _ in range(count))))
+        separators = rng.choice([(",", ":"), (",", ":"), (", ", ": ")])
+        for wrapped in (together, [{"t": side[0], "u": side[-1]} for side in together]):
+            texts = [json.dumps(side, separators=separators, ensure_ascii=rng.randrange(2) == 0).encode() for side in wrapped]
+            compare(rng.choice(towers.RULES), *texts, saving=rng.randrange(8) == 0)
+
+
+class ManyMembers:
+    """Objects of many members in some order, with names that begin alike: they are sorted by some bytes of them at a time."""
+
+    RULES: list[Any] = ["auto", "auto", "auto", {"/*": "counter"}, {"/*": {"absent": 1}}, {"/a1": "counter"}, {"/*/n": "counter"}]
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        starts = [["", "a"], ["b" * 12], ["b" * 7, "b" * 8, "b" * 9, "b" * 30], ["\u00e9", "c\n", "c" * 8 + "\x01", "c" * 8]]
+        self.starts = rng.choice(starts)
+        self.count = rng.choice([9, 70, 70, 200, 200, 600, 1500])
+        self.few = rng.randrange(2) == 0
+
+    def name(self) -> str:
+        # Zeros at the end: names that are as long as a word or less are told apart by their lengths as well.
+        end = self.rng.choice(["", "", "", "\x00", "\x00\x00", "x" * 8])
+        return self.rng.choice(self.starts) + str(self.rng.randrange(2 * self.count)) + end
+
+    def value(self) -> Any:
+        if self.few:
+            return self.rng.randrange(3)
+        number = self.rng.randrange(3)
+        return self.rng.choice([number, str(number), 1.5, {"n": number}, [number]])
+
+    def edited(self, base: dict[str, Any]) -> dict[str, Any]:
+        out = dict(base)
+        for name in self.rng.sample(list(base), len(base) // self.rng.choice([2, 10, 50])):
+            if self.rng.randrange(3):
+                out[name] = self.value()
+            else:
+                del out[name]
+        for _ in range(self.rng.choice([0, 1, 30])):
+            out[self.name()] = self.value()
+        return out if self.rng.randrange(2) else self.shuffled(out)
+
+    def shuffled(self, members: dict[str, Any]) -> dict[str, Any]:
+        names = list(members)
+        self.rng.shuffle(names)
+        return {name: members[name] for name in names}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_objects_of_many_members(seed: int) -> None:
+    for number in range(6):
+        rng = random.Random(1000 * seed + number)
+        members = ManyMembers(rng)
+        base = {members.name(): members.value() for _ in range(members.count)}
+        sides = [base if rng.randrange(2) else members.shuffled(base), members.edited(base), members.edited(base)]
+        if rng.randrange(4) == 0:
+            # The same names in the same order on all sides.
+            sides = [{name: members.value() for name in base} for _ in sides]
+        texts = [json.dumps(value, separators=(",", ":"), sort_keys=rng.randrange(3) == 0, ensure_ascii=False).encode() for value in sides]
+        compare(rng.choice(members.RULES), *texts, saving=rng.randrange(8) == 0)
+
+
 def numbers_about_the_limits(rng: random.Random) -> str:
     """The spelling of a number that just can be merged, or just cannot."""
     def digits(count: int) -> str:
@@ -306,8 +411,8 @@ def test_very_many_records_are_made_when_they_are_asked_for() -> None:
 
 MEMORY = Path(__file__).parents[2] / "Benchmarks" / "merging_memory.py"
 KINDS: list[str] = runpy.run_path(str(MEMORY))["KINDS"]
-# What does not reach it on all machines yet: lists of elements of a byte each, by a little.
-ALLOWED = {"list of digits": 7.0}
+# What does not reach it on all machines: elements of a byte or two each, by a little.
+ALLOWED = dict.fromkeys(["list of digits", "deep lists", "empty lists", "list of one key", "members in other orders"], 6.6)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="told by Linux's /proc")

@@ -37,6 +37,7 @@ struct CanonicalWriter {
     /// Calls with the bytes, which may be taken.
     mutating func hand(_ body: (inout [UInt8]) throws -> Void) rethrows { try body(&bytes) }
     mutating func clear() { bytes.removeAll(keepingCapacity: true) }
+    mutating func cut(to count: Int) { bytes.removeLast(bytes.count - count) }
     mutating func append(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
     /// The name of a member.
     mutating func appendName(_ name: UnsafeRawBufferPointer) {
@@ -62,7 +63,7 @@ struct CanonicalWriter {
         try begin(ref, &open)
         while let top = open.last {
             let i = open.count - 1
-            if !top.ref.isComputed, top.next < top.end { try appendWritten(&open[i]) }
+            if top.next < top.end { try top.ref.isComputed ? appendTogether(&open[i]) : appendWritten(&open[i]) }
             guard open[i].next < top.end else {
                 bytes.append(top.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]"))
                 if !top.ref.isComputed { children.removeLast(children.count - top.start) }
@@ -75,17 +76,11 @@ struct CanonicalWriter {
             var child: ValueRef
             if top.ref.isComputed {
                 switch values.computed[Int(top.ref.node)] {
-                case .array(let elements):
-                    let count = try appendNeighbours(in: elements, from: top.next)
-                    if count > 0 {
-                        open[i].next += count - 1
-                        continue
-                    }
-                    child = elements[top.next]
+                case .array(let elements): child = elements[next]
                 case .object(let members):
-                    CanonicalText.append(values.text(members[top.next].name), to: &bytes)
+                    CanonicalText.append(values.text(members[next].name), to: &bytes)
                     bytes.append(UInt8(ascii: ":"))
-                    child = members[top.next].value
+                    child = members[next].value
                 default: child = .absent
                 }
             } else {
@@ -123,26 +118,97 @@ struct CanonicalWriter {
         try values.work.done(4 * (top.next - first))
     }
 
-    /// Most of what a merged list holds stands in one text one behind the other, as it is to be written: that is copied in one.
-    /// - Returns: how many elements were written, 0 where it is not so.
-    private mutating func appendNeighbours(in elements: ValueRefs, from start: Int) throws -> Int {
-        let first = elements[start]
-        guard !normalises, !first.isAbsent, !first.isComputed else { return 0 }
-        let tree = values.tree(first)
-        guard let place = tree.written(first.node) else { return 0 }
-        var last = place, end = start + 1
-        while end < elements.count, elements[end].tree == first.tree, let next = tree.written(elements[end].node),
-            next.lowerBound == last.upperBound + 1, tree.bytes[last.upperBound] == UInt8(ascii: ",") {
-            last = next
-            end += 1
+    /// Writes what follows in a container that was computed, as far as it stands in some text as it is to be written. What stands there one
+    /// behind the other is copied in one; and what is short, by way of a small room.
+    private mutating func appendTogether(_ top: inout Open) throws {
+        guard !normalises else { return }
+        let first = top.next, end = top.end
+        let computed = values.computed[Int(top.ref.node)]
+        try withUnsafeTemporaryAllocation(byteCount: Self.large, alignment: 8) { room in
+            var used = 0, next = first
+            // What is to be copied next: it ends where the one before it ends.
+            var pending = UnsafeRawBufferPointer(start: nil, count: 0)
+            defer { top.next = next }
+            func flush() {
+                if used > 0 { bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<used])) }
+                used = 0
+            }
+            func take() throws {
+                if pending.count > room.count - used { flush() }
+                if pending.count > room.count {
+                    let text = pending
+                    try appendText(text.count) { $0.append(contentsOf: text) }
+                } else if let from = pending.baseAddress, let to = room.baseAddress {
+                    Bytes.copy(from, to + used, pending.count)
+                    used += pending.count
+                }
+                pending = UnsafeRawBufferPointer(start: nil, count: 0)
+            }
+            func put(_ byte: UInt8) {
+                if used == room.count { flush() }
+                room[used] = byte
+                used += 1
+            }
+            func append(_ tree: JSONTree, _ place: Range<Int>, name size: Int = 0) throws {
+                // As where each is written by itself: so many bytes may there be before the last value.
+                if bytes.count + used + pending.count + (next > top.start ? 1 : 0) + size > limit { throw TooMuch() }
+                guard let base = tree.bytes.baseAddress else { return }
+                let start = base + place.lowerBound
+                if pending.count > 0, let before = pending.baseAddress, before + pending.count + 1 == start, place.lowerBound > 0,
+                    tree.bytes[place.lowerBound - 1] == UInt8(ascii: ",") {
+                    pending = UnsafeRawBufferPointer(start: before, count: pending.count + 1 + place.count)
+                    return
+                }
+                try take()
+                if next > top.start { put(UInt8(ascii: ",")) }
+                pending = UnsafeRawBufferPointer(start: start, count: place.count)
+            }
+            switch computed {
+            case .array(let elements):
+                let areMany = end - first >= DocumentValues.many
+                while next < end {
+                    if areMany, (next - first) & (DocumentValues.batch - 1) == 0 {
+                        values.touch(end - next) { elements[next + $0] }
+                    }
+                    let element = elements[next]
+                    guard !element.isAbsent, !element.isComputed else { break }
+                    let tree = values.tree(element)
+                    guard let place = tree.written(element.node) else { break }
+                    try append(tree, place)
+                    next += 1
+                }
+            case .object(let members):
+                let areMany = end - first >= DocumentValues.many
+                while next < end {
+                    if areMany, (next - first) & (DocumentValues.batch - 1) == 0 {
+                        values.touch(end - next) { members[next + $0].value }
+                    }
+                    let (name, value) = members[next]
+                    if value.isComputed, !name.isComputed, case .number(let spelling) = values.computed[Int(value.node)],
+                        let own = values.tree(name).quoted(name.node) {
+                        try take()
+                        if bytes.count + used + (next > top.start ? 1 : 0) + own.count + 1 > limit { throw TooMuch() }
+                        if next > top.start { put(UInt8(ascii: ",")) }
+                        pending = own
+                        try take()
+                        put(UInt8(ascii: ":"))
+                        for byte in spelling { put(byte) }
+                        next += 1
+                        continue
+                    }
+                    guard !value.isAbsent, !value.isComputed, name.tree == value.tree else { break }
+                    let tree = values.tree(value)
+                    guard let place = tree.written(value.node), let own = tree.written(name.node), own.upperBound + 1 == place.lowerBound,
+                        tree.bytes[own.upperBound] == UInt8(ascii: ":") else { break }
+                    try append(tree, own.lowerBound..<place.upperBound, name: place.lowerBound - own.lowerBound)
+                    next += 1
+                }
+            default: break
+            }
+            try take()
+            flush()
         }
-        guard end > start + 1 else { return 0 }
-        try values.work.done(4 * (end - start))
-        // As where each is written by itself: before the last one there may be so many bytes.
-        if bytes.count + last.lowerBound - place.lowerBound > limit { throw TooMuch() }
-        let text = UnsafeRawBufferPointer(rebasing: tree.bytes[place.lowerBound..<last.upperBound])
-        try appendText(text.count) { $0.append(contentsOf: text) }
-        return end - start
+        try values.work.done(4 * (top.next - first))
     }
 
     private mutating func begin(_ ref: ValueRef, _ open: inout [Open]) throws {
@@ -195,7 +261,7 @@ struct CanonicalWriter {
         if let quoted = tree.quoted(node) { bytes.append(contentsOf: quoted) } else { CanonicalText.append(tree.text(node), to: &bytes) }
     }
 
-    private static let large = 4_096
+    static let large = 4_096
 
     private mutating func appendText(_ size: Int, _ append: (inout [UInt8]) -> Void) throws {
         if size >= Self.large {

@@ -188,7 +188,12 @@ struct RecordDraft {
     var kind: ConflictRecord.Kind
     var inputs: Inputs
     var result: ValueRef
-    var place: DocumentMergeRun.Place
+    /// Which of the places that are kept.
+    var place: UInt32
+
+    /// One of the values that it tells: the base, the newer, the older side's, and what came of them.
+    @inline(__always)
+    func part(_ i: Int) -> ValueRef { i == 0 ? inputs.o : i == 1 ? inputs.x : i == 2 ? inputs.y : result }
 }
 
 /// Where in a value something is.
@@ -201,46 +206,86 @@ enum RecordPath {
     }
 
     /// The steps from the whole value down to the place.
-    static func steps(_ place: DocumentMergeRun.Place) -> [Step] {
+    static func steps(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues) -> [Step] {
         var steps: [Step] = [], place = place
-        while let frame = place.frame {
-            switch frame.shape {
-            case .object: steps.append(.name(frame.name(place.child)))
-            case .tuple: steps.append(.index(place.child))
-            case .list(let plan): steps.append(plan.step(place.child))
-            case .set(let plan): steps.append(plan.step(place.child))
-            }
-            place = frame.place
+        while place != KeptPlaces.whole {
+            steps += last(place, places, values).reversed()
+            place = places.parent(of: place)
         }
         return steps.reversed()
     }
 
-    static func json(_ place: DocumentMergeRun.Place, _ values: DocumentValues) throws -> [UInt8] {
-        var writer = CanonicalWriter(values)
-        try write(place, values, to: &writer)
-        return writer.bytes
+    /// The step, or steps, to a place from the one that it is in.
+    private static func last(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues) -> [Step] {
+        if let name = places.name(of: place) { return [.name(name)] }
+        guard let (frame, child) = places.holder(of: place) else { return [] }
+        return switch frame.shape {
+        case .object: []
+        case .tuple: [.index(child)]
+        case .chain(let chain): chain.levels(of: frame.inputs, values).map { $0.name.map { .name($0) } ?? .index(0) }
+        case .list(let plan): [plan.step(child)]
+        case .set(let plan): [plan.step(child)]
+        }
     }
 
-    /// Appends what `json` gives.
-    static func write(_ place: DocumentMergeRun.Place, _ values: DocumentValues, to writer: inout CanonicalWriter) throws {
-        func text(_ text: String) { writer.append(text.utf8) }
-        text("[")
-        for (i, step) in steps(place).enumerated() {
-            if i > 0 { text(",") }
+    static func json(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues) throws -> [UInt8] {
+        var writer = Writer(places, values), path: [UInt8] = []
+        _ = try writer.write(place) { path = Array($0) }
+        return path
+    }
+
+    /// Writes the paths of many records, of which those next to each other are often in one container.
+    struct Writer {
+        private let places: KeptPlaces
+        private let values: DocumentValues
+        private var path: CanonicalWriter
+        /// The container of the last one, and how much of its path is the container's.
+        private var container: UInt32?
+        private var size = 0
+
+        init(_ places: KeptPlaces, _ values: DocumentValues) {
+            self.places = places
+            self.values = values
+            path = CanonicalWriter(values)
+        }
+
+        /// - Returns: how many bytes the path has.
+        mutating func write(_ place: UInt32, _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Int {
+            let parent = places.parent(of: place)
+            if parent == container { path.cut(to: size) } else {
+                path.clear()
+                path.append(CollectionOfOne(UInt8(ascii: "[")))
+                container = parent
+                for step in RecordPath.steps(parent, places, values) { try write(step) }
+                size = path.bytes.count
+            }
+            if let name = places.name(of: place) {
+                if path.bytes.count > 1 { path.append(CollectionOfOne(UInt8(ascii: ","))) }
+                try path.write(name)
+            } else {
+                for step in RecordPath.last(place, places, values) { try write(step) }
+            }
+            path.append(CollectionOfOne(UInt8(ascii: "]")))
+            try path.bytes.withUnsafeBytes(body)
+            return path.bytes.count
+        }
+
+        private mutating func write(_ step: Step) throws {
+            func text(_ text: String) { path.append(text.utf8) }
+            if path.bytes.count > 1 { text(",") }
             switch step {
-            case .name(let name): try writer.write(name)
+            case .name(let name): try path.write(name)
             case .index(let index): text("{\"index\":\(index)}")
             case .key(let parts, let occurrence):
                 let written = try parts.map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
                 let joined = written.joined(separator: [UInt8(ascii: ",")])
                 text(parts.count == 1 ? "{\"key\":" : "{\"key\":[")
-                writer.append(joined)
+                path.append(joined)
                 if parts.count != 1 { text("]") }
                 if occurrence > 0 { text(",\"occurrence\":\(occurrence)") }
                 text("}")
             }
         }
-        text("]")
     }
 
     /// A place that was contested, as records show it.

@@ -5,10 +5,10 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
     /// none; below: it is apart.
     fileprivate struct Entry {
         var start: Int
-        var base: Int
-        var newer: Int
-        var older: Int
-        var result: Int
+        var base: Int32
+        var newer: Int32
+        var older: Int32
+        var result: Int32
         var path: UInt32
         ///     bits 0-3 kind · 4-5 whose part the result is: its own, the newer side's or the older's · 6-31 one more than its rule, or 0
         var about: UInt32
@@ -71,11 +71,12 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
             defer { at += size + 1 }
             return UnsafeRawBufferPointer(start: storage.memory.map { $0 + at }, count: size)
         }
-        let path = part(Int(entry.path)), base = part(entry.base), newer = part(entry.newer), older = part(entry.older)
+        let path = part(Int(entry.path)), base = part(Int(entry.base)), newer = part(Int(entry.newer))
+        let older = part(Int(entry.older))
         let result = switch entry.about >> 4 & 3 {
         case 1: newer
         case 2: older
-        default: part(entry.result)
+        default: part(Int(entry.result))
         }
         return Parts(
             kind: ConflictRecord.Kind(rawValue: entry.about & 15) ?? .pick, path: path ?? UnsafeRawBufferPointer(start: nil, count: 0),
@@ -141,7 +142,8 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
         private static let large = 1 << 16
 
         private func set(_ part: Part, _ size: Int) {
-            let last = entries.count - 1
+            // (Larger parts are apart.)
+            let last = entries.count - 1, size = Int32(clamping: size)
             switch part {
             case .base: entries[last].base = size
             case .newer: entries[last].newer = size
@@ -165,10 +167,10 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
 
         func append(_ record: ConflictRecord) throws {
             try record.path.withUnsafeBytes { try begin(record.kind, path: $0) }
-            try record.base?.withUnsafeBytes { try add(.base, $0) }
-            try record.newer?.withUnsafeBytes { try add(.newer, $0) }
-            try record.older?.withUnsafeBytes { try add(.older, $0) }
-            try record.result?.withUnsafeBytes { try add(.result, $0) }
+            for (part, bytes) in [(Part.base, record.base), (.newer, record.newer), (.older, record.older), (.result, record.result)] {
+                guard var bytes else { continue }
+                try add(part, taking: &bytes)
+            }
             if let rule = record.rule {
                 rules.append(rule)
                 entries[entries.count - 1].about |= UInt32(truncatingIfNeeded: rules.count) << 6

@@ -50,16 +50,25 @@ public struct ContestedValues: Sendable {
     }
 
     /// The steps from the whole value down to a place of a merge.
-    static func steps(_ place: DocumentMergeRun.Place, in values: DocumentValues) throws -> [Step] {
+    static func steps(_ place: UInt32, _ places: KeptPlaces, in values: DocumentValues) throws -> [Step] {
         var steps: [Step] = [], place = place
-        while let frame = place.frame {
-            switch frame.shape {
-            case .object: steps.append(.name(Array(values.text(frame.name(place.child)))))
-            case .tuple: steps.append(.slot(place.child))
-            case .list(let plan): steps.append(try plan.contestedStep(place.child))
-            case .set(let plan): steps.append(try plan.contestedStep(place.child))
+        while place != KeptPlaces.whole {
+            if let name = places.name(of: place) { steps.append(.name(Array(values.text(name)))) }
+            if let (frame, child) = places.holder(of: place) {
+                switch frame.shape {
+                case .object: break
+                case .tuple: steps.append(.slot(child))
+                case .chain(let chain):
+                    for (name, base) in chain.levels(of: frame.inputs, values).reversed() {
+                        steps.append(
+                            try name.map { .name(Array(values.text($0))) }
+                                ?? .key(.value, CanonicalWriter.bytes(of: base, in: values, normalises: true), occurrence: 0))
+                    }
+                case .list(let plan): steps.append(try plan.contestedStep(child))
+                case .set(let plan): steps.append(try plan.contestedStep(child))
+                }
             }
-            place = frame.place
+            place = places.parent(of: place)
         }
         return steps.reversed()
     }

@@ -17,31 +17,49 @@ struct NameTexts {
 
 /// Finds out whether names are distinct.
 struct DistinctNames {
-    private struct Slot {
-        var hash: UInt64 = 0
-        var name: UInt32 = 0
-    }
-    private var slots: [Slot] = []
-    private var mask = 0
+    /// Names, each below the upper half of its hash; 0: none. A name is never node 0.
+    private var slots: [UInt64] = []
+    private var touched: UInt64 = 0
+    /// So many slots are fetched at once, instead of one after the other.
+    private static let batch = 16
 
-    mutating func begin(_ count: Int) {
+    /// Whether none is there twice of the names of an object.
+    /// - Parameters:
+    ///   - first: its first name; `end` is behind its last member.
+    ///   - count: of its members.
+    mutating func areDistinct(_ tree: JSONTree, from first: UInt32, to end: UInt32, count: Int, _ texts: NameTexts) -> Bool {
         var size = 16
         while size < 2 * count { size *= 2 }
-        if slots.count < size { slots = [Slot](repeating: Slot(), count: size) } else {
-            for i in 0..<size { slots[i] = Slot() }
+        if slots.count < size { slots = [UInt64](repeating: 0, count: size) } else { for i in 0..<size { slots[i] = 0 } }
+        let mask = size - 1, seed = ValueDigest.seed
+        var seen: UInt64 = 0
+        defer { touched = seen }
+        return slots.withUnsafeMutableBufferPointer { slots in
+            withUnsafeTemporaryAllocation(of: (name: UInt32, hash: UInt64).self, capacity: Self.batch) { some in
+                var i = first
+                while i < end {
+                    var n = 0
+                    while n < Self.batch, i < end {
+                        let text = texts[i], hash = text.baseAddress.map { ValueDigest.of(word: $0, text.count, seed) } ?? 0
+                        some[n] = (i, hash)
+                        seen |= slots[Int(truncatingIfNeeded: hash) & mask]
+                        n += 1
+                        i = tree.next(i + JSONTree.nameSize)
+                    }
+                    for k in 0..<n {
+                        let (name, hash) = some[k]
+                        var slot = Int(truncatingIfNeeded: hash) & mask
+                        while slots[slot] != 0 {
+                            if slots[slot] >> 32 == hash >> 32, Bytes.equal(texts[UInt32(truncatingIfNeeded: slots[slot])], texts[name]) {
+                                return false
+                            }
+                            slot = (slot + 1) & mask
+                        }
+                        slots[slot] = (hash & ~0xFFFF_FFFF) | UInt64(name)
+                    }
+                }
+                return true
+            }
         }
-        mask = size - 1
-    }
-
-    /// False when it is there already. A name is never node 0.
-    mutating func insert(_ name: UInt32, _ texts: NameTexts) -> Bool {
-        let bytes = texts[name], hash = ValueDigest.of(bytes)
-        var i = Int(truncatingIfNeeded: hash) & mask
-        while slots[i].name != 0 {
-            if slots[i].hash == hash, Bytes.equal(texts[slots[i].name], bytes) { return false }
-            i = (i + 1) & mask
-        }
-        slots[i] = Slot(hash: hash, name: name)
-        return true
     }
 }

@@ -32,6 +32,36 @@ extension Bytes {
         return count == 0 || one(p, 0) == one(q, 0) && one(p, count / 2) == one(q, count / 2) && one(p, count - 1) == one(q, count - 1)
     }
 
+    /// As `memcpy`, of few bytes most often.
+    @inline(__always)
+    static func copy(_ from: UnsafeRawPointer, _ to: UnsafeMutableRawPointer, _ count: Int) {
+        func eight(_ at: Int) {
+            to.storeBytes(of: from.loadUnaligned(fromByteOffset: at, as: UInt64.self), toByteOffset: at, as: UInt64.self)
+        }
+        func four(_ at: Int) {
+            to.storeBytes(of: from.loadUnaligned(fromByteOffset: at, as: UInt32.self), toByteOffset: at, as: UInt32.self)
+        }
+        func one(_ at: Int) { to.storeBytes(of: from.load(fromByteOffset: at, as: UInt8.self), toByteOffset: at, as: UInt8.self) }
+        if count > 32 {
+            memcpy(to, from, count)
+        } else if count >= 8 {
+            // What overlaps is written twice.
+            if count > 16 {
+                eight(8)
+                eight(count - 16)
+            }
+            eight(0)
+            eight(count - 8)
+        } else if count >= 4 {
+            four(0)
+            four(count - 4)
+        } else if count > 0 {
+            one(0)
+            one(count / 2)
+            one(count - 1)
+        }
+    }
+
     /// How many bytes are the same in both, from these places on.
     static func common(_ a: UnsafeRawBufferPointer, _ i: Int, _ b: UnsafeRawBufferPointer, _ j: Int) -> Int {
         let most = min(a.count - i, b.count - j)

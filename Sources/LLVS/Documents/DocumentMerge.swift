@@ -115,13 +115,14 @@ public struct DocumentMerge {
         }
         do {
             var budget = ConflictRecordBudget(inputs: total)
-            let records = try told(merge.records, merge, &budget)
+            let contestedDrafts = tellsContested ? merge.records : Pieces<RecordDraft>()
+            let records = try told(merge, &budget)
             if !contested.isEmpty {
                 for record in try contestedRecords(contested, inputs, bytes, kind, merge, &budget) { try records.append(record) }
             }
             var merged = MergedValue(bytes: bytes, source: source, records: ConflictRecords(records))
-            for draft in tellsContested ? merge.records : [] {
-                let steps = try ContestedValues.steps(draft.place, in: values)
+            for draft in contestedDrafts {
+                let steps = try ContestedValues.steps(draft.place, merge.places, in: values)
                 try merged.contested.add(draft.inputs.x, at: steps, in: values)
                 try merged.contested.add(draft.inputs.y, at: steps, in: values)
             }
@@ -266,20 +267,31 @@ public struct DocumentMerge {
 
     /// What was decided, with all that records show of it.
     private func told(
-        _ drafts: [RecordDraft], _ merge: DocumentMergeRun, _ budget: inout ConflictRecordBudget
+        _ merge: DocumentMergeRun, _ budget: inout ConflictRecordBudget
     ) throws -> ConflictRecords.Room {
         let out = ConflictRecords.Room()
+        var drafts = Pieces<RecordDraft>()
+        swap(&drafts, &merge.records)
         if drafts.isEmpty { return out }
         try out.reserve(drafts.count)
-        var writer = CanonicalWriter(merge.values)
-        for draft in drafts {
+        var writer = CanonicalWriter(merge.values), paths = RecordPath.Writer(merge.places, merge.values)
+        for i in 0..<drafts.count {
+            drafts.forget(before: i)
+            let draft = drafts[i]
+            if i & (DocumentValues.batch / 4 - 1) == 0, drafts.count >= DocumentValues.many {
+                merge.values.touch(4 * (drafts.count - i)) { drafts[i + $0 >> 2].part($0 & 3) }
+            }
             let inputs = draft.inputs
-            writer.clear()
-            try RecordPath.write(draft.place, merge.values, to: &writer)
-            try writer.bytes.withUnsafeBytes { try out.begin(draft.kind, path: $0) }
-            var size = writer.bytes.count + ConflictRecord.ownSize
+            var size = try paths.write(draft.place) { try out.begin(draft.kind, path: $0) } + ConflictRecord.ownSize
             func part(_ ref: ValueRef, _ part: ConflictRecords.Room.Part) throws -> Int {
                 guard !ref.isAbsent else { return 0 }
+                if !ref.isComputed {
+                    let tree = merge.values.tree(ref)
+                    if let place = tree.written(ref.node), place.count < CanonicalWriter.large {
+                        try out.add(part, UnsafeRawBufferPointer(rebasing: tree.bytes[place]))
+                        return place.count
+                    }
+                }
                 writer.clear()
                 try writer.write(ref)
                 let count = writer.bytes.count

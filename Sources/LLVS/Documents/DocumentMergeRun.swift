@@ -7,7 +7,9 @@ final class DocumentMergeRun {
     private let rulesTree: UInt32
     private let asked: AskedMerger?
     private var frames: [MergeFrame] = []
-    private(set) var records: [RecordDraft] = []
+    var records = Pieces<RecordDraft>()
+    /// Of the records.
+    private(set) var places = KeptPlaces()
     /// Steps that comparing the texts of the value may still take.
     private var textSteps = TextAlignment.stepLimit
 
@@ -27,6 +29,15 @@ final class DocumentMergeRun {
     struct Place {
         var frame: MergeFrame?
         var child = 0
+
+    }
+
+    /// The number of a place in `places`: the whole has none.
+    private func keep(_ place: Place) -> UInt32 {
+        guard let frame = place.frame else { return KeptPlaces.whole }
+        let parent = frame.keptPlace ?? keep(frame.place)
+        frame.keptPlace = parent
+        return frame.isObject ? places.add(frame.name(place.child), in: parent) : places.add(place.child, of: frame, in: parent)
     }
 
     func run(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef) throws -> ValueRef {
@@ -36,14 +47,17 @@ final class DocumentMergeRun {
             result = nil
             // Where no rule is for elements.
             var told: ListAlignment?
+            let hasPlainMembers = frame.isObject && rules.endsBelow(frame.state)
             if case .list(let plan) = frame.shape, rules.stepToElement(frame.state) == RuleStates.none { told = plan }
             if let told { frame.deliverTold(told) }
+            if hasPlainMembers { try deliverScalars(frame) }
             while frame.next < frame.count {
                 let i = frame.next
                 let place = Place(frame: frame, child: i)
                 guard let done = try begin(frame.o(i), frame.x(i), frame.y(i), state(frame, i), place) else { break }
                 frame.deliver(done)
                 if let told { frame.deliverTold(told) }
+                if hasPlainMembers { try deliverScalars(frame) }
             }
             if frame === frames.last {
                 frames.removeLast()
@@ -54,11 +68,86 @@ final class DocumentMergeRun {
         return result ?? .absent
     }
 
+    /// Delivers what comes of members that no rule is for, from the next one on, as far as they are no containers: the lines of the core
+    /// once more, without what they need for others.
+    private func deliverScalars(_ frame: MergeFrame) throws {
+        let count = frame.count, first = frame.next, areMany = count - first >= DocumentValues.many
+        var i = first
+        while i < count {
+            if areMany, (i - first) & (DocumentValues.batch / 4 - 1) == 0 {
+                values.touch(4 * (count - i)) { frame.member(i + $0 >> 2, $0 & 3) }
+            }
+            let x = frame.member(i, 1), y = frame.member(i, 2)
+            guard x.isAbsent || values.isScalar(x), y.isAbsent || values.isScalar(y) else { break }
+            let o = frame.member(i, 0)
+            i += 1
+            if try values.same(x, o) { frame.deliver(y); continue }
+            if try values.same(y, o) { frame.deliver(x); continue }
+            // What one side removed is decided elsewhere.
+            guard !x.isAbsent, !y.isAbsent else { break }
+            if try !values.same(x, y) {
+                let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: RuleStates.none)
+                record(values.kind(x) == values.kind(y) ? .pick : .type, inputs, x, Place(frame: frame, child: i - 1))
+            }
+            frame.deliver(x)
+        }
+        try values.work.done(2 * (i - first))
+    }
+
+    /// What comes of objects that have a few members of the same names in order, none of them a container or with a rule: there may be very
+    /// many of them, as elements of a list. Nil where it is not so.
+    private func mergedAtOnce(_ inputs: RecordDraft.Inputs, _ place: Place) throws -> ValueRef? {
+        let (o, x, y) = (inputs.o, inputs.x, inputs.y)
+        guard !saves, place.frame != nil, rules.endsBelow(inputs.state), values.isKind(o, .object) else { return nil }
+        let b = values.tree(o), p = values.tree(x), q = values.tree(y)
+        guard b.isSorted(o.node), p.isSorted(x.node), q.isSorted(y.node) else { return nil }
+        var i = o.node + JSONTree.containerSize, j = x.node + JSONTree.containerSize, k = y.node + JSONTree.containerSize
+        let ends = (b.next(o.node), p.next(x.node), q.next(y.node))
+        // Which members are the older side's, which the newer side's, and which both sides changed, in bits.
+        var count = 0, older: UInt64 = 0, newer: UInt64 = 0, changed: UInt64 = 0
+        while i < ends.0, j < ends.1, k < ends.2, count < 64 {
+            guard Bytes.equal(b.text(i), p.text(j)), Bytes.equal(q.text(k), p.text(j)) else { return nil }
+            (i, j, k) = (i + JSONTree.nameSize, j + JSONTree.nameSize, k + JSONTree.nameSize)
+            let members = (o: ValueRef(tree: o.tree, node: i), x: ValueRef(tree: x.tree, node: j), y: ValueRef(tree: y.tree, node: k))
+            guard values.isScalar(members.x), values.isScalar(members.y) else { return nil }
+            let bit: UInt64 = 1 << UInt64(count)
+            if try values.same(members.x, members.o) { older |= bit } else {
+                newer |= bit
+                if try !values.same(members.y, members.o), try !values.same(members.x, members.y) { changed |= bit }
+            }
+            if values.areWrittenAlike(members.x, members.y) { (older, newer) = (older & ~bit, newer & ~bit) }
+            (i, j, k) = (b.next(i), p.next(j), q.next(k))
+            count += 1
+        }
+        guard i == ends.0, j == ends.1, k == ends.2 else { return nil }
+        try values.work.done(2 * count)
+        if changed == 0, older == 0 { return x }
+        if newer == 0 { return y }
+        let parent = changed == 0 ? KeptPlaces.whole : keep(place)
+        var members: [(name: ValueRef, value: ValueRef)] = []
+        if older != 0 { members.reserveCapacity(count) }
+        (i, j, k) = (o.node + JSONTree.containerSize, x.node + JSONTree.containerSize, y.node + JSONTree.containerSize)
+        for bit in 0..<UInt64(count) {
+            let names = (x: ValueRef(tree: x.tree, node: j), y: ValueRef(tree: y.tree, node: k))
+            (i, j, k) = (i + JSONTree.nameSize, j + JSONTree.nameSize, k + JSONTree.nameSize)
+            let one = ValueRef(tree: x.tree, node: j), other = ValueRef(tree: y.tree, node: k)
+            if changed >> bit & 1 != 0 {
+                let sides = RecordDraft.Inputs(o: ValueRef(tree: o.tree, node: i), x: one, y: other, state: RuleStates.none)
+                let kind: ConflictRecord.Kind = values.kind(one) == values.kind(other) ? .pick : .type
+                records.append(RecordDraft(kind: kind, inputs: sides, result: one, place: places.add(names.x, in: parent)))
+            }
+            if older != 0 { members.append(older >> bit & 1 != 0 ? (names.y, other) : (names.x, one)) }
+            (i, j, k) = (b.next(i), p.next(j), q.next(k))
+        }
+        return older == 0 ? x : values.add(.object(members))
+    }
+
     private func state(_ frame: MergeFrame, _ i: Int) -> Int {
         guard frame.state != RuleStates.none else { return RuleStates.none }
         switch frame.shape {
         case .object: return rules.step(frame.state, values.text(frame.name(i)))
         case .tuple: return rules.step(frame.state, slot: i)
+        case .chain: return RuleStates.none
         case .list, .set: return rules.stepToElement(frame.state)
         }
     }
@@ -106,11 +195,17 @@ final class DocumentMergeRun {
         if x.isAbsent || y.isAbsent { return removed(inputs, rule, place) }
         if rule.kind == .counter { return try counter(inputs, rule, place) }
         let p = values.kind(x), q = values.kind(y)
+        // (The whole value is written as computed, whatever comes of what is in it.)
+        if state == RuleStates.none, !saves, p >= .array, p == q, let chain = MergeChain(o, x, y, values) {
+            return try open(.chain(chain), inputs, place)
+        }
         if let identity = rule.identity, o.isAbsent, p == .object, q == .object, try !agree(x, y, identity) {
             return try pick(inputs, rule, place)
         }
         switch (rule.kind, p, q) {
-        case (.auto, .object, .object): return try open(.object, inputs, place)
+        case (.auto, .object, .object):
+            if let merged = try mergedAtOnce(inputs, place) { return merged }
+            return try open(.object, inputs, place)
         case (.register, .object, .object) where saves: return try open(.object, inputs, place)
         case (.auto, .array, .array), (.list, .array, .array):
             return try open(.list(try ListAlignment(values, o, x, y, key: rule.kind == .list ? rule.key : nil)), inputs, place)
@@ -195,7 +290,7 @@ final class DocumentMergeRun {
             if ref.isAbsent { return nil }
             return isWhole ? Array(values.tree(ref).bytes) : try CanonicalWriter.bytes(of: ref, in: values)
         }
-        let path = try RecordPath.json(place, values)
+        let path = try RecordPath.json(keep(place), places, values)
         switch try asked.ask(path, given(inputs.o), given(inputs.x), given(inputs.y)) {
         case .pass: return nil
         case .value(nil): return .absent
@@ -219,7 +314,7 @@ final class DocumentMergeRun {
     }
 
     func record(_ kind: ConflictRecord.Kind, _ inputs: RecordDraft.Inputs, _ result: ValueRef, _ place: Place) {
-        records.append(RecordDraft(kind: kind, inputs: inputs, result: result, place: place))
+        records.append(RecordDraft(kind: kind, inputs: inputs, result: result, place: keep(place)))
     }
 
     // MARK: Counters and texts
@@ -228,6 +323,10 @@ final class DocumentMergeRun {
         let (o, x, y) = (inputs.o, inputs.x, inputs.y)
         guard values.isKind(x, .number), values.isKind(y, .number), o.isAbsent || values.isKind(o, .number) else {
             return try pick(inputs, rule, place, as: .type)
+        }
+        if rule.min == nil, rule.max == nil, !o.isAbsent || rule.from.isZero, let p = JSONDecimal.short(values.text(x)),
+            let q = JSONDecimal.short(values.text(y)), let before = o.isAbsent ? 0 : JSONDecimal.short(values.text(o)) {
+            return values.add(.number(Array(String(p + q - before).utf8)))
         }
         let base = o.isAbsent ? rule.from : values.tree(o).decimal(o.node)
         guard let sum = JSONDecimal.sum(values.tree(x).decimal(x.node), values.tree(y).decimal(y.node), base.negated) else {
@@ -269,6 +368,7 @@ final class DocumentMergeRun {
         switch shape {
         case .object: try frame.openMembers(values)
         case .tuple: frame.openSlots(values)
+        case .chain(let chain): frame.open(chain)
         case .list(let plan): plan.children(of: frame)
         case .set(let plan): plan.children(of: frame)
         }
@@ -279,12 +379,23 @@ final class DocumentMergeRun {
     private func finish(_ frame: MergeFrame) throws -> ValueRef {
         try values.work.done(frame.count)
         switch frame.shape {
+        case .chain(let chain):
+            defer { frame.close() }
+            return chain.result(frame.result(0), frame.inputs, values)
         case .object:
+            defer { frame.close() }
+            // Where all stands as a side has it, that is the result. (The whole value is written as computed.)
+            if frame.place.frame != nil, let side = frame.sideThatStands(values) { return side }
             var members: [(name: ValueRef, value: ValueRef)] = []
             members.reserveCapacity(frame.count)
-            for i in 0..<frame.count where !frame.isAbsent(i) { members.append((frame.name(i), frame.result(i))) }
+            for i in 0..<frame.count where !frame.isAbsent(i) {
+                let value = frame.result(i)
+                members.append((frame.name(i, of: value), value))
+            }
             return values.add(.object(members))
-        case .tuple: return values.add(.array(frame.results))
+        case .tuple:
+            defer { frame.close() }
+            return values.add(.array(frame.results))
         case .list(let plan):
             let (elements, moved) = try plan.emit(frame, mostMoves: Self.mostMoves)
             guard let moved else {

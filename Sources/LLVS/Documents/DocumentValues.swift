@@ -28,6 +28,7 @@ final class DocumentValues {
     /// Digests of large containers, made when they are first compared with others that are written otherwise.
     private var digests: [UInt64: UInt64] = [:]
     private var openDigests: [OpenDigest] = []
+    private var touched: UInt8 = 0
 
     init(_ texts: [JSONText], work: DocumentControl) {
         self.texts = texts
@@ -66,11 +67,65 @@ final class DocumentValues {
         }
     }
 
+    /// Whether a value of a tree is no container, and JSON.
+    @inline(__always)
+    func isScalar(_ ref: ValueRef) -> Bool {
+        let code = tree(ref).code(ref.node)
+        return !JSONCode.isContainer(code) && code != JSONCode.raw
+    }
+
     func isKind(_ ref: ValueRef, _ kind: JSONKind) -> Bool { !ref.isAbsent && self.kind(ref) == kind }
 
     /// What a string stands for, or how a number is spelled; of values in a tree.
     @inline(__always)
     func text(_ ref: ValueRef) -> UnsafeRawBufferPointer { tree(ref).text(ref.node) }
+
+    /// So many values are fetched at once.
+    static let batch = 32
+    /// Fewer values are near in any case.
+    static let many = 1 << 10
+
+    /// Fetches where some values stand, at most `batch`, that are to be looked at next and may stand anywhere: all at once, instead of one
+    /// after the other. Nothing else comes of it.
+    @inline(__always)
+    func touch(_ count: Int, _ ref: (Int) -> ValueRef) {
+        withUnsafeTemporaryAllocation(of: UnsafeRawPointer.self, capacity: Self.batch) { places in
+            var n = 0, sum: UInt8 = 0
+            for i in 0..<min(count, Self.batch) {
+                let ref = ref(i)
+                guard !ref.isAbsent, !ref.isComputed else { continue }
+                let tree = trees + Int(ref.tree)
+                guard let base = tree.pointee.bytes.baseAddress, !tree.pointee.isEscaped(ref.node) else { continue }
+                places[n] = base + tree.pointee.start(ref.node)
+                n += 1
+            }
+            for i in 0..<n { sum &+= places[i].load(as: UInt8.self) }
+            touched &+= sum
+        }
+    }
+
+    /// Whether both are one value, or scalars that are written alike. Not for computed ones, but for one value.
+    @inline(__always)
+    func areWrittenAlike(_ a: ValueRef, _ b: ValueRef) -> Bool {
+        if a == b { return true }
+        guard !a.isAbsent, !b.isAbsent, !a.isComputed, !b.isComputed else { return false }
+        let p = tree(a), q = tree(b), code = p.code(a.node)
+        return !JSONCode.isContainer(code) && JSONCode.kind(code) == q.kind(b.node) && Bytes.equal(p.text(a.node), q.text(b.node))
+    }
+
+    /// What the writer would write of a scalar with its number in the shortest form, where that stands in the text.
+    func normalised(_ ref: ValueRef) -> UnsafeRawBufferPointer? {
+        guard !ref.isComputed else { return nil }
+        let tree = tree(ref)
+        switch tree.kind(ref.node) {
+        case .null, .bool: return tree.text(ref.node)
+        case .string: return tree.quoted(ref.node)
+        case .number:
+            let text = tree.text(ref.node)
+            return text.count <= 21 && JSONDecimal.isWhole(text) && !JSONDecimal.isWholeZero(text) ? text : nil
+        default: return nil
+        }
+    }
 
     func find(_ pointer: [[UInt8]], from ref: ValueRef) -> ValueRef? {
         guard !ref.isAbsent, !ref.isComputed else { return nil }
@@ -102,11 +157,12 @@ final class DocumentValues {
     func same(_ a: ValueRef, _ b: ValueRef) throws -> Bool {
         if a == b { return true }
         if a.isAbsent || b.isAbsent { return false }
-        let kind = tree(a).kind(a.node)
-        guard kind == tree(b).kind(b.node) else { return false }
+        let p = tree(a), q = tree(b), code = p.code(a.node), kind = JSONCode.kind(code)
+        if code >= JSONCode.shortNumber, q.code(b.node) == code { return sameShort(p, a.node, q, b.node, code) }
+        guard kind == q.kind(b.node) else { return false }
         switch kind {
         case .null: return true
-        case .bool: return tree(a).bool(a.node) == tree(b).bool(b.node)
+        case .bool: return p.bool(a.node) == q.bool(b.node)
         case .number: return sameNumber(text(a), text(b))
         case .string, .raw:
             try work.done(1 + min(text(a).count, text(b).count) >> 4)
@@ -132,7 +188,28 @@ final class DocumentValues {
         return a == b
     }
 
+    /// Of each two inputs the containers in which a difference was found last, the outer before the inner. Merging goes down just there,
+    /// and asks on each level.
+    private var differing = [[(node: UInt32, other: UInt32)]](repeating: [], count: 9)
+    private static let short = 16
+    /// Fewer levels are gone through again.
+    private static let fewLevels = 4
+
+    private func areKnownToDiffer(_ a: ValueRef, _ b: ValueRef) -> Bool {
+        guard a.tree < 3, b.tree < 3 else { return false }
+        let known = differing[Int(3 * a.tree + b.tree)]
+        var low = 0, high = known.count
+        while low < high {
+            let middle = (low + high) / 2
+            if known[middle].node < a.node { low = middle + 1 } else { high = middle }
+        }
+        return low < known.count && known[low].node == a.node && known[low].other == b.node
+    }
+
     private func sameContainer(_ a: ValueRef, _ b: ValueRef) throws -> Bool {
+        let p = tree(a), q = tree(b), size = p.length(a.node)
+        if size <= Self.short, size == q.length(b.node), Bytes.equalShort(p.text(a.node), q.text(b.node)) { return true }
+        if areKnownToDiffer(a, b) { return false }
         // Walks both as long as that takes few steps; whoever is asked about on every level would else be walked on every level.
         var budget = 1 << 14
         if let same = try walk(a, b, &budget) { return same }
@@ -144,24 +221,32 @@ final class DocumentValues {
     /// Goes through both side by side. Nil when the budget does not suffice.
     private func walk(_ a: ValueRef, _ b: ValueRef, _ budget: inout Int) throws -> Bool? {
         let p = tree(a), q = tree(b)
-        var pairs = [(a.node, b.node)]
-        while let (first, second) = pairs.popLast() {
-            var i = first, j = second
-            let end = p.next(first), otherEnd = q.next(second)
-            // What is open: where it ends on both sides, and whether a name comes next.
-            var open: [(end: UInt32, otherEnd: UInt32, isObject: Bool, node: UInt32, other: UInt32)] = []
+        // Two by two; those that are still to be gone through.
+        var next = (a.node, b.node), pairs: [(UInt32, UInt32)] = []
+        while true {
+            var (i, j) = next
+            let end = p.next(i), otherEnd = q.next(j)
+            // The innermost that is open, and those around it. (Most have no others in them, and take no memory for this.)
+            var open: OpenPair?, outer: [OpenPair] = []
+            func differ() -> Bool {
+                if outer.count >= Self.fewLevels, a.tree < 3, b.tree < 3, let open {
+                    differing[Int(3 * a.tree + b.tree)] = (outer + [open]).map { ($0.node, $0.other) }
+                }
+                return false
+            }
             while i < end || j < otherEnd {
-                while let top = open.last, i == top.end || j == top.otherEnd {
-                    guard i == top.end, j == top.otherEnd else { return false }
-                    open.removeLast()
+                while let top = open, i == top.end || j == top.otherEnd {
+                    guard i == top.end, j == top.otherEnd else { return differ() }
+                    open = outer.popLast()
                 }
                 if i >= end || j >= otherEnd { break }
                 budget -= 1
                 if budget < 0 { return nil }
-                if let top = open.last, top.isObject {
+                if let top = open, top.isObject {
                     if !Bytes.equal(p.text(i), q.text(j)) {
-                        // Another order of members, or others.
-                        guard let members = try matched(p, top.node, q, top.other) else { return false }
+                        // Another order of members, or others. To sort many takes longer than to add up what they are.
+                        if top.end - top.node > budget { return nil }
+                        guard let members = try matched(p, top.node, q, top.other) else { return differ() }
                         // Those before were gone through, side by side: again, on each level, would take a power of two of steps.
                         let at = i, rest = members.filter { $0.0 > at }
                         budget -= rest.count
@@ -173,25 +258,36 @@ final class DocumentValues {
                     j += JSONTree.nameSize
                 }
                 let kind = p.kind(i)
-                guard kind == q.kind(j) else { return false }
+                guard kind == q.kind(j) else { return differ() }
                 if kind == .array || kind == .object {
                     let s = p.text(i), t = q.text(j)
                     if s.count == t.count {
                         try work.done(1 + s.count >> 5)
                         if Bytes.equal(s, t) { (i, j) = (p.next(i), q.next(j)); continue }
                     }
-                    open.append((p.next(i), q.next(j), kind == .object, i, j))
+                    if let open { outer.append(open) }
+                    open = OpenPair(node: i, other: j, end: p.next(i), otherEnd: q.next(j), isObject: kind == .object)
                     i += JSONTree.containerSize
                     j += JSONTree.containerSize
                 } else {
-                    guard try same(ValueRef(tree: a.tree, node: i), ValueRef(tree: b.tree, node: j)) else { return false }
+                    guard try same(ValueRef(tree: a.tree, node: i), ValueRef(tree: b.tree, node: j)) else { return differ() }
                     try work.done(1)
                     (i, j) = (p.next(i), q.next(j))
                 }
             }
             guard i == end, j == otherEnd else { return false }
+            guard let pair = pairs.popLast() else { return true }
+            next = pair
         }
-        return true
+    }
+
+    /// Two containers that are gone through side by side, and where they end.
+    private struct OpenPair {
+        var node: UInt32
+        var other: UInt32
+        var end: UInt32
+        var otherEnd: UInt32
+        var isObject: Bool
     }
 
     /// The values of members that have the same names; nil when the names are not the same.
@@ -277,7 +373,7 @@ final class DocumentValues {
 
     /// Whether the digest of a container is kept, of those that are large one in eight: many levels may be as large as each other.
     @inline(__always)
-    private static func isKept(_ node: UInt32, _ end: UInt32) -> Bool { end - node >= 64 && (node &* 0x9E37_79B1) >> 29 == 0 }
+    private static func isKept(_ node: UInt32, _ end: UInt32) -> Bool { end - node >= 512 && (node &* 0x9E37_79B1) >> 29 == 0 }
 
     func scalarDigest(_ tree: JSONTree, _ node: UInt32, _ kind: JSONKind) -> UInt64 {
         switch kind {
@@ -330,61 +426,5 @@ final class DocumentValues {
         case .string: Bytes.compare(p.text(i), q.text(j))
         default: 0
         }
-    }
-}
-
-/// The members of objects by their names.
-enum MemberOrder {
-    /// Whether both have the same names in the same order.
-    static func agrees(_ left: [UInt32], _ p: JSONTree, _ right: [UInt32], _ q: JSONTree) -> Bool {
-        guard left.count == right.count else { return false }
-        for k in 0..<left.count where !Bytes.equal(p.name(of: left[k]), q.name(of: right[k])) { return false }
-        return true
-    }
-
-    /// Sorts the values of members by their names, from a place on.
-    static func sort(_ values: inout [UInt32], from start: Int = 0, in tree: JSONTree, _ work: DocumentControl) throws {
-        guard values.count - start > 8 else {
-            guard values.count - start > 1 else { return }
-            for i in start + 1..<values.count {
-                var j = i
-                while j > start, Bytes.compare(tree.name(of: values[j - 1]), tree.name(of: values[j])) > 0 {
-                    values.swapAt(j - 1, j)
-                    j -= 1
-                }
-            }
-            return
-        }
-        let members = Array(values[start...])
-        for (i, place) in try order(of: members, in: tree, work).enumerated() { values[start + i] = members[Int(place)] }
-    }
-
-    /// The places of the values, in the order of their names.
-    static func order(of values: [UInt32], in tree: JSONTree, _ work: DocumentControl) throws -> [UInt32] {
-        try work.done(values.count)
-        guard let one = values.first else { return [] }
-        // Names often begin alike: eight bytes behind that decide most comparisons.
-        let first = tree.name(of: one)
-        var shared = first.count
-        for value in values {
-            let name = tree.name(of: value), n = min(shared, name.count)
-            var i = 0
-            while i < n, name[i] == first[i] { i += 1 }
-            shared = i
-        }
-        struct Keyed {
-            var word: UInt64
-            var place: UInt32
-        }
-        var keyed: [Keyed] = []
-        keyed.reserveCapacity(values.count)
-        for (i, value) in values.enumerated() {
-            keyed.append(Keyed(word: Bytes.word(tree.name(of: value), at: shared), place: UInt32(truncatingIfNeeded: i)))
-        }
-        keyed.sort { a, b in
-            a.word != b.word ? a.word < b.word : Bytes.compare(tree.name(of: values[Int(a.place)]), tree.name(of: values[Int(b.place)])) < 0
-        }
-        try work.done(values.count)
-        return keyed.map(\.place)
     }
 }

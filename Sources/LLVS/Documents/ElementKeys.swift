@@ -23,13 +23,44 @@ struct ElementKeys {
         var element: ValueRef { ValueRef(tree: place >> 27 & 7, node: place & 0x07FF_FFFF) }
         var source: Source { place >> 30 == 0 ? .declared : place >> 30 == 1 ? .id : .value }
     }
+    /// Numbers in a hash table, `.max` where there is none. What is not written to takes no memory: there may be few for many elements.
+    private final class Slots {
+        private let memory: UnsafeMutablePointer<UInt32>
+        private let isFew: Bool
+        let count: Int
+
+        /// - Parameter count: a power of two; there are fewer where there is no memory for them.
+        init(_ count: Int) {
+            var size = count, found: UnsafeMutableRawPointer?
+            while size > Self.few {
+                found = calloc(size, MemoryLayout<UInt32>.stride)
+                if found != nil { break }
+                size /= 2
+            }
+            isFew = found == nil
+            memory = found?.bindMemory(to: UInt32.self, capacity: size) ?? .allocate(capacity: size)
+            if isFew { memory.initialize(repeating: 0, count: size) }
+            self.count = size
+        }
+        deinit { if isFew { memory.deallocate() } else { free(memory) } }
+        private static let few = 16
+
+        /// (They are stored as their complements, since memory begins as zeros.)
+        @inline(__always)
+        subscript(_ i: Int) -> UInt32 {
+            get { ~memory[i] }
+            set { memory[i] = ~newValue }
+        }
+    }
     private var known: [Known] = []
-    private var slots: [UInt32] = []
+    private var slots = Slots(16)
     /// So many are fetched at once.
     static let batch = 16
     /// With fewer all is near in any case.
     private static let large = 1 << 16
     private var touched: UInt32 = 0
+    /// The numbers of what is shortest: numbers of one digit, and what is empty.
+    private var shortest = [UInt32](repeating: .max, count: 12)
 
     /// - Parameters:
     ///   - usesID: without a declared key, objects are known by their member `id`.
@@ -46,7 +77,7 @@ struct ElementKeys {
         }
         var size = 16
         while size < count + count / 2 { size *= 2 }
-        slots = [UInt32](repeating: .max, count: size)
+        slots = Slots(size)
         // Most sides have most elements in common; what is not written to takes no memory.
         known.reserveCapacity(max(count, total))
     }
@@ -57,6 +88,21 @@ struct ElementKeys {
 
     /// The number of the element's key: the same for the same key, from 0 on. Elements are of the first 8 trees.
     mutating func number(of element: ValueRef) throws -> UInt32 {
+        guard let place = placeInShortest(element) else { return try found(element) }
+        if shortest[place] == .max { shortest[place] = try found(element) }
+        return shortest[place]
+    }
+
+    @inline(__always)
+    private func placeInShortest(_ element: ValueRef) -> Int? {
+        guard isByParts else { return nil }
+        let tree = values.tree(element), code = tree.code(element.node)
+        if code == JSONCode.shortNumber { return Int(tree.bytes[tree.start(element.node)] &- 0x30) }
+        guard JSONCode.isContainer(code), tree.isEmpty(element.node) else { return nil }
+        return code <= JSONCode.canonicalArray ? 10 : 11
+    }
+
+    private mutating func found(_ element: ValueRef) throws -> UInt32 {
         let (slot, digest, source) = try find(element)
         if slots[slot] != .max { return slots[slot] }
         let number = UInt32(truncatingIfNeeded: known.count)
@@ -70,7 +116,8 @@ struct ElementKeys {
     /// of one after the other. Nothing else comes of it.
     @inline(__always)
     mutating func touch(_ node: (Int) -> UInt32, _ range: Range<Int>, of tree: JSONTree) {
-        guard slots.count >= Self.large, isByParts else { return }
+        // (Few keys are near in a large table, too.)
+        guard slots.count >= Self.large, known.count >= Self.large >> 3, isByParts else { return }
         let mask = slots.count - 1
         withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 2 * Self.batch) { memory in
             let found = UnsafeMutableBufferPointer(rebasing: memory[..<Self.batch])
@@ -102,10 +149,13 @@ struct ElementKeys {
     }
 
     /// No more elements will be looked for: what finds them is let go.
-    mutating func close() { slots = [] }
+    mutating func close() { slots = Slots(16) }
 
     /// Whether there was an element with the same key.
-    func contains(_ element: ValueRef) throws -> Bool { try slots[find(element).slot] != .max }
+    func contains(_ element: ValueRef) throws -> Bool {
+        if let place = placeInShortest(element), shortest[place] != .max { return true }
+        return try slots[find(element).slot] != .max
+    }
 
     /// The slot where the key is, or where it goes.
     @inline(__always)
@@ -148,8 +198,8 @@ struct ElementKeys {
     private mutating func grow() {
         let size = 2 * slots.count
         // What was there goes first, so that there are never both.
-        slots = []
-        slots = [UInt32](repeating: .max, count: size)
+        slots = Slots(16)
+        slots = Slots(size)
         let mask = slots.count - 1
         for (number, entry) in known.enumerated() {
             var i = Int(entry.digest) & mask

@@ -2,29 +2,33 @@
 enum IncreasingRun {
     /// Whether each of the numbers is in it; negative ones never are. In O(n log n).
     static func members(_ numbers: [Int32], _ work: DocumentControl) throws -> TokenBits {
-        try members(numbers.count, work) { numbers[$0] }
+        try members(numbers.count, below: Int(numbers.max() ?? -1) + 1, work) { numbers[$0] }
     }
 
     /// Whether each of the keys is in it; those that are not below a limit never are.
     /// - Parameter sizes: how many each key counts for, by key; empty: one.
     static func members(_ keys: [UInt32], below limit: Int, sizes: [Int32], _ work: DocumentControl) throws -> TokenBits {
         func number(_ i: Int) -> Int32 { keys[i] < limit ? Int32(truncatingIfNeeded: keys[i]) : -1 }
-        return try sizes.isEmpty ? members(keys.count, work, number) : weighed(keys.count, sizes, work, number)
+        return try sizes.isEmpty ? members(keys.count, below: limit, work, number) : weighed(keys.count, sizes, work, number)
     }
 
+    private static let nearBits = 5
+
     @inline(__always)
-    private static func members(_ count: Int, _ work: DocumentControl, _ number: (Int) -> Int32) throws -> TokenBits {
+    private static func members(_ count: Int, below limit: Int, _ work: DocumentControl, _ number: (Int) -> Int32) throws -> TokenBits {
         // The length of the longest run that begins at each: tails[l] is the largest number with which a run of l + 1 can begin.
         var lengths = [Int32](repeating: 0, count: count), tails: [Int32] = []
-        var before = 0
+        // Where the last one was found of those numbers that are near a number.
+        var near = [Int32](repeating: 0, count: limit >> nearBits + 1)
         for i in stride(from: count - 1, through: 0, by: -1) {
             let one = number(i)
             guard one >= 0 else { continue }
             var low = 0, high = tails.count
             // Most go on with the longest.
             if let last = tails.last, last > one { low = high } else if high > 0 {
-                // Others come near the one before, as far as they are in order.
+                // Others come near the last one like them.
                 var step = 1
+                let before = min(Int(near[Int(one) >> nearBits]), high - 1)
                 if tails[before] > one {
                     low = before + 1
                     while low + step < high, tails[low + step - 1] > one { low += step; step *= 2 }
@@ -41,7 +45,7 @@ enum IncreasingRun {
             }
             if low == tails.count { tails.append(one) } else { tails[low] = one }
             lengths[i] = Int32(truncatingIfNeeded: low + 1)
-            before = low
+            near[Int(one) >> nearBits] = Int32(truncatingIfNeeded: low)
         }
         try work.done(2 * count)
         var members = TokenBits(count: count)

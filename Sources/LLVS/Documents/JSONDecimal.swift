@@ -46,6 +46,18 @@ struct JSONDecimal: Equatable {
         return true
     }
 
+    /// A number of at most 18 digits and perhaps a sign; of what RFC 8259 spells.
+    static func short(_ lexeme: UnsafeRawBufferPointer) -> Int64? {
+        guard lexeme.count <= 18 else { return nil }
+        var value: Int64 = 0, negative = false
+        for byte in lexeme {
+            if byte == UInt8(ascii: "-") { negative = true; continue }
+            guard byte &- 0x30 <= 9 else { return nil }
+            value = 10 * value + Int64(byte &- 0x30)
+        }
+        return negative ? -value : value
+    }
+
     /// Whether it is `0` or `-0`.
     static func isWholeZero(_ lexeme: UnsafeRawBufferPointer) -> Bool {
         lexeme.last == UInt8(ascii: "0") && (lexeme.count == 1 || lexeme.count == 2 && lexeme.first == UInt8(ascii: "-"))

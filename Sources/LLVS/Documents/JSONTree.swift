@@ -57,13 +57,16 @@ enum JSONCode {
 ///     {"a": [1, 2]}   ->   object · "a" · array · 1 · 2
 ///
 /// A node is known by the place of its first word, which tells what it is and where it begins (`JSONCode`). A word for its length follows
-/// where it is long, or a name; two for a container: its length, and the node behind all that is in it. So a short scalar takes four
-/// bytes, and a member eight more. A member is its name and then its value.
+/// where it is long, or a name; of a container it has both its length and how many words are in it, and those of few large ones are apart.
+/// So a short scalar takes four bytes, a container eight, and a member eight more. A member is its name and then its value.
 /// This is a view, good while the `JSONText` lives that it is of.
 struct JSONTree {
     static let startMask: UInt32 = 1 << 26 - 1
     /// Words of a name, and of what is before the first child of a container.
-    static let nameSize: UInt32 = 2, containerSize: UInt32 = 3
+    static let nameSize: UInt32 = 2, containerSize: UInt32 = 2
+    /// The second word of a container: its length above its words, or, with this bit, which of the large ones it is.
+    static let isLarge: UInt32 = 1 << 31
+    static let lengthShift: UInt32 = 16, wordsMask: UInt32 = 1 << 16 - 1
 
     let bytes: UnsafeRawBufferPointer
     /// Words.
@@ -71,6 +74,8 @@ struct JSONTree {
     let words: UnsafeMutablePointer<UInt32>
     /// What strings with escapes stand for.
     let decoded: UnsafeMutableRawPointer?
+    /// Of each large container its length, and the node behind all that is in it.
+    let large: UnsafeMutablePointer<UInt32>?
 
     @inline(__always)
     func code(_ node: UInt32) -> UInt32 { words[Int(node)] >> 26 }
@@ -85,15 +90,23 @@ struct JSONTree {
         let code = code(node)
         if code >= JSONCode.shortString { return Int(code - JSONCode.shortString) }
         if code >= JSONCode.shortNumber { return Int(code - JSONCode.shortNumber + 1) }
-        return code > JSONCode.yes ? Int(words[Int(node) + 1]) : code == JSONCode.no ? 5 : 4
+        if code <= JSONCode.yes { return code == JSONCode.no ? 5 : 4 }
+        let word = words[Int(node) + 1]
+        if code <= JSONCode.number { return Int(word) }
+        return word & Self.isLarge == 0 ? Int(word >> Self.lengthShift) : Int(largePart(word, 0))
     }
+
+    /// Of a large container its length, or the node behind it.
+    private func largePart(_ word: UInt32, _ part: Int) -> UInt32 { large.map { $0[2 * Int(word & ~Self.isLarge) + part] } ?? 0 }
 
     /// The node behind this one and all in it.
     @inline(__always)
     func next(_ node: UInt32) -> UInt32 {
         let code = code(node)
         if code >= JSONCode.shortNumber || code <= JSONCode.yes { return node + 1 }
-        return code <= JSONCode.number ? node + 2 : words[Int(node) + 2]
+        if code <= JSONCode.number { return node + 2 }
+        let word = words[Int(node) + 1]
+        return word & Self.isLarge == 0 ? node &+ (word & Self.wordsMask) : largePart(word, 1)
     }
     /// The node behind this one in the order of the text: the first that is in it, where it is a container.
     @inline(__always)
@@ -216,12 +229,12 @@ final class JSONText {
     let tree: JSONTree
     private let owned: UnsafeMutableRawPointer?
 
-    /// Takes over `words`, `decoded` and `owned`, which are released by `free`.
+    /// Takes over `words`, `decoded`, `large` and `owned`, which are released by `free`.
     init(
         _ bytes: UnsafeRawBufferPointer, words: UnsafeMutablePointer<UInt32>, count: Int, decoded: UnsafeMutableRawPointer?,
-        owned: UnsafeMutableRawPointer? = nil
+        large: UnsafeMutablePointer<UInt32>? = nil, owned: UnsafeMutableRawPointer? = nil
     ) {
-        tree = JSONTree(bytes: bytes, count: count, words: words, decoded: decoded)
+        tree = JSONTree(bytes: bytes, count: count, words: words, decoded: decoded, large: large)
         self.owned = owned
     }
 
@@ -259,6 +272,7 @@ final class JSONText {
     deinit {
         free(tree.words)
         free(tree.decoded)
+        free(tree.large)
         free(owned)
     }
 }

@@ -50,6 +50,9 @@ struct JSONTreeParser {
     /// What strings stand for in which something is escaped.
     var decoded: UnsafeMutableRawPointer?
     var decodedCount = 0
+    /// Two words of each large container.
+    private var large: UnsafeMutablePointer<UInt32>?
+    private var largeCount = 0, largeCapacity = 0
     var position = 0
     /// The innermost container that is open, if one is, and those around it.
     var top = Open(node: 0, isObject: false)
@@ -68,16 +71,18 @@ struct JSONTreeParser {
     private mutating func run(owned: UnsafeMutableRawPointer?) throws -> JSONText? {
         do {
             if try parse(), let words {
-                return JSONText(bytes, words: words, count: count, decoded: decoded, owned: owned)
+                return JSONText(bytes, words: words, count: count, decoded: decoded, large: large, owned: owned)
             }
         } catch {
             free(words)
             free(decoded)
+            free(large)
             free(owned)
             throw error
         }
         free(words)
         free(decoded)
+        free(large)
         free(owned)
         return nil
     }
@@ -170,9 +175,9 @@ struct JSONTreeParser {
         if depth > 0 { outer.append(top) }
         top = container
         depth += 1
-        let first = try room(3)
+        let first = try room(2)
         first[0] = UInt32(truncatingIfNeeded: position) | (isObject ? JSONCode.object : JSONCode.array) << 26
-        count += 3
+        count += 2
         position += 1
         return true
     }
@@ -218,8 +223,13 @@ struct JSONTreeParser {
     private mutating func close() throws -> Bool {
         guard let words else { return false }
         let closed = top, first = words + Int(closed.node)
-        first[1] = UInt32(truncatingIfNeeded: position) - first[0] & JSONTree.startMask
-        first[2] = UInt32(truncatingIfNeeded: count)
+        let length = UInt32(truncatingIfNeeded: position) - first[0] & JSONTree.startMask, end = UInt32(truncatingIfNeeded: count)
+        let size = end - closed.node
+        if length < JSONTree.isLarge >> JSONTree.lengthShift, size <= JSONTree.wordsMask {
+            first[1] = length << JSONTree.lengthShift | size
+        } else {
+            first[1] = try addLarge(length, end)
+        }
         if closed.isObject, !closed.sorted { guard try areDistinct(closed) else { return false } }
         let isCanonical = closed.canonical && (!closed.isObject || closed.sorted)
         // Each code is followed by those that say more.
@@ -231,6 +241,21 @@ struct JSONTreeParser {
         if let next = outer.popLast() { top = next }
         if !isCanonical { top.canonical = false }
         return true
+    }
+
+    /// - Returns: the second word of a container.
+    private mutating func addLarge(_ length: UInt32, _ end: UInt32) throws -> UInt32 {
+        if 2 * largeCount == largeCapacity {
+            let wanted = max(16, 2 * largeCapacity)
+            guard let more = realloc(large, wanted * MemoryLayout<UInt32>.stride) else {
+                throw StoreError(.outOfMemory, "Merging a value needs memory. Free some, and try again.")
+            }
+            (large, largeCapacity) = (more.bindMemory(to: UInt32.self, capacity: wanted), wanted)
+        }
+        guard let large else { return JSONTree.isLarge }
+        (large[2 * largeCount], large[2 * largeCount + 1]) = (length, end)
+        largeCount += 1
+        return JSONTree.isLarge | UInt32(truncatingIfNeeded: largeCount - 1)
     }
 
     // MARK: Along another text
@@ -345,10 +370,9 @@ struct JSONTreeParser {
             out[i] = word &+ by
             if code >= JSONCode.shortNumber || code <= JSONCode.yes { i += 1; continue }
             out[i + 1] = from[i + 1]
-            if code >= JSONCode.array {
-                out[i + 2] = from[i + 2] &+ step
-                i += 3
-                continue
+            if JSONCode.isContainer(code), from[i + 1] & JSONTree.isLarge != 0 {
+                let node = first + UInt32(truncatingIfNeeded: i)
+                out[i + 1] = try addLarge(UInt32(truncatingIfNeeded: other.length(node)), other.next(node) &+ step)
             }
             if JSONCode.isEscaped(code) {
                 guard let decoded = try decodedRoom() else { return false }
@@ -406,7 +430,7 @@ struct JSONTreeParser {
     private mutating func areDistinct(_ object: Open) throws -> Bool {
         guard let words else { return false }
         let texts = texts, end = UInt32(truncatingIfNeeded: count)
-        let tree = JSONTree(bytes: bytes, count: count, words: words, decoded: decoded)
+        let tree = JSONTree(bytes: bytes, count: count, words: words, decoded: decoded, large: large)
         var i = object.node + JSONTree.containerSize
         if object.members <= 8 {
             while i < end {
@@ -420,11 +444,6 @@ struct JSONTreeParser {
             }
             return true
         }
-        names.begin(object.members)
-        while i < end {
-            if !names.insert(i, texts) { return false }
-            i = tree.next(i + JSONTree.nameSize)
-        }
-        return true
+        return names.areDistinct(tree, from: i, to: end, count: object.members, texts)
     }
 }

@@ -19,6 +19,7 @@ final class ListAlignment {
     /// How many elements of its class a key has before it, made when a record asks for one.
     private var occurrences: [UInt32] = []
     private var keys: ElementKeys
+    private var touched: UInt32 = 0
     /// Elements of the base that others replaced on both sides.
     private var paired = TokenBits(count: 0)
     private var newerAnchors = TokenBits(count: 0)
@@ -54,7 +55,7 @@ final class ListAlignment {
         try number(sides, trees, runs.isEmpty ? [] : split(runs, sides, trees))
         try findAnchors()
         guard areAnchors else { return false }
-        if declared == nil, try pair() { try findAnchors() }
+        if declared == nil { try pair() }
         return areAnchors
     }
 
@@ -116,15 +117,16 @@ final class ListAlignment {
         // The key of each run.
         var runKeys: [UInt32] = []
         (sizes, runCount) = ([], runs.count)
-        func key(of element: ValueRef, _ last: inout [UInt32]) throws -> UInt32 {
-            let kind = Int(try keys.number(of: element))
-            while first.count <= kind { first.append(.max) }
-            while last.count <= kind { last.append(.max) }
-            var key = last[kind] == .max ? first[kind] : next[Int(last[kind])]
+        // What each class of a few elements has is fetched at once.
+        var kinds = [UInt32](repeating: 0, count: ElementKeys.batch), touched: UInt32 = 0
+        defer { self.touched = touched }
+        func key(ofKind number: UInt32, _ last: inout [UInt32]) -> UInt32 {
+            let kind = Int(number), before = last[kind]
+            var key = before == .max ? first[kind] : next[Int(before)]
             if key == .max {
                 key = UInt32(truncatingIfNeeded: keyCount)
                 keyCount += 1
-                if last[kind] == .max { first[kind] = key } else { next[Int(last[kind])] = key }
+                if before == .max { first[kind] = key } else { next[Int(before)] = key }
                 next.append(.max)
                 classes.append(UInt32(truncatingIfNeeded: kind))
             }
@@ -133,16 +135,27 @@ final class ListAlignment {
         }
         func assign(_ s: Int, _ starts: [Int]) throws -> (items: ElementNodes, keys: [UInt32]) {
             let nodes = sides[s].nodes
+            // (Some have numbers from where it was looked for runs.)
+            while first.count < keys.count { first.append(.max) }
             var items: [UInt32] = [], numbers: [UInt32] = [], last = [UInt32](repeating: .max, count: keys.count), at = 0
             // The base's are its places.
             numbers.reserveCapacity(s > 0 && starts.isEmpty ? nodes.count : 0)
             for r in 0...starts.count {
                 let end = r < starts.count ? starts[r] : nodes.count
                 for i in at..<end {
-                    if (i - at) & (ElementKeys.batch - 1) == 0 {
-                        keys.touch({ nodes[$0] }, i..<min(end, i + ElementKeys.batch), of: sides[s].tree)
+                    let place = (i - at) & (ElementKeys.batch - 1)
+                    if place == 0 {
+                        let some = i..<min(end, i + ElementKeys.batch)
+                        keys.touch({ nodes[$0] }, some, of: sides[s].tree)
+                        for k in some {
+                            let kind = try keys.number(of: ValueRef(tree: trees[s], node: nodes[k]))
+                            kinds[k - i] = kind
+                            if kind < last.count { touched &+= last[Int(kind)] &+ first[Int(kind)] }
+                        }
+                        while first.count < keys.count { first.append(.max) }
+                        while last.count < keys.count { last.append(.max) }
                     }
-                    let number = try key(of: ValueRef(tree: trees[s], node: nodes[i]), &last)
+                    let number = key(ofKind: kinds[place], &last)
                     if s > 0 { numbers.append(number) }
                     if !starts.isEmpty { items.append(nodes[i]) }
                 }
@@ -190,12 +203,12 @@ final class ListAlignment {
     }
 
     /// Where as many elements were replaced on both sides, one for one, gives them the keys of those that they replaced.
-    private func pair() throws -> Bool {
+    private func pair() throws {
         paired = TokenBits(count: base.count)
         let inNewer = Held(newerKeys, newerAnchors, of: keyCount, base: base.count)
         let inOlder = Held(olderKeys, olderAnchors, of: keyCount, base: base.count)
         let end = base.count
-        var hasPaired = false, from = (o: 0, x: 0, y: 0), x = 0, y = 0
+        var from = (o: 0, x: 0, y: 0), x = 0, y = 0
 
         func areValues(_ keys: some Sequence<UInt32>) -> Bool { keys.allSatisfy { self.keys.source(Int(classes[Int($0)])) == .value } }
         // An element of the base in a slice must be where it was; one that is new must not be on the other side.
@@ -223,23 +236,40 @@ final class ListAlignment {
                     newerKeys[from.x + k] = UInt32(truncatingIfNeeded: from.o + k)
                     olderKeys[from.y + k] = UInt32(truncatingIfNeeded: from.o + k)
                     paired[from.o + k] = true
+                    // They stand between anchors, in their order, and so the longest run is what it was and all of them.
+                    newerAnchors[from.x + k] = true
+                    olderAnchors[from.y + k] = true
                 }
-                hasPaired = true
             }
             from = (to.o + 1, to.x + 1, to.y + 1)
         }
         try values.work.done(base.count + newerKeys.count + olderKeys.count)
-        return hasPaired
     }
 
     // MARK: Members
 
-    /// Whether an item is the same value on all sides where it is.
-    @inline(__always)
-    func isTold(_ key: Int) -> Bool {
-        let kind = classes[key]
-        // Runs are of no class.
-        return (kind == .max || keys.source(Int(kind)) == .value) && !(key < paired.count && paired[key])
+    /// Delivers what came of elements from the next one on, as far as where they are tells it: those of one value are the same on all
+    /// sides, so what one side removed is gone, and what it added is there.
+    func deliverTold(to frame: MergeFrame, _ results: inout ValueRefs) {
+        let count = keyCount, classes = self.classes, paired = self.paired, newer = frame.newer, older = frame.older
+        let none = MergeFrame.none, (base, x, y) = (self.base, self.newer, self.older)
+        let (p, q) = (frame.inputs.x.tree, frame.inputs.y.tree)
+        var i = results.count
+        while i < count {
+            let kind = classes[i]
+            // Runs are of no class.
+            guard kind == .max || keys.source(Int(kind)) == .value, !(i < paired.count && paired[i]) else { return }
+            let left = newer[i], right = older[i]
+            if i < base.count {
+                let stays = left != none && right != none
+                results.append(stays ? ValueRef(tree: q, node: y[Int(right)]) : .absent)
+            } else if left != none {
+                results.append(ValueRef(tree: p, node: x[Int(left)]))
+            } else {
+                results.append(right == none ? .absent : ValueRef(tree: q, node: y[Int(right)]))
+            }
+            i += 1
+        }
     }
 
     /// One child for each key: those of the base, then the newer side's new ones, then the older's. The frame gets the places of the keys
@@ -313,6 +343,9 @@ final class ListAlignment {
 
     // MARK: Order
 
+    /// Two runs of a gap of so few pairs are compared with each other; for more it is noted where each key is.
+    private static let fewPairs = 1 << 12
+
     /// An element that both sides moved to different places.
     struct Move {
         var key: Int
@@ -338,6 +371,8 @@ final class ListAlignment {
     /// The keys of what came out, in order; and those that both sides moved, as far as they are not too many.
     private func order(_ frame: MergeFrame, mostMoves: Int) throws -> (keys: [UInt32], moved: [Int]) {
         let inNewer = inRuns(newerKeys, newerAnchors, frame), inOlder = inRuns(olderKeys, olderAnchors, frame), count = frame.next
+        let results = frame.results, newerKeys = self.newerKeys, olderKeys = self.olderKeys
+        let newerAnchors = self.newerAnchors, olderAnchors = self.olderAnchors
         var order: [UInt32] = [], moved: [Int] = [], i = 0, j = 0, left: [UInt32] = [], right: [UInt32] = []
         // Where in a run a key is.
         var place: [Int32] = []
@@ -354,18 +389,19 @@ final class ListAlignment {
                 out.removeAll(keepingCapacity: true)
                 guard begins(&at, sideKeys, anchors) else { return }
                 while at < sideKeys.count, !anchors[at] {
-                    if !frame.isAbsent(Int(sideKeys[at])) { out.append(sideKeys[at]) }
+                    if !results.isAbsent(Int(sideKeys[at])) { out.append(sideKeys[at]) }
                     at += 1
                 }
             }
             run(&i, newerKeys, newerAnchors, &left)
             run(&j, olderKeys, olderAnchors, &right)
             if !left.isEmpty || !right.isEmpty {
-                if !left.isEmpty, !right.isEmpty, place.isEmpty { place = [Int32](repeating: -1, count: count) }
+                let isLong = left.count * right.count > Self.fewPairs
+                if isLong, place.isEmpty { place = [Int32](repeating: -1, count: count) }
                 try weave(left, right, inNewer, inOlder, &place, &order, &moved)
                 if moved.count > mostMoves { moved.removeLast(moved.count - mostMoves - 1) }
             }
-            if gap < base.count, !inNewer[gap], !inOlder[gap], !frame.isAbsent(gap) { order.append(UInt32(truncatingIfNeeded: gap)) }
+            if gap < base.count, !inNewer[gap], !inOlder[gap], !results.isAbsent(gap) { order.append(UInt32(truncatingIfNeeded: gap)) }
         }
         try values.work.done(2 * count)
         return (order, moved)
@@ -383,7 +419,8 @@ final class ListAlignment {
     /// The keys that a side has in runs, by key.
     private func inRuns(_ sideKeys: [UInt32], _ anchors: TokenBits, _ frame: MergeFrame) -> TokenBits {
         var keys = TokenBits(count: keyCount)
-        for (i, key) in sideKeys.enumerated() where !anchors[i] && !frame.isAbsent(Int(key)) { keys[Int(key)] = true }
+        let results = frame.results
+        for (i, key) in sideKeys.enumerated() where !anchors[i] && !results.isAbsent(Int(key)) { keys[Int(key)] = true }
         return keys
     }
 
@@ -392,10 +429,13 @@ final class ListAlignment {
         _ left: [UInt32], _ right: [UInt32], _ inNewer: TokenBits, _ inOlder: TokenBits, _ place: inout [Int32], _ order: inout [UInt32],
         _ moved: inout [Int]
     ) throws {
-        if !left.isEmpty {
+        let isLong = left.count * right.count > Self.fewPairs
+        if isLong {
             for (j, key) in right.enumerated() where inNewer[Int(key)] { place[Int(key)] = Int32(truncatingIfNeeded: j) }
         }
-        let places = right.isEmpty ? [] : left.map { place[Int($0)] }
+        let places = right.isEmpty ? [] : left.map { key in
+            isLong ? place[Int(key)] : Int32(truncatingIfNeeded: inOlder[Int(key)] ? right.firstIndex(of: key) ?? -1 : -1)
+        }
         let shared = right.isEmpty ? TokenBits(count: left.count) : try IncreasingRun.members(places, values.work)
         var i = 0, j = 0
         for end in 0...left.count where end == left.count || shared[end] {
@@ -415,6 +455,6 @@ final class ListAlignment {
             i += 1
             j += 1
         }
-        if !left.isEmpty { for key in right where inNewer[Int(key)] { place[Int(key)] = -1 } }
+        if isLong { for key in right where inNewer[Int(key)] { place[Int(key)] = -1 } }
     }
 }

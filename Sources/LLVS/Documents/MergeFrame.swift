@@ -2,6 +2,8 @@
 final class MergeFrame {
     enum Shape {
         case object, tuple
+        /// Containers in containers, each of which has one child on all sides, which differ: as one.
+        case chain(MergeChain)
         case list(ListAlignment)
         case set(SetPlan)
     }
@@ -18,6 +20,9 @@ final class MergeFrame {
     private let list: ListAlignment?
     /// What came of each child.
     private(set) var results = ValueRefs()
+    /// The number of its own place, and its number among those that such places are in, where there are records of what is in it.
+    var keptPlace: UInt32?
+    var holder: UInt32?
     /// What the value stands for where neither side has it.
     var stand: ValueRef?
 
@@ -28,6 +33,7 @@ final class MergeFrame {
         if case .list(let plan) = shape { list = plan } else { list = nil }
     }
 
+    var isObject: Bool { if case .object = shape { true } else { false } }
     var state: Int { inputs.state }
     var count: Int { list?.keyCount ?? base.count }
     var next: Int { results.count }
@@ -41,15 +47,8 @@ final class MergeFrame {
 
     func result(_ i: Int) -> ValueRef { results[i] }
 
-    /// Delivers what came of elements of a list from the next one on, as far as where they are tells it: those of one value are the same
-    /// on all sides, so what one side removed is gone, and what it added is there.
-    func deliverTold(_ list: ListAlignment) {
-        let count = count
-        while results.count < count, list.isTold(results.count) {
-            let i = results.count, isBoth = newer[i] != Self.none && older[i] != Self.none
-            if i < list.base.count { deliver(isBoth ? y(i) : .absent) } else { deliver(newer[i] != Self.none ? x(i) : y(i)) }
-        }
-    }
+    /// Delivers what came of elements of a list as far as where they are tells it.
+    func deliverTold(_ list: ListAlignment) { list.deliverTold(to: self, &results) }
 
     @inline(__always)
     private func ref(_ container: ValueRef, _ node: UInt32) -> ValueRef {
@@ -68,6 +67,17 @@ final class MergeFrame {
         return older[i] == Self.none ? .absent : ValueRef(tree: inputs.y.tree, node: list.older[Int(older[i])])
     }
 
+    /// A member in the base, the newer or the older side; of objects.
+    @inline(__always)
+    func member(_ i: Int, _ side: Int) -> ValueRef {
+        switch side {
+        case 0: ref(inputs.o, base[i])
+        case 1: ref(inputs.x, newer[i])
+        case 2: ref(inputs.y, older[i])
+        default: .absent
+        }
+    }
+
     /// The name of a member: it stands before its value.
     func name(_ i: Int) -> ValueRef {
         let value = newer[i] != Self.none ? x(i) : older[i] != Self.none ? y(i) : o(i)
@@ -80,6 +90,14 @@ final class MergeFrame {
     func close() {
         closeChildren()
         results = ValueRefs()
+    }
+
+    /// The name of a member, beside what came of it where that is a side's: what is together is written together.
+    func name(_ i: Int, of result: ValueRef) -> ValueRef {
+        if result.tree == inputs.y.tree && result.node == older[i] || result.tree == inputs.o.tree && result.node == base[i] {
+            return ValueRef(tree: result.tree, node: result.node &- JSONTree.nameSize)
+        }
+        return name(i)
     }
 
     // MARK: Objects
@@ -115,29 +133,69 @@ final class MergeFrame {
             return
         }
         try Memory.expect(32 * (left.count + right.count + middle.count), "Merging an object")
-        if !p.isSorted(x.node) { try MemberOrder.sort(&left, in: p, values.work) }
-        if !q.isSorted(y.node) { try MemberOrder.sort(&right, in: q, values.work) }
-        if hasBase, !b.isSorted(o.node) { try MemberOrder.sort(&middle, in: b, values.work) }
+        // Words of the names from where any two begin to differ.
+        var offset = Int.max, example: UnsafeRawBufferPointer?
+        for (tree, ref, members) in [(p, x, left), (q, y, right), (b, o, middle)] {
+            guard let first = members.first, let last = members.last else { continue }
+            // In order, what the first and the last begin with is what all begin with.
+            let alike = tree.isSorted(ref.node)
+                ? MemberOrder.common(tree.name(of: first), tree.name(of: last)) : MemberOrder.shared(members[...], in: tree)
+            offset = min(offset, alike)
+            offset = example.map { min(offset, MemberOrder.common(tree.name(of: first), $0)) } ?? offset
+            example = tree.name(of: first)
+        }
+        func ordered(_ members: inout [UInt32], _ ref: ValueRef, _ tree: JSONTree) throws -> [MemberOrder.Named] {
+            var named = MemberOrder.named(members[...], in: tree, from: offset, notesSizes: true)
+            members = []
+            if !named.isEmpty, !tree.isSorted(ref.node) { try MemberOrder.sort(&named, offset, in: tree, values.work) }
+            return named
+        }
+        let xs = try ordered(&left, x, p), ys = try ordered(&right, y, q), os = try ordered(&middle, o, b)
+        let most = max(xs.count, ys.count, os.count)
+        base.reserveCapacity(most)
+        newer.reserveCapacity(most)
+        older.reserveCapacity(most)
+        /// Less than 0, 0, or more than 0: the order of two names.
+        func compare(_ a: MemberOrder.Named, _ s: JSONTree, _ b: MemberOrder.Named, _ t: JSONTree) -> Int {
+            if a.word != b.word { return a.word < b.word ? -1 : 1 }
+            // The words of short names are all there is, but for zeros at the end.
+            if max(a.note, b.note) <= offset &+ 8 { return Int(a.note) - Int(b.note) }
+            return Bytes.compare(s.name(of: a.node), t.name(of: b.node))
+        }
         var i = 0, j = 0, k = 0
-        while i < left.count || j < right.count || k < middle.count {
-            var least = UnsafeRawBufferPointer(start: nil, count: 0), found = false
-            func look(_ name: UnsafeRawBufferPointer) {
-                if !found || Bytes.compare(name, least) < 0 { least = name }
-                found = true
+        while i < xs.count || j < ys.count || k < os.count {
+            // Which have the least name, in bits; and that of one of them.
+            var have = 0, least = MemberOrder.Named(word: 0, node: 0, note: 0), tree = p
+            if i < xs.count { (have, least) = (1, xs[i]) }
+            if j < ys.count {
+                let order = have == 0 ? -1 : compare(ys[j], q, least, tree)
+                if order < 0 { (have, least, tree) = (2, ys[j], q) } else if order == 0 { have |= 2 }
             }
-            if i < left.count { look(p.name(of: left[i])) }
-            if j < right.count { look(q.name(of: right[j])) }
-            if k < middle.count { look(b.name(of: middle[k])) }
-            var child = (o: Self.none, x: Self.none, y: Self.none)
-            if i < left.count, Bytes.equal(p.name(of: left[i]), least) { child.x = left[i]; i += 1 }
-            if j < right.count, Bytes.equal(q.name(of: right[j]), least) { child.y = right[j]; j += 1 }
-            if k < middle.count, Bytes.equal(b.name(of: middle[k]), least) { child.o = middle[k]; k += 1 }
-            base.append(child.o)
-            newer.append(child.x)
-            older.append(child.y)
+            if k < os.count {
+                let order = have == 0 ? -1 : compare(os[k], b, least, tree)
+                if order < 0 { (have, least, tree) = (4, os[k], b) } else if order == 0 { have |= 4 }
+            }
+            newer.append(have & 1 != 0 ? xs[i].node : Self.none)
+            older.append(have & 2 != 0 ? ys[j].node : Self.none)
+            base.append(have & 4 != 0 ? os[k].node : Self.none)
+            i += have & 1
+            j += have >> 1 & 1
+            k += have >> 2
         }
         try values.work.done(count)
         results.reserve(count)
+    }
+
+    /// The side that has just what came of the members, to be written alike.
+    func sideThatStands(_ values: DocumentValues) -> ValueRef? {
+        func stands(_ side: ValueRef, _ nodes: [UInt32]) -> Bool {
+            nodes.indices.allSatisfy { values.areWrittenAlike(results[$0], ref(side, nodes[$0])) }
+        }
+        return stands(inputs.x, newer) ? inputs.x : stands(inputs.y, older) ? inputs.y : nil
+    }
+
+    func open(_ chain: MergeChain) {
+        (base, newer, older) = ([chain.base], [chain.newer], [chain.older])
     }
 
     // MARK: Tuples

@@ -200,6 +200,11 @@ final class RuleStates {
         return stepToElement(state)
     }
 
+    /// Whether no rule is for anything below.
+    func endsBelow(_ state: Int) -> Bool {
+        state == Self.none || !states[state].hasNames && stepToElement(state) == Self.none
+    }
+
     /// The state of a slot of a tuple.
     func step(_ state: Int, slot: Int) -> Int {
         guard state != Self.none else { return state }

@@ -113,14 +113,9 @@ final class SetPlan {
 
     /// The elements that came out, in the order of their bytes.
     func emit(_ frame: MergeFrame, _ values: DocumentValues) throws -> ValueRefs {
-        struct Written {
-            /// The first eight bytes, which decide most comparisons.
-            var word: UInt64
-            var place: UInt32
-        }
         let places = 0..<frame.next, count = places.reduce(0) { $0 + (frame.isAbsent($1) ? 0 : 1) }
-        try Memory.expect(count * MemoryLayout<Written>.stride, "Merging a set")
-        var bytes: [UInt8] = [], starts: [UInt32] = [], elements: [Written] = []
+        try Memory.expect(count * 2 * MemoryLayout<MemberOrder.Named>.stride, "Merging a set")
+        var bytes: [UInt8] = [], starts: [UInt32] = [], elements: [MemberOrder.Named] = []
         // As they stand, most often.
         let likely = places.reduce(0) { sum, place in
             let result = frame.result(place)
@@ -134,21 +129,25 @@ final class SetPlan {
             let result = frame.result(place)
             starts.append(UInt32(truncatingIfNeeded: bytes.count))
             guard !result.isAbsent else { continue }
-            writer.clear()
-            try writer.write(result)
-            bytes += writer.bytes
-            elements.append(Written(
-                word: writer.bytes.withUnsafeBytes { Bytes.word($0, at: 0) }, place: UInt32(truncatingIfNeeded: place)))
+            let start = bytes.count
+            if let text = values.normalised(result) { bytes.append(contentsOf: text) } else {
+                writer.clear()
+                try writer.write(result)
+                bytes += writer.bytes
+            }
+            // The first eight bytes decide most comparisons.
+            let word = bytes.withUnsafeBytes { Bytes.word($0, at: start) }
+            elements.append(MemberOrder.Named(word: word, node: UInt32(truncatingIfNeeded: place), note: 0))
         }
         starts.append(UInt32(truncatingIfNeeded: bytes.count))
         bytes.withUnsafeBytes { all in
-            func bytes(_ element: Written) -> UnsafeRawBufferPointer {
-                UnsafeRawBufferPointer(rebasing: all[Int(starts[Int(element.place)])..<Int(starts[Int(element.place) + 1])])
+            func bytes(_ element: MemberOrder.Named) -> UnsafeRawBufferPointer {
+                UnsafeRawBufferPointer(rebasing: all[Int(starts[Int(element.node)])..<Int(starts[Int(element.node) + 1])])
             }
-            elements.sort { $0.word != $1.word ? $0.word < $1.word : Bytes.compare(bytes($0), bytes($1)) < 0 }
+            MemberOrder.sort(&elements) { Bytes.compare(bytes($0), bytes($1)) < 0 }
         }
         try values.work.done(4 * elements.count)
-        var sorted = elements.map(\.place)
+        var sorted = elements.map(\.node)
         return ValueRefs(of: frame.results, taking: &sorted)
     }
 }

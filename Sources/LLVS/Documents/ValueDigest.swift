@@ -41,8 +41,42 @@ enum ValueDigest {
         return mix(one(0) << 16 | one(count / 2) << 8 | one(count - 1), UInt64(count), seed)
     }
 
+    /// Of a number of digits alone, at least two and at most 16: what they say without zeros at the end, and how many these are.
+    @inline(__always)
+    private static func whole(_ lexeme: UnsafeRawBufferPointer) -> (digits: UInt64, exponent: Int)? {
+        guard let base = lexeme.baseAddress else { return nil }
+        // Digits in front of the last eight, then these at once.
+        var value: UInt64 = 0, i = 0
+        let size = lexeme.count, first = max(0, size - 8)
+        while i < first {
+            let digit = base.load(fromByteOffset: i, as: UInt8.self) &- 0x30
+            guard digit <= 9 else { return nil }
+            value = 10 * value + UInt64(digit)
+            i += 1
+        }
+        var word: UInt64 = 0
+        if size >= 8 { word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: first, as: UInt64.self)) } else {
+            word = 0x3030_3030_3030_3030
+            while i < size { word = word >> 8 | UInt64(base.load(fromByteOffset: i, as: UInt8.self)) << 56; i += 1 }
+        }
+        guard word & 0xF0F0_F0F0_F0F0_F0F0 == 0x3030_3030_3030_3030,
+            (word &+ 0x0606_0606_0606_0606) & 0xF0F0_F0F0_F0F0_F0F0 == 0x3030_3030_3030_3030 else { return nil }
+        word &= 0x0F0F_0F0F_0F0F_0F0F
+        word = (word &* 2561) >> 8 & 0x00FF_00FF_00FF_00FF
+        word = (word &* 6_553_601) >> 16 & 0x0000_FFFF_0000_FFFF
+        word = (word &* 42_949_672_960_001) >> 32
+        value = 100_000_000 * value + word
+        guard value > 0 else { return nil }
+        var zeros = 0
+        while value % 10 == 0 { value /= 10; zeros += 1 }
+        return (value, zeros)
+    }
+
     static func of(number lexeme: UnsafeRawBufferPointer) -> UInt64 {
         if lexeme.count == 1 { return mix(mix(UInt64(lexeme[0] &- 0x30), 0), 5) }
+        if lexeme.count <= 16, let (digits, exponent) = whole(lexeme) {
+            return mix(mix(digits, UInt64(bitPattern: Int64(exponent))), 5)
+        }
         // Of few digits, as most are; the rest by their digits.
         if let short = JSONDecimal.Short(lexeme) {
             return mix(mix(short.digits, UInt64(bitPattern: Int64(short.exponent))), short.negative ? 3 : 5)

@@ -1,0 +1,81 @@
+/// The places in a value that records name: each is a child of another. Of frames there may be as many as there are objects, so those of
+/// objects are not kept for this.
+struct KeptPlaces {
+    /// The value as a whole.
+    static let whole = UInt32.max
+
+    private struct Kept {
+        var parent: UInt32
+        /// Which of the frames it is in; `none`: it is a member.
+        var holder: UInt32
+        /// Which child; of a member its name, the tree in the upper half.
+        var child: UInt64
+    }
+    private static let none = UInt32.max
+
+    private var all = Pieces<Kept>()
+    private var holders: [MergeFrame] = []
+
+    /// A member.
+    mutating func add(_ name: ValueRef, in parent: UInt32) -> UInt32 {
+        all.append(Kept(parent: parent, holder: Self.none, child: UInt64(name.tree) << 32 | UInt64(name.node)))
+        return UInt32(truncatingIfNeeded: all.count - 1)
+    }
+
+    /// A child of any other frame.
+    mutating func add(_ child: Int, of frame: MergeFrame, in parent: UInt32) -> UInt32 {
+        let holder = frame.holder ?? UInt32(truncatingIfNeeded: holders.count)
+        if frame.holder == nil {
+            holders.append(frame)
+            frame.holder = holder
+        }
+        all.append(Kept(parent: parent, holder: holder, child: UInt64(child)))
+        return UInt32(truncatingIfNeeded: all.count - 1)
+    }
+
+    /// What a place is in; the whole for the whole.
+    func parent(of place: UInt32) -> UInt32 { place == Self.whole ? place : all[Int(place)].parent }
+
+    /// The name of a member.
+    func name(of place: UInt32) -> ValueRef? {
+        guard place != Self.whole, all[Int(place)].holder == Self.none else { return nil }
+        let child = all[Int(place)].child
+        return ValueRef(tree: UInt32(truncatingIfNeeded: child >> 32), node: UInt32(truncatingIfNeeded: child))
+    }
+
+    /// The frame of a child that is no member, and which of its children it is.
+    func holder(of place: UInt32) -> (frame: MergeFrame, child: Int)? {
+        guard place != Self.whole, all[Int(place)].holder != Self.none else { return nil }
+        return (holders[Int(all[Int(place)].holder)], Int(all[Int(place)].child))
+    }
+}
+
+/// Very many of something, in pieces: to move them takes them twice for a while.
+struct Pieces<Element>: Sequence {
+    private static var bits: Int { 12 }
+    private var pieces: [[Element]] = []
+
+    private(set) var count = 0
+    var isEmpty: Bool { count == 0 }
+
+    mutating func append(_ element: Element) {
+        if count & (1 << Self.bits - 1) == 0 {
+            pieces.append([])
+            // Those of most merges are few.
+            if count > 0 { pieces[pieces.count - 1].reserveCapacity(1 << Self.bits) }
+        }
+        pieces[pieces.count - 1].append(element)
+        count += 1
+    }
+
+    @inline(__always)
+    subscript(_ i: Int) -> Element { pieces[i >> Self.bits][i & (1 << Self.bits - 1)] }
+
+    /// The first so many are not looked at any more: those that fill their pieces take no memory then.
+    mutating func forget(before count: Int) {
+        let piece = count >> Self.bits - 1
+        if count & (1 << Self.bits - 1) == 0, pieces.indices.contains(piece) { pieces[piece] = [] }
+    }
+
+    func makeIterator() -> some IteratorProtocol<Element> { pieces.joined().makeIterator() }
+}
