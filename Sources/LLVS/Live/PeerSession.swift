@@ -77,6 +77,8 @@ public final class PeerSession: @unchecked Sendable {
     let store: Store
     let options: Options
     private let lock = Lock(.unordered)
+    /// The state as it was before the call that runs, and the thread of that: observers of the store are called from within it.
+    private let shown = Guarded<(status: Status, thread: pthread_t?)>((Status(), nil))
     var link: LiveLink
     var status = Status()
     var problems: [ExchangeProblem] = []
@@ -150,6 +152,7 @@ public final class PeerSession: @unchecked Sendable {
             guard status.phase != .ended else { return }
             status.phase = .ended
             end()
+            shown.withLock { $0.status = status }
         }
     }
 
@@ -164,11 +167,23 @@ public final class PeerSession: @unchecked Sendable {
     }
 
     /// How far it is, and what happened until now.
-    public var state: Status { lock.withLock { status } }
+    public var state: Status { shown.withLock { $0.status } }
 
-    /// The problems met since this was asked: versions that could not be sent or taken, and hold back only what builds on them.
+    private func checkOutside() throws {
+        guard isWithin else { return }
+        throw StoreError(
+            .busy,
+            "A connection cannot be used from within an observer of the store that hears of what it brought. Do it on another thread.")
+    }
+
+    /// Whether this is within a call of the session's on this thread: in an observer of the store, which hears of what it stored.
+    private var isWithin: Bool { shown.withLock { $0.thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
+
+    /// The problems met since this was asked: versions that could not be sent or taken, and hold back only what builds on them. None from
+    /// within an observer of the store.
     public func takeProblems() -> [ExchangeProblem] {
-        lock.withLock {
+        if isWithin { return [] }
+        return lock.withLock {
             defer { problems = [] }
             return problems + receiving.sink.takeProblems()
         }
@@ -224,9 +239,11 @@ public final class PeerSession: @unchecked Sendable {
         return filled
     }
 
-    /// Looks for versions that came into the store, to be sent. To be called when the store tells of some.
+    /// Looks for versions that came into the store, to be sent. To be called when the store tells of some; of those that this very session
+    /// has stored it needs to hear nothing.
     /// - Throws: failures of the store.
     public func storeChanged() throws {
+        if isWithin { return }
         try step {
             guard sending.isOn, status.phase != .ended, !isClosing else { return }
             _ = try store.reloadHistory()
@@ -236,10 +253,8 @@ public final class PeerSession: @unchecked Sendable {
 
     /// Says whether the program is in the background from now on: then it says goodbye when no version went either way for 20 minutes.
     public func setBackground(_ isInBackground: Bool) {
-        lock.withLock {
-            self.isInBackground = isInBackground
-            hasMoved = true
-        }
+        func set() { (self.isInBackground, hasMoved) = (isInBackground, true) }
+        if isWithin { set() } else { lock.withLock(set) }
     }
     /// For how many seconds.
     static let idleLimit = 1_200.0
@@ -273,6 +288,7 @@ public final class PeerSession: @unchecked Sendable {
     /// Says that the person on this side sees the same digits on both (`Status.digits`). Whoever has no pairing gets it when both have.
     /// - Throws: `.invalidArgument` when there are no digits to compare.
     public func confirm() throws {
+        try checkOutside()
         guard lock.withLock({ comparison?.digits != nil && status.phase != .ended }) else {
             throw StoreError(.invalidArgument, "There are no digits to confirm. Wait until the state of the connection has some.")
         }
@@ -289,7 +305,10 @@ public final class PeerSession: @unchecked Sendable {
 
     /// What throws ends the session, and the other side is told why.
     private func step(_ body: () throws -> Void) throws {
+        try checkOutside()
         try lock.withLock {
+            shown.withLock { $0.thread = pthread_self() }
+            defer { shown.withLock { $0 = (status, nil) } }
             do {
                 try body()
                 updatePhase()

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 @testable import LLVS
 import LLVSTestSupport
+import LLVSTesting
 
 /// Two sessions whose bytes are carried in memory: docs/live-protocol.md.
 @Suite("Live: sessions") struct PeerSessionTests {
@@ -102,6 +103,31 @@ import LLVSTestSupport
                 #expect(wire.a.state.phase == .ended && wire.b.state.phase == .ended && wire.a.state.error == nil, "seed \(seed)")
             }
         }
+    }
+
+    /// An observer of the store hears of what came within the call that took it, and may ask the session.
+    @Test func anObserverOfTheStoreAsksTheSession() throws {
+        let (one, two) = (try store(), try store())
+        var random = SeededRandom(seed: 9)
+        try save(one, &random)
+        var wire = try Wire(one, two)
+        let session = wire.b
+        nonisolated(unsafe) var phases: [PeerSession.Phase] = [], busy = 0
+        let observation = two.observeVersions { _ in
+            phases.append(session.state.phase)
+            session.setBackground(false)
+            #expect(session.takeProblems().isEmpty)
+            do { try session.storeChanged() } catch { busy += 100 }
+            do { try session.close() } catch { busy += (error as? StoreError)?.code == .busy ? 1 : 100 }
+        }
+        nonisolated(unsafe) var ended = wire
+        let finished = Parallel.finishes(within: 20) { try ended.run() }
+        #expect(finished)
+        guard finished else { return }
+        wire = ended
+        #expect(!phases.isEmpty && busy == phases.count)
+        #expect(try ids(one) == ids(two) && wire.b.state.phase == .inStep)
+        observation.cancel()
     }
 
     /// Histories of which HAVE tells little, and whose lists would be too long.
