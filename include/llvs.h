@@ -120,8 +120,8 @@
  * storing a version is LLVS_ERROR_CLOSED. On the stack of a coroutine nothing is released.
  *
  * Threads. Handles may be used from any number of threads at once: llvs_store, llvs_exchange, llvs_coordinator, llvs_syncer, llvs_peer,
- * llvs_index, llvs_projection, llvs_value_reader, llvs_observer, llvs_arbiter, llvs_storage, llvs_transport and llvs_cancel_token (two
- * exchanges over one handle wait for each other, and so do two calls of one peer or reader).
+ * llvs_listener, llvs_index, llvs_projection, llvs_value_reader, llvs_observer, llvs_arbiter, llvs_storage, llvs_transport and
+ * llvs_cancel_token (two exchanges over one handle wait for each other, and so do two calls of one peer or reader).
  * Cursors, llvs_history_cursor and llvs_change_cursor, belong to one thread at a time. Lists, results, reports and errors are immutable and
  * may be read from any thread. No call keeps state in the thread. A thread that calls the library, or that the library calls back on, needs
  * 64 KiB of stack, and what the callbacks themselves use.
@@ -3421,7 +3421,7 @@ enum llvs_peer_phase_value {
  * Asked before bytes of the other side are stored, or asked for, so that a host can bound what a peer may take of the disk.
  * @param bytes  how many more, at most
  *
- *   thread     that of the call of the peer
+ *   thread     that of the call of the peer; one of the library's where the library carries it
  *   re-entry   may call the library, but neither the peer nor its store
  *   result     LLVS_OK; all else: they are not stored, and the connection ends with LLVS_ERROR_USER, or LLVS_ERROR_NO_SPACE where that was
  *              returned, and what `error` was set to. Since 0.1.

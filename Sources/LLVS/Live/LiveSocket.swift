@@ -155,11 +155,12 @@ enum LiveSocket {
 
     /// Takes what came, up to so many bytes more than there are; false when nothing comes any more.
     static func read(_ fd: Int32, into bytes: inout [UInt8], most: Int) throws(Errno) -> Bool {
-        let piece = min(most, 64 << 10)
-        var got = 0
+        // Little at first: of most links little comes, and what was taken for it stays with the thread's share of memory.
+        var got = 0, piece = 2 << 10
         while got < most {
             let start = bytes.count
             bytes.append(contentsOf: repeatElement(0, count: min(piece, most - got)))
+            piece = 64 << 10
             let count = bytes.withUnsafeMutableBytes { buffer in
                 buffer.baseAddress.map { recv(fd, $0 + start, buffer.count - start, 0) } ?? 0
             }

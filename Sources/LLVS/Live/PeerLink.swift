@@ -20,10 +20,11 @@ public final class PeerLink: @unchecked Sendable {
     private var isKnown = false
     /// How often somebody asked for a look at the store, and which of these was done.
     private var asked = 0, looked = 0
-    private var observation: (any ExchangeObservation)?
 
     /// Bytes that are given to the socket, and taken of it, at once: what comes at once is stored at once.
     private static let outgoing = 256 << 10, incoming = 1 << 20
+    /// Bytes that are asked for of the session while there are few: a link that is idle takes little memory.
+    private static let few = 2 << 10
 
     /// Connects a store to the one that `PeerListener` offers at an address.
     /// - Parameters:
@@ -55,10 +56,10 @@ public final class PeerLink: @unchecked Sendable {
             throw StoreError(.io, "A connection takes two more descriptors: \(error). Close some.")
         }
         do {
-            observation = try store.observeAdditions { [weak self] in self?.signal() }
+            try LinkNews.of(store).add(self)
             try OwnThread.start("A thread of a connection") { [self] in run() }
         } catch {
-            observation?.cancel()
+            LinkNews.of(store).remove(self)
             isEnded = true
             closeAll()
             throw error
@@ -157,7 +158,7 @@ public final class PeerLink: @unchecked Sendable {
         }
         // In a child that a callback forked nothing of this is its to end.
         guard getpid() == process else { return }
-        observation?.cancel()
+        LinkNews.of(store).remove(self)
         session.abandon()
         lock.withLock {
             isEnded = true
@@ -168,9 +169,12 @@ public final class PeerLink: @unchecked Sendable {
     }
 
     private func carry() throws {
-        var pending: [UInt8] = [], at = 0
+        var pending: [UInt8] = [], at = 0, room = PeerLink.few
         while true {
-            if at == pending.count { (pending, at) = (try produced(), 0) }
+            if at == pending.count {
+                (pending, at) = (try produced(room), 0)
+                room = pending.count == room ? PeerLink.outgoing : PeerLink.few
+            }
             note()
             if session.state.phase == .ended, pending.isEmpty { return }
             let events = Int16(POLLIN) | (at < pending.count ? Int16(POLLOUT) : 0)
@@ -198,9 +202,9 @@ public final class PeerLink: @unchecked Sendable {
         }
     }
 
-    private func produced() throws -> [UInt8] {
-        try [UInt8](unsafeUninitializedCapacity: PeerLink.outgoing) { buffer, filled in
-            filled = try session.send(into: UnsafeMutableRawBufferPointer(buffer))
+    private func produced(_ room: Int) throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: room) { buffer, filled in
+            filled = try session.send(into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<room]))
         }
     }
 
@@ -214,8 +218,8 @@ public final class PeerLink: @unchecked Sendable {
 
     /// Does what the thread was woken for; false when it is to end at once.
     private func look() throws -> Bool {
-        var data: [UInt8] = [UInt8](repeating: 0, count: 4_096)
-        _ = read(wakes.reading, &data, data.count)
+        var data = [UInt8](repeating: 0, count: 256)
+        while read(wakes.reading, &data, data.count) == data.count {}
         let (upTo, isClosing, isStopped) = lock.withLock { (asked, self.isClosing, self.isStopped) }
         if isStopped { return false }
         if isClosing { try session.close() } else { try session.storeChanged() }
@@ -240,10 +244,42 @@ public final class PeerLink: @unchecked Sendable {
     /// What is left to be said of why it ends, as far as the other side takes it.
     private func tellWhy() {
         let end = Clock.steady() + 1
-        guard var left = try? produced()[...] else { return }
+        guard var left = try? produced(PeerLink.outgoing)[...] else { return }
         while !left.isEmpty, let sent = try? LiveSocket.write(descriptor, left) {
             left = left.dropFirst(sent)
             if !left.isEmpty { guard (try? LiveSocket.wait(descriptor, Int16(POLLOUT), until: end)) == true else { return } }
         }
     }
+}
+
+/// Tells all links of a store that the library carries of what comes to it: by one thread for all of them.
+private final class LinkNews: Sendable {
+    private struct State {
+        var observation: (any ExchangeObservation)?
+        var links: [ObjectIdentifier: PeerLink] = [:]
+    }
+    // A thread is begun within it.
+    private let state = Guarded(State(), .unordered)
+
+    static func of(_ store: Store) -> LinkNews { store.attachments.object(LinkNews.self) { LinkNews() } }
+
+    /// - Throws: `.closed`, `.busy` and `.io`.
+    func add(_ link: PeerLink) throws {
+        try state.withLock { state in
+            if state.observation == nil { state.observation = try link.store.observeAdditions { [weak self] in self?.tell() } }
+            state.links[ObjectIdentifier(link)] = link
+        }
+    }
+
+    func remove(_ link: PeerLink) {
+        let last = state.withLock { state -> (any ExchangeObservation)? in
+            guard state.links.removeValue(forKey: ObjectIdentifier(link)) != nil, state.links.isEmpty else { return nil }
+            defer { state.observation = nil }
+            return state.observation
+        }
+        // Waits for a call that runs.
+        last?.cancel()
+    }
+
+    private func tell() { for link in state.withLock({ Array($0.links.values) }) { link.signal() } }
 }

@@ -298,12 +298,24 @@ import LLVSTesting
         }
         switch how {
         case "set back":
-            // The other side has more than this one remembers, by the name of the order in which it came.
-            #expect(try exchange(saving: 20, &random).knew)
-            try setBack()
-            let a = try store(folders.0)
-            for _ in 0..<60 { try save(a, &random) }
+            // The other side has more than this one remembers, by the name of the order in which it came: of the same opening.
+            let a = try store(folders.0), b = try store(folders.1)
+            try save(a, &random)
+            var wire = try Wire(a, b, identities: identities)
+            try wire.run()
+            try FileManager.default.removeItem(at: copy)
+            try FileManager.default.copyItem(at: place, to: copy)
+            for _ in 0..<20 { try save(a, &random) }
+            try wire.a.storeChanged()
+            try wire.run()
+            try wire.a.close()
+            try wire.run()
             try a.close()
+            try b.close()
+            try setBack()
+            let again = try store(folders.0)
+            for _ in 0..<60 { try save(again, &random) }
+            try again.close()
         case "copied":
             // The other one goes on under the same key, too.
             #expect(try exchange(saving: 20, &random).knew)
