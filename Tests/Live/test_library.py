@@ -6,6 +6,7 @@ import errno
 import importlib.util
 import os
 import random
+import shutil
 import socket
 import struct
 import subprocess
@@ -289,6 +290,42 @@ def test_what_came_before_a_bad_frame_stays(store: llvs.Store) -> None:
     with llvs.Peer(store, PAIRING, initiator=False) as end, pytest.raises(llvs.Error):
         live_peer.carry(lying(change)(True, PAIRING), end)
     assert [version in store for version in made] == [True, True, True, False, False]
+
+
+def test_a_store_that_is_set_back_finds_out_anew(tmp_path: Path) -> None:
+    """What a device remembers of it goes further than it remembers itself, by the same name of the order in which versions came."""
+
+    def carry(one: llvs.Peer, two: llvs.Peer) -> None:
+        live_peer.carry(one, two)
+
+    def peers(a: llvs.Store, b: llvs.Store) -> tuple[llvs.Peer, llvs.Peer]:
+        return (llvs.Peer(a, PAIRING, initiator=True, identity=bytes([1]) * 32),
+                llvs.Peer(b, PAIRING, initiator=False, identity=bytes([2]) * 32))
+
+    def grow(store: llvs.Store, count: int) -> None:
+        for _ in range(count):
+            store.make_version(store.most_recent_head, insert={os.urandom(8).hex(): b"x"})
+
+    with llvs.Store(tmp_path / "a") as a, llvs.Store(tmp_path / "b") as b:
+        grow(a, 50)
+        one, two = peers(a, b)
+        with one, two:
+            carry(one, two)
+            shutil.copytree(tmp_path / "a", tmp_path / "copy")
+            grow(a, 20)
+            one.store_changed()
+            carry(one, two)
+            one.goodbye()
+            carry(one, two)
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "copy").rename(tmp_path / "a")
+    with llvs.Store(tmp_path / "a") as a, llvs.Store(tmp_path / "b") as b:
+        grow(a, 60)
+        one, two = peers(a, b)
+        with one, two:
+            carry(one, two)
+            assert one.state.sent == 60 and two.state.sent == 20
+        assert ids(a) == ids(b)
 
 
 def test_frames_that_follow_others(store: llvs.Store) -> None:
