@@ -326,7 +326,18 @@ enum llvs_status_value {
     /** The keys of what is encrypted are not there, or not yet. */
     LLVS_ERROR_KEY_MISSING = -76,
     /** Keys were renewed twice, by two that did not know of each other, or somebody forged them: look at them, then join them. */
-    LLVS_ERROR_KEYS_FORKED = -77
+    LLVS_ERROR_KEYS_FORKED = -77,
+
+    /* Of a place in packs: problems of an exchange, which goes on (docs/pack-format.md, section 7). */
+
+    /** The place shows less than it did: it was set back to an older state, or emptied and filled anew. What is missing is sent again. */
+    LLVS_ERROR_ROLLED_BACK = -78,
+    /** Two rows of packs of one device go on beside each other: its store was copied, or the place shows two states. */
+    LLVS_ERROR_WRITER_FORKED = -79,
+    /** The place does not show what another device has seen there more than an hour ago. */
+    LLVS_ERROR_WITHHELD = -80,
+    /** A device says that the place goes on elsewhere: the error's path is the address (llvs_exchange_announce_move). */
+    LLVS_ERROR_PLACE_MOVED = -81
 };
 
 /** The name of a code, "LLVS_ERROR_IO"; "LLVS_ERROR_UNKNOWN" for a number that is none. Static. Since 0.1. */
@@ -2439,6 +2450,58 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_rekey(LLVS_BORROWED llvs_exchang
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_retire(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /**
+ * Tells the other devices that the place goes on elsewhere, after sending what is left: their exchanges here have that as a problem
+ * LLVS_ERROR_PLACE_MOVED from then on, with the address as its path. Nothing else changes, and nothing is removed.
+ * @param address  where, for people and programs: UTF-8, 1 to 1,024 bytes, no control characters. No secrets: whoever reads the place
+ *                 reads it
+ * @param result   as llvs_exchange_send gives it; may be NULL
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED (a place that holds no packs), and as llvs_exchange_send. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_announce_move(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes address,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+/** Who writes to a place in packs. Since 0.1. */
+typedef struct llvs_remote_writer {
+    uint32_t struct_size;
+    /** Of its newest pack. */
+    uint32_t number;
+    /** The random number by which the place knows a device, in 13 characters. A device that lost its memory has another one. */
+    llvs_bytes id;
+    /** When this device saw a new pack of it last, in seconds since 1970-01-01 UTC; 0 for this device. */
+    double last_seen;
+    /** 1: it is this device. */
+    llvs_bool here;
+    uint32_t reserved;
+} llvs_remote_writer;
+/** What a device knows of a place in packs, as of its last exchange there; immutable. Since 0.1. */
+typedef struct llvs_remote {
+    uint32_t struct_size;
+    /** LLVS_LAYOUT_PACKED or LLVS_LAYOUT_BRIDGED. */
+    llvs_layout layout;
+    /** The number of the newest keys; 0: it is not encrypted. */
+    uint32_t epoch;
+    uint32_t reserved;
+    /** Six words over the newest pack of each writer: two devices that were shown the same, and have read it, have the same; for people to
+        compare. Empty when there is none. */
+    llvs_bytes fingerprint;
+    /** How many packs lay there when all were listed last, and their bytes, large values not counted. */
+    uint64_t packs;
+    uint64_t bytes;
+    /** When that was, in seconds since 1970-01-01 UTC; 0: not yet. */
+    double listed;
+    /** All whose newest pack is there, by their ids. */
+    const llvs_remote_writer *const *writers;
+    size_t writer_count;
+} llvs_remote;
+/** Releases it, with what it points to. Since 0.1. */
+LLVS_API void llvs_remote_free(LLVS_OWNED llvs_remote *remote);
+/**
+ * What this device knows of the place, as of the last exchange of its store there. Nothing is asked of the place.
+ * @param remote  NULL when there was no exchange, or the place has no packs; released with llvs_remote_free
+ * Errors: LLVS_ERROR_CLOSED, storage errors. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_remote(LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_remote **remote,
+    LLVS_OWNED llvs_error **error);
+/**
  * Makes an identity of age of random bytes: for a device to keep, or as a recovery key to be written on paper.
  * @param identity   the secret half, "AGE-SECRET-KEY-1..."; owned by the caller, who wipes it
  * @param recipient  the public half, "age1..."
@@ -3218,7 +3281,12 @@ enum llvs_sync_reason_value {
     /** The host paused the syncer. */
     LLVS_SYNC_REASON_PAUSED = 8,
     /** What is there is encrypted, and the passphrase or the identities do not open it, or are missing. Not tried again until triggered. */
-    LLVS_SYNC_REASON_PASSPHRASE = 9
+    LLVS_SYNC_REASON_PASSPHRASE = 9,
+    /** A place in packs was emptied, or is another than before: bring it back, or have it filled anew (docs/exchanges.md). Not tried again
+        until triggered. */
+    LLVS_SYNC_REASON_REMOTE_RESET = 10,
+    /** Another process exchanges with the place for this store. Tried again as after other failures. */
+    LLVS_SYNC_REASON_ALREADY_RUNNING = 11
 };
 /** What happened that a round may be due for. Since 0.1. */
 typedef uint32_t llvs_sync_trigger;
@@ -3236,7 +3304,8 @@ typedef uint32_t llvs_sync_conditions;
 enum llvs_sync_conditions_value {
     /** There is no network: nothing is tried, but when the user asks. */
     LLVS_SYNC_OFFLINE = 1,
-    /** Bytes cost money: rounds without another reason are four times as seldom. */
+    /** Bytes cost money: rounds without another reason are four times as seldom, and packs get values of more than 1 MiB only when the
+        user asks. */
     LLVS_SYNC_METERED = 2,
     /** The same. */
     LLVS_SYNC_LOW_BATTERY = 4,
@@ -3271,6 +3340,22 @@ typedef struct llvs_sync_place {
     uint64_t pending_versions;
     /** Bytes of the values that they stored, as they are. */
     uint64_t pending_bytes;
+    /** When retrieving from there, and sending there, ended without a failure last, in seconds since 1970-01-01 UTC; 0: never. */
+    double last_retrieve;
+    double last_send;
+    /** Requests of the last round, and the bytes that went and came; 0 where nobody counts. */
+    uint64_t requests;
+    uint64_t bytes_up;
+    uint64_t bytes_down;
+    /** The same of all rounds since the day began (UTC), or the syncer. */
+    uint64_t requests_today;
+    uint64_t bytes_up_today;
+    uint64_t bytes_down_today;
+    /** What is known of a place in packs, as of the last exchange; NULL: nothing, or it has none. Borrowed from the status. */
+    const llvs_remote *remote;
+    /** 1: nothing goes on there before somebody did something, and `reason` tells what. */
+    llvs_bool needs_user;
+    uint32_t reserved;
 } llvs_sync_place;
 
 /** What a syncer does at a moment, and did so far; immutable, owned. Since 0.1. */
@@ -4026,7 +4111,9 @@ LLVS_LAYOUT(llvs_exchange_result, 120);
 LLVS_LAYOUT(llvs_exchanged, 40);
 LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
-LLVS_LAYOUT(llvs_sync_place, 96);
+LLVS_LAYOUT(llvs_remote_writer, 40);
+LLVS_LAYOUT(llvs_remote, 72);
+LLVS_LAYOUT(llvs_sync_place, 176);
 LLVS_LAYOUT(llvs_sync_status, 96);
 LLVS_LAYOUT(llvs_syncer_options, 32);
 LLVS_LAYOUT(llvs_snapshot, 96);

@@ -48,6 +48,8 @@ private nonisolated(unsafe) let statusNames: [llvs_status: UnsafePointer<CChar>?
         (LLVS_ERROR_CUT_SHORT, "LLVS_ERROR_CUT_SHORT"), (LLVS_ERROR_UNPORTABLE_ID, "LLVS_ERROR_UNPORTABLE_ID"),
         (LLVS_ERROR_CONTENT_MISMATCH, "LLVS_ERROR_CONTENT_MISMATCH"), (LLVS_ERROR_WRONG_KEY, "LLVS_ERROR_WRONG_KEY"),
         (LLVS_ERROR_KEY_MISSING, "LLVS_ERROR_KEY_MISSING"), (LLVS_ERROR_KEYS_FORKED, "LLVS_ERROR_KEYS_FORKED"),
+        (LLVS_ERROR_ROLLED_BACK, "LLVS_ERROR_ROLLED_BACK"), (LLVS_ERROR_WRITER_FORKED, "LLVS_ERROR_WRITER_FORKED"),
+        (LLVS_ERROR_WITHHELD, "LLVS_ERROR_WITHHELD"), (LLVS_ERROR_PLACE_MOVED, "LLVS_ERROR_PLACE_MOVED"),
     ]
     var table: [llvs_status: UnsafePointer<CChar>?] = [:]
     for (code, name) in names { table[code.rawValue] = forever(name) }

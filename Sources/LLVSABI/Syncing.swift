@@ -32,12 +32,17 @@ final class SyncStatusHandle: StructHandle<llvs_sync_status>, @unchecked Sendabl
         self.mergeError = mergeError
         let places = try Items(status.places.indices, in: arena) { i, arena in
             let place = status.places[i], problems = try Items(place.problems, in: arena, llvs_problem.init)
+            let remote = try Items(place.remote.map { [$0] } ?? [], in: arena) { try llvs_remote($0, in: $1) }
             return llvs_sync_place(
                 struct_size: UInt32(sizeOf: llvs_sync_place.self), reason: place.reason.rawValue, place: try arena.copy(place.place),
                 failures: place.failures, retry_at: since1970(place.retryAt), last_success: since1970(place.lastSuccess),
                 error: errors[i]?.borrowed, problems: problems.start, problem_count: problems.count,
                 http_status: UInt32(clamping: place.error?.httpStatus ?? 0), knows_pending: place.pending == nil ? 0 : 1,
-                pending_versions: place.pending?.versions ?? 0, pending_bytes: place.pending?.bytes ?? 0)
+                pending_versions: place.pending?.versions ?? 0, pending_bytes: place.pending?.bytes ?? 0,
+                last_retrieve: since1970(place.lastRetrieve), last_send: since1970(place.lastSend), requests: place.round.requests,
+                bytes_up: place.round.bytesUp, bytes_down: place.round.bytesDown, requests_today: place.today.requests,
+                bytes_up_today: place.today.bytesUp, bytes_down_today: place.today.bytesDown, remote: remote.start.pointee,
+                needs_user: place.needsSomebody ? 1 : 0, reserved: 0)
         }
         try super.init(arena, llvs_sync_status(
             struct_size: UInt32(sizeOf: llvs_sync_status.self), state: status.state.rawValue, reason: status.reason.rawValue,
@@ -47,8 +52,6 @@ final class SyncStatusHandle: StructHandle<llvs_sync_status>, @unchecked Sendabl
             place_count: places.count))
     }
 }
-
-private func since1970(_ time: Double?) -> Double { time.map { $0 + Version.secondsFrom1970To2001 } ?? 0 }
 
 @_cdecl("llvs_sync_status_free") @implementation
 public func llvs_sync_status_free(_ status: UnsafeMutablePointer<llvs_sync_status>!) { SyncStatusHandle.free(status) }

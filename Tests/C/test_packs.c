@@ -204,6 +204,7 @@ static void keys_of_places(void **state) {
     llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
     llvs_exchange *exchange = NULL;
     llvs_member_list *members = NULL;
+    llvs_remote *remote = NULL;
     llvs_exchange_result *result = NULL;
     llvs_buffer identity, recipient;
     llvs_bytes secret, half, name = llvs_str("name");
@@ -254,6 +255,10 @@ static void keys_of_places(void **state) {
     OK(llvs_exchange_retire(exchange, NULL, &result, &error));
     assert_int_equal(result->sent_count, 0);
     llvs_exchange_result_free(result);
+    OK(llvs_exchange_remote(exchange, &remote, &error));
+    assert_null(remote);
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_remote(exchange, NULL, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_announce_move(exchange, LLVS_NONE, NULL, NULL, &error));
     llvs_exchange_free(exchange);
     /* As a program that was built before these were there: they are not looked at. */
     options.struct_size = 176;
@@ -267,8 +272,64 @@ static void keys_of_places(void **state) {
     remove_directory(directory);
 }
 
+static void places_are_told_of(void **state) {
+    char *directory = new_directory(), url[512];
+    llvs_store *a = memory_store(), *b = memory_store();
+    llvs_exchange *first = NULL, *second = NULL;
+    llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+    llvs_exchange_result *result = NULL;
+    llvs_remote *here = NULL, *there = NULL;
+    char elsewhere[] = "https+webdav://elsewhere/notes/";
+    (void)state;
+    snprintf(url, sizeof url, "file://%s/place", directory);
+    options.layout = LLVS_LAYOUT_BRIDGED;
+    (void)save(a, NULL, insert("x", "1"));
+    OK(llvs_exchange_open(a, llvs_str(url), &options, &first, &error));
+    OK(llvs_exchange_send(first, NULL, NULL, &error));
+    options.layout = LLVS_LAYOUT_PACKED;
+    OK(llvs_exchange_open(b, llvs_str(url), &options, &second, &error));
+    OK(llvs_exchange_announce_move(first, llvs_str(elsewhere), NULL, &result, &error));
+    assert_int_equal(result->sent_count, 0);
+    llvs_exchange_result_free(result);
+    OK(llvs_exchange_retrieve(second, NULL, &result, &error));
+    assert_int_equal(result->retrieved_count, 1);
+    assert_int_equal(result->problem_count, 1);
+    assert_int_equal(result->problems[0]->code, LLVS_ERROR_PLACE_MOVED);
+    assert_non_null(strstr((const char *)result->problems[0]->message.data, elsewhere));
+    llvs_exchange_result_free(result);
+    OK(llvs_exchange_remote(first, &here, &error));
+    OK(llvs_exchange_remote(second, &there, &error));
+    assert_int_equal(there->struct_size, sizeof *there);
+    assert_int_equal(there->layout, LLVS_LAYOUT_BRIDGED);
+    assert_int_equal(there->epoch, 0);
+    assert_int_equal(there->packs, 2);
+    assert_true(there->bytes > 600 && there->listed > 1700000000);
+    assert_int_equal(there->fingerprint.size, 35);
+    assert_memory_equal(there->fingerprint.data, here->fingerprint.data, 35);
+    assert_int_equal(there->writer_count, 1);
+    assert_int_equal(there->writers[0]->number, 2);
+    assert_int_equal(there->writers[0]->id.size, 13);
+    assert_int_equal(there->writers[0]->here, 0);
+    assert_true(there->writers[0]->last_seen > 1700000000);
+    assert_int_equal(here->writers[0]->here, 1);
+    assert_null(there->writers[1]);
+    (void)save(a, NULL, insert("y", "2"));
+    OK(llvs_exchange_retire(first, NULL, &result, &error));
+    assert_int_equal(result->sent_count, 1);
+    llvs_exchange_result_free(result);
+    llvs_remote_free(here);
+    llvs_remote_free(there);
+    llvs_remote_free(NULL);
+    llvs_exchange_free(first);
+    llvs_exchange_free(second);
+    llvs_store_free(a);
+    llvs_store_free(b);
+    remove_directory(directory);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places_are_told_of),
         cmocka_unit_test(what_is_lacking_goes_over),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(it_is_encrypted),

@@ -537,7 +537,11 @@ static void encrypted_places() {
     mine.join_keys();
     EXPECT(mine.rekey() == 1);
     one.make_version(root, {llvs::Change::insert("y", "2")});
+    EXPECT(mine.announce_move("somewhere").sent.size() == 1);
+    one.make_version(root, {llvs::Change::insert("z", "3")});
     EXPECT(mine.retire().sent.size() == 1);
+    EXPECT(mine.remote_status()->epoch == 2 && mine.remote_status()->fingerprint.size() == 35 && mine.remote_status()->packs > 0);
+    EXPECT(mine.remote_status()->layout == LLVS_LAYOUT_PACKED && mine.remote_status()->writers.size() == 1);
     EXPECT(mine.members().size() == 1);
     EXPECT(code_of([&] { llvs::Exchange late(two, url, keys); late.members(); }) == LLVS_ERROR_WRONG_KEY);
     mine.change_passphrase("one two three", true);

@@ -396,6 +396,8 @@ void syncing() {
     laptop.save({llvs::Change::update("x", "from the laptop")});
     while (syncer.status().sent == 0) std::this_thread::yield();
     EXPECT(rounds >= 1 && syncer.run() && syncer.run(60000));
+    llvs::SyncPlace place = syncer.status().places[0];
+    EXPECT(place.last_retrieve > 1.7e9 && place.last_send > 1.7e9 && !place.needs_user && !place.remote && place.requests == 0);
     syncer.trigger(LLVS_SYNC_TRIGGER_NEWS);
     syncer.set_conditions(LLVS_SYNC_PAUSE);
     llvs::SyncStatus status = syncer.status();

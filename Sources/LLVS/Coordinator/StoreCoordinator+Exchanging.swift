@@ -90,6 +90,8 @@ extension StoreCoordinator {
         public var sent = ExchangeResult()
         /// What ended it; what was done before stands.
         public var failure: (any Error)?
+        /// Whether retrieving, and sending, came to its end.
+        var hasRetrieved = false, hasSent = false
     }
 
     /// What a call did with all exchanges.
@@ -124,9 +126,13 @@ extension StoreCoordinator {
             for (name, exchange, place) in lock.withLock({ attached }) where names?.contains(name) ?? true {
                 var part = Exchanged(name: name, place: place)
                 do {
-                    if !onlySending { part.retrieved = try exchange.retrieve(control) }
+                    if !onlySending {
+                        part.retrieved = try exchange.retrieve(control)
+                        part.hasRetrieved = true
+                    }
                     if let move = try adoptFirstContent() { outcome.move = outcome.move.followed(by: move) }
                     part.sent = try exchange.send(control)
+                    part.hasSent = true
                     try saveState(name, exchange)
                     if options.snapshotPolicy == .auto { try putSnapshotWhenDue(name, exchange, &part.sent, control) }
                 } catch {

@@ -21,6 +21,8 @@ struct CoveredNumbers {
         PackServices.Range(writer: name.writer, first: name.first, last: name.last)
     }
 
+    func has(_ writer: UInt64, _ number: UInt32) -> Bool { ranges[writer]?.contains { $0.first <= number && number <= $0.last } ?? false }
+
     /// Whether a number before the largest one is neither covered nor among those listed.
     /// - Parameter listed: numbers of log packs of that writer.
     func hasGap(_ writer: UInt64, listed: [UInt32]) -> Bool {

@@ -58,6 +58,8 @@ package protocol KeyedTransport: StoreTransport {
     func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R
     /// Sends what is left, and tells the others that this device ends.
     func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult
+    /// Tells the others where the place goes on.
+    func announce(_ address: String, _ store: Store, _ control: OperationControl) throws -> ExchangeResult
 }
 
 extension Exchange {
@@ -191,6 +193,11 @@ extension PackedTransport {
             return (try run.retire(), [])
         }
     }
+    package func announce(_ address: String, _ store: Store, _ control: OperationControl) throws -> ExchangeResult {
+        try bothWays(store, "Announcing a move of \(description)", control) {
+            (try $0.announce(address), $0.leftToOthers(fromPacks: true))
+        }
+    }
 }
 
 extension AutomaticTransport: KeyedTransport {
@@ -199,6 +206,12 @@ extension AutomaticTransport: KeyedTransport {
             throw StoreError(.unsupported, "\(description) holds no packs: nobody there waits for this device.")
         }
         return try packs.retire(store, control)
+    }
+    package func announce(_ address: String, _ store: Store, _ control: OperationControl) throws -> ExchangeResult {
+        guard try isPacked(store, control) else {
+            throw StoreError(.unsupported, "\(description) holds no packs: nothing can be announced there.")
+        }
+        return try packs.announce(address, store, control)
     }
     package func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         try packs.withKeys(of: store, what, control, body)

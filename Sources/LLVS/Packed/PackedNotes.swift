@@ -15,6 +15,12 @@ struct PackedNotes {
     /// Whether the store has exchanged packs with a remote.
     static func exist(_ store: Store, remote: String) throws -> Bool { try store.cacheGet(name(remote)) != nil }
 
+    /// What a store knows of a remote, without keeping others from exchanging.
+    static func known(of store: Store, remote: String) throws -> PackedState? {
+        try store.checkOpen()
+        return try store.storage.cacheGet(name(remote)).flatMap(PackedState.init(encoded:))
+    }
+
     /// - Parameter remote: what the remote is called.
     /// - Throws: `.busy` when another exchange of this store with the remote is running.
     init(_ store: Store, remote: String) throws {
@@ -25,8 +31,10 @@ struct PackedNotes {
             busy = try BusyRemote(name, store)
             claim = try store.storage.openNote(name)
         } catch let error as StoreError where error.code == .busy {
-            throw StoreError(
+            var busy = StoreError(
                 .busy, "Another exchange of this store with \(remote) is running, here or in another process. Try again when it is done.")
+            busy.circumstance = .alreadyRunning
+            throw busy
         }
     }
 

@@ -220,7 +220,7 @@ struct PackedReading {
             run.state.take(name, size: max(0, size), services, at: run.now)
             if run.believesIndexes { run.state.giveUp(services.replaces) }
             if outcome.held.count == versions.count { run.state.read[name]?.isVerified = true }
-            run.hear(services, from: name)
+            run.hear(services, source.index, from: name)
         } catch let fault as PackFault { run.fail(name, fault) }
         if kept.removeValue(forKey: name) != nil { keptSize -= size }
         return false

@@ -132,6 +132,10 @@ extension PackedRun {
         place.services.replaces = attempt.replaces
         place.services.covers = attempt.covers
         place.services.seen = attempt.seen
+        // What says where the remote goes on outlives the pack that said it first.
+        if let move = state.reports.move {
+            place.services.notices = [PackServices.Notice(kind: PackServices.Notice.moved, payload: Array(move.address.utf8))]
+        }
         // None with older keys: another device may delete those, when it sends all anew with newer keys.
         place.blobs = state.currentBlobs
         place.random = settings.random

@@ -1,12 +1,5 @@
-/// What was lost at the remote, and what packs say of others: docs/pack-format.md, sections 7 and 10.
+/// What was lost at the remote: docs/pack-format.md, section 10.
 extension PackedRun {
-    /// What a pack says beside its versions. A writer that says of itself that it ends counts as silent at once, until it writes again.
-    func hear(_ services: PackServices, from name: PackName) {
-        let own = PackServices.Notice(kind: PackServices.Notice.retired, payload: PackID.bytes(of: name.writer))
-        guard services.notices.contains(own), state.seen[name.writer]?.number == name.last else { return }
-        state.active[name.writer] = now - settings.silence
-    }
-
     /// Looks, in a full listing, for packs that are gone without another having what they had.
     /// - Returns: packs that are to be read from end to end, for what is at the remote.
     func lookForLosses(_ listed: [PackName: Int]) throws -> [PackName: Int] {
@@ -28,6 +21,7 @@ extension PackedRun {
                 state.read[name] = nil
             } else if time - read.missing >= PackedSettings.pause {
                 state.read[name] = nil
+                if isNewest(name) { state.reports.happened(.rolledBack, name.writer, name.last, at: time) }
                 lose(name)
                 isLost = true
             }
@@ -50,6 +44,12 @@ extension PackedRun {
             state.healing = 0
         }
         return unsure
+    }
+
+    /// Whether it is the newest log pack of its writer, which stays where it is as long as nobody adopts it.
+    private func isNewest(_ name: PackName) -> Bool {
+        guard name.kind == .log else { return false }
+        return name.writer == state.writer ? name.last == state.next &- 1 : state.seen[name.writer]?.id == name.id
     }
 
     private func lose(_ name: PackName) {

@@ -22,7 +22,10 @@ extension PackedRun {
         if isFull {
             try reading.verify(try lookForLosses(all))
             listedInFull = all
+            state.extent = PackedState.Extent(names: all.count, bytes: all.values.reduce(0) { $0 + max(0, $1) }, at: now)
         }
+        takeNewest(of: logs)
+        problems += reports(all)
         return try reading.finish()
     }
 
@@ -99,10 +102,12 @@ extension PackedRun {
 
     /// Nothing that is known of the remote is there any more.
     var isReset: StoreError {
-        StoreError(
+        var error = StoreError(
             .notFound,
             "\(files.description) was emptied, or is another than before: the root of the packs is gone, and so are they. Nothing was "
                 + "removed here, and nothing is sent. Bring it back; or, to fill it anew from this store, set the restoration state of the "
                 + "exchange to the word \"new\", and exchange again.")
+        error.circumstance = .remoteReset
+        return error
     }
 }

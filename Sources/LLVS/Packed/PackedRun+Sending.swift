@@ -195,6 +195,8 @@ struct PackedSending {
     private let run: PackedRun
     private(set) var result = ExchangeResult()
     private var failed: Set<VersionID> = []
+    /// What a metered network or a low battery leaves for later.
+    private var later: Set<VersionID> = []
 
     init(_ run: PackedRun) { self.run = run }
 
@@ -222,6 +224,9 @@ struct PackedSending {
         place.sizeLimit = run.packLimit
         place.services.seen = run.movedWriters
         place.services.notices = notices
+        if run.state.seedsAnew {
+            place.services.notices.append(PackServices.Notice(kind: PackServices.Notice.seededAnew, payload: []))
+        }
         let seen = place.services.seen, run = self.run
         var packed: [VersionID] = []
         func emit(_ made: MadePack, _ ids: [VersionID]) throws {
@@ -232,6 +237,7 @@ struct PackedSending {
             attempt.seen = seen
             _ = try run.attempt(made, ids, attempt)
             packed += ids
+            run.state.seedsAnew = false
         }
         defer { result.versions += packed }
         let paced = run.control.paced(.sending, of: ids.count, doing: run.what)
@@ -239,7 +245,7 @@ struct PackedSending {
             var packer = VersionPacker(store, storeID: storeID, writer: run.state.writer, place: place, paced, emit)
             for (i, id) in ids.enumerated() {
                 try run.control.check(.sending, i, of: ids.count, doing: run.what)
-                if try isHeldBack(id) { continue }
+                if try isForLater(id) || isHeldBack(id) { continue }
                 do { try packer.add(id) } catch let refusal as VersionPacker.Refusal {
                     failed.insert(id)
                     result.problems.append(ExchangeProblem(name: id.description, error: refusal.error))
@@ -251,6 +257,17 @@ struct PackedSending {
         }
         if !ids.isEmpty { try run.control.check(.sending, ids.count, of: ids.count, doing: run.what) }
         result.problems = ExchangeProblem.inOrder(result.problems)
+    }
+
+    /// On a metered network or a low battery no large values are sent, and nothing that builds on their versions.
+    private mutating func isForLater(_ id: VersionID) throws -> Bool {
+        guard run.control.isThrifty, let version = try run.store.version(id) else { return false }
+        var isLarge = version.predecessors.contains(where: later.contains)
+        if !isLarge, version.valueDataSize > UInt64(PackFormat.inlineValue) {
+            try run.store.forEachChangeSize(madeIn: id) { _, size in isLarge = isLarge || size > PackFormat.inlineValue }
+        }
+        if isLarge { later.insert(id) }
+        return isLarge
     }
 
     private mutating func isHeldBack(_ id: VersionID) throws -> Bool {

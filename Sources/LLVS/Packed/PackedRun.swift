@@ -124,6 +124,8 @@ package final class PackedRun {
             state.roots.append(try PackedRun.root(name, bytes, sealing))
             // Packs may be of the store that it names.
             for (name, bad) in state.bad where bad.fault?.kind == .otherStore { state.bad[name]?.again = 0 }
+            // Another device filled it already.
+            state.seedsAnew = false
         } catch let fault as PackFault {
             if keys == nil, bytes.starts(with: AgeHeader.magic) { throw RemoteKeyDirectory.isEncrypted(files.description) }
             if fault.kind != .notThere { problems.append(problem(name, fault)) }
@@ -216,6 +218,25 @@ package final class PackedRun {
             state.next += 1
         }
         state.moved = []
+        if name.kind == .log { takeNewest(PackServices.Seen(writer: name.writer, number: name.last, id: name.id)) }
+    }
+
+    // MARK: How far everybody is
+
+    /// The newest pack of each writer that is in `log/`, of those that are known here.
+    func takeNewest(of logs: [PackName: Int]) {
+        let before = state.newest
+        state.newest = [:]
+        for name in logs.keys where state.isKnown(name) {
+            takeNewest(PackServices.Seen(writer: name.writer, number: name.last, id: name.id))
+        }
+        // What was sent a moment ago may not be listed yet.
+        if let own = before[state.writer] { takeNewest(own) }
+    }
+    private func takeNewest(_ one: PackServices.Seen) {
+        if let known = state.newest[one.writer], (known.number, known.id) >= (one.number, one.id) { return }
+        guard state.newest[one.writer] != nil || state.newest.count < CoveredNumbers.writersLimit else { return }
+        state.newest[one.writer] = one
     }
 }
 

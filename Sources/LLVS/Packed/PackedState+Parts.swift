@@ -1,9 +1,10 @@
 /// What came to the state of a remote later, each in a part of its own: who does not know one passes over it.
 extension PackedState {
     private enum Part {
-        static let bridging: UInt8 = 1
+        static let bridging: UInt8 = 1, newest: UInt8 = 2, ahead: UInt8 = 3, chains: UInt8 = 4, events: UInt8 = 5, move: UInt8 = 6
+        static let seedsAnew: UInt8 = 7, extent: UInt8 = 8
     }
-    var hasMore: Bool { !bridging.isEmpty }
+    var hasMore: Bool { !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil }
 
     var parts: [(part: UInt8, contents: StateWriter)] {
         var parts: [(UInt8, StateWriter)] = []
@@ -18,9 +19,43 @@ extension PackedState {
             out.bytes.integer(item.value.since)
             out.bytes.bytes.append(item.value.isFromPacks ? 1 : 0)
         }
+        add(Part.newest, Array(newest.values)) { $0.put($1) }
+        add(Part.ahead, Array(reports.ahead)) { out, item in
+            out.bytes.integer(item.key)
+            out.bytes.integer(item.value.number)
+            out.bytes.integer(item.value.since)
+            out.bytes.integer(item.value.teller)
+        }
+        add(Part.chains, Array(reports.chains)) { out, item in
+            out.bytes.integer(item.key)
+            out.list(item.value) { out, link in
+                out.bytes.integer(link.number)
+                out.put(link.id)
+                out.put(link.before)
+            }
+        }
+        add(Part.events, reports.events) { out, event in
+            out.bytes.bytes.append(event.kind.rawValue)
+            out.bytes.integer(event.writer)
+            out.bytes.integer(event.number)
+            out.bytes.integer(event.since)
+        }
+        add(Part.move, reports.move.map { [$0] } ?? []) { out, move in
+            let address = Array(move.address.utf8)
+            out.bytes.varint(UInt64(address.count))
+            out.bytes.raw(address)
+            out.bytes.integer(move.writer)
+        }
+        add(Part.seedsAnew, seedsAnew ? [true] : []) { out, _ in out.bytes.bytes.append(1) }
+        add(Part.extent, extent.map { [$0] } ?? []) { out, extent in
+            out.bytes.integer(Int64(extent.names))
+            out.bytes.integer(Int64(extent.bytes))
+            out.bytes.integer(extent.at)
+        }
         return parts
     }
 
+    /// - Throws: `PackFault`.
     mutating func take(_ part: UInt8, _ bytes: [UInt8]) throws {
         try bytes.withUnsafeBytes { bytes in
             var from = StateReader(bytes)
@@ -29,6 +64,39 @@ extension PackedState {
                 for (id, one) in try from.list({ from in
                     (try from.cursor.versionID(), Bridging(since: try from.time(), isFromPacks: try from.flag()))
                 }) { bridging[id] = one }
+            case Part.newest: for one in try from.list({ try $0.seen() }) { newest[one.writer] = one }
+            case Part.ahead:
+                for (writer, one) in try from.list({ from in
+                    let writer = try from.cursor.integer(UInt64.self), number = try from.cursor.integer(UInt32.self)
+                    let since = try from.time(), teller = try from.cursor.integer(UInt64.self)
+                    return (writer, PackedReports.Ahead(number: number, since: since, teller: teller))
+                }) { reports.ahead[writer] = one }
+            case Part.chains:
+                for (writer, chain) in try from.list({ from in
+                    let writer = try from.cursor.integer(UInt64.self)
+                    let chain = try from.list { from in
+                        PackedReports.Link(
+                            number: try from.cursor.integer(UInt32.self), id: try from.cursor.id(), before: try from.cursor.id())
+                    }
+                    return (writer, chain)
+                }) { reports.chains[writer] = chain }
+            case Part.events:
+                reports.events = try from.list({ from in
+                    let kind = PackedReports.Kind(rawValue: try from.cursor.integer(UInt8.self))
+                    let writer = try from.cursor.integer(UInt64.self), number = try from.cursor.integer(UInt32.self)
+                    let since = try from.time()
+                    return kind.map { PackedReports.Event(kind: $0, writer: writer, number: number, since: since) }
+                }).compactMap { $0 }
+            case Part.move:
+                for move in try from.list({ from in
+                    let address = String(decoding: try from.bytes(), as: UTF8.self)
+                    return PackedReports.Move(address: address, writer: try from.cursor.integer(UInt64.self))
+                }) { reports.move = move }
+            case Part.seedsAnew: seedsAnew = try !from.list({ try $0.flag() }).isEmpty
+            case Part.extent:
+                for one in try from.list({ from in
+                    Extent(names: Int(try from.time()), bytes: Int(try from.time()), at: try from.time())
+                }) { extent = one }
             default: return
             }
             try from.cursor.end()

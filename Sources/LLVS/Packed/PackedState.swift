@@ -63,6 +63,8 @@ struct PackedState {
         var due: Int64, exchange: UInt64
     }
 
+    /// How much is at the remote.
+    struct Extent: Equatable { var names: Int, bytes: Int, at: Int64 }
     /// A version that another device is to bring to the other side of a bridged remote.
     struct Bridging: Equatable { var since: Int64, isFromPacks: Bool }
     /// Parts of a large value that was not sent whole yet, from the first on.
@@ -124,6 +126,13 @@ struct PackedState {
     /// By the digest in their names.
     var partials: [PackID: Partial] = [:]
     var bridging: [VersionID: Bridging] = [:]
+    var reports = PackedReports()
+    /// The next pack says that the remote was filled anew.
+    var seedsAnew = false
+    /// The newest pack of each writer in `log/`, as the last retrieve found it, and what was sent since.
+    var newest: [UInt64: PackServices.Seen] = [:]
+    /// What the last full listing showed; nil: there was none.
+    var extent: Extent?
     /// What is known to be at the remote: these and their ancestors, but for `lacking`.
     var heads: [VersionID] = [], lacking: [VersionID] = []
 

@@ -1,7 +1,7 @@
 /// An exchange through packs at a place that holds named files: docs/pack-format.md on `RemoteFiles`.
 ///
 /// It holds no files of single versions: what asks a transport for such gets none.
-package final class PackedTransport: StoreTransport, @unchecked Sendable {
+package final class PackedTransport: StoreTransport, TellingTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes; a run belongs to one call, and `PackedNotes` keeps others out.
     private let files: any RemoteFiles
     private let settings: PackedSettings
@@ -14,6 +14,7 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
     private var besideState: [UInt8] = []
     private let lock = Lock(.leaf)
     private var mustForget = false
+    private var status: RemoteStatus?
     /// Until when a send does without a listing of its own, since a retrieve has just made one.
     private var freshUntil = -Double.infinity
     /// What that retrieve listed in full.
@@ -29,6 +30,7 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
 
     package var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
+    package var remoteStatus: RemoteStatus? { lock.withLock { status } }
 
     /// Whether it was opened with keys.
     var isKeyed: Bool { keys != nil }
@@ -36,13 +38,19 @@ package final class PackedTransport: StoreTransport, @unchecked Sendable {
     func run<R>(_ store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         try store.checkWritable(what)
         let notes = try PackedNotes(store, remote: files.description)
-        if lock.withLock({ mustForget }) {
+        let seedsAnew = lock.withLock { mustForget }
+        if seedsAnew {
             try notes.remove()
             keys?.forget()
             lock.withLock { mustForget = false }
         }
         let run = try PackedRun(store, files, notes, settings, keys, control, doing: what)
         run.wantsBridge = isToBeBridged
+        if seedsAnew { run.state.seedsAnew = true }
+        defer {
+            let known = RemoteStatus(run.state)
+            lock.withLock { status = run.state.roots.isEmpty ? nil : known }
+        }
         do {
             let result = try body(run)
             try run.save()

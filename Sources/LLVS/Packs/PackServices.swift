@@ -11,8 +11,12 @@ struct PackServices: Equatable {
     }
     struct Notice: Equatable {
         var kind: UInt8, payload: [UInt8]
+        /// The remote goes on at the address that it holds.
+        static let moved: UInt8 = 1
         /// The writer that it names writes no more.
         static let retired: UInt8 = 2
+        /// The remote had been emptied, and its writer filled it from what it had.
+        static let seededAnew: UInt8 = 3
     }
     /// How far other writers were, sorted by writer.
     var seen: [Seen] = []

@@ -122,6 +122,15 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let keyMissing = Code(rawValue: -76)
         /// Keys were renewed twice, by two that did not know of each other, or somebody forged them: they are to be joined, or looked at.
         public static let keysForked = Code(rawValue: -77)
+        // Of a remote in packs; problems of an exchange, which goes on.
+        /// The place shows less than it did: it was set back to an older state, or emptied and filled anew.
+        public static let rolledBack = Code(rawValue: -78)
+        /// Two rows of packs of one device go on beside each other: its store was copied, or the place shows two states.
+        public static let writerForked = Code(rawValue: -79)
+        /// The place does not show what another device has seen there more than an hour ago.
+        public static let withheld = Code(rawValue: -80)
+        /// A device says that the place goes on elsewhere (`StoreError.path`).
+        public static let placeMoved = Code(rawValue: -81)
     }
 
     /// For programs.
@@ -139,6 +148,9 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     public var systemCode: Int32 = 0
     /// How many seconds a server asked to be left alone for.
     package var retryAfter: Double?
+    /// What an exchange met, beside its code: for the status of a syncer.
+    package enum Circumstance: Equatable, Sendable { case remoteReset, alreadyRunning }
+    package var circumstance: Circumstance?
     /// What a server answered, where one did: the status of HTTP; else 0.
     public var httpStatus: Int32 = 0
     /// For `.user`: the token that a callback of the host gave, handed back unchanged.

@@ -140,7 +140,7 @@ struct SyncSchedule {
     }
 
     /// Whether somebody has to do something, so that the clock alone does not help.
-    static func needsSomebody(_ reason: Reason) -> Bool { reason == .signIn || reason == .updateApp || reason == .passphrase }
+    static func needsSomebody(_ reason: Reason) -> Bool { [.signIn, .updateApp, .passphrase, .remoteReset].contains(reason) }
 
     /// What became of one place.
     struct Outcome: Sendable {

@@ -58,6 +58,10 @@ extension Syncer {
         /// What is there is encrypted, and the passphrase or the identities do not open it, or are missing: somebody has to give the
         /// right ones.
         case passphrase
+        /// A place in packs was emptied, or is another than before: somebody brings it back, or has it filled anew.
+        case remoteReset
+        /// Another process exchanges with the place for this store.
+        case alreadyRunning
     }
 
     /// What is known of one attached exchange.
@@ -78,6 +82,28 @@ extension Syncer {
         public var problems: [ExchangeProblem] = []
         /// What waits to be sent there; nil: nobody knows before a round there ended without a failure.
         public var pending: Pending?
+        /// When retrieving from there, and sending there, ended without a failure last, in seconds since 2001-01-01 UTC; nil: never.
+        public var lastRetrieve: Double?, lastSend: Double?
+        /// What the last round asked and moved, and what all did since the day began (UTC), or the syncer. 0 where nobody counts.
+        public var round = Traffic(), today = Traffic()
+        /// What is known of a place in packs, as of the last exchange; nil: nothing, or it has none.
+        public var remote: RemoteStatus?
+        /// Whether nothing goes on there before somebody did something: `reason` tells what.
+        public var needsSomebody: Bool { SyncSchedule.needsSomebody(reason) || reason == .noSpace || reason == .paused }
+    }
+
+    /// Requests, and the bytes of their bodies.
+    public struct Traffic: Hashable, Sendable {
+        /// Requests to a server, files and folders opened in a folder.
+        public var requests: UInt64 = 0
+        /// Bytes that went and came.
+        public var bytesUp: UInt64 = 0, bytesDown: UInt64 = 0
+
+        mutating func add(_ other: Traffic) {
+            requests &+= other.requests
+            bytesUp &+= other.bytesUp
+            bytesDown &+= other.bytesDown
+        }
     }
 
     /// Versions that are here and were not sent yet.

@@ -14,6 +14,8 @@ final class SyncerThread: @unchecked Sendable {
     private var known: [String: Syncer.Place] = [:]
     /// By name: the first row of the history that may not have been sent there.
     private var unsent: [String: Int] = [:]
+    /// The day of what is counted as today's, since 2001.
+    private var day = 0.0
     private var isStopped = false, isFinished = true
     private var thread: pthread_t?
     /// Of the running round.
@@ -319,9 +321,9 @@ final class SyncerThread: @unchecked Sendable {
                 self?.came(progress, last)
                 return true
             }, token: token)
-        control.isThrifty = lock.withLock { !schedule.conditions.isDisjoint(with: [.metered, .lowBattery]) }
+        control.isThrifty = !isAsked && lock.withLock { !schedule.conditions.isDisjoint(with: [.metered, .lowBattery]) }
         control.leavesToMakers = !isAsked
-        let rows = coordinator.store.rowCount
+        let rows = coordinator.store.rowCount, before = counts(names)
         var outcome: StoreCoordinator.SyncOutcome?, failure: StoreError?
         do {
             if round.onlySends {
@@ -329,9 +331,14 @@ final class SyncerThread: @unchecked Sendable {
                 outcome = StoreCoordinator.SyncOutcome(before: sent, move: sent.move)
             } else { outcome = try coordinator.syncAll(among: names, selection: selection, control) }
         } catch { failure = StoreError.of(error) }
-        let after = coordinator.store.rowCount, sentUpTo = firstUnsent(outcome, round, from: rows)
+        let after = coordinator.store.rowCount, sentUpTo = firstUnsent(outcome, round, from: rows), asked = counts(names)
         lock.lock()
         let now = Clock.steady(), time = Clock.now()
+        let today = (time / 86_400).rounded(.down)
+        if today != day {
+            day = today
+            for name in Array(known.keys) { known[name]?.today = Syncer.Traffic() }
+        }
         var outcomes: [SyncSchedule.Outcome] = []
         var isInterrupted = false, isWhole = failure == nil
         for name in round.places {
@@ -346,6 +353,13 @@ final class SyncerThread: @unchecked Sendable {
                     moved: moved))
             var place = known[name] ?? Syncer.Place(place: schedule.places.first { $0.name == name }?.title ?? name)
             place.error = error
+            if parts.contains(where: \.hasRetrieved) { place.lastRetrieve = time }
+            if parts.contains(where: \.hasSent) { place.lastSend = time }
+            if let counted = asked[name] {
+                place.round = counted.since(before[name])
+                place.today.add(place.round)
+                place.remote = counted.remote ?? place.remote
+            }
             if error == nil { place.lastSuccess = time } else { isWhole = false }
             if error == nil, !parts.isEmpty, parts.allSatisfy({ $0.sent.problems.isEmpty }) { unsent[name] = sentUpTo[name] }
             if !parts.isEmpty { place.problems = parts.flatMap { $0.retrieved.problems + $0.sent.problems } }
@@ -376,6 +390,25 @@ final class SyncerThread: @unchecked Sendable {
         changed.broadcast()
         lock.unlock()
         tell(event)
+    }
+
+    /// What a transport has counted, and knows of its place.
+    private struct Counted {
+        let counts: RemoteCounts, remote: RemoteStatus?
+        func since(_ other: Counted?) -> Syncer.Traffic {
+            func more(_ count: KeyPath<RemoteCounts, Int>) -> UInt64 {
+                UInt64(clamping: counts[keyPath: count] - (other?.counts[keyPath: count] ?? 0))
+            }
+            return Syncer.Traffic(requests: more(\.requests), bytesUp: more(\.bytesUp), bytesDown: more(\.bytesDown))
+        }
+    }
+    private func counts(_ names: Set<String>) -> [String: Counted] {
+        var found: [String: Counted] = [:]
+        for place in coordinator.attachedPlaces where names.contains(place.name) {
+            guard let transport = place.exchange.transport as? any TellingTransport else { continue }
+            found[place.name] = Counted(counts: transport.counts, remote: transport.remoteStatus)
+        }
+        return found
     }
 
     /// By name of a place: the first row behind those that were there as the round began that it neither sent nor received.
@@ -409,7 +442,12 @@ final class SyncerThread: @unchecked Sendable {
     }
 
     private static func reason(_ error: StoreError) -> Syncer.Reason {
-        switch error.code {
+        switch error.circumstance {
+        case .remoteReset: return .remoteReset
+        case .alreadyRunning: return .alreadyRunning
+        case nil: break
+        }
+        return switch error.code {
         case .permission: .signIn
         case .noSpace: .noSpace
         case .newerFormat: .updateApp

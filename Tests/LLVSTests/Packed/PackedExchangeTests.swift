@@ -361,6 +361,11 @@ import Testing
         #expect(place.names(.base).count >= 5 && place.names(.base).allSatisfy { $0.last - $0.first == 1 })
         try a.exchangeOnce()
         #expect(place.names(.base).contains { $0.last - $0.first > 2 } && place.versions() == a.ids)
+        // Large values wait, with what builds on them; all else goes.
+        let large = try a.save("large", [UInt8](repeating: 7, count: (1 << 20) + 1)), on = try a.save("on it")
+        let beside = try a.store.makeVersion(basedOn: nil, changes: [.insert(ValueID("beside"), data: [1])]).id
+        #expect(try a.exchange.send(thrifty).versions == [beside] && place.names(.blob).isEmpty)
+        #expect(try Set(a.exchange.send().versions) == [large, on] && place.names(.blob).count == 1 && place.versions() == a.ids)
     }
 
     @Test func twoFirstDevicesAtOnce() throws {

@@ -84,6 +84,40 @@ struct Member {
     std::string added;
 };
 
+/// Who writes to a place in packs; see llvs_remote_writer.
+struct RemoteWriter {
+    std::string id;
+    std::uint32_t number = 0;
+    /// Seconds since 1970; 0 for this device.
+    double last_seen = 0;
+    bool here = false;
+};
+
+/// What a device knows of a place in packs; see llvs_remote.
+struct RemoteStatus {
+    llvs_layout layout = LLVS_LAYOUT_PACKED;
+    /// The number of the newest keys; 0: it is not encrypted.
+    std::uint32_t epoch = 0;
+    /// Six words, for people to compare.
+    std::string fingerprint;
+    std::uint64_t packs = 0, bytes = 0;
+    /// Seconds since 1970; 0: not yet.
+    double listed = 0;
+    std::vector<RemoteWriter> writers;
+
+    /// Nothing is known.
+    RemoteStatus() = default;
+    /// What the library knows.
+    explicit RemoteStatus(const llvs_remote &raw)
+        : layout(raw.layout), epoch(raw.epoch), fingerprint(detail::string(raw.fingerprint)), packs(raw.packs), bytes(raw.bytes),
+          listed(raw.listed) {
+        for (std::size_t i = 0; i < raw.writer_count; i++) {
+            const llvs_remote_writer &one = *raw.writers[i];
+            writers.push_back({detail::string(one.id), one.number, one.last_seen, one.here != 0});
+        }
+    }
+};
+
 /// What a place is encrypted with; see `passphrase` of llvs_exchange_options. What it holds is read when an exchange is opened.
 struct PlaceKeys {
     std::string passphrase;
@@ -212,6 +246,22 @@ public:
         llvs_exchange_result *result = nullptr;
         detail::run([&](llvs_error **error) { return llvs_exchange_retire(raw(), control, &result, error); });
         return ExchangeResult(result);
+    }
+    /// Tells the other devices that the place goes on elsewhere; see llvs_exchange_announce_move.
+    ExchangeResult announce_move(std::string_view address, const llvs_control *control = nullptr) {
+        llvs_exchange_result *result = nullptr;
+        detail::run([&](llvs_error **error) {
+            return llvs_exchange_announce_move(raw(), detail::bytes(address), control, &result, error);
+        });
+        return ExchangeResult(result);
+    }
+    /// What this device knows of a place in packs; see llvs_exchange_remote. Nothing: there was no exchange, or it has none.
+    std::optional<RemoteStatus> remote_status() const {
+        llvs_remote *remote = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_exchange_remote(raw(), &remote, error); });
+        if (!remote) return std::nullopt;
+        detail::Handle<llvs_remote, llvs_remote_free> handle(remote);
+        return RemoteStatus(*remote);
     }
     void close() { detail::run([&](llvs_error **error) { return llvs_exchange_close(raw(), error); }); }
     /// The handle, for calls of the C interface; it stays this object's.

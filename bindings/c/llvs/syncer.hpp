@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,14 @@ struct SyncPlace {
     /// What waits to be sent there, where that is known.
     bool knows_pending = false;
     std::uint64_t pending_versions = 0, pending_bytes = 0;
+    /// Seconds since 1970; 0: never.
+    double last_retrieve = 0, last_send = 0;
+    /// Of the last round, and of all since the day began (UTC), or the syncer.
+    std::uint64_t requests = 0, bytes_up = 0, bytes_down = 0, requests_today = 0, bytes_up_today = 0, bytes_down_today = 0;
+    /// What is known of a place in packs.
+    std::optional<RemoteStatus> remote;
+    /// Nothing goes on there before somebody did something: `reason` tells what.
+    bool needs_user = false;
 };
 
 /// What a syncer does at a moment, and did so far; see llvs_sync_status.
@@ -58,7 +67,9 @@ struct SyncStatus {
             places.push_back({detail::string(one.place), one.reason, one.failures, one.retry_at, one.last_success,
                               llvs_error_code(one.error), llvs_error_message(one.error),
                               detail::problems(one.problems, one.problem_count), one.http_status, one.knows_pending != 0,
-                              one.pending_versions, one.pending_bytes});
+                              one.pending_versions, one.pending_bytes, one.last_retrieve, one.last_send, one.requests, one.bytes_up,
+                              one.bytes_down, one.requests_today, one.bytes_up_today, one.bytes_down_today,
+                              one.remote ? std::optional<RemoteStatus>(RemoteStatus(*one.remote)) : std::nullopt, one.needs_user != 0});
         }
     }
 };

@@ -160,6 +160,7 @@ if TYPE_CHECKING:
     from .members import KeyPair as KeyPair, Member as Member, new_identity as new_identity
     from .remote import AskForCredentials as AskForCredentials, Credentials as Credentials, Remote as Remote, Tokens as Tokens
     from .remote_files import RemoteFile as RemoteFile, RemoteFiles as RemoteFiles
+    from .remote_status import RemoteStatus as RemoteStatus, RemoteWriter as RemoteWriter
     from .reports import (
         CompactionReport as CompactionReport,
         Damage as Damage,
@@ -191,6 +192,7 @@ if TYPE_CHECKING:
         SyncReason as SyncReason,
         SyncState as SyncState,
         SyncStatus as SyncStatus,
+        Traffic as Traffic,
     )
     from .transaction import Transaction as Transaction
     from .transport import (
@@ -256,6 +258,7 @@ _MODULES = {
     "members": "KeyPair Member new_identity",
     "remote": "AskForCredentials Credentials Remote Tokens",
     "remote_files": "RemoteFile RemoteFiles",
+    "remote_status": "RemoteStatus RemoteWriter",
     "reports": "CompactionReport Damage Loss Salvaged SalvageReport Statistics VerifyReport",
     "replay": "Step",
     "results": "BootstrapResult Exchanged ExchangeResult MergeResult SyncResult",
@@ -265,7 +268,7 @@ _MODULES = {
     "state": "State",
     "storage": "DictStorage Storage",
     "store": "Store",
-    "syncer": "SyncConditions SyncEvent Syncer SyncPlace SyncReason SyncState SyncStatus",
+    "syncer": "SyncConditions SyncEvent Syncer SyncPlace SyncReason SyncState SyncStatus Traffic",
     "transaction": "Transaction",
     "transport": "FileContent OutgoingFile Place Transport VersionFiles",
     "versions": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",

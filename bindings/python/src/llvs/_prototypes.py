@@ -152,6 +152,11 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_exchange_join_keys": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), ERROR]),
     "llvs_exchange_rekey": (STATUS, [borrowed("llvs_exchange*"), BOOL, borrowed("llvs_control*"), borrowed("uint64_t*"), ERROR]),
     "llvs_exchange_retire": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR]),
+    "llvs_exchange_announce_move": (STATUS, [
+        borrowed("llvs_exchange*"), BYTES, borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR,
+    ]),
+    "llvs_remote_free": (None, [owned("llvs_remote*")]),
+    "llvs_exchange_remote": (STATUS, [borrowed("llvs_exchange*"), owned("llvs_remote**"), ERROR]),
     "llvs_identity_create": (STATUS, [owned("llvs_buffer*"), owned("llvs_buffer*"), ERROR]),
     "llvs_store_write_pack": (STATUS, [
         borrowed("llvs_store*"), borrowed("llvs_bytes*"), SIZE, borrowed("llvs_pack_options*"), FUNCTION, borrowed("void*"),

@@ -542,6 +542,32 @@ class llvs_member_list(ctypes.Structure):
     ]
 
 
+class llvs_remote_writer(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("number", c_uint32),
+        ("id", llvs_bytes),
+        ("last_seen", c_double),
+        ("here", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class llvs_remote(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("layout", c_uint32),
+        ("epoch", c_uint32),
+        ("reserved", c_uint32),
+        ("fingerprint", llvs_bytes),
+        ("packs", c_uint64),
+        ("bytes", c_uint64),
+        ("listed", c_double),
+        ("writers", c_void_p),
+        ("writer_count", c_size_t),
+    ]
+
+
 class llvs_pack_options(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -695,6 +721,17 @@ class llvs_sync_place(ctypes.Structure):
         ("knows_pending", c_uint32),
         ("pending_versions", c_uint64),
         ("pending_bytes", c_uint64),
+        ("last_retrieve", c_double),
+        ("last_send", c_double),
+        ("requests", c_uint64),
+        ("bytes_up", c_uint64),
+        ("bytes_down", c_uint64),
+        ("requests_today", c_uint64),
+        ("bytes_up_today", c_uint64),
+        ("bytes_down_today", c_uint64),
+        ("remote", c_void_p),
+        ("needs_user", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 

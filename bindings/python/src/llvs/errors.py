@@ -72,6 +72,10 @@ class ErrorCode(enum.IntEnum):
     WRONG_KEY = c.ERROR_WRONG_KEY
     KEY_MISSING = c.ERROR_KEY_MISSING
     KEYS_FORKED = c.ERROR_KEYS_FORKED
+    ROLLED_BACK = c.ERROR_ROLLED_BACK
+    WRITER_FORKED = c.ERROR_WRITER_FORKED
+    WITHHELD = c.ERROR_WITHHELD
+    PLACE_MOVED = c.ERROR_PLACE_MOVED
 
 
 #: Which class stands for which code: the last that names it.
@@ -274,7 +278,7 @@ class ExchangeDataError(
     codes=[
         c.ERROR_INVALID_JSON, c.ERROR_CUT_SHORT, c.ERROR_MISSING_CHANGES, c.ERROR_MISSING_PREDECESSOR, c.ERROR_INVALID_BASE64,
         c.ERROR_IDENTIFIER_MISMATCH, c.ERROR_MISSING_VERSION, c.ERROR_FOREIGN_FILE, c.ERROR_UNPORTABLE_ID,
-        c.ERROR_CONTENT_MISMATCH,
+        c.ERROR_CONTENT_MISMATCH, c.ERROR_ROLLED_BACK, c.ERROR_WRITER_FORKED, c.ERROR_WITHHELD, c.ERROR_PLACE_MOVED,
     ],
 ):
     """What the other side holds cannot be used. Appears as a problem of an exchange's result."""

@@ -18,6 +18,7 @@ from .control import CancelToken, Control, ProgressCallback
 from .members import Member, member_kind, take_members
 from .observer import Observer, notify_thunk, observe
 from .remote import Remote
+from .remote_status import RemoteStatus, read_remote_status
 from .results import ExchangeResult, take_result
 from .snapshot import Snapshot, take_snapshot, the_snapshot
 from .transport import Place, TransportHandle, carrier_of, name_of, place_of, take_buffer
@@ -271,6 +272,32 @@ class Exchange(Handle):
         """
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_exchange_retire, pointer, control)
+
+    def announce_move(
+        self, address: str, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> ExchangeResult:
+        """Tells the other devices that the place goes on elsewhere, after sending what is left: their exchanges here have that as a problem
+        (`ErrorCode.PLACE_MOVED`, with the address as its error's `path`) from then on. Nothing else changes, and nothing is removed.
+
+        address: for people and programs, 1 to 1,024 bytes. No secrets: whoever reads the place reads it.
+        Raises InvalidArgumentError, UnsupportedError (a place that holds no packs), and as `send`.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            return take_result(lib.llvs_exchange_announce_move, pointer, encode(address), control)
+
+    def remote_status(self) -> Optional[RemoteStatus]:
+        """What this device knows of a place in packs, as of the last exchange of its store there; None when there was none, or the place
+        has no packs. Nothing is asked of the place.
+        """
+        remote = ctypes.c_void_p()
+        with self._call as pointer:
+            lib.llvs_exchange_remote(pointer, ctypes.byref(remote))
+        if not remote.value:
+            return None
+        try:
+            return read_remote_status(remote.value)
+        finally:
+            lib.llvs_remote_free(remote)
 
     def observe(self, callback: Callable[[], Any]) -> Observer:
         """Calls `callback()` soon after the other side may have gained versions, on a thread of the library. Retrieve to see what came.

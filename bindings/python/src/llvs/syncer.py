@@ -11,6 +11,7 @@ from ._handle import Handle
 from ._memory import copy, decode
 from .control import CancelToken, Control, Progress, ProgressCallback
 from .coordinator import Coordinator
+from .remote_status import RemoteStatus, read_remote_status
 from .results import SyncResult, read_sync_result
 from .snapshot import Problem, take_problems
 
@@ -55,6 +56,10 @@ class SyncReason(enum.IntEnum):
     PAUSED = c.SYNC_REASON_PAUSED
     #: What is there is encrypted, and the passphrase or the identities do not open it, or are missing. Not tried again until somebody asks.
     PASSPHRASE = c.SYNC_REASON_PASSPHRASE
+    #: A place in packs was emptied, or is another than before: somebody brings it back, or has it filled anew.
+    REMOTE_RESET = c.SYNC_REASON_REMOTE_RESET
+    #: Another process exchanges with the place for this store.
+    ALREADY_RUNNING = c.SYNC_REASON_ALREADY_RUNNING
 
 
 class SyncConditions(enum.IntFlag):
@@ -71,6 +76,14 @@ class SyncConditions(enum.IntFlag):
     BACKGROUND = c.SYNC_BACKGROUND
     #: Nothing is done, but when the user asks.
     PAUSE = c.SYNC_PAUSE
+
+
+class Traffic(NamedTuple):
+    """Requests to a server, and the bytes that went and came."""
+
+    requests: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
 
 
 class SyncPlace(NamedTuple):
@@ -96,6 +109,18 @@ class SyncPlace(NamedTuple):
     pending_versions: Optional[int] = None
     #: Bytes of the values that they stored, as they are.
     pending_bytes: Optional[int] = None
+    #: When retrieving from there ended without a failure last, in seconds since 1970-01-01 UTC; None: never.
+    last_retrieve: Optional[float] = None
+    #: The same of sending.
+    last_send: Optional[float] = None
+    #: What the last round asked and moved.
+    round: Traffic = Traffic()
+    #: What all rounds did since the day began (UTC), or the syncer.
+    today: Traffic = Traffic()
+    #: What is known of a place in packs, as of the last exchange; None: nothing, or it has none.
+    remote: Optional[RemoteStatus] = None
+    #: Nothing goes on there before somebody did something: `reason` tells what.
+    needs_user: bool = False
 
 
 class SyncStatus(NamedTuple):
@@ -323,6 +348,12 @@ def _place(address: int) -> SyncPlace:
         one.http_status or None,
         one.pending_versions if one.knows_pending else None,
         one.pending_bytes if one.knows_pending else None,
+        _time(one.last_retrieve),
+        _time(one.last_send),
+        Traffic(one.requests, one.bytes_up, one.bytes_down),
+        Traffic(one.requests_today, one.bytes_up_today, one.bytes_down_today),
+        read_remote_status(one.remote) if one.remote else None,
+        bool(one.needs_user),
     )
 
 

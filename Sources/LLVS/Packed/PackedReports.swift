@@ -1,0 +1,146 @@
+/// What is to be told of a remote in the packed layout, and changes nothing by itself: docs/pack-format.md, section 7.
+struct PackedReports: Equatable {
+    /// A writer that another one saw further than it is here.
+    struct Ahead: Equatable { var number: UInt32, since: Int64, teller: UInt64 }
+    /// A pack of a writer, and the one that it wrote before.
+    struct Link: Equatable { var number: UInt32, id: PackID, before: PackID }
+    enum Kind: UInt8 { case rolledBack = 1, forked, seededAnew }
+    struct Event: Equatable { var kind: Kind, writer: UInt64, number: UInt32, since: Int64 }
+    /// Where the remote goes on, and who says so.
+    struct Move: Equatable { var address: String, writer: UInt64 }
+
+    var ahead: [UInt64: Ahead] = [:]
+    var chains: [UInt64: [Link]] = [:]
+    var events: [Event] = []
+    var move: Move?
+
+    /// More are not kept in mind: others may write any number of them.
+    static let writersLimit = 256, chainLimit = 32, eventsLimit = 100
+    /// Bytes of an address.
+    static let addressLimit = 1_024
+    /// Seconds for which a writer may be ahead before it is told; and for which what happened once is told, and kept in mind.
+    static let patience: Int64 = 3_600, telling: Int64 = 86_400, memory: Int64 = 30 * 86_400
+
+    mutating func happened(_ kind: Kind, _ writer: UInt64, _ number: UInt32, at now: Int64) {
+        events.removeAll { now - $0.since > PackedReports.memory }
+        guard events.count < PackedReports.eventsLimit,
+            !events.contains(where: { $0.kind == kind && $0.writer == writer && $0.number == number })
+        else { return }
+        events.append(Event(kind: kind, writer: writer, number: number, since: now))
+    }
+
+    /// - Returns: whether two packs of one number have different ones before them, and both were gone on from.
+    mutating func link(_ writer: UInt64, _ link: Link) -> UInt32? {
+        guard chains[writer] != nil || chains.count < PackedReports.writersLimit else { return nil }
+        var chain = chains[writer] ?? []
+        guard !chain.contains(link) else { return nil }
+        chain.append(link)
+        chain.sort { ($0.number, $0.id) < ($1.number, $1.id) }
+        chain.removeFirst(max(0, chain.count - PackedReports.chainLimit))
+        chains[writer] = chain
+        let continued = Set(chain.map(\.before))
+        for (a, b) in zip(chain, chain.dropFirst()) where a.number == b.number && a.before != b.before {
+            if continued.contains(a.id), continued.contains(b.id) { return a.number }
+        }
+        return nil
+    }
+}
+
+extension PackedRun {
+    /// What a pack says beside its versions. A writer that says of itself that it ends counts as silent at once, until it writes again.
+    func hear(_ services: PackServices, _ index: PackIndex, from name: PackName) {
+        let own = PackServices.Notice(kind: PackServices.Notice.retired, payload: PackID.bytes(of: name.writer))
+        if services.notices.contains(own), state.seen[name.writer]?.number == name.last {
+            state.active[name.writer] = now - settings.silence
+        }
+        for notice in services.notices {
+            if notice.kind == PackServices.Notice.moved, (1...PackedReports.addressLimit).contains(notice.payload.count),
+                let address = String(validating: notice.payload, as: UTF8.self)
+            {
+                state.reports.move = PackedReports.Move(address: address, writer: name.writer)
+            } else if notice.kind == PackServices.Notice.seededAnew, state.roots.count > 1, state.read.count > 1 {
+                // This device knew it before that.
+                state.reports.happened(.seededAnew, name.writer, name.last, at: now)
+            }
+        }
+        for one in services.seen where one.writer != state.writer && one.number > state.seen[one.writer]?.number ?? 0 {
+            hear(name.writer, sees: one)
+        }
+        guard name.writer != state.writer, name.kind == .log || name.first == name.last else { return }
+        let link = PackedReports.Link(number: name.last, id: name.id, before: index.link)
+        if let number = state.reports.link(name.writer, link) { state.reports.happened(.forked, name.writer, number, at: now) }
+    }
+
+    private func hear(_ teller: UInt64, sees one: PackServices.Seen) {
+        guard !state.covered.has(one.writer, one.number) else { return }
+        let known = state.reports.ahead[one.writer]
+        guard known != nil || state.reports.ahead.count < PackedReports.writersLimit, known?.number ?? 0 < one.number else { return }
+        // What was ahead before may have come meanwhile.
+        let isStill = known.map { !isHere(one.writer, $0.number) } ?? false
+        let since = isStill ? known?.since ?? now : now
+        state.reports.ahead[one.writer] = PackedReports.Ahead(number: one.number, since: since, teller: teller)
+    }
+    private func isHere(_ writer: UInt64, _ number: UInt32) -> Bool {
+        state.seen[writer]?.number ?? 0 >= number || state.covered.has(writer, number)
+    }
+
+    /// What is to be told, of a listing.
+    func reports(_ listed: [PackName: Int]) -> [ExchangeProblem] {
+        let time = now
+        state.reports.ahead = state.reports.ahead.filter { !isHere($0.key, $0.value.number) }
+        var found: [ExchangeProblem] = []
+        func tell(_ code: StoreError.Code, _ writer: UInt64, _ message: String) {
+            let name = PackKind.log.prefix + Base32.encode(PackID.bytes(of: writer))
+            found.append(ExchangeProblem(name: name, error: StoreError(code, message, path: name)))
+        }
+        for (writer, ahead) in state.reports.ahead where time - ahead.since > PackedReports.patience {
+            // What is listed and cannot be read is told by its name.
+            guard !listed.keys.contains(where: { $0.writer == writer && $0.last >= ahead.number }) else { continue }
+            let text = Base32.encode(PackID.bytes(of: writer)), teller = Base32.encode(PackID.bytes(of: ahead.teller))
+            tell(
+                .withheld, writer,
+                "\(files.description) does not show the pack \(ahead.number) of the device \(text), which the device \(teller) has seen "
+                    + "there more than an hour ago. It may show each device another state. Compare the fingerprints of two devices.")
+        }
+        for event in state.reports.events where (0..<PackedReports.telling).contains(time - event.since) {
+            let text = Base32.encode(PackID.bytes(of: event.writer))
+            switch event.kind {
+            case .rolledBack:
+                tell(
+                    .rolledBack, event.writer,
+                    "\(files.description) does not show the newest pack of the device \(text) any more, number \(event.number): it was set "
+                        + "back to an older state, or somebody deleted files. What is missing there is sent again; nothing was removed "
+                        + "here.")
+            case .seededAnew:
+                tell(
+                    .rolledBack, event.writer,
+                    "\(files.description) was emptied, and filled anew by the device \(text). What is missing there is sent again; nothing "
+                        + "was removed here.")
+            case .forked:
+                tell(
+                    .writerForked, event.writer,
+                    "Two rows of packs of the device \(text) go on beside each other in \(files.description), from number \(event.number) "
+                        + "on: its store was copied, or the place shows two states. All of them are taken. Compare the fingerprints of two "
+                        + "devices.")
+            }
+        }
+        if let move = state.reports.move {
+            var error = StoreError(
+                .placeMoved,
+                "\(files.description) goes on at \"\(move.address)\", as the device \(Base32.encode(PackID.bytes(of: move.writer))) says. "
+                    + "Exchange with that place, if you know who said so; what is here stays.")
+            error.path = move.address
+            found.append(ExchangeProblem(name: "pack1", error: error))
+        }
+        return found
+    }
+
+    /// Tells the others where the remote goes on, after sending what is left.
+    func announce(_ address: String) throws -> ExchangeResult {
+        let result = try send(isFresh: false)
+        var sending = PackedSending(self)
+        try sending.publish(evenEmpty: true, notices: [PackServices.Notice(kind: PackServices.Notice.moved, payload: Array(address.utf8))])
+        state.reports.move = PackedReports.Move(address: address, writer: state.writer)
+        return result
+    }
+}

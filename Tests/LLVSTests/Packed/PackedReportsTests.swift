@@ -1,0 +1,245 @@
+import LLVSTesting
+import Testing
+@testable import LLVS
+
+/// What is told of a remote, and changes nothing: docs/pack-format.md, section 7.
+@Suite("Packed: reports") struct PackedReportsTests {
+    private static let day = 86_400 / Int(MemoryPlace.step), hour = 3_600 / Int(MemoryPlace.step)
+
+    private func codes(_ device: PackedDevice) throws -> [StoreError.Code] {
+        try device.exchange.retrieve().problems.map(\.error.code)
+    }
+    private func status(_ device: PackedDevice) throws -> RemoteStatus { try #require(try device.exchange.remoteStatus()) }
+
+    /// Where the place goes on is told to everybody, also to who comes when the pack that said so first was merged.
+    @Test func moved() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3), b = try PackedDevice(place, fanIn: 3)
+        for device in [a, b, a] {
+            try device.save()
+            try device.exchangeOnce()
+        }
+        try a.save("last")
+        #expect(try a.exchange.announceMove(to: "https+webdav://elsewhere/ä/").versions.count == 1)
+        for device in [b, b] {
+            let problem = try #require(try device.exchange.retrieve().problems.first)
+            #expect(problem.error.code == .placeMoved && problem.error.path == "https+webdav://elsewhere/ä/" && problem.name == "pack1")
+        }
+        #expect(try codes(a) == [.placeMoved])
+        for n in 0..<12 {
+            try a.save("a\(n)")
+            try a.exchangeOnce()
+            try b.exchangeOnce()
+        }
+        place.clock += 2 * Self.day
+        for device in [a, b, a, b] { try device.exchangeOnce() }
+        #expect(place.names(.base).count > 0 && place.names(.log).allSatisfy { $0.writer != a.writer || $0.last > 5 })
+        let c = try PackedDevice(place)
+        #expect(try codes(c) == [.placeMoved] && c.ids == a.ids)
+        for wrong in ["", "a\nb", String(repeating: "x", count: 1_025)] {
+            #expect(throws: StoreError.self) { try a.exchange.announceMove(to: wrong) }
+        }
+        let single = try Exchange(store: a.store, url: "memory:moving")
+        #expect(throws: StoreError.self) { try single.announceMove(to: "elsewhere") }
+    }
+
+    /// Who fills an emptied place anew says so to those who knew it before.
+    @Test func seededAnew() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        for device in [a, b, a, b] {
+            try device.save()
+            try device.exchangeOnce()
+        }
+        place.files = [:]
+        place.clock += Self.day + 1
+        #expect(throws: StoreError.self) { try a.exchange.retrieve() }
+        a.exchange.transport.restorationState = Array("new".utf8)
+        try a.exchangeOnce()
+        let told = try b.exchange.retrieve().problems.filter { $0.error.code == .rolledBack }
+        #expect(told.count == 1 && told[0].error.message.contains("filled anew"), "\(told)")
+        // A device that comes for the first time has nothing to hear of that.
+        let c = try PackedDevice(place)
+        #expect(try codes(c) == [])
+        // All is there again in the end.
+        for _ in 0..<4 {
+            place.clock += Self.day
+            for device in [a, b] { _ = try? device.exchangeOnce() }
+        }
+        #expect(place.versions().isSuperset(of: a.ids.union(b.ids)))
+        #expect(try codes(b) == [], "told for a day")
+        // Once: the packs that follow do not say it again.
+        try a.save("more")
+        try a.exchangeOnce()
+        #expect(try codes(b) == [])
+    }
+
+    /// A newest pack that is gone, and that nothing replaces.
+    @Test func rolledBack() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        for n in 0..<3 {
+            try a.save("\(n)")
+            try a.exchangeOnce()
+            try b.exchangeOnce()
+        }
+        let newest = try #require(place.names(.log).max { $0.last < $1.last })
+        place.remove(newest.description)
+        place.clock += 2
+        #expect(try codes(b) == [], "not before a second look")
+        place.clock += 2
+        #expect(try codes(b) == [.rolledBack])
+        #expect(try codes(b) == [.rolledBack])
+        place.clock += 2 * Self.day
+        for device in [b, a] { _ = try? device.exchangeOnce() }
+        #expect(try codes(b) == [] && place.versions() == a.ids)
+        // What was merged is replaced, and no loss.
+        for n in 3..<40 {
+            try a.save("\(n)")
+            try a.exchangeOnce()
+            place.clock += Self.hour
+            #expect(try codes(b) == [], "\(n)")
+        }
+    }
+
+    /// What another device saw is not shown here, for more than an hour.
+    @Test func withheld() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
+        for device in [a, b, c, a, b, c] {
+            try device.save()
+            try device.exchangeOnce()
+        }
+        // The place hides from c what a sends; b has seen it.
+        try a.save("hidden")
+        try a.exchangeOnce()
+        let hidden = try #require(place.names(.log).filter { $0.writer == a.writer }.max { $0.last < $1.last })
+        _ = try b.exchange.retrieve()
+        _ = try b.store.makeVersion(basedOn: nil, changes: [.insert(ValueID("b"), data: [1])])
+        _ = try b.exchange.send()
+        place.hides = [hidden.description]
+        #expect(try codes(c) == [])
+        place.clock += Self.hour - 2
+        #expect(try codes(c) == [], "not within an hour")
+        place.clock += 4
+        let told = try c.exchange.retrieve().problems
+        #expect(told.map(\.error.code) == [.withheld] && told[0].name == "pack1/log/" + Base32.encode(PackID.bytes(of: a.writer)))
+        c.restart()
+        #expect(try codes(c) == [.withheld])
+        place.hides = []
+        #expect(try codes(c) == [] && c.ids == a.ids.union(b.ids))
+        // Merged, and the numbers stand for it: nothing is withheld.
+        for n in 0..<30 {
+            try a.save("\(n)")
+            for device in [a, b] { try device.exchangeOnce() }
+        }
+        place.clock += Self.hour
+        #expect(try codes(c) == [])
+        place.clock += 2 * Self.hour
+        #expect(try codes(c) == [])
+    }
+
+    /// Two rows of packs that go on beside each other.
+    @Test func forked() {
+        func id(_ n: UInt64) -> PackID { PackID(high: 1, low: n) }
+        func link(_ number: UInt32, _ own: UInt64, _ before: UInt64) -> PackedReports.Link {
+            PackedReports.Link(number: number, id: id(own), before: id(before))
+        }
+        // 5 was copied: 6 and 16, 7 and 17, 8 and 18.
+        var reports = PackedReports()
+        let rows = [link(5, 5, 4), link(6, 6, 5), link(6, 16, 5), link(7, 7, 6), link(7, 17, 16), link(8, 8, 7)]
+        for one in rows { #expect(reports.link(9, one) == nil, "\(one)") }
+        #expect(reports.link(9, link(8, 18, 17)) == 7)
+        // A number that was attempted twice goes on from one of them.
+        reports = PackedReports()
+        for one in [link(5, 5, 4), link(5, 15, 4), link(6, 6, 15), link(6, 16, 15), link(7, 7, 16), link(8, 8, 7)] {
+            #expect(reports.link(9, one) == nil)
+        }
+        // Bounded, whatever is written there.
+        for n in 0..<1_000 as Range<UInt64> { _ = reports.link(9, link(UInt32(n) + 10, n + 100, n + 99)) }
+        for n in 0..<1_000 as Range<UInt64> { _ = reports.link(n, link(1, n, 0)) }
+        #expect(reports.chains.count == PackedReports.writersLimit && reports.chains[9]?.count == PackedReports.chainLimit)
+        for n in 0..<1_000 as Range<UInt32> { reports.happened(.forked, 1, n, at: 0) }
+        #expect(reports.events.count == PackedReports.eventsLimit)
+    }
+
+    /// A store that was copied, and whose copies are never shown each other's packs, is told by who is shown both.
+    @Test func aWriterOfWhichBothRowsAreShown() throws {
+        let place = MemoryPlace(), other = MemoryPlace(), a = try PackedDevice(place), reader = try PackedDevice(place)
+        try a.save("common")
+        try a.exchangeOnce()
+        other.files = place.files
+        other.clock = place.clock
+        let twin = try PackedDevice(other)
+        try a.give(to: twin)
+        twin.storage.caches = a.storage.caches
+        twin.restart()
+        for n in 0..<3 {
+            try a.save("a\(n)")
+            try a.exchangeOnce()
+            try twin.save("b\(n)")
+            try twin.exchangeOnce()
+        }
+        #expect(a.writer == twin.writer)
+        #expect(try codes(reader) == [])
+        for (name, bytes) in other.files where place.files[name] == nil { place.put(name, bytes) }
+        place.clock += Self.day + 1
+        #expect(try codes(reader) == [.writerForked])
+        #expect(reader.ids == a.ids.union(twin.ids), "all is taken")
+    }
+
+    // MARK: The status
+
+    @Test func fingerprintsAndWriters() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        #expect(try a.exchange.remoteStatus() == nil)
+        for device in [a, b, a, b, a] {
+            try device.save()
+            try device.exchangeOnce()
+        }
+        for device in [b, a] { _ = try device.exchange.retrieve() }
+        let first = try status(a).fingerprint
+        #expect(first.split(separator: " ").count == 6 && first.split(separator: " ").allSatisfy { $0.count == 5 })
+        #expect(try status(b).fingerprint == first)
+        // A device without memory sees the same, and so does another process.
+        let c = try PackedDevice(place)
+        _ = try c.exchange.retrieve()
+        #expect(try status(c).fingerprint == first)
+        c.restart()
+        #expect(try status(c).fingerprint == first)
+        // One that is shown an older state does not.
+        try a.save("more")
+        try a.exchangeOnce()
+        #expect(try status(a).fingerprint != first)
+        _ = try b.exchange.retrieve()
+        #expect(try status(b).fingerprint == status(a).fingerprint)
+        let newest = try #require(place.names(.log).filter { $0.writer == a.writer }.max { $0.last < $1.last })
+        place.hides = [newest.description]
+        let d = try PackedDevice(place)
+        _ = try d.exchange.retrieve()
+        #expect(try status(d).fingerprint == first)
+        let known = try status(b)
+        #expect(known.layout == .packed && known.epoch == 0 && known.writers.count == 2 && known.writers.map(\.isHere).count { $0 } == 1)
+        #expect(known.writers.map(\.number).sorted() == [2, 4])
+        #expect(known.writers.contains { $0.id == Base32.encode(PackID.bytes(of: a.writer)) })
+        #expect(known.packs > 0 && known.bytes > 0 && known.listed != nil)
+        // Written down, so that it can be compared by who implements it anew.
+        let seen = [PackServices.Seen(writer: 1, number: 2, id: PackID(high: 3, low: 4))]
+        #expect(RemoteStatus.fingerprint(PackID(high: 5, low: 6), seen) == "vinoz maluf lonoz zapiz sakit faduv")
+        #expect(RemoteStatus.fingerprint(nil, seen) == "" && RemoteStatus.fingerprint(PackID(high: 5, low: 6), []) == "")
+    }
+
+    /// The state of a library that did not know with which keys large values lie there: no new pack names them.
+    @Test func largeValuesOfAnOlderState() throws {
+        var state = PackedState()
+        state.pin = StoreKeys.Pin(number: 2, recipient: try AgeRecipient(RemoteIdentity().recipient))
+        let blob = try #require(BlobReference(size: 3, sha256: [UInt8](repeating: 4, count: 32), parts: [.zero]))
+        state.blobs[blob.digest] = blob
+        let now = try #require(PackedState(encoded: PackedState.encoded(state.body)))
+        #expect(now.oldBlobs.isEmpty && now.currentBlobs.count == 1)
+        // As it was written before: without what came later.
+        var old = Array(state.body)
+        old[6] = UInt8(ascii: "2")
+        // In front of the pin a flag; behind it an epoch, a time and two lists, all of them empty; then the count of exchanges.
+        old.removeSubrange((old.count - 8 - 4 - 8 - 2)..<(old.count - 8))
+        old.remove(at: old.count - 8 - 36 - 1)
+        let known = try #require(PackedState(encoded: PackedState.encoded(old)))
+        #expect(known.pin == state.pin && known.blobs.count == 1 && known.currentBlobs.isEmpty)
+    }
+}
