@@ -190,13 +190,13 @@ final class DocumentValues {
 
     /// Of each two inputs the containers in which a difference was found last, the outer before the inner. Merging goes down just there,
     /// and asks on each level.
-    private var differing = [[(node: UInt32, other: UInt32)]](repeating: [], count: 9)
+    private var differing: [[(node: UInt32, other: UInt32)]] = []
     private static let short = 16
     /// Fewer levels are gone through again.
     private static let fewLevels = 4
 
     private func areKnownToDiffer(_ a: ValueRef, _ b: ValueRef) -> Bool {
-        guard a.tree < 3, b.tree < 3 else { return false }
+        guard !differing.isEmpty, a.tree < 3, b.tree < 3 else { return false }
         let known = differing[Int(3 * a.tree + b.tree)]
         var low = 0, high = known.count
         while low < high {
@@ -230,6 +230,7 @@ final class DocumentValues {
             var open: OpenPair?, outer: [OpenPair] = []
             func differ() -> Bool {
                 if outer.count >= Self.fewLevels, a.tree < 3, b.tree < 3, let open {
+                    if differing.isEmpty { differing = Array(repeating: [], count: 9) }
                     differing[Int(3 * a.tree + b.tree)] = (outer + [open]).map { ($0.node, $0.other) }
                 }
                 return false

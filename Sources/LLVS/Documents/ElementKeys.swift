@@ -44,6 +44,8 @@ struct ElementKeys {
         }
         deinit { if isFew { memory.deallocate() } else { free(memory) } }
         private static let few = 16
+        /// For none: nothing is ever put into it.
+        nonisolated(unsafe) static let none = Slots(few)
 
         /// (They are stored as their complements, since memory begins as zeros.)
         @inline(__always)
@@ -53,14 +55,14 @@ struct ElementKeys {
         }
     }
     private var known: [Known] = []
-    private var slots = Slots(16)
+    private var slots: Slots
     /// So many are fetched at once.
     static let batch = 16
     /// With fewer all is near in any case.
     private static let large = 1 << 16
     private var touched: UInt32 = 0
     /// The numbers of what is shortest: numbers of one digit, and what is empty.
-    private var shortest = [UInt32](repeating: .max, count: 12)
+    private var shortest: [UInt32] = []
 
     /// - Parameters:
     ///   - usesID: without a declared key, objects are known by their member `id`.
@@ -89,6 +91,7 @@ struct ElementKeys {
     /// The number of the element's key: the same for the same key, from 0 on. Elements are of the first 8 trees.
     mutating func number(of element: ValueRef) throws -> UInt32 {
         guard let place = placeInShortest(element) else { return try found(element) }
+        if shortest.isEmpty { shortest = [UInt32](repeating: .max, count: 12) }
         if shortest[place] == .max { shortest[place] = try found(element) }
         return shortest[place]
     }
@@ -149,11 +152,11 @@ struct ElementKeys {
     }
 
     /// No more elements will be looked for: what finds them is let go.
-    mutating func close() { slots = Slots(16) }
+    mutating func close() { slots = .none }
 
     /// Whether there was an element with the same key.
     func contains(_ element: ValueRef) throws -> Bool {
-        if let place = placeInShortest(element), shortest[place] != .max { return true }
+        if !shortest.isEmpty, let place = placeInShortest(element), shortest[place] != .max { return true }
         return try slots[find(element).slot] != .max
     }
 
@@ -198,7 +201,7 @@ struct ElementKeys {
     private mutating func grow() {
         let size = 2 * slots.count
         // What was there goes first, so that there are never both.
-        slots = Slots(16)
+        slots = .none
         slots = Slots(size)
         let mask = slots.count - 1
         for (number, entry) in known.enumerated() {
