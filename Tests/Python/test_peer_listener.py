@@ -91,3 +91,46 @@ def test_nothing_listens_there(tmp_path):
         with llvs.PeerListener(f"unix:{tmp_path}/socket") as listener:
             assert listener.address == f"unix:{tmp_path}/socket" and (tmp_path / "socket").exists()
         assert not (tmp_path / "socket").exists()
+
+
+def test_what_was_saved_just_before_closing_goes_along(tmp_path):
+    pairing = llvs.make_pairing()
+    with llvs.Store(storage="memory") as here, llvs.Store(storage="memory") as there:
+        with llvs.PeerListener(f"unix:{tmp_path}/socket") as listener:
+            listener.offer(there, pairing)
+            for number in range(10):
+                with llvs.Peer.connect(here, listener.address, pairing) as peer:
+                    assert peer.wait(60)
+                    saved = here.make_version(here.most_recent_head, insert={f"v{number}": b"1"})
+                    peer.goodbye()
+                    until(lambda: peer.state.phase == llvs.PeerPhase.ENDED)
+                    assert saved in there, number
+
+
+def test_a_link_ends_when_its_store_is_closed(tmp_path):
+    pairing = llvs.make_pairing()
+    with llvs.Store(storage="memory") as here, llvs.Store(storage="memory") as there:
+        with llvs.PeerListener(f"unix:{tmp_path}/socket") as listener:
+            listener.offer(there, pairing)
+            with llvs.Peer.connect(here, listener.address, pairing) as peer:
+                assert peer.wait(60)
+                there.close()
+                until(lambda: peer.state.phase == llvs.PeerPhase.ENDED)
+
+
+def test_the_socket_of_a_process_that_was_killed_is_made_anew(tmp_path):
+    path = tmp_path / "socket"
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(str(path))
+    left.listen()
+    with pytest.raises(llvs.TransportError):
+        llvs.PeerListener(f"unix:{path}")
+    left.close()
+    assert path.exists()
+    with llvs.PeerListener(f"unix:{path}"):
+        pass
+    assert not path.exists()
+    path.write_text("a file")
+    with pytest.raises(llvs.TransportError):
+        llvs.PeerListener(f"unix:{path}")
+    assert path.read_text() == "a file"

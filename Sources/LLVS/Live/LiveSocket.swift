@@ -39,11 +39,12 @@ enum LiveSocket {
     /// - Throws: `.transport`.
     static func connect(_ address: Address, within seconds: Double, named text: String) throws -> Int32 {
         let end = Clock.steady() + max(0, seconds)
-        return try first(of: address, isToListen: false, named: text) { family, place, size in
-            let fd = try System.socket(family, stream)
+        return try first(of: address, isToListen: false, named: text) { family, place, size, more in
+            let fd = try System.socket(family, stream), now = Clock.steady()
             do throws(Errno) {
                 try start(fd, place, size)
-                guard try wait(fd, Int16(POLLOUT), until: end) else { throw Errno(ETIMEDOUT) }
+                // An address that nobody answers at leaves time for those behind it.
+                guard try wait(fd, Int16(POLLOUT), until: now + max(0, end - now) / Double(more + 1)) else { throw Errno(ETIMEDOUT) }
                 var error: Int32 = 0, length = socklen_t(MemoryLayout<Int32>.size)
                 guard getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0, error == 0 else { throw Errno(error) }
             } catch {
@@ -71,14 +72,23 @@ enum LiveSocket {
     /// A socket at which others may connect; a Unix socket is made for its owner alone.
     /// - Throws: `.transport`.
     static func listen(_ address: Address, named text: String) throws -> Int32 {
-        try first(of: address, isToListen: true, named: text) { family, place, size in
+        try first(of: address, isToListen: true, named: text) { family, place, size, _ in
             let fd = try System.socket(family, stream)
+            var made: String?
             do throws(Errno) {
                 var one: Int32 = 1
                 if family != AF_UNIX { _ = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size)) }
-                guard bind(fd, place, size) == 0 else { throw Errno.current }
+                if bind(fd, place, size) != 0 {
+                    let error = Errno.current
+                    guard error.code == EADDRINUSE, case .path(let path) = address, isLeft(path, place, size), unlink(path) == 0,
+                        bind(fd, place, size) == 0
+                    else { throw error }
+                }
                 // Before anybody can connect.
-                if case .path(let path) = address { guard chmod(path, 0o600) == 0 else { throw Errno.current } }
+                if case .path(let path) = address {
+                    made = path
+                    guard chmod(path, 0o600) == 0 else { throw Errno.current }
+                }
                 #if canImport(Glibc)
                 let result = Glibc.listen(fd, 64)
                 #elseif canImport(Musl)
@@ -89,10 +99,19 @@ enum LiveSocket {
                 guard result == 0 else { throw Errno.current }
             } catch {
                 System.close(fd)
+                if let made { _ = unlink(made) }
                 throw error
             }
             return fd
         }
+    }
+
+    /// Whether the Unix socket of a path is one at which nobody listens any more: of a process that was killed.
+    private static func isLeft(_ path: String, _ place: UnsafePointer<sockaddr>, _ size: socklen_t) -> Bool {
+        guard let status = try? System.status(path), status.isSocket, let fd = try? System.socket(AF_UNIX, stream) else { return false }
+        defer { System.close(fd) }
+        do throws(Errno) { try start(fd, place, size) } catch { return error.code == ECONNREFUSED }
+        return false
     }
 
     /// Small pieces go at once, not with the next ones.
@@ -169,7 +188,8 @@ enum LiveSocket {
             if count == 0 { return got > 0 }
             if count < 0 {
                 if error.code == EINTR { continue }
-                if error.code == EAGAIN || error.code == EWOULDBLOCK { return true }
+                // What came before it was cut may say why.
+                if got > 0 || error.code == EAGAIN || error.code == EWOULDBLOCK { return true }
                 throw error
             }
             got += count
@@ -208,7 +228,7 @@ enum LiveSocket {
     /// Calls with each of the places that an address means until one will do.
     private static func first(
         of address: Address, isToListen: Bool, named text: String,
-        _ body: (Int32, UnsafePointer<sockaddr>, socklen_t) throws -> Int32
+        _ body: (_ family: Int32, UnsafePointer<sockaddr>, socklen_t, _ more: Int) throws -> Int32
     ) throws -> Int32 {
         let doing = isToListen ? "Listening at" : "Connecting to"
         func failed(_ error: any Error) -> any Error {
@@ -224,7 +244,7 @@ enum LiveSocket {
             do {
                 return try withUnsafePointer(to: &place) {
                     try $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                        try body(AF_UNIX, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                        try body(AF_UNIX, $0, socklen_t(MemoryLayout<sockaddr_un>.size), 0)
                     }
                 }
             } catch { throw failed(error) }
@@ -239,11 +259,14 @@ enum LiveSocket {
                 let why = gai_strerror(result).map { String(cString: $0) } ?? "unknown"
                 throw StoreError(.transport, "\(doing) \(text) failed: its host is not known (\(why)). Look at the name.")
             }
-            var last: any Error = Errno(ENOENT), next = found
+            var last: any Error = Errno(ENOENT), next = found, count = 0
+            while let one = next { (next, count) = (one.pointee.ai_next, count + 1) }
+            next = found
             while let one = next {
+                count -= 1
                 next = one.pointee.ai_next
                 guard let place = one.pointee.ai_addr else { continue }
-                do { return try body(one.pointee.ai_family, UnsafePointer(place), one.pointee.ai_addrlen) } catch { last = error }
+                do { return try body(one.pointee.ai_family, UnsafePointer(place), one.pointee.ai_addrlen, count) } catch { last = error }
             }
             throw failed(last)
         }

@@ -66,7 +66,11 @@ public final class PeerLink: @unchecked Sendable {
         }
     }
 
-    private func closeAll() { for fd in [descriptor, wakes.reading, wakes.writing] { System.close(fd) } }
+    /// The connection ends also where a forked process has the descriptor as well.
+    private func closeAll() {
+        _ = shutdown(descriptor, Int32(SHUT_RDWR))
+        for fd in [descriptor, wakes.reading, wakes.writing] { System.close(fd) }
+    }
 
     /// Has the thread look at what changed.
     public func signal() {
@@ -222,7 +226,9 @@ public final class PeerLink: @unchecked Sendable {
         while read(wakes.reading, &data, data.count) == data.count {}
         let (upTo, isClosing, isStopped) = lock.withLock { (asked, self.isClosing, self.isStopped) }
         if isStopped { return false }
-        if isClosing { try session.close() } else { try session.storeChanged() }
+        // What was saved before it was to be closed goes along.
+        try session.storeChanged()
+        if isClosing { try session.close() }
         note()
         lock.withLock {
             looked = upTo
@@ -249,13 +255,19 @@ public final class PeerLink: @unchecked Sendable {
             left = left.dropFirst(sent)
             if !left.isEmpty { guard (try? LiveSocket.wait(descriptor, Int16(POLLOUT), until: end)) == true else { return } }
         }
+        // Closed with bytes that nobody read it would take back what was said last.
+        _ = shutdown(descriptor, Int32(SHUT_WR))
+        while (try? LiveSocket.wait(descriptor, Int16(POLLIN), until: end)) == true {
+            var passed: [UInt8] = []
+            guard (try? LiveSocket.read(descriptor, into: &passed, most: PeerLink.incoming)) == true else { return }
+        }
     }
 }
 
 /// Tells all links of a store that the library carries of what comes to it: by one thread for all of them.
 private final class LinkNews: Sendable {
     private struct State {
-        var observation: (any ExchangeObservation)?
+        var observation: (any ExchangeObservation)?, ended: (any ExchangeObservation)?
         var links: [ObjectIdentifier: PeerLink] = [:]
     }
     // A thread is begun within it.
@@ -266,19 +278,22 @@ private final class LinkNews: Sendable {
     /// - Throws: `.closed`, `.busy` and `.io`.
     func add(_ link: PeerLink) throws {
         try state.withLock { state in
-            if state.observation == nil { state.observation = try link.store.observeAdditions { [weak self] in self?.tell() } }
+            if state.observation == nil {
+                state.observation = try link.store.observeAdditions { [weak self] in self?.tell() }
+                state.ended = link.store.ended.add { [weak self] in self?.tell() }
+            }
             state.links[ObjectIdentifier(link)] = link
         }
     }
 
     func remove(_ link: PeerLink) {
-        let last = state.withLock { state -> (any ExchangeObservation)? in
-            guard state.links.removeValue(forKey: ObjectIdentifier(link)) != nil, state.links.isEmpty else { return nil }
-            defer { state.observation = nil }
-            return state.observation
+        let last = state.withLock { state -> [any ExchangeObservation] in
+            guard state.links.removeValue(forKey: ObjectIdentifier(link)) != nil, state.links.isEmpty else { return [] }
+            defer { (state.observation, state.ended) = (nil, nil) }
+            return [state.observation, state.ended].compactMap { $0 }
         }
         // Waits for a call that runs.
-        last?.cancel()
+        for one in last { one.cancel() }
     }
 
     private func tell() { for link in state.withLock({ Array($0.links.values) }) { link.signal() } }

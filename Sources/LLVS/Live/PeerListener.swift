@@ -54,11 +54,13 @@ public final class PeerListener: @unchecked Sendable {
         }
         do { wakes = try System.pipe() } catch {
             System.close(server)
+            PeerListener.remove(file)
             throw StoreError(.io, "Listening takes two more descriptors: \(error). Close some.")
         }
         do { try OwnThread.start("A thread that listens") { [self] in run() } } catch {
             isEnded = true
             closeAll()
+            PeerListener.remove(file)
             throw error
         }
     }
@@ -153,7 +155,14 @@ public final class PeerListener: @unchecked Sendable {
         var one: UInt8 = 1
         _ = write(wakes.writing, &one, 1)
     }
-    private func closeAll() { for fd in [server, wakes.reading, wakes.writing] { System.close(fd) } }
+    /// Nobody is let in any more, also where a forked process has the descriptor as well.
+    private func closeAll() {
+        _ = shutdown(server, Int32(SHUT_RDWR))
+        for fd in [server, wakes.reading, wakes.writing] { System.close(fd) }
+    }
+    private static func remove(_ file: (path: String, identity: FileIdentity)?) {
+        if let file, FileIdentity(file.path) == file.identity { _ = unlink(file.path) }
+    }
 
     /// Lets go of links that have ended. Who never said who it is was a stranger: a first message can be replayed. Under the lock.
     private func forgetEnded() {
@@ -162,8 +171,9 @@ public final class PeerListener: @unchecked Sendable {
         arrived.removeAll { $0.hasEnded }
     }
 
-    /// Remembers that somebody from there did not get in. Under the lock.
+    /// Remembers that somebody from there did not get in; who reaches a Unix socket is no stranger. Under the lock.
     private func refuse(_ place: String) {
+        guard !place.isEmpty else { return }
         if refused.count >= PeerListener.places, refused[place] == nil { refused = [:] }
         refused[place] = ((refused[place] ?? []) + [Clock.steady()]).suffix(PeerListener.strangers)
     }
@@ -203,7 +213,7 @@ public final class PeerListener: @unchecked Sendable {
         }
         for greeting in greetings { System.close(greeting.descriptor) }
         greetings = []
-        if let file, FileIdentity(file.path) == file.identity { _ = unlink(file.path) }
+        PeerListener.remove(file)
         lock.withLock {
             isEnded = true
             closeAll()

@@ -234,6 +234,7 @@ enum System {
         var modified: Int64
         var isDirectory: Bool
         var isRegularFile: Bool
+        var isSocket: Bool
         var isLink: Bool
         var owner: UInt32
         /// Of a directory: only their owners may remove or replace what lies in it.
@@ -356,6 +357,7 @@ extension System.Status {
         #endif
         isDirectory = s.st_mode & S_IFMT == S_IFDIR
         isRegularFile = s.st_mode & S_IFMT == S_IFREG
+        isSocket = s.st_mode & S_IFMT == S_IFSOCK
         isLink = s.st_mode & S_IFMT == S_IFLNK
         owner = s.st_uid
         isSticky = s.st_mode & S_ISVTX != 0

@@ -89,10 +89,10 @@ class Link:
                 if self._woken in events:
                     self._woken.recv(4096)
                     asked = self._asked
+                    # What was saved before it was to be closed goes along.
+                    self._peer.store_changed()
                     if self._closing:
                         self._peer.goodbye()
-                    else:
-                        self._peer.store_changed()
                     self._note()
                     with self._changed:
                         self._looked = asked
