@@ -10,7 +10,7 @@ struct CanonicalWriter {
 
     /// - Parameters:
     ///   - normalises: numbers are written in their shortest form, so that equal values are written alike.
-    ///   - limit: of bytes, about: writing more throws `TooMuch`.
+    ///   - limit: of bytes: what is longer throws `TooMuch`, from `write` mostly.
     init(_ values: DocumentValues, normalises: Bool = false, limit: Int = .max) {
         self.values = values
         self.normalises = normalises
@@ -55,6 +55,8 @@ struct CanonicalWriter {
         // What is not written to takes no memory.
         if likely > 0 { try Memory.grow(&writer.bytes, by: likely, "Writing a merged value") }
         try writer.write(ref)
+        // Looked at before each value, however these lie in the inputs, it would depend on that.
+        if writer.bytes.count > limit { throw TooMuch() }
         return writer.bytes
     }
 

@@ -372,9 +372,10 @@ final class DocumentValues {
         var name: UInt64 = 0
     }
 
-    /// Whether the digest of a container is kept, of those that are large one in eight: many levels may be as large as each other.
+    /// Whether the digest of a container is kept, of those that are large one in eight, and nobody knows which: many levels may be as large
+    /// as each other.
     @inline(__always)
-    private static func isKept(_ node: UInt32, _ end: UInt32) -> Bool { end - node >= 512 && (node &* 0x9E37_79B1) >> 29 == 0 }
+    private static func isKept(_ node: UInt32, _ end: UInt32) -> Bool { end - node >= 512 && ValueDigest.mix(UInt64(node), 1) >> 61 == 0 }
 
     func scalarDigest(_ tree: JSONTree, _ node: UInt32, _ kind: JSONKind) -> UInt64 {
         switch kind {

@@ -108,19 +108,23 @@ enum MemberOrder {
     private static func deeper(
         _ all: inout [Named], _ range: Range<Int>, _ offset: Int, in tree: JSONTree, _ work: DocumentControl
     ) throws -> Int? {
-        let first = tree.name(of: all[range.lowerBound].node)
-        var shared = Int.max, longest = 0
+        // No further than some words: where single names end on the way, all that is behind would be looked at again and again.
+        func piece(_ name: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(rebasing: name[min(offset, name.count)..<min(offset + 64, name.count)])
+        }
+        let first = piece(tree.name(of: all[range.lowerBound].node))
+        var shared = offset + 64, longest = 0
         for i in range {
             let name = tree.name(of: all[i].node)
             longest = max(longest, name.count)
-            shared = min(shared, name.count > offset ? common(name, first) : 0)
+            shared = min(shared, offset + common(piece(name), first))
         }
         guard longest > offset, range.count >= many else {
             sortNames(&all, range, in: tree)
             return nil
         }
         let next = max(offset, shared)
-        try work.done(range.count + range.count * (next - offset) >> 6)
+        try work.done(2 * range.count)
         for i in range { all[i].word = Bytes.word(tree.name(of: all[i].node), at: next) }
         return next
     }
