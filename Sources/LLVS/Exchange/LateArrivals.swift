@@ -22,6 +22,11 @@ final class LateArrivals: Sendable {
         }
     }
 
+    /// When the first of what came lately is no longer left to others.
+    func nextDue(at now: Double = Clock.steady()) -> Double? {
+        batches.withLock { $0.first { now - $0.at <= LateArrivals.patience } }.map { $0.at + LateArrivals.patience + 1 }
+    }
+
     /// What is to be published, predecessors first, without what came lately and nothing else of it builds on.
     func leftOut(of ids: [VersionID], in store: Store, at now: Double = Clock.steady()) throws -> [VersionID] {
         let lately = batches.withLock { $0.filter { now - $0.at <= LateArrivals.patience } }

@@ -111,7 +111,7 @@ extension PeerKnowledge {
     }
 
     /// What is forgotten with the handle need not be kept; a host's storage may keep caches in memory.
-    private static func isKept(_ store: Store) -> Bool { !(store.storage is MemoryStorage || store.storage is CallbackStorage) }
+    static func isKept(_ store: Store) -> Bool { !(store.storage is MemoryStorage || store.storage is CallbackStorage) }
 
     /// Goes on with the digest of the order up to so many versions.
     /// - Returns: false where there are fewer, or some that the next opening will not have.

@@ -34,8 +34,12 @@ final class PeerKnowledge: Sendable {
     static func of(_ store: Store) -> PeerKnowledge { store.attachments.object(PeerKnowledge.self) { PeerKnowledge() } }
 
     var incarnation: PackID { state.withLock { $0.incarnation } }
-    /// The order of arrival does not tell any more what others lack.
-    func renew() { state.withLock { ($0.incarnation, $0.earlier) = (.random(), []) } }
+    /// The order of arrival does not tell any more what others lack; nor will it at the next opening.
+    func renew(_ store: Store) {
+        state.withLock { ($0.incarnation, $0.earlier, $0.isChanged) = (.random(), [], true) }
+        // Before anybody is told of something by the new one.
+        if PeerKnowledge.isKept(store) { try? store.cacheDelete(PeerKnowledge.name) }
+    }
     /// Incarnations of earlier openings whose order goes on in this one.
     var earlier: [LiveFrame.Since] { state.withLock { $0.earlier } }
 

@@ -163,7 +163,7 @@ extension PeerSession {
             sending.failed.insert(id)
             problems.append(ExchangeProblem(name: id.description, error: error))
             // What was told of the order of arrival does not hold for it.
-            PeerKnowledge.of(store).renew()
+            PeerKnowledge.of(store).renew(store)
             return nil
         }
     }

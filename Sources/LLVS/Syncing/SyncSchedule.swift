@@ -58,6 +58,8 @@ struct SyncSchedule {
     var conditions: Conditions = []
     private(set) var places: [Place] = []
     private var firstSave: Double?, lastSave: Double?
+    /// When something is to be sent that was left to others until then.
+    var lateSend: Double?
     private var asked: (front: Bool, news: Bool, user: Bool) = (true, false, false)
     /// How many wait for a round.
     private var waiting = 0
@@ -127,8 +129,9 @@ struct SyncSchedule {
         var whole = conditions.contains(.background) ? Double.infinity : nextPoll
         if asked.front { whole = min(whole, lastSuccess + pace.frontSpacing) }
         if asked.news { whole = min(whole, lastRound + pace.newsSpacing) }
-        guard let firstSave, let lastSave else { return (whole, .infinity) }
-        return (whole, min(lastSave + pace.quietAfterSave, firstSave + pace.longestAfterSave))
+        let late = lateSend ?? .infinity
+        guard let firstSave, let lastSave else { return (whole, late) }
+        return (whole, min(late, lastSave + pace.quietAfterSave, firstSave + pace.longestAfterSave))
     }
 
     /// When a place is visited, if rounds are wanted from `wanted` on.
@@ -159,6 +162,7 @@ struct SyncSchedule {
         isOfSaves = firstSave != nil
         firstSave = nil
         lastSave = nil
+        lateSend = nil
         if !round.onlySends {
             asked = (false, false, false)
             waiting = 0

@@ -331,8 +331,10 @@ final class SyncerThread: @unchecked Sendable {
                 outcome = StoreCoordinator.SyncOutcome(before: sent, move: sent.move)
             } else { outcome = try coordinator.syncAll(among: names, selection: selection, control) }
         } catch { failure = StoreError.of(error) }
+        let late = LateArrivals.of(coordinator.store).nextDue()
         let after = coordinator.store.rowCount, sentUpTo = firstUnsent(outcome, round, from: rows), asked = counts(names)
         lock.lock()
+        schedule.lateSend = late
         let now = Clock.steady(), time = Clock.now()
         let today = (time / 86_400).rounded(.down)
         if today != day {

@@ -47,6 +47,16 @@ import Testing
         #expect(pauses.last == 900 && pauses == pauses.sorted())
     }
 
+    /// What was left to whoever made it goes out when its time is over, also in the background.
+    @Test func whatWasLeftToOthersGoesOutLater() throws {
+        var schedule = schedule("a", conditions: .background)
+        _ = try run(&schedule, 0)
+        schedule.lateSend = 600
+        #expect(schedule.next(10) == .at(600))
+        #expect(try run(&schedule, 601).places == ["a"])
+        #expect(schedule.next(602) == .whenTold)
+    }
+
     @Test func savesGoOutTogether() throws {
         var schedule = schedule("a")
         _ = try run(&schedule, 0)
