@@ -345,6 +345,47 @@ import Testing
         #expect(try c.store.value(ValueID("large"), at: version)?.data == large)
     }
 
+    /// Whatever devices do while others send all anew, or retire: in the end each version and each large value is there.
+    @Test func rekeyingAmongOthers() throws {
+        let day = 86_400 / Int(MemoryPlace.step)
+        var rekeyed = 0, retired = 0
+        for seed in 0..<16 {
+            var random = SeededRandom(seed: 900 + UInt64(seed))
+            let place = MemoryPlace(seed: UInt64(seed)), large = [UInt8](repeating: UInt8(seed), count: 2 << 20)
+            var devices = try (0..<3).map { _ in try PackedDevice(place, fanIn: 3, keys: mine.keys()) }
+            var saved: [(name: String, version: VersionID)] = []
+            for device in devices { try device.exchangeOnce() }
+            for step in 0..<60 {
+                guard let device = devices.randomElement(using: &random) else { continue }
+                switch Int.random(in: 0..<12, using: &random) {
+                case 0, 1: saved.append(("large\(step)", try device.save("large\(step)", large)))
+                case 2, 3: saved.append(("small\(step)", try device.save("small\(step)")))
+                case 4:
+                    _ = try device.exchange.rekey(renewing: true)
+                    rekeyed += 1
+                case 5: place.clock += Int.random(in: 1...2 * day, using: &random)
+                case 6 where devices.count > 2 && step > 20:
+                    for _ in 0..<2 { try device.exchangeOnce() }
+                    _ = try device.exchange.retire()
+                    devices.removeAll { $0 === device }
+                    retired += 1
+                default: try device.exchangeOnce()
+                }
+            }
+            for _ in 0..<8 {
+                place.clock += day + 1
+                for device in devices { try device.exchangeOnce() }
+            }
+            let reader = try PackedDevice(place, keys: mine.keys())
+            #expect(try reader.exchange.retrieve().problems.isEmpty, "\(seed)")
+            #expect(devices.allSatisfy { $0.ids == reader.ids }, "\(seed)")
+            for (name, version) in saved where name.hasPrefix("large") {
+                #expect(try reader.store.value(ValueID(name), at: version)?.data == large, "\(seed): \(name)")
+            }
+        }
+        #expect(rekeyed > 10 && retired > 3)
+    }
+
     /// The keys of a place, read by who has them.
     private func keysOf(_ place: MemoryPlace) throws -> StoreKeys {
         let files = MemoryFiles(place), crypto = try RemoteKeys.crypto()
