@@ -28,7 +28,9 @@ public final class PeerLink: @unchecked Sendable {
 
     /// Connects a store to the one that `PeerListener` offers at an address.
     /// - Parameters:
+    ///   - store: what is exchanged; it has to be writable.
     ///   - address: `host:port`, `[host]:port`, or `unix:` and a path.
+    ///   - options: who this side is, and by which pairing the two know each other.
     ///   - seconds: for the connection itself.
     /// - Throws: `.transport`, and what `PeerSession` throws.
     public convenience init(_ store: Store, to address: String, options: PeerSession.Options, within seconds: Double = 10) throws {

@@ -94,13 +94,13 @@ final class Gate: HostCallMark, @unchecked Sendable {
         return wait()
         #else
         while true {
-            if token.isCancelled { throw OperationControl.ended(what()) }
             var turn = timespec()
             clock_gettime(CLOCK_REALTIME, &turn)
             turn.tv_nsec += 20_000_000
             if turn.tv_nsec >= 1_000_000_000 { turn.tv_nsec -= 1_000_000_000; turn.tv_sec += 1 }
             let result = pthread_mutex_timedlock(raw, &turn)
             if result != ETIMEDOUT { return result == 0 }
+            if token.isCancelled { throw OperationControl.ended(what()) }
         }
         #endif
     }
