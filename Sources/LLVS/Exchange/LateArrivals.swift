@@ -6,6 +6,8 @@ final class LateArrivals: Sendable {
     static let patience = 600.0
     /// How many are kept in mind.
     private static let limit = 200_000
+    /// Seconds within which what comes is one batch: so there are few, however it comes.
+    private static let together = 1.0
 
     static func of(_ store: Store) -> LateArrivals { store.attachments.object(LateArrivals.self) { LateArrivals() } }
 
@@ -13,7 +15,11 @@ final class LateArrivals: Sendable {
     func note(_ ids: [VersionID], at now: Double = Clock.steady()) {
         guard !ids.isEmpty else { return }
         batches.withLock { batches in
-            batches.append((ids, now))
+            if let last = batches.last, now - last.at < LateArrivals.together {
+                batches[batches.count - 1].ids += ids
+            } else {
+                batches.append((ids, now))
+            }
             var count = batches.reduce(0) { $0 + $1.ids.count }
             while let first = batches.first, now - first.at > LateArrivals.patience || count > LateArrivals.limit {
                 count -= first.ids.count

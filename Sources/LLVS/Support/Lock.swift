@@ -80,7 +80,7 @@ public final class Condition: @unchecked Sendable {
     deinit { pthread_cond_destroy(raw); raw.deallocate() }
     /// The lock must be held; it is held again on return.
     public func wait(_ lock: Lock) { pthread_cond_wait(raw, lock.raw) }
-    /// As `wait`, but no longer than until `Clock.steady` says `end`: then it answers false. May return before for no reason.
+    /// As `wait`, but no longer than until `Clock.steady` says `end`: then it answers false. As with `wait`, wake-ups may be spurious.
     func wait(_ lock: Lock, until end: Double) -> Bool {
         let now = Clock.steady()
         guard end > now else { return false }

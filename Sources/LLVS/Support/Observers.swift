@@ -64,7 +64,7 @@ package final class Observers<Event>: @unchecked Sendable {
         return observation
     }
 
-    package var areThere: Bool { lock.withLock { !observations.isEmpty } }
+    package var isEmpty: Bool { lock.withLock { observations.isEmpty } }
 
     package func tell(_ event: @autoclosure () -> Event) {
         lock.lock()

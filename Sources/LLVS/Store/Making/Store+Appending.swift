@@ -233,7 +233,7 @@ extension Store {
 
     /// Tells observers of versions that are stored. An observer may make the same again, or wait for somebody who does.
     private func tell(_ ids: @autoclosure () -> [VersionID]) {
-        guard observers.areThere else { return }
+        guard !observers.isEmpty else { return }
         let ids = ids()
         for id in ids { commits.inFlight.end(id) }
         observers.tell(ids)
