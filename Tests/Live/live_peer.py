@@ -213,7 +213,7 @@ class Peer:
             raise Refused(struct.unpack_from("<H", payload)[0], payload[3:].decode())
         if kind == HELLO:
             self.their_hello = payload
-            self.credit = struct.unpack("<Q", payload[-8:])[0]
+            self.credit = struct.unpack_from("<Q", payload, behind_names(payload) + 16 + 8 + 16 + 8 + 4)[0]
             self.say_have()
         elif kind == HAVE:
             self.theirs = read_have(payload)
@@ -256,11 +256,8 @@ class Peer:
 
     def _take_list(self, listed: Listed) -> None:
         assert self.mine is not None and self.theirs is not None and self.my_list is not None and self.their_hello is not None
-        at = 4
-        for _ in range(2):  # software, device
-            at += 1 + self.their_hello[at]
         # Behind incarnation, arrivals and since. What is behind the window is passed over.
-        features = struct.unpack_from("<I", self.their_hello, at + 16 + 8 + 16 + 8)[0]
+        features = struct.unpack_from("<I", self.their_hello, behind_names(self.their_hello) + 16 + 8 + 16 + 8)[0]
         if not self.features & features & 2 or not negotiation.by_ranges(self.my_list, listed):
             return self.send_missing(listed)
         self.ranges = negotiation.Ranges(
@@ -291,6 +288,14 @@ class Peer:
             del self._row[: at + size]
             self.received.append(names_of(payload)[0])
             self.add(payload)
+
+
+def behind_names(hello: bytes) -> int:
+    """Where a HELLO goes on behind the names of software and device."""
+    at = 4
+    for _ in range(2):
+        at += 1 + hello[at]
+    return at
 
 
 def read_ids(payload: bytes) -> list[bytes]:

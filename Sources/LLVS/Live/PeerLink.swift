@@ -16,8 +16,9 @@ public final class PeerLink: @unchecked Sendable {
     private var phase = PeerSession.Phase.connecting
     private var failure: StoreError?
     private var isEnded = false, isClosing = false, isStopped = false
-    /// Whether it is known who the other side is.
+    /// Whether it is known who the other side is, and until when it has to be.
     private var isKnown = false
+    private let greeted: Double
     /// How often somebody asked for a look at the store, and which of these was done.
     private var asked = 0, looked = 0
 
@@ -46,8 +47,13 @@ public final class PeerLink: @unchecked Sendable {
     ///   - descriptor: the link's from here on, which closes it, also when this throws.
     ///   - beginning: what came of it already.
     /// - Throws: `.io`, `.closed`.
-    public init(_ session: PeerSession, over descriptor: Int32, beginning: [UInt8] = []) throws {
+    public convenience init(_ session: PeerSession, over descriptor: Int32, beginning: [UInt8] = []) throws {
+        try self.init(session, over: descriptor, beginning: beginning, greeted: Clock.steady() + PeerSession.patience)
+    }
+    /// - Parameter greeted: until when it has to be known who the other side is.
+    init(_ session: PeerSession, over descriptor: Int32, beginning: [UInt8], greeted: Double) throws {
         self.session = session
+        self.greeted = greeted
         store = session.store
         self.beginning = beginning
         do {
@@ -185,12 +191,15 @@ public final class PeerLink: @unchecked Sendable {
             if session.state.phase == .ended, pending.isEmpty { return }
             let events = Int16(POLLIN) | (at < pending.count ? Int16(POLLOUT) : 0)
             var both = [pollfd(fd: wakes.reading, events: Int16(POLLIN), revents: 0), pollfd(fd: descriptor, events: events, revents: 0)]
-            let count = poll(&both, 2, 5_000), error = Errno.current
+            let isStrange = !isPaired, rest = isStrange ? min(5, max(0, greeted - Clock.steady())) : 5
+            let count = poll(&both, 2, Int32(rest * 1_000) + 1), error = Errno.current
             guard getpid() == process else { return }
             if count < 0 {
                 guard error.code == EINTR else { throw StoreError(.io, "Waiting for a connection failed: \(error). Connect again.") }
                 continue
             }
+            // Also who is heard all the time, byte by byte.
+            if isStrange, Clock.steady() >= greeted { throw PeerSession.stranger }
             try session.tick(Clock.steady())
             if both[0].revents != 0, try !look() { return }
             if both[1].revents & ~Int16(POLLOUT) != 0 {
@@ -255,11 +264,13 @@ public final class PeerLink: @unchecked Sendable {
         guard var left = try? produced(PeerLink.outgoing)[...] else { return }
         while !left.isEmpty, let sent = try? LiveSocket.write(descriptor, left) {
             left = left.dropFirst(sent)
+            guard Clock.steady() < end else { return }
             if !left.isEmpty { guard (try? LiveSocket.wait(descriptor, Int16(POLLOUT), until: end)) == true else { return } }
         }
         // Closed with bytes that nobody read it would take back what was said last.
         _ = shutdown(descriptor, Int32(SHUT_WR))
-        while (try? LiveSocket.wait(descriptor, Int16(POLLIN), until: end)) == true {
+        // Who sends all the time is not waited for.
+        while Clock.steady() < end, (try? LiveSocket.wait(descriptor, Int16(POLLIN), until: end)) == true {
             var passed: [UInt8] = []
             guard (try? LiveSocket.read(descriptor, into: &passed, most: PeerLink.incoming)) == true else { return }
         }

@@ -30,7 +30,7 @@ public final class PeerListener: @unchecked Sendable {
     }
 
     /// Connections of which it is not known yet whose they are: so many, of one address so many, each for so many seconds.
-    static let halfOpen = 32, fromOne = 16, patience = 10.0
+    static let halfOpen = 32, fromOne = 16, patience = PeerSession.patience
     /// Connections from one address in a minute that did not get in; of so many addresses that is remembered.
     static let strangers = 5, places = 4_096
 
@@ -254,7 +254,7 @@ public final class PeerListener: @unchecked Sendable {
             }
             let session = try PeerSession(store, options: options)
             isTaken = true
-            let link = try PeerLink(session, over: descriptor, beginning: greeting.came)
+            let link = try PeerLink(session, over: descriptor, beginning: greeting.came, greeted: greeting.until)
             lock.withLock {
                 links.append((link, greeting.place))
                 arrived.append(link)

@@ -44,7 +44,8 @@ extension PeerSession {
     func say(_ frame: LiveFrame) throws {
         let bytes = frame.encoded()
         urgent.append(bytes)
-        urgentSize += bytes.count
+        // With what an array takes beside its bytes: most are short.
+        urgentSize += bytes.count + 48
         guard urgentSize <= PeerSession.urgentLimit else { throw LiveFault(.bound, "it asks, and does not take the answers") }
     }
 

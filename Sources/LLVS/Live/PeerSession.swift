@@ -258,6 +258,9 @@ public final class PeerSession: @unchecked Sendable {
     }
     /// For how many seconds.
     static let idleLimit = 1_200.0
+    /// So many seconds there are to say who one is.
+    static let patience = 10.0
+    static let stranger = StoreError(.cutShort, "The other side did not say within 10 seconds who it is. Connect again.")
 
     /// Says what time it is: a side that is silent is asked for a sign, and given up when there is none.
     /// - Parameter seconds: of any clock that never goes back.
@@ -271,9 +274,7 @@ public final class PeerSession: @unchecked Sendable {
             if hasMoved || movedAt == nil { (movedAt, hasMoved) = (seconds, false) }
             if isInBackground, seconds - (movedAt ?? seconds) >= PeerSession.idleLimit { isClosing = true }
             let silent = seconds - (heardAt ?? seconds)
-            if !link.isOpen, seconds - began > 10 {
-                throw StoreError(.cutShort, "The other side did not say within 10 seconds who it is. Connect again.")
-            }
+            if !link.isOpen, seconds - began > PeerSession.patience { throw PeerSession.stranger }
             if comparison != nil, seconds - began > DigitComparison.patience {
                 throw StoreError(.cutShort, "Nobody said within 10 minutes that the digits are the same. Pair the two again.")
             }

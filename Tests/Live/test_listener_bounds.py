@@ -1,0 +1,408 @@
+"""What the library's own listener (`llvs.PeerListener`) takes of strangers, and of peers that mean harm: each bound of
+docs/live-protocol.md, section 6, over sockets, by bytes that a program without the library made."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import struct
+import threading
+import time
+from typing import Callable, Iterator, Optional
+
+import live_peer
+import pytest
+from test_library import FRAMES, PAIRING, ids, lying, save, versions_of, wait_until
+
+import llvs
+
+#: What a connection begins with: the selector and message 1; and how long there is to say who one is.
+BEGINNING, PATIENCE = 66, 10
+
+
+@pytest.fixture
+def store() -> Iterator[llvs.Store]:
+    with llvs.Store(storage="memory") as made:
+        yield made
+
+
+@pytest.fixture
+def listener(store: llvs.Store) -> Iterator[llvs.PeerListener]:
+    with llvs.PeerListener("127.0.0.1:0") as made:
+        made.offer(store, PAIRING)
+        yield made
+
+
+def reach(listener: llvs.PeerListener, place: int = 1) -> socket.socket:
+    """Connects, from one of the addresses of this machine."""
+    host, port = listener.address.rsplit(":", 1)
+    connection = socket.create_connection((host, int(port)), timeout=30, source_address=(f"127.0.0.{place}", 0))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def ended(connection: socket.socket, within: float) -> bool:
+    """Whether the other side ends it, without a byte."""
+    connection.settimeout(within)
+    try:
+        return connection.recv(1) == b""
+    except socket.timeout:
+        return False
+    except ConnectionError:
+        return True
+
+
+def count_ended(connections: list[socket.socket]) -> int:
+    return sum(ended(connection, 0.2) for connection in connections)
+
+
+def converse(listener: llvs.PeerListener, peer: live_peer.Peer, until: Callable[[], bool], place: int = 1) -> None:
+    """Until the peer has what it wants, or the connection ends, which raises."""
+    with reach(listener, place) as connection:
+        while not until():
+            if data := peer.take():
+                connection.sendall(data)
+            came = connection.recv(1 << 16)
+            if not came:
+                raise EOFError
+            peer.receive(came)
+        if data := peer.take():
+            connection.sendall(data)
+
+
+def gets_in(listener: llvs.PeerListener, place: int) -> bool:
+    peer = live_peer.Peer(True, PAIRING)
+    try:
+        converse(listener, peer, lambda: peer.caught_up, place)
+    except (EOFError, ConnectionError):
+        return False
+    return True
+
+
+def test_who_connects_and_says_nothing(store: llvs.Store, listener: llvs.PeerListener) -> None:
+    """16 of an address, 32 in all, for 10 seconds; who comes from elsewhere gets in meanwhile, and then five are no more looked at."""
+    first = [reach(listener, 2) for _ in range(20)]
+    assert count_ended(first) == 4
+    assert gets_in(listener, 3)
+    begun = time.monotonic()
+    second = [reach(listener, 4) for _ in range(20)]
+    assert count_ended(second) == 4
+    # All 32 places are taken, whoever comes.
+    assert not gets_in(listener, 5)
+    for connection in second:
+        connection.close()
+    wait_until(lambda: gets_in(listener, 6))
+    assert all(ended(connection, PATIENCE + 2) for connection in first)
+    assert time.monotonic() - begun < PATIENCE + 3
+    assert not gets_in(listener, 2) and not gets_in(listener, 4), "not for a minute"
+    assert gets_in(listener, 5)
+    for connection in first:
+        connection.close()
+    assert not ids(store)
+
+
+@pytest.mark.parametrize("where", ["beginning", "third message"])
+def test_who_dribbles_a_handshake(listener: llvs.PeerListener, where: str) -> None:
+    """A byte now and then makes it no longer: 10 seconds from the first one on, for all of it."""
+    peer = live_peer.Peer(True, PAIRING)
+    beginning, begun = peer.take(), time.monotonic()
+    with reach(listener) as connection:
+
+        def dribble(data: bytes, every: float) -> None:
+            for byte in data:
+                connection.send(bytes([byte]))
+                if time.monotonic() - begun > PATIENCE + 5:
+                    raise AssertionError("it is still listened to")
+                if ended(connection, every):
+                    raise EOFError
+
+        if where == "third message":
+            dribble(beginning[:-1], 0.1)  # 6.5 seconds of the ten
+            connection.send(beginning[-1:])
+            connection.settimeout(5)
+            answer = b""
+            while len(answer) < 98:
+                answer += connection.recv(98)
+            peer.receive(answer)
+            rest = peer.take()
+        else:
+            rest = beginning
+        with pytest.raises((EOFError, ConnectionError)):
+            dribble(rest[:60], 0.25)
+        assert PATIENCE - 1 < time.monotonic() - begun < PATIENCE + 2
+
+
+def test_a_handshake_message_that_is_too_large(listener: llvs.PeerListener) -> None:
+    """More than 1,024 bytes are not waited for: who says so is let go at once."""
+    for size, place in ((1_024, 1), (1_025, 2)):
+        with reach(listener, place) as connection:
+            connection.sendall(live_peer.Peer(True, PAIRING).take())
+            answer = b""
+            while len(answer) < 98:
+                answer += connection.recv(98 - len(answer))
+            connection.sendall(struct.pack("<H", size) + bytes(500))
+            assert ended(connection, 3) == (size > 1_024)
+    for size, place in ((48, 3), (1_025, 4)):
+        with reach(listener, place) as connection:
+            beginning = live_peer.Peer(True, PAIRING).take()
+            connection.sendall(beginning[:16] + struct.pack("<H", size) + beginning[18:])
+            assert ended(connection, 3) == (size > 1_024)
+
+
+def test_who_is_not_paired_gets_no_byte(listener: llvs.PeerListener) -> None:
+    """Five in a minute from one address; then it is not looked at, whoever it is."""
+    for _ in range(5):
+        with reach(listener) as connection:
+            connection.sendall(live_peer.Peer(True, bytes(48)).take())
+            assert ended(connection, 5)
+    assert not gets_in(listener, 1) and gets_in(listener, 2)
+
+
+def test_who_replays_a_first_message(listener: llvs.PeerListener) -> None:
+    heard, answered, connections = live_peer.Peer(True, PAIRING).take(), 0, []
+    for _ in range(40):
+        connections.append(reach(listener))
+        connections[-1].settimeout(10)
+        try:
+            connections[-1].sendall(heard)
+            answered += connections[-1].recv(1) != b""
+        except ConnectionError:
+            pass
+    assert answered == 16
+    for connection in connections:
+        connection.close()
+    wait_until(lambda: gets_in(listener, 2))
+    assert not gets_in(listener, 1)
+
+
+def breaks(listener: llvs.PeerListener, peer: live_peer.Peer) -> str:
+    """What it is told when its connection is ended."""
+    try:
+        converse(listener, peer, lambda: False)
+    except live_peer.Refused as told:
+        return str(told.args[1])
+    except (EOFError, ConnectionError):
+        return ""
+    raise AssertionError
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames_that_break_a_rule(store: llvs.Store, listener: llvs.PeerListener, name: str) -> None:
+    """As `test_library.py` has them: it is told why, nothing of it is stored, and the next peer is served."""
+    save(store, 1, random.Random(1))
+    before = ids(store)
+    kind, payload, why = FRAMES[name]
+    told = breaks(listener, lying(lambda peer: peer.frame(kind, payload))(True, PAIRING))
+    assert told and why in told
+    assert ids(store) == before and gets_in(listener, 1)
+    wait_until(lambda: not still_linked(listener))
+
+
+def still_linked(listener: llvs.PeerListener) -> bool:
+    met = listener.accept(0)
+    if met is None:
+        return False
+    met.close()
+    return True
+
+
+def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.PeerListener) -> None:
+    """A size above 1 MiB ends it before any of the frame came; one of 1 MiB is waited for."""
+
+    def claims(size: int) -> live_peer.Peer:
+        def change(peer: live_peer.Peer) -> None:
+            assert peer.sends is not None
+            peer._message(peer.sends.seal(struct.pack("<IB", size, live_peer.DATA)))
+
+        return lying(change)(True, PAIRING)
+
+    assert "a frame has 1048577 bytes" in breaks(listener, claims((1 << 20) + 1))
+    assert "a frame has 0 bytes" in breaks(listener, claims(0))
+    with reach(listener) as connection:
+        peer = claims(1 << 20)
+        while peer.their_hello is None and not peer.credit:
+            connection.sendall(peer.take())
+            peer.receive(connection.recv(1 << 16))
+        connection.sendall(peer.take())
+        connection.settimeout(2)
+        with pytest.raises((socket.timeout, live_peer.Refused)) as kept:
+            while True:
+                peer.receive(connection.recv(1 << 16) or b"")
+        assert kept.type is not live_peer.Refused
+
+
+def test_versions_whose_predecessors_never_come(store: llvs.Store, listener: llvs.PeerListener) -> None:
+    """10,000 of them, which take no room, since none is kept."""
+    with llvs.Store(storage="memory") as other:
+        version = None
+        for number in range(10_200):
+            version = other.make_version(version, insert={"v": b"%d" % number})
+        peer = versions_of(other)
+    order = list(peer.payloads)
+    liar = lying(lambda one: one.send_versions(order[5:]))(True, PAIRING)
+    liar.payloads = peer.payloads
+    assert "lack what they build on" in breaks(listener, liar)
+    assert not ids(store) and gets_in(listener, 1)
+
+
+def memory() -> int:
+    with open("/proc/self/smaps_rollup") as lines:
+        return int(next(line for line in lines if line.startswith("Rss")).split()[1]) << 10
+
+
+def opened(listener: llvs.PeerListener, peer: live_peer.Peer) -> socket.socket:
+    """A connection whose other side is known."""
+    connection = reach(listener)
+    while peer.their_hello is None:
+        connection.sendall(peer.take())
+        peer.receive(connection.recv(1 << 16))
+    return connection
+
+
+def test_who_asks_and_does_not_read(listener: llvs.PeerListener) -> None:
+    """Questions without an end, of which no answer is taken: the connection ends, and costs bounded memory."""
+    peer = live_peer.Peer(True, PAIRING)
+    connection, before = opened(listener, peer), memory()
+    most, sent = before, 0
+    with connection, pytest.raises(ConnectionError):
+        while sent < 200 << 20:
+            for _ in range(2_000):
+                peer.frame(live_peer.PING, bytes(8))
+            data = peer.take()
+            connection.sendall(data)
+            sent += len(data)
+            most = max(most, memory())
+    assert most - before < 24 << 20 and gets_in(listener, 2)
+
+
+def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.PeerListener) -> None:
+    """No more than its window is made for it, however much there is."""
+    for _ in range(30):
+        store.make_version(insert={"v": os.urandom(900_000)}, root=True)
+    peer = live_peer.Peer(True, PAIRING, window=524_288)
+    with opened(listener, peer) as connection:
+        connection.sendall(peer.take())
+        before = memory()
+        time.sleep(2)
+        assert memory() - before < 8 << 20
+        connection.settimeout(2)
+        came = 0
+        with pytest.raises(socket.timeout):
+            while True:
+                came += len(connection.recv(1 << 16))
+        assert came <= 524_288 + 65_536
+    assert gets_in(listener, 2)
+
+
+def test_who_goes_on_after_it_was_told_to_go(listener: llvs.PeerListener) -> None:
+    """It is read for a second more, so that it learns why, and not for ever."""
+    peer = lying(lambda one: one.frame(99))(True, PAIRING)
+    with reach(listener) as connection:
+        while not peer.credit:
+            connection.sendall(peer.take())
+            peer.receive(connection.recv(1 << 16))
+        begun = time.monotonic()
+        connection.sendall(peer.take())
+        with pytest.raises(ConnectionError):
+            while time.monotonic() - begun < 8:
+                connection.sendall(bytes(1 << 16))
+        assert time.monotonic() - begun < 4
+
+
+def test_who_has_all_looked_through_again_and_again(store: llvs.Store, listener: llvs.PeerListener) -> None:
+    """A device that never knows how far it is is let in ten times at once, then once a second."""
+    save(store, 1, random.Random(1))
+    identity, refused, times = os.urandom(32), [], 0
+    begun = time.monotonic()
+    while not refused and times < 40:
+        peer = live_peer.Peer(True, PAIRING, identity)
+        try:
+            converse(listener, peer, lambda: peer.caught_up)
+        except live_peer.Refused as told:
+            refused.append(str(told.args[1]))
+        times += 1
+    assert refused and 10 < times <= 11 + time.monotonic() - begun
+    assert gets_in(listener, 1), "another device"
+    time.sleep(1.2)
+    peer = live_peer.Peer(True, PAIRING, identity)
+    converse(listener, peer, lambda: peer.caught_up)
+
+
+def test_who_fills_the_disk(store: llvs.Store) -> None:
+    """The host is asked before; nothing of what it refuses is stored."""
+    asked: list[int] = []
+
+    def quota(size: int) -> None:
+        asked.append(size)
+        if size > 100_000:
+            raise OSError("full")
+
+    with llvs.Store(storage="memory") as other:
+        other.make_version(insert={"a": b"1"})
+        small = versions_of(other)
+        other.make_version(other.most_recent_head, insert={"b": os.urandom(200_000)})
+        large = versions_of(other)
+    with llvs.PeerListener("127.0.0.1:0", quota=quota) as listener:
+        listener.offer(store, PAIRING)
+        for source, count in ((small, 1), (large, 1)):
+            peer = live_peer.Peer(True, PAIRING)
+            for payload in source.payloads.values():
+                peer.add(payload)
+            if source is small:
+                converse(listener, peer, lambda: any(kind == live_peer.ACK and payload[0] for kind, payload in peer.frames))
+            else:
+                assert "could not go on" in breaks(listener, peer)
+            assert len(ids(store)) == count
+    assert len(asked) == 2
+
+
+def test_device_keys_that_are_not_accepted(store: llvs.Store) -> None:
+    mine = os.urandom(32)
+    with llvs.PeerListener("127.0.0.1:0", accepted=[llvs.device_key(mine)]) as listener:
+        listener.offer(store, PAIRING)
+        assert "not accepted" in breaks(listener, live_peer.Peer(True, PAIRING, os.urandom(32)))
+        peer = live_peer.Peer(True, PAIRING, mine)
+        converse(listener, peer, lambda: peer.caught_up)
+
+
+def test_silence(listener: llvs.PeerListener) -> None:
+    """Who is silent is asked for a sign after 30 seconds, and given up after 90; who answers stays."""
+    ends: dict[bool, Optional[float]] = {}
+    pings: dict[bool, int] = {}
+
+    def stay(answers: bool) -> None:
+        class Silent(live_peer.Peer):
+            def handle(self, kind: int, payload: bytes) -> None:
+                if kind == live_peer.PING and not answers:
+                    return
+                super().handle(kind, payload)
+
+        peer = Silent(True, PAIRING)
+        connection, begun = opened(listener, peer), time.monotonic()
+        ends[answers] = None
+        with connection:
+            connection.settimeout(1)
+            while time.monotonic() - begun < 100:
+                if data := peer.take():
+                    connection.sendall(data)
+                try:
+                    came = connection.recv(1 << 16)
+                except socket.timeout:
+                    continue
+                except ConnectionError:
+                    came = b""
+                if not came:
+                    ends[answers] = time.monotonic() - begun
+                    break
+                peer.receive(came)
+        pings[answers] = [kind for kind, _ in peer.frames].count(live_peer.PING)
+
+    threads = [threading.Thread(target=stay, args=(answers,)) for answers in (False, True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    silent = ends[False]
+    assert silent is not None and 85 < silent < 98 and pings[False] == 1
+    assert ends[True] is None and pings[True] >= 2
