@@ -115,11 +115,13 @@ extension StoreCoordinator {
     /// The failure of one exchange is told beside what others did; when it was cancelled, those behind it have no turn.
     /// - Throws: `.busy` from within a callback of a running exchange, `.closed`.
     public func exchangeAll(_ control: OperationControl = OperationControl()) throws -> ExchangeOutcome {
-        try exchangeAll(among: nil, onlySending: false, control)
+        try exchangeAll(among: nil, control)
     }
 
-    /// The same with those of the names (nil: all), and, if asked for, without retrieving.
-    func exchangeAll(among names: Set<String>?, onlySending: Bool, _ control: OperationControl) throws -> ExchangeOutcome {
+    /// The same with those of the names (nil: all), and, if asked for, without retrieving, or without sending to some.
+    func exchangeAll(
+        among names: Set<String>?, onlySending: Bool = false, onlyReceiving: Set<String> = [], _ control: OperationControl
+    ) throws -> ExchangeOutcome {
         try exchangeGate.run("Exchanging", control) {
             let at = currentVersion
             var outcome = ExchangeOutcome(move: Move(from: at, to: at))
@@ -131,10 +133,13 @@ extension StoreCoordinator {
                         part.hasRetrieved = true
                     }
                     if let move = try adoptFirstContent() { outcome.move = outcome.move.followed(by: move) }
-                    part.sent = try exchange.send(control)
-                    part.hasSent = true
+                    let sends = !onlyReceiving.contains(name)
+                    if sends {
+                        part.sent = try exchange.send(control)
+                        part.hasSent = true
+                    }
                     try saveState(name, exchange)
-                    if options.snapshotPolicy == .auto { try putSnapshotWhenDue(name, exchange, &part.sent, control) }
+                    if sends, options.snapshotPolicy == .auto { try putSnapshotWhenDue(name, exchange, &part.sent, control) }
                 } catch {
                     part.failure = error
                 }

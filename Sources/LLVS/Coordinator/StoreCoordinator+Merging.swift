@@ -90,12 +90,12 @@ extension StoreCoordinator {
         try syncAll(among: nil, selection: selection, arbiter: arbiter, metadata: metadata, control)
     }
 
-    /// The same with those exchanges that have the names; nil: all.
+    /// The same with those exchanges that have the names (nil: all), and without sending to some.
     func syncAll(
         among names: Set<String>?, selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil,
-        metadata: Metadata = Metadata(), _ control: OperationControl
+        metadata: Metadata = Metadata(), onlyReceiving: Set<String> = [], _ control: OperationControl
     ) throws -> SyncOutcome {
-        let first = try exchangeAll(among: names, onlySending: false, control)
+        let first = try exchangeAll(among: names, onlyReceiving: onlyReceiving, control)
         var outcome = SyncOutcome(before: first, move: first.move)
         if (first.failure as? StoreError)?.code == .cancelled { return outcome }
         var made = false
@@ -110,7 +110,7 @@ extension StoreCoordinator {
         }
         let isPassedOn = first.exchanges.count > 1 && first.exchanges.contains { !$0.retrieved.versions.isEmpty }
         if made || isPassedOn {
-            let second = try exchangeAll(among: names, onlySending: false, control)
+            let second = try exchangeAll(among: names, onlyReceiving: onlyReceiving, control)
             outcome.after = second
             outcome.move = outcome.move.followed(by: second.move)
         }

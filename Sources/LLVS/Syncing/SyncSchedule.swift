@@ -15,7 +15,7 @@ struct SyncSchedule {
         var frontSpacing = 5.0, newsSpacing = 1.0
         /// Of failures: the first pause, and the longest.
         var firstPause = 1.0, longestPause = 900.0
-        /// Until a place without room is tried again.
+        /// Until something is sent again to a place without room.
         var roomPause = 3_600.0
     }
 
@@ -36,6 +36,8 @@ struct SyncSchedule {
         var notBefore = -Double.infinity
         /// Not before, by the clock.
         var retryAt = -Double.infinity
+        /// Nothing is sent before, by the clock: it has no room. Polls go on.
+        var sendAt = -Double.infinity
         var retrievedAt = -Double.infinity
     }
 
@@ -44,6 +46,8 @@ struct SyncSchedule {
         var places: [String]
         /// Whether nothing is retrieved and merged.
         var onlySends: Bool
+        /// Those of the places to which nothing is sent.
+        var onlyReceive: Set<String> = []
     }
 
     /// The next thing to do.
@@ -97,7 +101,7 @@ struct SyncSchedule {
         case .user: asked.user = true
         case .front:
             asked.front = true
-            for i in places.indices { places[i].retryAt = -Double.infinity }
+            for i in places.indices { (places[i].retryAt, places[i].sendAt) = (-Double.infinity, -Double.infinity) }
         }
     }
 
@@ -114,11 +118,12 @@ struct SyncSchedule {
         }
         if !conditions.isDisjoint(with: [.offline, .paused]) { return .whenTold }
         let (whole, sends) = wanted
-        let dues = places.map { due($0, min(whole, sends)) }
+        let dues = places.map { due($0, min(whole, max(sends, $0.sendAt))) }
         let ready = zip(places, dues).filter { $0.1 <= now }.map(\.0)
         guard ready.isEmpty else {
             let isFresh = ready.allSatisfy { now - $0.retrievedAt <= pace.freshness }
-            return .now(Round(places: ready.map(\.name), onlySends: whole > now && isFresh))
+            let full = ready.filter { $0.sendAt > now }.map(\.name)
+            return .now(Round(places: ready.map(\.name), onlySends: whole > now && isFresh, onlyReceive: Set(full)))
         }
         let first = dues.min() ?? .infinity
         return first < .infinity ? .at(first) : .whenTold
@@ -138,7 +143,8 @@ struct SyncSchedule {
     private func due(_ place: Place, _ wanted: Double) -> Double {
         if Self.needsSomebody(place.reason) && !asked.front { return .infinity }
         // One that failed is tried again by the clock, without another reason.
-        let retry = place.reason == .none || conditions.contains(.background) ? Double.infinity : place.retryAt
+        let again = place.reason == .noSpace ? max(place.retryAt, place.sendAt) : place.retryAt
+        let retry = place.reason == .none || conditions.contains(.background) ? Double.infinity : again
         return max(min(wanted, retry), place.notBefore, place.retryAt)
     }
 
@@ -153,6 +159,8 @@ struct SyncSchedule {
         var retryAfter: Double?
         /// Whether it was retrieved from.
         var retrieved = true
+        /// Whether it was to be sent to, and whether that is what failed.
+        var sends = true, failedToSend = false
         /// Whether versions came or went.
         var moved = false
     }
@@ -174,8 +182,17 @@ struct SyncSchedule {
         lastRound = now
         for outcome in outcomes {
             guard let i = places.firstIndex(where: { $0.name == outcome.name }) else { continue }
-            places[i].reason = outcome.reason
             if outcome.moved { lastMoved = now }
+            if outcome.reason == .none, !outcome.sends {
+                // There is no more room than before.
+                places[i].reason = .noSpace
+                places[i].retryAt = -Double.infinity
+                places[i].notBefore = -Double.infinity
+                lastSuccess = now
+                continue
+            }
+            places[i].reason = outcome.reason
+            if outcome.sends { places[i].sendAt = -Double.infinity }
             if outcome.reason == .none {
                 places[i].failures = 0
                 places[i].retryAt = -Double.infinity
@@ -187,9 +204,14 @@ struct SyncSchedule {
             places[i].failures += 1
             places[i].retrievedAt = -Double.infinity
             if let after = outcome.retryAfter { places[i].notBefore = now + min(max(0, after), 86_400) }
-            let longest = outcome.reason == .noSpace
-                ? pace.roomPause : min(pace.longestPause, pace.firstPause * Double(1 << min(places[i].failures - 1, 20)))
-            places[i].retryAt = now + (outcome.reason == .noSpace ? longest : longest * draw())
+            if outcome.reason == .noSpace {
+                // Where this device has no room for what is received nothing goes on.
+                let again = now + pace.roomPause
+                (places[i].sendAt, places[i].retryAt) = outcome.failedToSend ? (again, -Double.infinity) : (-Double.infinity, again)
+                continue
+            }
+            let longest = min(pace.longestPause, pace.firstPause * Double(1 << min(places[i].failures - 1, 20)))
+            places[i].retryAt = now + longest * draw()
         }
         if isInterrupted {
             // What it left is for the next one, which comes soon.

@@ -88,7 +88,7 @@ extension Syncer {
         public var round = Traffic(), today = Traffic()
         /// What is known of a place in packs, as of the last exchange; nil: nothing, or it has none.
         public var remote: RemoteStatus?
-        /// Whether nothing goes on there before somebody did something: `reason` tells what.
+        /// Whether something waits there until somebody did something: `reason` tells what.
         public var needsSomebody: Bool { SyncSchedule.needsSomebody(reason) || reason == .noSpace || reason == .paused }
     }
 

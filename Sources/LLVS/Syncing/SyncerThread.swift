@@ -306,7 +306,7 @@ final class SyncerThread: @unchecked Sendable {
             var shown = known[place.name] ?? Syncer.Place(place: place.title)
             shown.reason = place.reason
             shown.failures = UInt64(place.failures)
-            let at = max(place.retryAt, place.notBefore)
+            let at = max(place.retryAt, place.sendAt, place.notBefore)
             shown.retryAt = place.reason == .none || SyncSchedule.needsSomebody(place.reason) || at == -.infinity
                 ? nil : Clock.now() + at - Clock.steady()
             return shown
@@ -329,7 +329,9 @@ final class SyncerThread: @unchecked Sendable {
             if round.onlySends {
                 let sent = try coordinator.exchangeAll(among: names, onlySending: true, control)
                 outcome = StoreCoordinator.SyncOutcome(before: sent, move: sent.move)
-            } else { outcome = try coordinator.syncAll(among: names, selection: selection, control) }
+            } else {
+                outcome = try coordinator.syncAll(among: names, selection: selection, onlyReceiving: round.onlyReceive, control)
+            }
         } catch { failure = StoreError.of(error) }
         let late = LateArrivals.of(coordinator.store).nextDue()
         let after = coordinator.store.rowCount, sentUpTo = firstUnsent(outcome, round, from: rows), asked = counts(names)
@@ -345,16 +347,18 @@ final class SyncerThread: @unchecked Sendable {
         var isInterrupted = false, isWhole = failure == nil
         for name in round.places {
             let parts = (outcome.map { $0.before.exchanges + ($0.after?.exchanges ?? []) } ?? []).filter { $0.name == name }
-            let error = parts.lazy.compactMap(\.failure).first.map { StoreError.of($0) } ?? failure
+            let failing = parts.first { $0.failure != nil }, sends = !round.onlyReceive.contains(name)
+            let error = failing?.failure.map { StoreError.of($0) } ?? failure
             // Those behind one that was cancelled had no turn.
             if error?.code == .cancelled || (parts.isEmpty && failure == nil) { isInterrupted = true; continue }
             let moved = parts.contains { !$0.retrieved.versions.isEmpty || !$0.sent.versions.isEmpty }
             outcomes.append(
                 SyncSchedule.Outcome(
                     name: name, reason: error.map(Self.reason) ?? .none, retryAfter: error?.retryAfter, retrieved: !round.onlySends,
-                    moved: moved))
+                    sends: sends, failedToSend: failing.map { round.onlySends || $0.hasRetrieved } ?? false, moved: moved))
             var place = known[name] ?? Syncer.Place(place: schedule.places.first { $0.name == name }?.title ?? name)
-            place.error = error
+            // What kept it from being sent to holds as long as nothing is sent.
+            if error != nil || sends { place.error = error }
             if parts.contains(where: \.hasRetrieved) { place.lastRetrieve = time }
             if parts.contains(where: \.hasSent) { place.lastSend = time }
             if let counted = asked[name] {
@@ -362,8 +366,10 @@ final class SyncerThread: @unchecked Sendable {
                 place.today.add(place.round)
                 place.remote = counted.remote ?? place.remote
             }
-            if error == nil { place.lastSuccess = time } else { isWhole = false }
-            if error == nil, !parts.isEmpty, parts.allSatisfy({ $0.sent.problems.isEmpty }) { unsent[name] = sentUpTo[name] }
+            if error == nil, sends { place.lastSuccess = time } else { isWhole = false }
+            // A problem of the place itself keeps no version from being sent.
+            let areSent = parts.allSatisfy { $0.sent.problems.allSatisfy { $0.name.hasPrefix("pack1/") } }
+            if error == nil, sends, !parts.isEmpty, areSent { unsent[name] = sentUpTo[name] }
             if !parts.isEmpty { place.problems = parts.flatMap { $0.retrieved.problems + $0.sent.problems } }
             known[name] = place
             for part in parts {

@@ -132,10 +132,64 @@ import Testing
         }
     }
 
-    @Test func withoutRoomItWaitsAnHour() throws {
+    /// A place without room gets nothing for an hour, and is received from by polls as ever.
+    @Test(arguments: [false, true]) func withoutRoomOnlySendsWaitAnHour(saves: Bool) throws {
+        var schedule = schedule("a")
+        _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .noSpace, failedToSend: true)])
+        #expect(schedule.places[0].reason == .noSpace && schedule.places[0].sendAt == 3_600)
+        var now = 0.0, rounds = 0
+        while now < 3_600 {
+            if saves { schedule.tell(.save, at: now) }
+            guard case .at(let next) = schedule.next(now) else { Issue.record("nothing at \(now)"); return }
+            now = next
+            guard now < 3_600 else { break }
+            guard case .now(let round) = schedule.next(now) else { Issue.record("nothing at \(now)"); return }
+            #expect(round == SyncSchedule.Round(places: ["a"], onlySends: false, onlyReceive: ["a"]), "at \(now)")
+            schedule.begin(round)
+            schedule.finish([SyncSchedule.Outcome(name: "a", sends: false)], at: now)
+            #expect(schedule.places[0].reason == .noSpace && schedule.places[0].sendAt == 3_600)
+            rounds += 1
+        }
+        #expect(rounds > 8 && now == 3_600)
+        #expect(try run(&schedule, now) == SyncSchedule.Round(places: ["a"], onlySends: false))
+        #expect(schedule.places[0].reason == .none && schedule.places[0].sendAt == -.infinity)
+    }
+
+    /// A user, and who comes to the front, sends at once; a place that cannot be reached meanwhile is received from before it is sent to.
+    @Test func withoutRoomWhoAsksSends() throws {
+        var schedule = schedule("a", "b")
+        let full = ["a": SyncSchedule.Outcome(name: "a", reason: .noSpace, failedToSend: true)]
+        _ = try run(&schedule, 0, failing: full)
+        schedule.tell(.user, at: 1)
+        #expect(schedule.next(1) == whole("a", "b"))
+        _ = try run(&schedule, 1, failing: full)
+        schedule.tell(.front, at: 10)
+        #expect(schedule.next(10) == whole("a", "b"))
+        _ = try run(&schedule, 10, failing: full)
+        // Saves go to the other one alone.
+        schedule.tell(.save, at: 11)
+        #expect(try run(&schedule, 13) == SyncSchedule.Round(places: ["b"], onlySends: true))
+        guard case .at(let poll) = schedule.next(14), case .now(let round) = schedule.next(poll) else { Issue.record("nothing"); return }
+        #expect(poll < 200 && round.places == ["a", "b"] && round.onlyReceive == ["a"])
+        schedule.begin(round)
+        schedule.finish([SyncSchedule.Outcome(name: "a", reason: .unreachable, sends: false), SyncSchedule.Outcome(name: "b")], at: poll)
+        #expect(schedule.places[0].reason == .unreachable && schedule.places[0].retryAt < poll + 10)
+        guard case .now(let again) = schedule.next(poll + 10) else { Issue.record("nothing"); return }
+        #expect(again.places == ["a"] && again.onlyReceive == ["a"])
+        schedule.begin(again)
+        schedule.finish([SyncSchedule.Outcome(name: "a", sends: false)], at: poll + 10)
+        #expect(schedule.places[0].reason == .noSpace && schedule.places[0].sendAt == 3_610)
+    }
+
+    /// Where it is this device that has no room, all of it waits. In the background what was saved goes out when the hour is over.
+    @Test func withoutRoomHere() throws {
         var schedule = schedule("a")
         _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .noSpace)])
         #expect(schedule.next(10) == .at(3_600))
+        var background = self.schedule("a", conditions: .background)
+        _ = try run(&background, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .noSpace, failedToSend: true)])
+        background.tell(.save, at: 5)
+        #expect(background.next(10) == .at(3_600))
     }
 
     @Test func whatAServerAskedForIsKeptWhoeverAsks() throws {

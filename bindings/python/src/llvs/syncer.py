@@ -48,7 +48,7 @@ class SyncReason(enum.IntEnum):
     FAILED = c.SYNC_REASON_FAILED
     #: The user, the password or the rights are refused. Not tried again until somebody asks.
     SIGN_IN = c.SYNC_REASON_SIGN_IN
-    #: Here or there is no room. Tried again after an hour, or when somebody asks.
+    #: Here or there is no room. Nothing is sent for an hour, or until somebody asks; what others send is received, if there is room here.
     NO_SPACE = c.SYNC_REASON_NO_SPACE
     #: The other side was written by a newer version of this library.
     UPDATE_APP = c.SYNC_REASON_UPDATE_APP
