@@ -263,13 +263,7 @@ extension PackedRun {
             return
         }
         let since = state.bad[name]?.since ?? now
-        let wait: Int64 =
-            switch fault.kind {
-            case .notThere: 0
-            case .otherStore, .keyMissing: PackedSettings.pause
-            case .damaged, .newer, .tooLarge: PackedSettings.day
-            }
-        state.bad[name] = PackedState.Bad(since: since, again: now + wait, fault: fault)
+        state.bad[name] = PackedState.Bad(since: since, again: now + PackedSettings.wait(after: fault.kind), fault: fault)
     }
 
     /// All of a pack.

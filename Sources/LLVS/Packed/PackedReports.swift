@@ -21,6 +21,11 @@ struct PackedReports: Equatable {
     /// Seconds for which a writer may be ahead before it is told; and for which what happened once is told, and kept in mind.
     static let patience: Int64 = 3_600, telling: Int64 = 86_400, memory: Int64 = 30 * 86_400
 
+    mutating func putRight(at now: Int64) {
+        for (writer, one) in ahead where one.since > now { ahead[writer]?.since = now }
+        for i in events.indices where events[i].since > now { events[i].since = now }
+    }
+
     mutating func happened(_ kind: Kind, _ writer: UInt64, _ number: UInt32, at now: Int64) {
         events.removeAll { now - $0.since > PackedReports.memory }
         guard events.count < PackedReports.eventsLimit,

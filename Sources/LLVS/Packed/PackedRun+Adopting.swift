@@ -21,19 +21,22 @@ extension PackedRun {
             if isWhollyRead(name) { packs[name.writer, default: []].append(name) }
         }
         let areMany = listed.count > settings.mostNames
-        var chosen: [[PackName]] = []
-        for (victim, names) in packs where names.count > 1 {
+        var chosen: [[PackName]] = [], silent: [[PackName]] = []
+        for (victim, names) in packs {
             let quiet = time - (state.active[victim] ?? time), turn = Int64(rank(victim)) * PackedSettings.day
             if quiet >= settings.silence + turn {
-                chosen.append(names)
+                silent.append(names.sorted { ($0.last, $0.id) < ($1.last, $1.id) })
             } else if areMany, quiet >= turn, let newest = names.filter({ $0.kind == .log }).map(\.last).max() {
                 // It goes on: its newest pack tells how far it is.
                 let rest = names.filter { $0.last < newest }
-                if rest.count >= settings.fanIn { chosen.append(rest) }
+                if rest.count >= settings.fanIn { chosen.append(rest.sorted { ($0.last, $0.id) < ($1.last, $1.id) }) }
             }
         }
+        // Of those that are silent all go together: one that left a single pack would be a pack of its own for ever.
+        silent.sort { ($1.count, $0[0].writer) < ($0.count, $1[0].writer) }
+        chosen.append(silent.flatMap { $0 })
         guard let best = chosen.max(by: { $0.count < $1.count }) else { return }
-        state.adopting = fitting(best.sorted { ($0.last, $0.id) < ($1.last, $1.id) }, listed)
+        state.adopting = fitting(best, listed)
         if state.adopting.count < 2 { state.adopting = [] }
     }
 
@@ -81,7 +84,7 @@ extension PackedRun {
         var isBegun = state.attempts.contains { name, attempt in
             attempt.isAdoption && name.writer == state.writer && name.first == state.next && attempt.outcome != .folded
         }
-        var inputs = try state.adopting.compactMap(input)
+        var inputs = waitsForRoom ? [] : try state.adopting.compactMap(input)
         while true {
             // With nothing left, a number that was attempted is filled all the same.
             guard !inputs.isEmpty || isBegun else { state.adopting = []; return }
@@ -94,7 +97,12 @@ extension PackedRun {
                     // A place that is full, or takes no pack so large, goes on to take what this device made itself.
                     state.attempts[made.name]?.outcome = .failed
                     isBegun = true
-                    if error.code == .noSpace { inputs = [] } else { inputs.removeLast((inputs.count + 1) / 2) }
+                    if error.code == .noSpace {
+                        state.withoutRoom = now
+                        inputs = []
+                    } else {
+                        inputs.removeLast((inputs.count + 1) / 2)
+                    }
                     continue
                 }
                 replace(attempt.replaces)

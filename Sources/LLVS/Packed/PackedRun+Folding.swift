@@ -210,6 +210,8 @@ extension PackedRun {
             return
         }
         state.refusesDeletes = false
+        // There is more room now, perhaps.
+        state.withoutRoom = 0
         for name in names {
             state.deletions[name] = nil
             state.read[name] = PackedState.Read(size: state.attempts[name]?.size ?? 0, isReplaced: true)

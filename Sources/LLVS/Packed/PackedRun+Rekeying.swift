@@ -13,11 +13,13 @@ extension PackedRun {
             try change { keys, place, clock, crypto in try keys.rotating("the keys were renewed", in: place, clock, crypto) }
         }
         state.rekeying = PackedState.Rekeying(epoch: try currentKeys.current.number, since: now)
+        state.withoutRoom = 0
         try save()
         mustListFully = true
         _ = try retrieve(verifyKnown: false)
         guard let listed = listedInFull else { return 0 }
-        _ = try send(isFresh: true, listed: listed)
+        let sent = try send(isFresh: true, listed: listed)
+        if let full = sent.problems.first(where: { $0.error.code == .noSpace }) { throw full.error }
         return try ofOlderKeys(listed).count
     }
 

@@ -8,6 +8,7 @@ extension PackedRun {
         try lookAtOwn(logs)
         var isFull = try verifyKnown || mustListFully || isFullListingDue(logs)
         if !isFull, logs.isEmpty, !state.read.isEmpty || !state.attempts.isEmpty { isFull = true }
+        if !isFull { isFull = try mayBeAnother(logs) }
         var all = logs
         if isFull {
             let paced = control.paced(.listing, doing: what)
@@ -70,15 +71,8 @@ extension PackedRun {
     /// - Throws: `.notFound` when the remote was emptied.
     private func listFully(_ logs: [PackName: Int]) throws -> [PackName: Int] {
         let bases = try list(.base)
-        _ = try listRoots()
-        let roots = rootsListed ?? [:]
-        if !state.roots.isEmpty {
-            // Another account, say, or a folder of the same name.
-            guard try state.roots.contains(where: { roots[$0.name] != nil }) || logs.keys.contains(where: state.isKnown)
-                || bases.keys.contains(where: state.isKnown) || hasRoot()
-            else { throw isReset }
-            try publishRoots(roots)
-        }
+        try refuseAnother(logs, bases)
+        if !state.roots.isEmpty { try publishRoots(rootsListed ?? [:]) }
         try lookAtOwn(bases)
         state.based = now
         state.wanted = [:]
@@ -88,10 +82,47 @@ extension PackedRun {
         return bases
     }
 
-    /// Whether a root that is known can be read, though no listing has it: listings may be behind, and are so most where all is new.
+    /// Whether it may be emptied, or another place than before: nothing in `log/` is known, and no root that was. Mostly that is no
+    /// request: each writer leaves its newest pack in `log/`.
+    func mayBeAnother(_ logs: [PackName: Int]) throws -> Bool {
+        if rootsBefore.isEmpty || logs.keys.contains(where: state.isKnown) { return false }
+        return try !hasRoot()
+    }
+
+    /// Lists the roots, and refuses a place where nothing is left that was known before: another account, say, or a folder of the same
+    /// name.
+    /// - Throws: `.notFound`.
+    func refuseAnother(_ logs: [PackName: Int], _ bases: [PackName: Int]) throws {
+        _ = try listRoots()
+        guard !rootsBefore.isEmpty, let roots = rootsListed, !rootsBefore.contains(where: { roots[$0.name] != nil }),
+            !logs.keys.contains(where: state.isKnown), !bases.keys.contains(where: state.isKnown)
+        else { return }
+        if try hasRoot() { return }
+        // Another device may have filled it anew.
+        if try hasVersions(among: logs.merging(bases) { one, _ in one }) { return }
+        forgetNewRoots()
+        throw isReset
+    }
+
+    /// Whether one of the first packs lists a version that is here: a place of another store has none.
+    private func hasVersions(among packs: [PackName: Int]) throws -> Bool {
+        let paced = control.paced(.listing, doing: what)
+        let first = try Array(packs.keys).sorted(by: { ($0.first, $0.id) < ($1.first, $1.id) }, looking: paced.look)
+        for name in first.prefix(PackedSettings.packsLookedAt) {
+            guard let size = packs[name], size <= PackFormat.fileLimit(name.kind) else { continue }
+            do {
+                let ids = try end(name, size).0.versions.map(\.id)
+                if try store.unknown(among: ids).count < ids.count { return true }
+            } catch is PackFault { continue }
+        }
+        return false
+    }
+
+    /// Whether a root that was known before can be read, though no listing has it: listings may be behind, and are so most where all is
+    /// new.
     func hasRoot() throws -> Bool {
-        let reads = state.roots.map { RemoteRead(name: $0.name.description, limit: PackFormat.fileLimit(.root)) }
-        return try zip(state.roots, files.read(reads, check)).contains { root, contents in
+        let reads = rootsBefore.map { RemoteRead(name: $0.name.description, limit: PackFormat.fileLimit(.root)) }
+        return try zip(rootsBefore, files.read(reads, check)).contains { root, contents in
             switch contents {
             case .bytes(let bytes, _): return bytes == root.bytes
             case .unreadable(let error): throw error

@@ -9,36 +9,60 @@ extension PackedRun {
         if !isFresh || state.roots.isEmpty {
             if state.roots.isEmpty { _ = try listRoots() }
             let logs = try list(.log)
-            if logs.isEmpty, !state.roots.isEmpty, state.attempts.contains(where: { $0.value.outcome == .done }) {
-                guard try listRoots() || hasRoot() else { throw isReset }
-            }
+            if try mayBeAnother(logs) { try refuseAnother(logs, list(.base)) }
             isThere = logs.keys.contains(where: state.isKnown)
             try lookAtOwn(logs)
         }
         _ = try isBridge()
         if isThere, files.capabilities.isNear { try keepRoots() }
         var sending = PackedSending(self)
+        let wasWithoutRoom = state.withoutRoom
         do {
             try adopt()
             // The number of an adoption is for nothing else.
             guard state.adopting.isEmpty else { throw isNotPutTogether }
             try sending.publish(evenEmpty: mustFollow)
-            try deleteWhatIsDue(listed)
-            if listed != nil { try deleteUnnamedParts() }
-            try fold()
-            if let listed, state.rekeying != nil, !control.isThrifty {
-                try rekey(listed)
-            } else if let listed, !control.isThrifty {
-                chooseAdoption(listed)
-                guard !state.adopting.isEmpty else { return sending.result }
-                try adopt()
-            }
-            if mustFollow { try sending.publish(evenEmpty: true) }
         } catch let error as StoreError where error.code == .noSpace {
             try deleteWhatIsDue(isFull: true)
             throw error
         }
+        try deleteWhatIsDue(listed)
+        if listed != nil { try deleteUnnamedParts() }
+        // What is new is there: a place without room for larger packs fails nothing.
+        do { try putTogether(listed, &sending) } catch let error as StoreError where error.code == .noSpace { state.withoutRoom = now }
+        if state.withoutRoom != 0 {
+            sending.tell(hasNoRoom)
+            // What later packs replace makes room: then it is tried again with the next exchange.
+            if state.withoutRoom != wasWithoutRoom { try deleteWhatIsDue(isFull: true) }
+        }
         return sending.result
+    }
+
+    /// Puts packs together that lie there, unless there was no room for that a short while ago.
+    private func putTogether(_ listed: [PackName: Int]?, _ sending: inout PackedSending) throws {
+        guard !waitsForRoom else { return }
+        state.withoutRoom = 0
+        try fold()
+        if let listed, state.rekeying != nil, !control.isThrifty {
+            try rekey(listed)
+        } else if let listed, !control.isThrifty {
+            chooseAdoption(listed)
+            try adopt()
+        }
+        if mustFollow { try sending.publish(evenEmpty: true) }
+    }
+
+    /// Whether no larger packs are tried, since there was no room for one, and nothing was deleted since.
+    var waitsForRoom: Bool { state.withoutRoom != 0 && now - state.withoutRoom < PackedSettings.roomWait }
+
+    private var hasNoRoom: ExchangeProblem {
+        ExchangeProblem(
+            name: "pack1/base",
+            error: StoreError(
+                .noSpace,
+                "\(files.description) has no room to put packs together. What is here was sent; make room, or the packs become more. It is "
+                    + "tried again in an hour, or when something was deleted.",
+                path: "pack1/base"))
     }
 
     /// Sends what is left, and tells the others that this writer ends. What this device sends later it sends as another.
@@ -199,6 +223,8 @@ struct PackedSending {
     private var later: Set<VersionID> = []
 
     init(_ run: PackedRun) { self.run = run }
+
+    mutating func tell(_ problem: ExchangeProblem) { result.problems = ExchangeProblem.inOrder(result.problems + [problem]) }
 
     /// - Parameters:
     ///   - evenEmpty: whether a pack is written though there is nothing to send.

@@ -18,6 +18,8 @@ package final class PackedRun {
     var wantsBridge = false
     /// Whether the next retrieve lists all packs.
     var mustListFully = false
+    /// The roots that were known before this run looked.
+    let rootsBefore: [PackedState.Root]
     private var saved: ArraySlice<UInt8> = []
     private var summarized: Coverage?
     /// Bytes of a pack that is written here, about.
@@ -37,6 +39,8 @@ package final class PackedRun {
         } else {
             state = PackedState(settings.random)
         }
+        rootsBefore = state.roots
+        state.putRight(at: settings.clock())
         there = try store.coverage(behind: state.heads)
         store.uncover(state.lacking, in: &there) {}
         if try !store.unknown(among: state.heads).isEmpty {
@@ -90,6 +94,9 @@ package final class PackedRun {
 
     /// The roots that are there, with their sizes, once they were listed in this run.
     private(set) var rootsListed: [PackName: Int]?
+
+    /// Forgets the roots of a place that is refused.
+    func forgetNewRoots() { (state.roots, rootsListed) = (rootsBefore, nil) }
 
     /// Lists the roots, and reads those that are new; once in a run.
     /// - Returns: whether any is there.

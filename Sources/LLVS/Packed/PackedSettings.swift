@@ -35,6 +35,8 @@ package struct PackedSettings: Sendable {
     static let logGrace: Int64 = 900, baseGrace: Int64 = 86_400
     /// Seconds at most from the discovery of a loss until it is sent anew.
     static let longestWait: UInt64 = 3_600
+    /// Seconds for which nothing is put together where there was no room for it.
+    static let roomWait: Int64 = 3_600
     /// Seconds for which an attempt that failed is kept in mind.
     static let attemptLife: Int64 = 30 * 86_400
     /// Seconds for which parts of a large value stay that was never sent whole.
@@ -58,4 +60,14 @@ package struct PackedSettings: Sendable {
     static let bridgingLimit = 100_000
     /// Roots of which some may be none.
     static let rootsLookedAt = 256
+    /// Packs of a place where nothing is known that are looked at for versions that are here.
+    static let packsLookedAt = 16
+    /// Seconds until a file that cannot be taken is looked at again; at once while it may be on its way.
+    static func wait(after kind: PackFault.Kind?) -> Int64 {
+        switch kind {
+        case nil, .notThere: 0
+        case .otherStore, .keyMissing: pause
+        case .damaged, .newer, .tooLarge: day
+        }
+    }
 }

@@ -2,9 +2,11 @@
 extension PackedState {
     private enum Part {
         static let bridging: UInt8 = 1, newest: UInt8 = 2, ahead: UInt8 = 3, chains: UInt8 = 4, events: UInt8 = 5, move: UInt8 = 6
-        static let seedsAnew: UInt8 = 7, extent: UInt8 = 8
+        static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9
     }
-    var hasMore: Bool { !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil }
+    var hasMore: Bool {
+        !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
+    }
 
     var parts: [(part: UInt8, contents: StateWriter)] {
         var parts: [(UInt8, StateWriter)] = []
@@ -52,6 +54,7 @@ extension PackedState {
             out.bytes.integer(Int64(extent.bytes))
             out.bytes.integer(extent.at)
         }
+        add(Part.withoutRoom, withoutRoom != 0 ? [withoutRoom] : []) { $0.bytes.integer($1) }
         return parts
     }
 
@@ -97,6 +100,7 @@ extension PackedState {
                 for one in try from.list({ from in
                     Extent(names: Int(try from.time()), bytes: Int(try from.time()), at: try from.time())
                 }) { extent = one }
+            case Part.withoutRoom: for time in try from.list({ try $0.time() }) { withoutRoom = time }
             default: return
             }
             try from.cursor.end()

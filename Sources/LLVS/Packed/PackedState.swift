@@ -116,6 +116,8 @@ struct PackedState {
     /// When what is known to be there is computed anew, since packs were lost; 0: they were not.
     var healing: Int64 = 0
     var refusesDeletes = false
+    /// When there was last no room for packs that are put together; 0: there was.
+    var withoutRoom: Int64 = 0
     /// When what uploads left behind was last looked for.
     var prepared: Int64 = 0
     /// Large values that packs name which were read or made.
@@ -184,6 +186,25 @@ struct PackedState {
             // What it replaced, and was not deleted yet, goes with it.
             for other in attempts[name]?.replaces ?? [] { deletions[other] = nil }
         }
+    }
+    /// A clock that was ahead, and was put right, left times behind that are yet to come. What happened counts as of now, and what is to
+    /// happen later than it ever could is due.
+    mutating func putRight(at now: Int64) {
+        func isTooLate(_ due: Int64, _ longest: Int64) -> Bool { due > now + longest }
+        for (name, one) in bad where one.since > now { bad[name]?.since = now }
+        for (name, one) in bad where isTooLate(one.again, PackedSettings.wait(after: one.fault?.kind)) { bad[name]?.again = now }
+        for (name, one) in read where one.missing > now { read[name]?.missing = now }
+        for (name, one) in read where one.unread > now { read[name]?.unread = now }
+        for (name, one) in attempts where one.listed > now { attempts[name]?.listed = now }
+        for (name, one) in deletions where isTooLate(one.due, PackedSettings.day) { deletions[name]?.due = now }
+        if isTooLate(healing, Int64(PackedSettings.longestWait)) { healing = max(1, now) }
+        for (writer, seen) in active where seen > now { active[writer] = now }
+        for (digest, one) in partials where one.since > now { partials[digest]?.since = now }
+        for (id, one) in bridging where one.since > now { bridging[id]?.since = now }
+        if let since = rekeying?.since, since > now { rekeying?.since = now }
+        withoutRoom = min(withoutRoom, now)
+        // `based` and `prepared` that are yet to come are due by themselves.
+        reports.putRight(at: now)
     }
     /// What a new pack may name without sending it.
     var currentBlobs: [PackID: BlobReference] { oldBlobs.isEmpty ? blobs : blobs.filter { !oldBlobs.contains($0.key) } }

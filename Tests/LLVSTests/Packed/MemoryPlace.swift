@@ -11,6 +11,8 @@ final class MemoryPlace: @unchecked Sendable {
     var clock = 0
     var hasFaults = false
     var isFull = false
+    /// Whether there is room for a file of this name.
+    var hasRoom: (String) -> Bool = { _ in true }
     var refusesDeletes = false
     /// How likely it is that an upload is torn, and that the answer to one is lost.
     var tearing = 0.08, losing = 0.06
@@ -20,11 +22,12 @@ final class MemoryPlace: @unchecked Sendable {
     var hides: Set<String> = []
     /// For how many steps a listing may be behind.
     static let stale = 60
-    /// Seconds of a step.
+    /// Seconds of a step, where nothing else is said.
     static let step: Int64 = 720
+    var pace = MemoryPlace.step
 
     init(seed: UInt64 = 0) { random = SeededRandom(seed: seed) }
-    var time: Int64 { 1_000_000 + Int64(clock) * MemoryPlace.step }
+    var time: Int64 { 1_000_000 + Int64(clock) * pace }
     func chance(_ probability: Double) -> Bool { hasFaults && Double.random(in: 0..<1, using: &random) < probability }
 
     func isNew(_ name: String) -> Bool { clock - (born[name] ?? -1_000) < MemoryPlace.stale }
@@ -75,6 +78,8 @@ final class MemoryPlace: @unchecked Sendable {
         }
         return all
     }
+    /// Those of a whole pack that was there when `versions` was last asked for, or before.
+    func versionsOnce(of name: String) -> Set<VersionID>? { held[name].map { Set($0.1) } }
     private var held: [String: (Int, [VersionID])] = [:], stores: Set<PackID> = []
     func names(_ kind: PackKind) -> [PackName] { files.keys.compactMap { PackName($0) }.filter { $0.kind == kind } }
 }
@@ -102,6 +107,8 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     init(_ place: MemoryPlace) { self.place = place }
     var description: String { "the place in memory" }
     var largestFile: Int?
+    /// Bytes of the file that is put last.
+    private(set) var sizeToPut = 0
     var capabilities: RemoteCapabilities {
         var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: true, hasFeed: false)
         found.largestFile = largestFile
@@ -143,8 +150,9 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     func publish(_ files: [RemoteUpload], _ check: () throws -> Void) throws -> [RemotePublished] {
         try files.map { file in
             try request("publish \(file.name)")
-            if place.isFull { throw StoreError(.noSpace, "The place is full.") }
             let bytes = try file.data.bytes()
+            sizeToPut = bytes.count
+            if place.isFull || !place.hasRoom(file.name) { throw StoreError(.noSpace, "The place is full.") }
             made(file.name, bytes)
             let isTorn = place.chance(place.tearing)
             place.put(file.name, isTorn ? Array(bytes.prefix(Int.random(in: 0..<bytes.count, using: &place.random))) : bytes)
@@ -202,6 +210,12 @@ final class PackedDevice {
     private let keys: RemoteKeys?
     private let isBridged: Bool
     var isRunning = false
+    /// By how many seconds its clock is ahead of the place's.
+    let clockAhead = Ahead()
+    final class Ahead: @unchecked Sendable {
+        // Sendable: one thread uses it.
+        var value: Int64 = 0
+    }
 
     /// - Parameter wait: called in the place of waiting.
     init(
@@ -215,7 +229,7 @@ final class PackedDevice {
         store = try Store(path: "", options: options)
         files = MemoryFiles(place)
         var settings = PackedSettings(
-            clock: { place.time }, random: random ?? { place.random.next() })
+            clock: { [clockAhead] in place.time + clockAhead.value }, random: random ?? { place.random.next() })
         settings.fanIn = fanIn
         settings.silence = silence ?? settings.silence
         settings.mostNames = mostNames ?? settings.mostNames

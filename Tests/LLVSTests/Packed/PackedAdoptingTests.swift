@@ -53,6 +53,37 @@ import Testing
         #expect(sent.allSatisfy { $0 > 20 }, "\(sent.sorted())")
     }
 
+    /// Each left a single pack: these are put together, of many writers at once.
+    @Test func silentWritersWithOnePackEachAreAdopted() throws {
+        let place = MemoryPlace(), here = try PackedDevice(place)
+        for n in 0..<30 {
+            let gone = try PackedDevice(place)
+            try gone.save("gone\(n)")
+            try gone.exchangeOnce()
+        }
+        // One of them left more.
+        _ = try silent(place, 3)
+        try here.save("here")
+        try here.exchangeOnce()
+        #expect(place.names(.log).count == 34)
+        try exchange([here], days: 29)
+        #expect(place.names(.log).count == 34, "not before 30 days")
+        try exchange([here], days: 4)
+        let left = place.names(.log) + place.names(.base)
+        #expect(left.count <= 5 && left.allSatisfy { $0.writer == here.writer }, "\(left)")
+        #expect(place.versions() == here.ids && here.ids.count == 34)
+        let new = try PackedDevice(place)
+        try new.exchangeOnce()
+        #expect(new.ids == here.ids)
+        #expect(try new.exchangeOnce() == ["list pack1/log"], "all numbers are covered")
+        // A single one is left as it is: the pack in its place, and the log pack that follows, were one more.
+        let late = try PackedDevice(place)
+        try late.save("late")
+        try late.exchangeOnce()
+        try exchange([here], days: 40)
+        #expect(place.names(.log).count { $0.writer != here.writer } == 1)
+    }
+
     /// Who says that it does not come again is not waited for; what it sends all the same it sends as another.
     @Test func whoRetiresIsAdoptedAtOnce() throws {
         let place = MemoryPlace(), gone = try silent(place), here = try PackedDevice(place)

@@ -1,0 +1,120 @@
+import LLVSTesting
+import Testing
+@testable import LLVS
+
+/// Pitfall 26 of the design: places without room.
+@Suite("Packed: room") struct PackedRoomTests {
+    private static let hour = 3_600
+
+    /// One whose log packs are many enough to be merged, where only small files have room.
+    private func device(_ place: MemoryPlace) throws -> PackedDevice {
+        // A request takes a second.
+        place.pace = 1
+        let device = try PackedDevice(place, fanIn: 3)
+        for n in 0..<3 {
+            try device.save("n\(n)")
+            try device.exchangeOnce()
+        }
+        place.hasRoom = { !$0.contains("/base/") }
+        return device
+    }
+
+    /// What is new is sent, and said to be; the merged pack is tried once in an hour, and told as long as there is no room for it.
+    @Test func aLogPackThatFitsIsSentAndNothingElseIsTried() throws {
+        let place = MemoryPlace(), a = try device(place), b = try PackedDevice(place)
+        let id = try a.save("fits")
+        _ = try a.exchange.retrieve()
+        let sent = try a.exchange.send()
+        #expect(sent.versions == [id] && sent.problems.map(\.error.code) == [.noSpace] && sent.problems[0].name == "pack1/base")
+        #expect(place.versions() == a.ids && place.names(.base).isEmpty)
+        // Also by another process; and with nothing new it costs nothing.
+        for restarts in [false, true] {
+            if restarts { a.restart() }
+            a.files.asked = []
+            _ = try a.exchange.retrieve()
+            #expect(try a.exchange.send().problems.map(\.error.code) == [.noSpace])
+            #expect(a.files.asked == ["list pack1/log"])
+        }
+        // It sends and receives.
+        try b.save("b")
+        try b.exchangeOnce()
+        try a.save("more")
+        #expect(try !a.exchangeOnce().contains { $0.hasPrefix("publish pack1/base") })
+        #expect(a.ids == b.ids.union(a.ids) && place.versions() == a.ids)
+        // An hour later, once.
+        place.clock += Self.hour + 1
+        #expect(try a.exchangeOnce().count { $0.hasPrefix("publish pack1/base") } == 1)
+        #expect(try !a.exchangeOnce().contains { $0.hasPrefix("publish pack1/base") })
+        place.hasRoom = { _ in true }
+        place.clock += Self.hour + 1
+        _ = try a.exchange.retrieve()
+        #expect(try a.exchange.send().problems.isEmpty && place.names(.base).count == 1)
+        #expect(place.versions() == a.ids)
+    }
+
+    /// What earlier packs replaced is deleted at once, and then it is tried again.
+    @Test func whatIsDeletedMakesRoom() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3)
+        place.pace = 1
+        for n in 0..<6 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+        }
+        #expect(place.names(.base).count == 1 && place.names(.log).count == 6)
+        place.hasRoom = { [unowned place] in !$0.contains("/base/") || place.names(.log).count < 6 }
+        try a.save("seventh")
+        _ = try a.exchange.retrieve()
+        #expect(try a.exchange.send().problems.map(\.error.code) == [.noSpace])
+        #expect(place.names(.log).count == 4 && place.names(.base).count == 1)
+        _ = try a.exchange.retrieve()
+        #expect(try a.exchange.send().problems.isEmpty)
+        #expect(place.names(.base).count == 2 && place.versions() == a.ids)
+    }
+
+    /// Where nothing has room, what others sent is received all the same; and nothing is lost.
+    @Test func receivingGoesOn() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3), b = try PackedDevice(place)
+        for device in [a, b, a] {
+            try device.save()
+            try device.exchangeOnce()
+        }
+        place.isFull = true
+        try a.save("mine")
+        for n in 0..<3 {
+            place.isFull = false
+            try b.save("theirs\(n)")
+            _ = try b.exchange.send()
+            place.isFull = true
+            #expect(try a.exchange.retrieve().versions.count == 1)
+            #expect(throws: StoreError.self) { try a.exchange.send() }
+        }
+        place.isFull = false
+        for device in [a, b] { try device.exchangeOnce() }
+        #expect(a.ids == b.ids && place.versions() == a.ids)
+    }
+
+    /// An adoption that finds no room fills its number with a small pack, and is not chosen again for an hour.
+    @Test func anAdoptionThatFindsNoRoomWaits() throws {
+        let day = 86_400, place = MemoryPlace(), gone = try PackedDevice(place), a = try PackedDevice(place)
+        place.pace = 1
+        for n in 0..<5 {
+            try gone.save("gone\(n)", [UInt8](repeating: 1, count: 100))
+            try gone.exchangeOnce()
+        }
+        try a.save("a")
+        try a.exchangeOnce()
+        place.hasRoom = { [unowned a] name in !name.contains("/base/") || a.files.sizeToPut < 500 }
+        place.clock += 31 * day
+        try a.save("b")
+        _ = try a.exchange.retrieve()
+        let sent = try a.exchange.send()
+        #expect(sent.versions.count == 1 && sent.problems.map(\.error.code) == [.noSpace])
+        #expect(place.names(.base).map(\.writer) == [a.writer] && place.versions() == a.ids)
+        #expect(try a.exchangeOnce() == ["list pack1/log"])
+        place.hasRoom = { _ in true }
+        place.clock += day + 1
+        try a.exchangeOnce()
+        #expect(!place.names(.log).contains { $0.writer == gone.writer && place.names(.base).count < 2 })
+        #expect(place.versions() == a.ids)
+    }
+}
