@@ -3274,7 +3274,8 @@ enum llvs_sync_reason_value {
     LLVS_SYNC_REASON_FAILED = 4,
     /** The user, the password or the rights are refused. Not tried again until LLVS_SYNC_TRIGGER_USER or _FRONT. */
     LLVS_SYNC_REASON_SIGN_IN = 5,
-    /** Here or there is no room. Tried again after an hour, or when triggered. */
+    /** Here or there is no room. Nothing is sent for an hour, or until triggered; what others send is received as ever, if there is room
+     * here. */
     LLVS_SYNC_REASON_NO_SPACE = 6,
     /** The other side was written by a newer version of this library. Not tried again until triggered. */
     LLVS_SYNC_REASON_UPDATE_APP = 7,
