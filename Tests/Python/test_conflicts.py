@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any, Iterator, Optional
 
 import llvs
 import pytest
+from llvs.documents import plain_path
 
 RULES = b"""{"merge":1,"ids":{
     "d/": {"/n": "counter", "/m": {"as": "counter", "max": 5}, "/bio": "text", "/tags": "set", "/pair": {"as": "tuple"},
@@ -264,3 +266,20 @@ def test_rules_that_are_not_valid_are_told_of_once() -> None:
     assert len(store.open_conflicts(late).records) == 1
     mended = store.make_version(late, update={"__llvs_schema": RULES})
     assert store.open_conflicts(mended).records == ()
+
+
+@pytest.mark.parametrize("key", ["123456789012345678901234567890", "0.12345678901234567891", "1.5", "7", '"7"', "1e400"])
+def test_elements_are_found_by_their_keys_again(key: str) -> None:
+    """Numbers that no float holds, too."""
+    def data(number: int) -> bytes:
+        return b'{"l":[{"id":%s,"v":%d}]}' % (key.encode(), number)
+
+    store = memory_store()
+    base = store.make_version(insert={"__llvs_schema": b'{"merge":1,"ids":{"c/":{}}}', "c/1": data(0)})
+    older, newer = (store.make_version(base, update={"c/1": data(number)}) for number in (1, 2))
+    merge = store.merge(newer, older)
+    (conflict,) = store.open_conflicts(merge).records
+    assert conflict.path == ("l", {"key": json.loads(key, parse_float=Decimal)}, "v")
+    chosen = store.choose(conflict, "older", at=merge)
+    assert json.loads(store.at(chosen)["c/1"])["l"][0]["v"] == 1 and not store.open_conflicts(chosen).records
+    json.dumps(plain_path(conflict))

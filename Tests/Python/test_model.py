@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from pathlib import PurePosixPath
@@ -272,6 +272,12 @@ def rules_of(*hints: Any, default: Any = None) -> Any:
     return llvs.definition_of(llvs.model("x/")(dataclass(type("Made", (), namespace)))).rules
 
 
+@dataclass
+class Row:
+    code: Annotated[str, llvs.Named("a/b")] = ""
+    no: int = 0
+
+
 RULES: list[tuple[Any, Any]] = [
     (str, {}),
     (set[str], {"/m": "set"}),
@@ -280,7 +286,12 @@ RULES: list[tuple[Any, Any]] = [
     (Annotated[list[Phone], llvs.Key("id")], {"/m": {"as": "list", "key": ["/id"]}}),
     (Annotated[list[str], llvs.Key()], {"/m": {"as": "list", "key": [""]}}),
     (Annotated[set[Tag], llvs.Key("name")], {"/m": {"as": "set", "key": ["/name"]}}),
-    (Annotated[list[Phone], llvs.Key("/id", "a/b")], {"/m": {"as": "list", "key": ["/id", "/a~1b"]}}),
+    (Annotated[list[Row], llvs.Key("/no", "a/b")], {"/m": {"as": "list", "key": ["/no", "/a~1b"]}}),
+    (Annotated[list[Row], llvs.Key("code")], {"/m": {"as": "list", "key": ["/a~1b"]}}),  # by its name in Python
+    (Annotated[list[Union[int, Row]], llvs.Key("/code")], {"/m": {"as": "list", "key": ["/a~1b"]}}),
+    (Annotated[list[Any], llvs.Key("any")], {"/m": {"as": "list", "key": ["/any"]}}),
+    (Annotated[Row, llvs.Register(), llvs.Pick(max="code")], {"/m": {"as": "register", "pick": {"max": "/a~1b"}}}),
+    (Annotated[Row, llvs.Identity("code", "no")], {"/m": {"identity": ["/a~1b", "/no"]}}),
     (tuple[int, str], {"/m": "register"}),
     (Annotated[tuple[int, str], llvs.Tuple()], {"/m": "tuple"}),
     (tuple[int, ...], {}),
@@ -316,8 +327,163 @@ def test_rules_of_annotations(hint: Any, expected: Any) -> None:
 def test_a_counter_begins_with_the_default_of_the_member() -> None:
     """Two devices that begin with 100 and add 5 and 3 come to 108, not to 208 (P5)."""
     assert rules_of(Annotated[int, llvs.Counter()], default=100)["/m"] == {"as": "counter", "from": 100}
-    assert rules_of(Annotated[int, llvs.Counter(start=7)], default=100)["/m"] == {"as": "counter", "from": 7}
+    assert rules_of(Annotated[int, llvs.Counter(start=100)], default=100)["/m"] == {"as": "counter", "from": 100}
     assert rules_of(Annotated[int, llvs.Counter()], default=0)["/m"] == "counter"
+    for default in (0, 100):
+        with pytest.raises(TypeError, match=f"Made.m: the counter begins with 7, and its member with {default}"):
+            rules_of(Annotated[int, llvs.Counter(start=7)], default=default)
+
+
+def test_a_text_begins_with_the_default_of_the_member() -> None:
+    """What both sides wrote into it is written into the default, which is there once."""
+    assert rules_of(Annotated[str, llvs.Text()], default="Dear")["/m"] == {"as": "text", "absent": "Dear"}
+    assert rules_of(Annotated[str, llvs.Text(), llvs.Absent("Hi")], default="Dear")["/m"] == {"as": "text", "absent": "Hi"}
+    assert rules_of(Annotated[str, llvs.Text()], default="")["/m"] == "text"
+    assert rules_of(Annotated[str, llvs.Text()], default="x" * 1022)["/m"] == {"as": "text", "absent": "x" * 1022}
+    with pytest.raises(TypeError, match="Made.m: the default of a text is 1024 bytes of JSON at most"):
+        rules_of(Annotated[str, llvs.Text()], default="x" * 1023)
+
+
+@pytest.mark.parametrize("hint", [
+    Annotated[list[Row], llvs.Key("nonsense")], Annotated[set[Row], llvs.Key("/nonsense/x")], Annotated[Row, llvs.Identity("nonsense")],
+    Annotated[Row, llvs.Register(), llvs.Pick(min="nonsense")],
+])  # fmt: skip
+def test_rules_that_name_no_member(hint: Any) -> None:
+    with pytest.raises(TypeError, match="Made: the rule at '/m': .* names the member 'nonsense', which Row has not got"):
+        rules_of(hint)
+
+
+def test_a_name_is_not_empty() -> None:
+    with pytest.raises(TypeError, match="Named takes the name"):
+        llvs.Named("")
+
+
+def test_literals_that_python_takes_for_one() -> None:
+    with pytest.raises(TypeError, match=r"Made.m: Python takes two values of typing.Literal\[1, True\] for one"):
+        rules_of(Literal[1, True])
+    assert rules_of(Literal[1, "1"]) == {"": "auto"}
+
+
+@pytest.mark.parametrize("element_first", [True, False])
+def test_a_default_is_needed_wherever_the_class_is_no_element(element_first: bool) -> None:
+    """Those by which elements are told apart need none, in whatever order the members of the model stand."""
+    members: list[Any] = [("phones", list[Phone], field(default_factory=list)), ("main", Optional[Phone], None)]
+    with pytest.raises(TypeError, match="Phone.id needs a default"):
+        llvs.model("x/")(make_dataclass("Made", members if element_first else members[::-1]))
+    llvs.model("x/")(make_dataclass("Made", members[:1]))
+
+
+@dataclass
+class MorePhone(Phone):
+    more: int = 1
+
+
+@dataclass
+class CallingPhone(Phone):
+    def call(self) -> None: ...
+
+
+def test_objects_of_a_subclass_that_would_lose_members() -> None:
+    @llvs.model("x/")
+    @dataclass
+    class Base:
+        a: int = 0
+        phones: list[Phone] = field(default_factory=list)
+
+    @dataclass
+    class More(Base):
+        b: int = 0
+
+    @dataclass
+    class Same(Base):
+        pass
+
+    with llvs.Coordinator(storage="memory") as notes:
+        made = notes.collection(Base)
+        with pytest.raises(TypeError, match="the object is of the class More, whose member 'b' would be lost"):
+            made["1"] = More(1)
+        with pytest.raises(TypeError, match="the member '/phones/0' is of the class MorePhone, whose member 'more' would be lost"):
+            made["1"] = Base(1, [MorePhone("a")])
+        assert "1" not in made
+        made["1"] = Same(1, [CallingPhone("a")])
+        assert made["1"] == Base(1, [Phone("a")])
+
+
+def test_none_where_the_default_is_another() -> None:
+    @llvs.model("x/")
+    @dataclass
+    class Made:
+        limit: Optional[int] = 5
+        names: Optional[list[str]] = field(default_factory=lambda: ["a"])
+        town: Optional[str] = None
+        at: Optional[int] = field(kw_only=True)
+
+    with llvs.Coordinator(storage="memory") as notes:
+        made = notes.collection(Made)
+        made["1"] = Made(None, None, at=None)
+        assert made["1"] == Made(None, None, at=None) and notes["x/1"] == b'{"limit":null,"names":null}'
+
+
+MOMENTS = [
+    datetime(2024, 1, 1, 12), datetime(2024, 1, 1, 12, 0, 0, 500000), datetime(2024, 1, 1, 12, 0, 1), datetime(999, 1, 1), datetime.max,
+    datetime(2024, 1, 1, 12, tzinfo=timezone.utc), datetime(2024, 1, 1, 12, 0, 0, 1, tzinfo=timezone.utc),
+    datetime(2024, 1, 1, 12, tzinfo=timezone(timedelta(hours=-5))), datetime(2024, 1, 1, 13, tzinfo=timezone.utc),
+]  # fmt: skip
+
+
+@dataclass
+class Taken:
+    taken: Optional[datetime] = None
+
+
+@llvs.model("x/")
+@dataclass
+class Last:
+    last: Annotated[Optional[datetime], llvs.Pick("max")] = None
+    first: Annotated[Union[int, datetime, None], llvs.Pick("min")] = None
+    day: Annotated[Optional[time], llvs.Pick("max")] = None
+    avatar: Annotated[Optional[Taken], llvs.Register(), llvs.Pick(max="taken")] = None
+
+
+def test_what_is_picked_by_size_is_written_in_order() -> None:
+    """The engine compares texts: the order of these is that of the moments."""
+    with llvs.Coordinator(storage="memory") as notes:
+        lasts = notes.collection(Last)
+        for zone in (False, True):
+            moments = sorted(one for one in MOMENTS if (one.tzinfo is not None) == zone)
+            texts = []
+            for one in moments:
+                lasts["1"] = Last(one, one, one.time(), Taken(one))
+                read, tree = lasts["1"], json.loads(notes["x/1"])
+                assert (read.last, read.first, read.day, read.avatar) == (one, one, one.time(), Taken(one))
+                assert tree["last"] == tree["first"] == tree["avatar"]["taken"]
+                texts.append(tree["last"])
+            assert texts == sorted(texts) and len(set(texts)) == len(texts) and len(set(map(len, texts))) == 1
+        times = []
+        for day in (time(12), time(12, 0, 0, 500000), time(12, 0, 1)):
+            lasts["1"] = Last(day=day)
+            times.append(json.loads(notes["x/1"])["day"])
+        assert times == sorted(times) and len(set(map(len, times))) == 1
+        with pytest.raises(TypeError, match="a time of day with a zone"):
+            lasts["1"] = Last(day=time(12, tzinfo=timezone.utc))
+        with pytest.raises(TypeError, match="the member '/last'"):
+            lasts["1"] = Last(datetime.min.replace(tzinfo=timezone(timedelta(hours=5))))
+
+
+def test_moments_of_before_are_read_and_stay_as_they_are() -> None:
+    data = (
+        b'{"last":"2024-01-01T12:00:00Z","day":"12:00:00","first":"2024-01-01T12:00:00-05:00",'
+        b'"avatar":{"taken":"2024-01-01T12:00:00.5"}}'
+    )
+    with llvs.Coordinator(storage="memory") as notes:
+        lasts = notes.collection(Last)
+        notes.save(insert={"x/1": data})
+        assert lasts["1"].last == datetime(2024, 1, 1, 12, tzinfo=timezone.utc)
+        lasts["1"] = lasts["1"]
+        assert notes["x/1"] == data
+        with lasts.edit("1") as one:
+            one.day = time(13)
+        assert notes["x/1"] == data.replace(b'"12:00:00"', b'"13:00:00.000000"')
 
 
 @dataclass

@@ -100,7 +100,19 @@ def test_expected(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> 
     with pytest.raises(llvs.MovedError):
         people.save({"1": Contact("Bob")}, expected=before)
     assert people["1"].name == "Anne"
+    for same in ({"1": Contact("Anne")}, {}):  # also where there is nothing to save
+        with pytest.raises(llvs.MovedError):
+            people.save(same, expected=before)
+        assert people.save(same, expected=notes.current_version) is None
+        assert people.save(same, expected=notes.store[notes.current_version]) is None
     assert people.save({"1": Contact("Bob")}, expected=notes.current_version) is not None
+
+
+def test_ids_to_remove_are_several(people: llvs.Collection[Contact]) -> None:
+    people.update({"1": Contact("Ann"), "2": Contact("Bob")})
+    with pytest.raises(TypeError, match="remove takes several ids"):
+        people.save(remove="12")
+    assert len(people) == 2
 
 
 # Edit blocks
@@ -153,7 +165,40 @@ def test_both_begin_one(people: llvs.Collection[Contact]) -> None:
     with people.edit("1", default=Contact("Ann", {"a"})) as mine:
         people["1"] = Contact("Bob", {"b"}, bio="He.")
         mine.tags.add("c")
-    assert people["1"].name == "Ann" and {"a", "c"} <= people["1"].tags
+        mine.visits += 1
+    assert people["1"] == Contact("Bob", {"b", "c"}, 1, "He."), "what the block did not touch stays as the other began it"
+    with people.edit("2", default=Contact("Ann")):
+        people["2"] = Contact("Bob")
+    assert people["2"] == Contact("Bob")
+
+
+def test_a_default_is_the_callers(people: llvs.Collection[Contact]) -> None:
+    default = Contact("Ann", {"a"})
+    with people.edit("1", default=default) as ann:
+        ann.tags.add("b")
+    assert default == Contact("Ann", {"a"}) and people["1"] == Contact("Ann", {"a", "b"})
+    with people.edit("2", default=default):
+        pass
+    assert people["2"] == default
+    with pytest.raises(TypeError), people.edit("3", default=Contact(cast(Any, 5))):
+        raise AssertionError("the block has run")
+
+
+def test_edit_of_what_was_removed_keeps_what_the_model_does_not_know(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> None:
+    data = b'{"name":"Ann","unknown":{"z":1.50},"visits":5.0}'
+    notes.save(insert={"contact/1": data})
+    then = notes.current_version
+    with people.edit("1") as ann:
+        notes.save(remove=["contact/1"])
+        ann.name = "Anne"
+    assert notes["contact/1"] == data.replace(b"Ann", b"Anne")
+    del people["1"]
+    with people.edit("1", at=then):
+        pass
+    assert "1" not in people, "nothing was edited"
+    with people.edit("1", at=then) as ann:
+        ann.name = "Eve"
+    assert notes["contact/1"] == data.replace(b"Ann", b"Eve")
 
 
 def test_the_current_version_moves_during_a_save(people: llvs.Collection[Contact], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Annotated, Any, Iterator, Optional
+from typing import Annotated, Any, Iterator, Literal, Optional, Union
 
 import llvs
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, field_validator
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, HttpUrl, field_validator
 
 
 class Phone(BaseModel):
@@ -148,3 +148,91 @@ def test_rules_stand_in_the_json_schema() -> None:
     properties = Contact.model_json_schema()["properties"]
     assert properties["visits"]["x-merge"] == {"as": "counter"} and properties["bio"]["x-merge"] == {"as": "text"}
     assert properties["phones"]["x-merge"] == {"key": ["/id"]}
+
+
+def test_what_is_none_is_not_lost(notes: llvs.Coordinator) -> None:
+    """Left out is what is None by default, and nothing else."""
+    @llvs.model("x/")
+    class Made(BaseModel):
+        model_config = ConfigDict(extra="allow")
+
+        limit: Optional[int] = 5
+        by_name: dict[str, Optional[int]] = {}
+        any: Any = None
+        town: Optional[str] = None
+        required: Optional[int] = Field(default_factory=lambda: 5)
+
+    made = notes.collection(Made)
+    one = Made(limit=None, by_name={"a": None, "b": 1}, any={"x": None}, required=None)
+    made["1"] = one
+    assert notes["x/1"] == b'{"limit":null,"by_name":{"a":null,"b":1},"any":{"x":null},"required":null}' and made["1"] == one
+    notes.save(update={"x/1": b'{"by_name":{"a":null},"more":null}'})
+    with made.edit("1") as two:
+        two.limit = 6
+    assert json.loads(notes["x/1"]) == {"by_name": {"a": None}, "more": None, "limit": 6}
+
+
+def test_a_union_is_arranged_by_what_is_there(notes: llvs.Coordinator) -> None:
+    class Cat(BaseModel):
+        kind: Literal["cat"] = "cat"
+        name: Optional[str] = None
+
+    class Dog(BaseModel):
+        kind: Literal["dog"] = "dog"
+        name: Optional[str] = "Rex"
+
+    @llvs.model("x/")
+    class Made(BaseModel):
+        pet: Union[Cat, Dog] = Field(default_factory=Cat, discriminator="kind")
+
+    made = notes.collection(Made)
+    made["1"] = Made(pet=Dog(name=None))
+    assert made["1"] == Made(pet=Dog(name=None))
+
+
+def test_members_that_would_not_come_back() -> None:
+    with pytest.raises(TypeError, match="Made.x is excluded, so that it would never be saved"):
+        @llvs.model("x/")
+        class Made(BaseModel):
+            x: int = Field(0, exclude=True)
+    with pytest.raises(TypeError, match="Other.x is written as 'N', and not read under that name"):
+        @llvs.model("x/")
+        class Other(BaseModel):
+            x: int = Field(0, serialization_alias="N", validation_alias="M")
+
+
+def test_aliases_that_come_back(notes: llvs.Coordinator) -> None:
+    @llvs.model("x/")
+    class Made(BaseModel):
+        model_config = ConfigDict(populate_by_name=True)
+
+        a: int = Field(0, validation_alias=AliasChoices("B", AliasPath("A")), serialization_alias="A")
+        b: int = Field(0, validation_alias="x", serialization_alias="b")
+        c: int = 0
+        d: int = Field(0, alias="D")
+
+    made = notes.collection(Made)
+    made["1"] = one = Made(A=1, b=2, c=3, D=4)  # type: ignore[call-arg]
+    assert made["1"] == one and notes["x/1"] == b'{"A":1,"b":2,"c":3,"D":4}'
+
+
+def test_objects_of_a_subclass_that_would_lose_members(notes: llvs.Coordinator) -> None:
+    class More(Contact):
+        more: int = 1
+
+    people = notes.collection(Contact)
+    with pytest.raises(TypeError, match="the object is of the class More, whose member 'more' would be lost"):
+        people["1"] = More()
+    assert "1" not in people
+
+
+def test_what_is_picked_by_size_is_written_in_order(notes: llvs.Coordinator) -> None:
+    @llvs.model("x/")
+    class Last(BaseModel):
+        last: Annotated[Optional[datetime], llvs.Pick("max")] = None
+        all: dict[str, Annotated[datetime, llvs.Pick("max")]] = {}
+
+    lasts, moment = notes.collection(Last), datetime(2024, 1, 1, 12, tzinfo=timezone(timedelta(hours=-5)))
+    lasts["1"] = Last(last=moment, all={"a": moment})
+    assert notes["x/1"] == b'{"last":"2024-01-01T17:00:00.000000Z","all":{"a":"2024-01-01T17:00:00.000000Z"}}'
+    assert lasts["1"] == Last(last=moment, all={"a": moment})

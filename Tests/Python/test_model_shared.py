@@ -145,6 +145,14 @@ EDITS_BY_NAME: dict[str, Callable[[Contact, int], Any]] = {
 }
 
 
+def told(data: bytes | str) -> Any:
+    """The value, with the moment that may be written in several ways."""
+    tree = json.loads(data)
+    if tree.get("seen"):
+        tree["seen"] = datetime.fromisoformat(tree["seen"].replace("Z", "+00:00"))
+    return tree
+
+
 @pytest.mark.parametrize("part", range(6))
 def test_random_edits_come_to_what_the_model_says(part: int) -> None:
     """As in Swift: two devices edit one object at once, twice."""
@@ -162,4 +170,4 @@ def test_random_edits_come_to_what_the_model_says(part: int) -> None:
                 for device in (devices[0], devices[1], devices[0]):
                     device.sync()
                 for device in devices:
-                    assert json.loads(device["shared/1"]) == json.loads(round["value"]), case
+                    assert told(device["shared/1"]) == told(round["value"]), case

@@ -20,10 +20,11 @@ typedef struct card {
     llvs_bytes lines[LINES];
 } card;
 
-static void check(llvs_status status, llvs_error *error) {
+/* The error is read when the call that may have set it has returned: arguments are evaluated in no order that could be relied upon. */
+static void check(llvs_status status, llvs_error **error) {
     if (status == LLVS_OK) return;
-    fprintf(stderr, "%s: %s\n", llvs_status_name(status), llvs_error_message(error));
-    llvs_error_free(error);
+    fprintf(stderr, "%s: %s\n", llvs_status_name(status), llvs_error_message(*error));
+    llvs_error_free(*error);
     exit(1);
 }
 
@@ -118,7 +119,7 @@ static llvs_version_id save(llvs_store *store, llvs_bytes predecessor, const cha
     change.kind = LLVS_CHANGE_UPDATE; /* sets the value, there or not */
     change.id = llvs_str("card");
     change.data = llvs_str(text);
-    check(llvs_store_make_version(store, predecessor, &change, 1, sizeof change, NULL, &version, NULL, &error), error);
+    check(llvs_store_make_version(store, predecessor, &change, 1, sizeof change, NULL, &version, NULL, &error), &error);
     return version;
 }
 
@@ -133,7 +134,7 @@ static llvs_version_id merge(llvs_store *store, llvs_version_id a, llvs_version_
     metadata.value = llvs_str(device);
     options.metadata = &metadata;
     options.metadata_count = 1;
-    check(llvs_store_merge(store, llvs_id(&a), llvs_id(&b), arbiter, &options, &merged, &error), error);
+    check(llvs_store_merge(store, llvs_id(&a), llvs_id(&b), arbiter, &options, &merged, &error), &error);
     memset(&version, 0, sizeof version);
     version.size = (uint32_t)merged->items[0]->id.size;
     memcpy(version.text, merged->items[0]->id.data, version.size);
@@ -145,7 +146,7 @@ static int holds(llvs_store *store, llvs_version_id version, const char *expecte
     llvs_buffer text;
     llvs_error *error;
     int same;
-    check(llvs_store_value(store, llvs_str("card"), llvs_id(&version), &text, NULL, &error), error);
+    check(llvs_store_value(store, llvs_str("card"), llvs_id(&version), &text, NULL, &error), &error);
     printf("%s\n\n", (const char *)text.data);
     same = strcmp((const char *)text.data, expected) == 0;
     llvs_buffer_dispose(&text);
@@ -161,8 +162,8 @@ int main(void) {
     int conflicts = 0, is_right;
 
     options.storage = LLVS_STORAGE_MEMORY;
-    check(llvs_store_open(LLVS_NONE, &options, &store, &error), error);
-    check(llvs_arbiter_create(merge_cards, &conflicts, NULL, NULL, &arbiter, &error), error);
+    check(llvs_store_open(LLVS_NONE, &options, &store, &error), &error);
+    check(llvs_arbiter_create(merge_cards, &conflicts, NULL, NULL, &arbiter, &error), &error);
 
     root = save(store, LLVS_NONE, "Ann\n1\nUlm");
     laptop = save(store, llvs_id(&root), "Anna\n1\nUlm");

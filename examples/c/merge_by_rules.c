@@ -12,10 +12,11 @@
 
 static const char rules[] = "{\"merge\":1,\"ids\":{\"contact/\":{\"/visits\":\"counter\",\"/tags\":\"set\",\"/bio\":\"text\"}}}";
 
-static void check(llvs_status status, llvs_error *error) {
+/* The error is read when the call that may have set it has returned: arguments are evaluated in no order that could be relied upon. */
+static void check(llvs_status status, llvs_error **error) {
     if (status == LLVS_OK) return;
-    fprintf(stderr, "%s: %s\n", llvs_status_name(status), llvs_error_message(error));
-    llvs_error_free(error);
+    fprintf(stderr, "%s: %s\n", llvs_status_name(status), llvs_error_message(*error));
+    llvs_error_free(*error);
     exit(1);
 }
 
@@ -53,7 +54,7 @@ static llvs_version_id save(llvs_store *store, const llvs_version_id *at, const 
     changes[2].id = llvs_str("__llvs_schema");
     changes[2].data = llvs_str(rules);
     check(llvs_store_make_version(store, at ? llvs_id(at) : LLVS_NONE, changes, at ? 2 : 3, sizeof changes[0], NULL, &id, NULL, &error),
-        error);
+        &error);
     return id;
 }
 
@@ -64,7 +65,7 @@ static void show(llvs_store *store, const char *what, llvs_bytes at) {
     for (i = 0; i < 2; i++) {
         llvs_buffer data;
         llvs_error *error = NULL;
-        check(llvs_store_value(store, llvs_str(ids[i]), at, &data, NULL, &error), error);
+        check(llvs_store_value(store, llvs_str(ids[i]), at, &data, NULL, &error), &error);
         printf("    %s: %s\n", ids[i], data.data ? (const char *)data.data : "nothing");
         llvs_buffer_dispose(&data);
     }
@@ -79,19 +80,19 @@ static llvs_version_id decide(llvs_store *store, llvs_bytes merged) {
     memset(&at, 0, sizeof at);
     at.size = (uint32_t)merged.size;
     memcpy(at.text, merged.data, merged.size);
-    check(llvs_store_open_conflicts(store, merged, NULL, &conflicts, &error), error);
+    check(llvs_store_open_conflicts(store, merged, NULL, &conflicts, &error), &error);
     for (i = 0; i < conflicts->count; i++) {
         const llvs_conflict *conflict = conflicts->items[i];
         llvs_change_list *chosen;
         printf("%s at %s: %s or %s? %s stands.\n", (const char *)conflict->id.data, (const char *)conflict->path.data,
             (const char *)conflict->newer.data, (const char *)conflict->older.data, (const char *)conflict->result.data);
-        check(llvs_store_choose(store, llvs_id(&at), conflict, LLVS_CHOICE_OLDER, &chosen, &error), error);
+        check(llvs_store_choose(store, llvs_id(&at), conflict, LLVS_CHOICE_OLDER, &chosen, &error), &error);
         for (j = 0; j < chosen->count; j++) {
             llvs_change change = LLVS_CHANGE_INIT;
             change.kind = chosen->items[j]->kind;
             change.id = chosen->items[j]->id;
             change.data = chosen->items[j]->data;
-            check(llvs_store_make_version(store, llvs_id(&at), &change, 1, sizeof change, NULL, &at, NULL, &error), error);
+            check(llvs_store_make_version(store, llvs_id(&at), &change, 1, sizeof change, NULL, &at, NULL, &error), &error);
         }
         llvs_change_list_free(chosen);
     }
@@ -109,24 +110,24 @@ int main(void) {
     llvs_error *error = NULL;
 
     options.storage = LLVS_STORAGE_MEMORY;
-    check(llvs_store_open(LLVS_NONE, &options, &store, &error), error);
+    check(llvs_store_open(LLVS_NONE, &options, &store, &error), &error);
     base = save(store, NULL, "{\"bio\":\"The cat sat.\",\"name\":\"Cat\",\"tags\":[],\"visits\":1}", "ab");
     ann = save(store, &base, "{\"bio\":\"A cat sat.\",\"name\":\"Tom\",\"tags\":[\"pet\"],\"visits\":3}", "abX");
     bob = save(store, &base, "{\"bio\":\"The cat sat down.\",\"name\":\"Felix\",\"tags\":[\"black\"],\"visits\":2}", "abY");
 
-    check(llvs_value_merger_create(merge_drawing, NULL, NULL, LLVS_NONE, &arbiter, &error), error);
-    check(llvs_store_merge(store, llvs_id(&ann), llvs_id(&bob), arbiter, NULL, &merged, &error), error);
+    check(llvs_value_merger_create(merge_drawing, NULL, NULL, LLVS_NONE, &arbiter, &error), &error);
+    check(llvs_store_merge(store, llvs_id(&ann), llvs_id(&bob), arbiter, NULL, &merged, &error), &error);
     show(store, "Merged:", merged->items[0]->id);
     decided = decide(store, merged->items[0]->id);
     show(store, "Decided:", llvs_id(&decided));
 
-    check(llvs_store_revert(store, llvs_id(&ann), llvs_id(&decided), NULL, &undone, &error), error);
+    check(llvs_store_revert(store, llvs_id(&ann), llvs_id(&decided), NULL, &undone, &error), &error);
     show(store, "Without what Ann did:", undone->version->id);
 
     llvs_revert_result_free(undone);
     llvs_version_list_free(merged);
     llvs_arbiter_free(arbiter);
-    check(llvs_store_close(store, &error), error);
+    check(llvs_store_close(store, &error), &error);
     llvs_store_free(store);
     return 0;
 }

@@ -14,10 +14,10 @@
 enum { PATH_SIZE = 4096, LANES = 16, VERSIONS = 1000 };
 
 /* Every call that can fail goes through this: a demo has nothing better to do than to say why and stop. */
-static void must(llvs_status status, llvs_error *error) {
+static void must(llvs_status status, llvs_error **error) {
     if (status == LLVS_OK) return;
-    fprintf(stderr, "laptop: %s (%s)\n", llvs_error_message(error), llvs_status_name(status));
-    llvs_error_free(error);
+    fprintf(stderr, "laptop: %s (%s)\n", llvs_error_message(*error), llvs_status_name(status));
+    llvs_error_free(*error);
     exit(1);
 }
 
@@ -68,7 +68,7 @@ static void print_version(const llvs_version_info *version) {
 static llvs_store *store_of(llvs_coordinator *laptop) {
     llvs_store *store;
     llvs_error *error;
-    must(llvs_coordinator_store(laptop, &store, &error), error);
+    must(llvs_coordinator_store(laptop, &store, &error), &error);
     return store;
 }
 
@@ -90,13 +90,13 @@ static void sync_with_others(llvs_coordinator *laptop) {
     llvs_version_list *version;
     llvs_error *error;
 
-    must(llvs_coordinator_sync(laptop, NULL, &result, &error), error);
+    must(llvs_coordinator_sync(laptop, NULL, &result, &error), &error);
     tell_problems(result->before);
     tell_problems(result->after);
     printf("laptop: retrieved %zu, sent %zu%s\n", result->before->retrieved_count,
            result->before->sent_count + (result->after ? result->after->sent_count : 0), result->merged ? ", merged" : "");
     if (result->moved) {
-        must(llvs_store_version(store, result->to, &version, &error), error);
+        must(llvs_store_version(store, result->to, &version, &error), &error);
         printf("laptop: now at ");
         print_version(version->items[0]);
         llvs_version_list_free(version);
@@ -127,7 +127,7 @@ static void save(llvs_coordinator *laptop, const llvs_change *changes, size_t co
     metadata.value = llvs_str(json);
     options.metadata = &metadata;
     options.metadata_count = 1;
-    must(llvs_coordinator_save(laptop, changes, count, sizeof *changes, &options, NULL, &version, NULL, &error), error);
+    must(llvs_coordinator_save(laptop, changes, count, sizeof *changes, &options, NULL, &version, NULL, &error), &error);
     printf("laptop: ");
     print_version(version->items[0]);
     llvs_version_list_free(version);
@@ -153,8 +153,8 @@ static void print_side(llvs_store *store, llvs_bytes id, llvs_bytes stored_versi
         printf("      removed\n");
         return;
     }
-    must(llvs_store_version(store, stored_version, &version, &error), error);
-    must(llvs_store_value(store, id, stored_version, &data, NULL, &error), error);
+    must(llvs_store_version(store, stored_version, &version, &error), &error);
+    must(llvs_store_value(store, id, stored_version, &data, NULL, &error), &error);
     printf("      %.*s at ", (int)text_of(version->items[0], "device").size,
            (const char *)text_of(version->items[0], "device").data);
     print_time(version->items[0]->timestamp);
@@ -167,7 +167,7 @@ static double time_of(llvs_store *store, llvs_bytes id) {
     llvs_version_list *version;
     llvs_error *error;
     double timestamp;
-    must(llvs_store_version(store, id, &version, &error), error);
+    must(llvs_store_version(store, id, &version, &error), &error);
     timestamp = version->items[0]->timestamp;
     llvs_version_list_free(version);
     return timestamp;
@@ -177,7 +177,7 @@ static int is_ours(llvs_store *store, llvs_bytes id) {
     llvs_version_list *version;
     llvs_error *error;
     llvs_bool ours;
-    must(llvs_store_version(store, id, &version, &error), error);
+    must(llvs_store_version(store, id, &version, &error), &error);
     ours = equal(text_of(version->items[0], "device"), llvs_str("laptop"));
     llvs_version_list_free(version);
     return ours;
@@ -220,18 +220,18 @@ static llvs_coordinator *open_laptop(const char *path, const char *shared) {
     llvs_error *error;
     char url[PATH_SIZE + 8];
 
-    must(llvs_arbiter_builtin(LLVS_ARBITER_MOST_RECENT_CHANGE, &most_recent_change, &error), error);
-    must(llvs_arbiter_create(explain, NULL, NULL, most_recent_change, &arbiter, &error), error);
+    must(llvs_arbiter_builtin(LLVS_ARBITER_MOST_RECENT_CHANGE, &most_recent_change, &error), &error);
+    must(llvs_arbiter_create(explain, NULL, NULL, most_recent_change, &arbiter, &error), &error);
     device.key = llvs_str("device");
     device.value = llvs_str("\"laptop\"");
     options.arbiter = arbiter;
     options.metadata = &device;
     options.metadata_count = 1;
-    must(llvs_coordinator_open(llvs_str(path), &options, &laptop, &error), error);
+    must(llvs_coordinator_open(llvs_str(path), &options, &laptop, &error), &error);
     llvs_arbiter_free(arbiter);
     llvs_arbiter_free(most_recent_change);
     snprintf(url, sizeof url, "file://%s", shared);
-    must(llvs_coordinator_attach(laptop, llvs_str(url), NULL, &error), error);
+    must(llvs_coordinator_attach(laptop, llvs_str(url), NULL, &error), &error);
     return laptop;
 }
 
@@ -286,7 +286,7 @@ static void print_message(llvs_store *store, llvs_bytes at) {
     llvs_error *error;
     size_t i;
     range.prefix = llvs_str("message/");
-    must(llvs_store_enumerate(store, at, &range, &values, &error), error);
+    must(llvs_store_enumerate(store, at, &range, &values, &error), &error);
     for (i = 0; values && i < values->count; i++) { /* no list where there are no values, as at the empty root */
         const llvs_value_info *value = values->items[i];
         printf("    %-8s %s\n", (const char *)value->id.data + strlen("message/"), (const char *)value->data.data);
@@ -301,8 +301,8 @@ static void show(llvs_store *store) {
     llvs_error *error;
     size_t i;
     int count = 0;
-    must(llvs_store_history(store, NULL, NULL, &cursor, &error), error);
-    must(llvs_history_cursor_next(cursor, VERSIONS, NULL, &page, &error), error);
+    must(llvs_store_history(store, NULL, NULL, &cursor, &error), &error);
+    must(llvs_history_cursor_next(cursor, VERSIONS, NULL, &page, &error), &error);
     for (i = 0; i < page->count; i++) versions[count++] = page->items[i];
 
     printf("The version graph, newest first:\n\n");
@@ -353,7 +353,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "laptop: unknown command %s\n", command);
         return 2;
     }
-    must(llvs_coordinator_close(laptop, &error), error);
+    must(llvs_coordinator_close(laptop, &error), &error);
     llvs_coordinator_free(laptop);
     return 0;
 }

@@ -6,6 +6,7 @@ import ctypes
 import enum
 import json
 import weakref
+from decimal import Decimal
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union, overload
 
 from . import _abi, _constants as c, _pages, _structs, errors
@@ -61,7 +62,8 @@ _KINDS = {
 class Conflict(NamedTuple):
     """What a merge decided where both sides had changed the same."""
 
-    #: Where in the value: names of members, `{"key": ...}` for elements known by a key, `{"index": n}` for others.
+    #: Where in the value: names of members, `{"key": ...}` for elements known by a key, `{"index": n}` for others. A key that is a number
+    #: which no `float` holds exactly is a `Decimal`.
     path: tuple[Union[str, dict[str, Any]], ...]
     kind: ConflictKind
     #: What was there, as JSON text; None where it was absent. Bytes that are no JSON are `{"sha256": "...", "size": n}`.
@@ -235,7 +237,7 @@ def _unpacked(rows: Iterator[tuple[Any, ...]]) -> Iterator[Conflict]:
         kind, path, path_size = row[1:4]
         base, newer, older, result = (copy(row[i], row[i + 1]) if row[i] else None for i in range(4, 12, 2))
         yield Conflict(
-            tuple(json.loads(decode(copy(path, path_size)))) if path else (),
+            tuple(json.loads(decode(copy(path, path_size)), parse_float=_number)) if path else (),
             _KINDS.get(kind, ConflictKind.PICK),
             base,
             newer,
@@ -347,12 +349,33 @@ def choice_number(choice: str) -> int:
     return _CHOICES[choice]
 
 
+def _number(text: str) -> Union[float, Decimal]:
+    """A `float` where that is the very number, else a `Decimal`: an element is found by its key again."""
+    number, exact = float(text), Decimal(text)
+    return number if exact == Decimal(repr(number)) else exact
+
+
+def plain_path(conflict: Conflict) -> list[Any]:
+    """The path as a page shows it and gives it back: numbers that a `float` does not hold are near it."""
+    made: list[Any] = json.loads(_path_text(conflict.path))
+    return made
+
+
+def _path_text(part: Any) -> str:
+    """JSON text of a path."""
+    if isinstance(part, dict):
+        return "{" + ",".join(f"{_path_text(name)}:{_path_text(value)}" for name, value in part.items()) + "}"
+    if isinstance(part, (list, tuple)):
+        return "[" + ",".join(map(_path_text, part)) + "]"
+    return str(part) if isinstance(part, Decimal) else json.dumps(part, ensure_ascii=False)
+
+
 class GivenConflict:
     """An `llvs_conflict` made from a `Conflict`, and all that it points to."""
 
     def __init__(self, conflict: Conflict) -> None:
         rule = (None, None) if conflict.rule is None else tuple(map(encode, conflict.rule))
-        path = json.dumps(conflict.path, ensure_ascii=False, separators=(",", ":")).encode()
+        path = _path_text(conflict.path).encode()
         self._kept: dict[str, Optional[bytes]] = {
             "path": path, "base": conflict.base, "newer": conflict.newer, "older": conflict.older, "result": conflict.result,
             "rule_prefix": rule[0], "rule_pattern": rule[1], "id": encode(conflict.id), "version": version_bytes(conflict.version),

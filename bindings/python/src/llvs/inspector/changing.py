@@ -7,6 +7,7 @@ import binascii
 from typing import Any, Optional
 
 import llvs
+from ..documents import plain_path
 
 
 from .exchanges import exchange
@@ -70,7 +71,7 @@ def _choose(inspected: Inspected, given: dict[str, Any]) -> _Made:
     if choice not in CHOICES or not isinstance(path, list):
         raise Refused("A choice is newer, older or result, with the path of the place.", 400)
     for record in store.explain(merge, id=id).records:
-        if list(record.path) == path:
+        if plain_path(record) == path:
             break
     else:
         raise NotFound("The merge decided nothing at this place.")

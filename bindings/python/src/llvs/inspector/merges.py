@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 import llvs
 
-from ..documents import ConflictKind
+from ..documents import ConflictKind, plain_path
 from .inspected import NotFound, told
 from .values import text_of
 
@@ -95,7 +95,7 @@ def _told(
         stands = "older"
     return {
         "id": record.id,
-        "path": list(record.path),
+        "path": plain_path(record),
         "kind": str(record.kind.value),
         "rule": None if record.rule is None else list(record.rule),
         "why": _WHY[record.kind.value],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import enum
 import uuid
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timezone
 from decimal import Decimal, InvalidOperation
 from typing import Any, Callable, Iterable, Mapping, Optional
 
@@ -53,6 +53,14 @@ class Codec:
             return False
         return True
 
+    def reads(self, tree: Any) -> bool:
+        """Whether `decode` is for what stands there."""
+        try:
+            self.decode(tree)
+        except Mismatch:
+            return False
+        return True
+
     def parts(self) -> Iterable[tuple[str, Member]]:
         """The segments of a pattern that lead further in, with what is there."""
         return ()
@@ -60,6 +68,10 @@ class Codec:
     def arrange(self, tree: Any) -> Any:
         """Puts what another encoder gave into one order: sets, which have none, by their elements."""
         return tree
+
+    def ordered(self) -> Codec:
+        """One that writes moments so that the order of the texts is that of the moments; itself where that is so already."""
+        return self
 
     def refuse(self, tree: Any) -> Mismatch:
         """That what was found is not what is expected."""
@@ -69,10 +81,12 @@ class Codec:
 class Member:
     """What stands at one place: its codec, its rule, and what it is when it is missing."""
 
-    __slots__ = ("codec", "name", "optional", "rule")
+    __slots__ = ("codec", "name", "optional", "rule", "writes_null")
 
     def __init__(self, codec: Codec, rule: dict[str, Any], optional: bool = False, name: Optional[str] = None) -> None:
         self.codec, self.rule, self.optional, self.name = codec, rule, optional, name
+        #: Whether None is written as null: left out, it would be read as the default.
+        self.writes_null = not optional
 
     def encode(self, value: Any) -> Any:
         """As the codec's; None for None where that is allowed."""
@@ -168,10 +182,16 @@ class Spelled(Codec):
     def __init__(self, type: type, expected: str, write: Callable[[Any], str], read: Callable[[str], Any]) -> None:
         self.type, self.expected, self.write, self.read = type, expected, write, read
 
+    def ordered(self) -> Codec:
+        return _ORDERED.get(self, self)
+
     def encode(self, value: Any) -> Any:
         if not isinstance(value, self.type) or self.type is date and isinstance(value, datetime):
             raise self.refuse(value)
-        return self.write(value)
+        try:
+            return self.write(value)
+        except (OverflowError, ValueError) as problem:
+            raise Mismatch(str(problem)) from None
 
     def decode(self, tree: Any) -> Any:
         if isinstance(tree, str):
@@ -180,6 +200,16 @@ class Spelled(Codec):
             except ValueError:
                 pass
         raise self.refuse(tree)
+
+
+class Ordered(Spelled):
+    """Dates and times whose texts are in the order of what they stand for, as what is picked by its size must be."""
+
+    def arrange(self, tree: Any) -> Any:
+        try:
+            return self.write(self.read(tree)) if isinstance(tree, str) else tree
+        except (OverflowError, ValueError):
+            return tree
 
 
 def _with_zone(text: str) -> str:
@@ -192,9 +222,22 @@ def _moment(text: str) -> datetime:
 
 
 def _spelled_moment(moment: datetime) -> str:
-    """In UTC as Swift's models and pydantic write it: two spellings of one moment are two values when they are merged."""
+    """UTC with a Z, as Swift's models and pydantic write it: two spellings of one moment are two values when they are merged."""
     text = moment.isoformat()
     return text[:-6] + "Z" if text.endswith("+00:00") else text
+
+
+def _ordered_moment(moment: datetime) -> str:
+    """In UTC, with six digits of the second; one without a zone stays without."""
+    if moment.utcoffset() is None:
+        return moment.isoformat(timespec="microseconds")
+    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def _ordered_time(moment: time) -> str:
+    if moment.tzinfo is not None:
+        raise ValueError("is a time of day with a zone, which is neither before nor after others; leave the zone out, or use a datetime")
+    return moment.isoformat(timespec="microseconds")
 
 
 SCALARS: dict[Any, Codec] = {
@@ -208,6 +251,12 @@ SCALARS: dict[Any, Codec] = {
     date: Spelled(date, "a date as in ISO 8601", date.isoformat, date.fromisoformat),
     time: Spelled(time, "a time as in ISO 8601", time.isoformat, lambda text: time.fromisoformat(_with_zone(text))),
     uuid.UUID: Spelled(uuid.UUID, "a UUID", str, uuid.UUID),
+}
+
+_MOMENT, _TIME = SCALARS[datetime], SCALARS[time]
+_ORDERED: dict[Codec, Codec] = {
+    _MOMENT: Ordered(datetime, _MOMENT.expected, _ordered_moment, _moment),
+    _TIME: Ordered(time, _TIME.expected, _ordered_time, lambda text: time.fromisoformat(_with_zone(text))),
 }
 
 

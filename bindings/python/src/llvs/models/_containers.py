@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Callable, Iterable, Mapping
 
 from ._codecs import Codec, Member, checked_text, json_type, shown
@@ -154,11 +155,14 @@ class Union(Codec):
     def parts(self) -> Iterable[tuple[str, Member]]:
         return (part for one in self.choices for part in one.codec.parts())
 
+    def ordered(self) -> Codec:
+        return Union([Member(one.codec.ordered(), one.rule, one.optional, one.name) for one in self.choices])
+
     def arrange(self, tree: Any) -> Any:
-        for one in self.choices:
-            if json_type(tree) in one.codec.json_types:
-                return one.codec.arrange(tree)
-        return tree
+        fitting = [one.codec for one in self.choices if json_type(tree) in one.codec.json_types]
+        if len(fitting) > 1:  # of pydantic, which tells them apart by what is in them
+            fitting = [codec for codec in fitting if codec.reads(tree)]
+        return fitting[0].arrange(tree) if fitting else tree
 
 
 class Record(Codec):
@@ -172,9 +176,16 @@ class Record(Codec):
         #: The fields by their names in Python, put in behind (a class may hold itself), with whether a value must be there.
         self.fields: dict[str, tuple[Member, bool]] = {}
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has no members but its fields."""
+        return True
+
     def encode(self, value: Any) -> Any:
         if not isinstance(value, self.cls):
             raise Mismatch(f"is {shown(value)}, where a {self.cls.__name__} is expected")
+        if type(value) is not self.cls:
+            self.refuse_more(value, [field.name for field in dataclasses.fields(value) if field.init])
         made = {}
         for attribute, (member, _) in self.fields.items():
             name = member.name or attribute
@@ -183,9 +194,18 @@ class Record(Codec):
             except Mismatch as problem:
                 problem.path.append(name)
                 raise
-            if written is not None or not member.optional:
+            if written is not None or member.writes_null:
                 made[name] = written
         return made
+
+    def refuse_more(self, value: Any, names: Iterable[str]) -> None:
+        """Raises where an object of a subclass has members that would be lost."""
+        more = [name for name in names if name not in self.fields]
+        if more:
+            raise Mismatch(
+                f"is of the class {type(value).__name__}, whose member {more[0]!r} would be lost: only those of {self.cls.__name__} are "
+                f"written. Make it a {self.cls.__name__}"
+            )
 
     def decode(self, tree: Any) -> Any:
         if not isinstance(tree, dict):

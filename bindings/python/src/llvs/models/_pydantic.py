@@ -12,12 +12,17 @@ from .errors import Mismatch
 class PydanticRecord(Record):
     """A `BaseModel`: an object with a member for each field."""
 
+    @property
+    def is_closed(self) -> bool:
+        return bool(self.cls.model_config.get("extra") != "allow")
+
     def encode(self, value: Any) -> Any:
         if not isinstance(value, self.cls):
             raise Mismatch(f"is not of the class {self.cls.__name__}")
+        if type(value) is not self.cls:
+            self.refuse_more(value, type(value).model_fields)
         try:
-            # What is None is left out, as with dataclasses.
-            dumped = value.model_dump_json(by_alias=True, exclude_none=True)
+            dumped = value.model_dump_json(by_alias=True)
             self.cls.model_validate_json(dumped)
         except ValueError as problem:
             raise self._mismatch(problem) from problem
@@ -30,6 +35,14 @@ class PydanticRecord(Record):
             return self.cls.model_validate_json(write(tree))
         except ValueError as problem:
             raise self._mismatch(problem) from problem
+
+    def arrange(self, tree: Any) -> Any:
+        made = super().arrange(tree)
+        if isinstance(made, dict):  # what is None is left out, as with dataclasses
+            for member, _ in self.fields.values():
+                if not member.writes_null and member.name in made and made[member.name] is None:
+                    del made[member.name]
+        return made
 
     def _mismatch(self, problem: ValueError) -> Mismatch:
         errors = getattr(problem, "errors", None)

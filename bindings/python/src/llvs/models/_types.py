@@ -12,9 +12,12 @@ from typing import Any, Mapping, Optional
 
 from . import _codecs, _containers
 from ._codecs import Codec, Member
+from ._json import write
 from ._pydantic import PydanticRecord
-from .rules import Convert, MergeRule, Named, segment
+from .rules import Convert, MergeRule, Named, escaped, segment
 
+#: How much JSON a rule may hold for what is absent.
+_ABSENT_MAX = 1024
 #: The kinds of rules, with the types of JSON that they are for.
 _KINDS = {
     "counter": ("number", "a number"), "text": ("string", "a string"), "set": ("array", "a list or a set"),
@@ -29,6 +32,9 @@ class Compiler:
         """namespace: names that annotations may use beside those of the class's module."""
         self.namespace = dict(namespace)
         self.records: dict[type, Codec] = {}
+        #: Members without a default, by class, with their places; and of each use of a class which of its members need none.
+        self.bare: dict[type, dict[str, str]] = {}
+        self.uses: list[tuple[type, frozenset[str]]] = []
 
     def member(self, hint: Any, where: str, foreign: bool = False) -> Member:
         """What an annotation says. foreign: of a pydantic model, which encodes types that are not known here."""
@@ -59,7 +65,7 @@ class Compiler:
             elif isinstance(mark, type) and issubclass(mark, (MergeRule, Convert, Named)):
                 raise TypeError(f"{where}: write {mark.__name__}(), not the class {mark.__name__}")
         # The members by which the elements of a list are told apart are there whenever the element is.
-        keys = {pointer[1:] for pointer in rule.get("key", ["/id"])}
+        keys = frozenset(pointer[1:] for pointer in rule.get("key", ["/id"]))
         codec: Codec
         if convert is not None:
             codec = _codecs.Converted(convert.encode, convert.decode, f"what {where} converts")
@@ -79,7 +85,7 @@ class Compiler:
             raise TypeError(f"{where}: a key is for a list or a set, and the rule is {rule['as']!r}")
         return rule
 
-    def codec(self, hint: Any, where: str, foreign: bool = False, keys: frozenset[str] | set[str] = frozenset()) -> Codec:
+    def codec(self, hint: Any, where: str, foreign: bool = False, keys: frozenset[str] = frozenset()) -> Codec:
         """The codec of a type. keys: members that the elements of a list need no default for, where it is one."""
         if hint in _codecs.SCALARS:
             return _codecs.SCALARS[hint]
@@ -101,7 +107,10 @@ class Compiler:
         if origin in (typing.Union, types.UnionType):
             return self.union(arguments, where, foreign)
         if origin is typing.Literal:
-            return _codecs.Choice({value: value for value in arguments}, where)
+            values = {value: value for value in arguments}
+            if len(values) != len(arguments):
+                raise TypeError(f"{where}: Python takes two values of {hint} for one, such as 1 and True; keep one of them")
+            return _codecs.Choice(values, where)
         if isinstance(hint, type) and issubclass(hint, enum.Enum):
             if any(isinstance(one.value, bool) or not isinstance(one.value, (str, int)) for one in hint):
                 raise TypeError(f"{where}: the values of {hint.__name__} must be strings or integers")
@@ -117,7 +126,7 @@ class Compiler:
             "Annotated[..., llvs.Convert(encode, decode)]"
         )
 
-    def element(self, hint: Any, where: str, foreign: bool, keys: frozenset[str] | set[str]) -> Member:
+    def element(self, hint: Any, where: str, foreign: bool, keys: frozenset[str]) -> Member:
         """As `member`, for the elements of a list or set: the members of their key need no default."""
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):
             return Member(self.record(hint, keys), {})
@@ -138,8 +147,9 @@ class Compiler:
             seen |= one.codec.json_types
         return _containers.Union(choices)
 
-    def pydantic(self, model: Any, keys: frozenset[str] | set[str] = frozenset()) -> Codec:
+    def pydantic(self, model: Any, keys: frozenset[str] = frozenset()) -> Codec:
         """A model of pydantic. keys: members that need no default."""
+        self.uses.append((model, keys))
         if model in self.records:
             return self.records[model]
         made = self.records[model] = PydanticRecord(model)
@@ -152,16 +162,23 @@ class Compiler:
         for name, info in model.model_fields.items():
             place, alias = f"{model.__name__}.{name}", info.serialization_alias or info.alias or name
             member = self.member(hints[name], place, foreign=True)
-            if info.is_required() and alias not in keys:
-                raise TypeError(needs_default(place))
+            if info.is_required():
+                self.bare.setdefault(model, {})[alias] = place
+            if info.exclude:
+                raise TypeError(f"{place} is excluded, so that it would never be saved; leave exclude=True out, or the member")
+            if alias not in readable(model, name, info):
+                raise TypeError(f"{place} is written as {alias!r}, and not read under that name; give it one alias for both")
             if member.rule.get("as") == "counter" and member.codec is _codecs.SCALARS[Decimal]:
                 raise TypeError(f"{place}: pydantic writes a Decimal as a string, which cannot be a counter; make it an int")
-            begin_with(member, info.default)
-            made.fields[name] = (Member(member.codec, member.rule, member.optional, alias), False)
+            begin_with(member, info.default, place)
+            field = Member(member.codec, member.rule, member.optional, alias)
+            field.writes_null = not (info.is_required() or info.default is None and info.default_factory is None)
+            made.fields[name] = (field, False)
         return made
 
-    def record(self, cls: type, keys: frozenset[str] | set[str] = frozenset()) -> Codec:
+    def record(self, cls: type, keys: frozenset[str] = frozenset()) -> Codec:
         """A dataclass. keys: members that need no default."""
+        self.uses.append((cls, keys))
         if cls in self.records:
             return self.records[cls]
         made = self.records[cls] = _containers.Record(cls)
@@ -173,13 +190,22 @@ class Compiler:
             required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
             member = self.member(hints[field.name], place)
             name = member.name or field.name
-            if required and not member.optional and name not in keys:
-                raise TypeError(needs_default(place))
+            if required and not member.optional:
+                self.bare.setdefault(cls, {})[name] = place
             if any(name == (other.name or attribute) for attribute, (other, _) in made.fields.items()):
                 raise TypeError(f"{place}: another member is called {name!r} in JSON already")
-            begin_with(member, field.default)
+            begin_with(member, field.default, place)
+            member.writes_null = not member.optional or not required and field.default is not None
             made.fields[field.name] = (member, required)
         return made
+
+    def check_defaults(self) -> None:
+        """Raises where a member needs a default: of the elements of a list, those by which they are told apart need none."""
+        for cls, keys in self.uses:
+            names = {attribute: member.name for attribute, (member, _) in getattr(self.records[cls], "fields").items()}
+            for name, place in self.bare.get(cls, {}).items():
+                if name not in keys and not any(names.get(key) == name for key in keys):
+                    raise TypeError(needs_default(place))
 
     def hints(self, cls: type) -> dict[str, Any]:
         """The annotations of a class."""
@@ -198,10 +224,34 @@ def needs_default(place: str) -> str:
     )
 
 
-def begin_with(member: Member, default: Any) -> None:
-    """A counter begins with the default of its member, unless its rule says with what."""
-    if member.rule.get("as") == "counter" and isinstance(default, (int, float, Decimal)) and default:
-        member.rule.setdefault("from", default)
+def begin_with(member: Member, default: Any, place: str) -> None:
+    """Counters and texts that nobody has written yet are what the default of their member says."""
+    kind = member.rule.get("as")
+    if kind == "counter" and isinstance(default, (int, float, Decimal)):
+        if member.rule.get("from", default) != default:
+            raise TypeError(
+                f"{place}: the counter begins with {member.rule['from']}, and its member with {default}: what is added would be added to "
+                "two numbers. Leave start= out, and make it the default"
+            )
+        if default:
+            member.rule["from"] = default
+    if kind == "text" and isinstance(default, str) and default and "absent" not in member.rule:
+        if len(write(default)) > _ABSENT_MAX:
+            raise TypeError(
+                f"{place}: the default of a text is {_ABSENT_MAX} bytes of JSON at most; make it \"\", and show the longer one where it is"
+            )
+        member.rule["absent"] = default
+
+
+def readable(model: Any, name: str, info: Any) -> set[str]:
+    """The names under which a model of pydantic reads a member."""
+    config, given = model.model_config, info.validation_alias if info.validation_alias is not None else info.alias
+    aliases = getattr(given, "choices", [given])
+    names = {one for one in aliases if isinstance(one, str)}
+    names |= {path.path[0] for path in aliases if len(getattr(path, "path", ())) == 1}
+    if given is None or config.get("populate_by_name") or config.get("validate_by_name"):
+        names.add(name)
+    return names
 
 
 def is_pydantic(hint: Any) -> bool:
@@ -235,3 +285,69 @@ def _collect(codec: Codec, at: str, above: dict[int, str], found: dict[str, dict
             holding_themselves.add(above[id(member.codec)])
         elif rule.get("as") not in ("register", "counter", "text") and (rule.get("as") != "set" or "key" in rule):
             _collect(member.codec, place, above, found, holding_themselves)
+
+
+def settle(codec: Codec, rules: dict[str, dict[str, Any]], model: str) -> None:
+    """Makes rules and codecs fit each other: names of members in rules are those in the JSON, and what is picked by its size is written so
+    that texts have an order. Raises TypeError where a rule names a member that is not there."""
+    root = Member(codec, {})
+    for pattern, rule in rules.items():
+        if pattern and not pattern.startswith("/"):
+            continue  # what stands beside the patterns
+        found = [root]
+        for name in pattern.split("/")[1:]:
+            found = [member for one in found for part, member in _places(one.codec) if name == part]
+        where = f"{model}: the rule at {pattern!r}"
+        if "key" in rule:
+            inside = [member for one in found for part, member in _places(one.codec) if part == "*"]
+            rule["key"] = [_named(pointer, inside, where, "a key") for pointer in rule["key"]]
+        if "identity" in rule:
+            rule["identity"] = [_named(pointer, found, where, "an identity") for pointer in rule["identity"]]
+        pick = rule.get("pick")
+        if isinstance(pick, dict):
+            rule["pick"] = {which: _named(pointer, found, where, "what is picked by") for which, pointer in pick.items()}
+            for pointer in rule["pick"].values():
+                if isinstance(pointer, str):
+                    _order([member for one in found for member in _behind(one, pointer)])
+        elif pick in ("max", "min"):
+            _order(found)
+
+
+def _order(members: list[Member]) -> None:
+    for member in members:
+        member.codec = member.codec.ordered()
+
+
+def _places(codec: Codec) -> list[tuple[str, Member]]:
+    """The segments of a pattern that lead further in, as they stand in patterns."""
+    return [(name if name == "*" and not isinstance(codec, _containers.Record) else segment(name), part) for name, part in codec.parts()]
+
+
+def _behind(member: Member, pointer: str) -> list[Member]:
+    """The members that a JSON pointer leads to."""
+    found = [member]
+    for name in pointer.split("/")[1:]:
+        found = [part for one in found for place, part in one.codec.parts() if escaped(place) == name]
+    return found
+
+
+def _named(pointer: Any, members: list[Member], where: str, what: str) -> Any:
+    """A JSON pointer with the name that its first member has in the JSON."""
+    records = [each for one in members for each in _records(one.codec)]
+    if not isinstance(pointer, str) or not pointer.startswith("/") or not records:
+        return pointer
+    first, *rest = pointer[1:].split("/")
+    for record in records:
+        names = {escaped(attribute): escaped(member.name or attribute) for attribute, (member, _) in record.fields.items()}
+        if first in names.values() or not record.is_closed:
+            return pointer
+        if first in names:
+            return "/".join(["", names[first], *rest])
+    known = ", ".join(repr(name) for record in records for name in record.fields)
+    raise TypeError(f"{where}: {what} names the member {first!r}, which {records[0].cls.__name__} has not got; its members are {known}")
+
+
+def _records(codec: Codec) -> list[_containers.Record]:
+    if isinstance(codec, _containers.Union):
+        return [record for one in codec.choices for record in _records(one.codec)]
+    return [codec] if isinstance(codec, _containers.Record) else []

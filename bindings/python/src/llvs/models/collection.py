@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import ItemsView, ValuesView
 from contextlib import contextmanager
@@ -189,10 +190,12 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
     ) -> Optional[SavedVersion]:
         """Saves objects, and removes others, as one version; None when that changes nothing.
 
-        metadata, expected, group, description: as for `Coordinator.save`.
+        metadata, expected, group, description: as for `Coordinator.save`; `expected` is compared also when there is nothing to change.
         Raises TypeError for an object that is not what its model says, DecodeError when the value that is there cannot be read (remove it
         first, if it is to go), and what `Coordinator.save` raises; nothing is saved then.
         """
+        if isinstance(remove, str):
+            raise TypeError(f"remove takes several ids: remove=[{remove!r}], not remove={remove!r}")
         return self._save(dict(objects or {}), {}, list(remove), expected, metadata=metadata, group=group, description=description)
 
     @contextmanager
@@ -211,7 +214,8 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
             with people.edit("1") as ann:
                 ann.visits += 1
 
-        What others changed meanwhile is kept, and merged by the rules. default: the object to begin with where there is none.
+        What others changed meanwhile is kept, and merged by the rules. default: the object to begin with where there is none; the block is
+        given a copy, and where there is one at its end, that one is changed as the block changed the default.
         at: the version at which the object is read, the current one unless given: that which a form was filled in from, so that what came
         since is kept. metadata, group, description: as for `Coordinator.save`.
         Raises KeyError when there is none and no default, UnknownVersionError, and at the end what `save` raises.
@@ -220,7 +224,8 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         if found is not None:
             object, reading = self._definition.reading(found.data, found.id, found.stored_version)
         elif default is not None:
-            object, reading = default, Reading(None, None)
+            object = copy.deepcopy(default)
+            reading = Reading(None, self._definition.write(object, self.prefix + id))
         else:
             raise KeyError(id)
         yield object
@@ -251,7 +256,9 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
                 if made is not None and (there is None or made != there.data):
                     update[value_id] = made
             if not update and not remove and about["metadata"] is None:
-                return None
+                wanted = base if expected is None else expected if isinstance(expected, str) else expected.id
+                if wanted == base:
+                    return None
             if rules.changed and expected is None and self._register():
                 continue
             try:

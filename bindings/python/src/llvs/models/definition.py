@@ -10,7 +10,8 @@ from .. import documents
 from ..documents import ConflictKind
 from ._codecs import Anything, Codec
 from ._json import NotJSON, Number, canonical, parse, plain, spelled_like, write
-from ._types import Compiler, is_pydantic, patterns
+from ._added import Added
+from ._types import Compiler, is_pydantic, patterns, settle
 from .errors import DecodeError, Mismatch
 from .rules import MergeRule, segment, short_rule
 
@@ -28,7 +29,7 @@ class Reading(NamedTuple):
 
     #: The bytes as they are; None where there is no value.
     data: Optional[bytes]
-    #: What the model makes of it, written again.
+    #: What the model makes of it, written again; of a default to begin with where there is no value, that.
     written: Optional[bytes]
 
 
@@ -62,6 +63,7 @@ class Definition(Generic[_Model]):
             names = {name for name, _ in self._codec.parts()}
             if upgrades and form in names:
                 raise TypeError(f"{model.__name__}: the member {form!r} counts the forms; give another name by form=")
+            compiler.check_defaults()
             found = patterns(self._codec)
         else:
             self._codec, found = Anything(), {}
@@ -70,7 +72,12 @@ class Definition(Generic[_Model]):
             found["/" + segment(form)] = {"pick": "max"}
         for pattern, rule in rules.items():
             found[pattern] = rule.rule() if isinstance(rule, MergeRule) else {"as": rule} if isinstance(rule, str) else dict(rule)
+        renames = found.get("schema")
+        if renames is not None and renames.get("at") == "/" + segment(form):
+            found.pop("/" + segment(form), None)  # a merge takes the larger number by itself then
+        settle(self._codec, found, model.__name__)
         self.rules = {pattern: short_rule(rule) for pattern, rule in sorted(found.items())}
+        self._added = Added(found)
         try:
             documents.check_schema(write({"merge": 1, "ids": {prefix: self.rules}}))
         except (TypeError, ValueError) as problem:
@@ -129,7 +136,10 @@ class Definition(Generic[_Model]):
         """
         written = self.write(object, value_id)
         if reading.written is not None and _same(written, reading.written):
-            return None
+            # (A default is saved unchanged as well, unless something is there by now.)
+            return written if reading.data is None and current is None else None
+        if current is None:  # what was read is gone: an edit beats a removal, and keeps what the model does not know
+            current = reading.data
         if current is None:
             return written
         older = current
@@ -171,8 +181,22 @@ class Definition(Generic[_Model]):
             except Exception as problem:
                 name = getattr(upgrade, "__name__", repr(upgrade))
                 raise Mismatch(f"cannot be upgraded from form {number} to {number + 1} by {name}: {problem!r}") from problem
+        if self._added.rules:
+            twice = self._added.problem(self._renamed(data, tree), parse(text))
+            if twice is not None:
+                raise twice
         merged = documents.merge_values(write(before), text, data, "auto", saving=True).data
         return data if merged is None else _respelled(merged, data)
+
+    def _renamed(self, data: bytes, tree: Any) -> Any:
+        """The value as a merge sees it whose other sides are of the newest form: with the members renamed that the rules name."""
+        if "schema" not in self.rules:
+            return tree
+        newest = write({self._form: self.form})
+        moved = documents.merge_values(newest, write({self._form: self.form, "": None}), data, self.rules)
+        if moved.data is None or any(record.kind is ConflictKind.NOT_JSON for record in moved.records):
+            return tree
+        return {name: value for name, value in parse(moved.data).items() if name}
 
     def _refusal(self, problem: Exception, data: bytes, value_id: str, stored_version: Optional[str]) -> DecodeError:
         pointer = problem.pointer if isinstance(problem, Mismatch) else ""

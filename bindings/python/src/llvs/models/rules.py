@@ -33,8 +33,8 @@ class Counter(MergeRule):
 
         visits: Annotated[int, llvs.Counter()] = 0
 
-    start: what a counter is that nobody has written yet; the default of the member, unless given. min, max: bounds that are reported when a
-    merge leaves them, and never enforced: bring the number within them where it is read.
+    start: what a counter is that nobody has written yet: the default of the member, and nothing else where it has one. min, max: bounds
+    that are reported when a merge leaves them, and never enforced: bring the number within them where it is read.
     """
 
     start: Optional[Number] = None
@@ -51,8 +51,8 @@ class Counter(MergeRule):
 class Text(MergeRule):
     """A string that is merged like text, by its words, lines or characters; other strings stand as a whole.
 
-    unit: "word", "line" or "char". overlap: where both sides replaced the same words, "pick" takes those of the newer side, "both" keeps
-    both.
+    One that nobody has written yet is the default of the member, of 1,024 bytes at most. unit: "word", "line" or "char". overlap: where
+    both sides replaced the same words, "pick" takes those of the newer side, "both" keeps both.
     """
 
     unit: Literal["word", "line", "char"] = "word"
@@ -73,8 +73,9 @@ class Key(MergeRule):
 
         phones: Annotated[list[Phone], llvs.Key("id")] = field(default_factory=list)
 
-    Without it, elements that have an `id` are told apart by that, others by all that they hold. `Key()` is the element itself: a list
-    whose elements are there once each. A name that begins with "/" is a JSON pointer. At most 16 members.
+    The names are those of the members in Python. Without it, elements that have an `id` in the JSON are told apart by that, others by all
+    that they hold. `Key()` is the element itself: a list whose elements are there once each. A name that begins with "/" is a JSON pointer.
+    At most 16 members.
     """
 
     def __init__(self, *names: str) -> None:
@@ -122,6 +123,9 @@ class Pick(MergeRule):
 
         last_seen: Annotated[Optional[datetime], llvs.Pick("max")] = None
         avatar: Annotated[Optional[Avatar], llvs.Register(), llvs.Pick(max="taken")] = None
+
+    Numbers are compared as numbers, and strings by their characters. So dates and times that "max" and "min" are for are written in UTC,
+    with six digits of the second; such as are there otherwise are read as ever, and stay until they are changed.
     """
 
     def __init__(
@@ -207,6 +211,10 @@ class Named:
     """What a member is called in the JSON, where that is not its name in Python: `full_name: Annotated[str, llvs.Named("fullName")]`."""
 
     name: str
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise TypeError("Named takes the name that the member has in the JSON")
 
 
 @dataclass(frozen=True)

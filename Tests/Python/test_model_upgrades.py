@@ -1,0 +1,151 @@
+"""Two devices upgrade one value, each by itself: what comes of it is one upgrade and what both edited, or the upgrade is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Callable, Mapping, Optional
+
+import llvs
+import pytest
+
+PLACES = map("memory:test_model_upgrades-{}".format, itertools.count())
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass
+class Phone:
+    id: str = ""
+    calls: Annotated[int, llvs.Counter()] = 0
+    note: Annotated[str, llvs.Text()] = ""
+
+
+def model_of(*upgrades: Upgrade, rules: Mapping[str, Any] = {}) -> Any:
+    @llvs.model("c/", upgrades=upgrades, rules=rules)
+    @dataclass
+    class Contact:
+        name: str = ""
+        note: str = ""
+        visits: Annotated[int, llvs.Counter()] = 0
+        stock: Annotated[int, llvs.Counter()] = 100
+        bio: Annotated[str, llvs.Text()] = ""
+        body: Annotated[Optional[str], llvs.Text()] = "Dear"
+        phones: list[Phone] = field(default_factory=list)
+        by_name: dict[str, Phone] = field(default_factory=dict)
+
+    return Contact
+
+
+def to_visits(contact: dict[str, Any]) -> dict[str, Any]:
+    contact["visits"] = contact.get("count", 0)
+    return contact
+
+
+RENAMES = {
+    "schema": {"at": "/form", "renames": [{"to": 2, "from": "/count", "path": "/visits"}, {"to": 3, "from": "/old", "path": "/bio"}]}
+}
+
+
+def edited_on_two(model: Any, data: bytes, one: Callable[[Any], None], other: Callable[[Any], None]) -> dict[str, Any]:
+    """What is there after both devices edited the value, and met."""
+    place = next(PLACES)
+    with llvs.Coordinator(storage="memory", exchange=place) as a, llvs.Coordinator(storage="memory", exchange=place) as b:
+        a.save(insert={"c/1": data})
+        a.sync()
+        b.sync()
+        for device, edit in ((a, one), (b, other)):
+            with device.collection(model).edit("1") as contact:
+                edit(contact)
+        for device in (a, b, a):
+            device.sync()
+        assert a["c/1"] == b["c/1"] and not a.open_conflicts().records
+        found: dict[str, Any] = json.loads(a["c/1"])
+        return found
+
+
+def name(contact: Any) -> None:
+    contact.name, contact.visits = "Anne", contact.visits + 1
+
+
+def note(contact: Any) -> None:
+    contact.note, contact.visits = "hi", contact.visits + 1
+
+
+@pytest.mark.parametrize("upgrade,data,member,told", [
+    (to_visits, {"count": 100}, "/visits", "a counter that the upgrade makes 100 of 0"),
+    (lambda c: {**c, "visits": c["visits"] * 2}, {"visits": 4}, "/visits", "makes 8 of 4"),
+    (lambda c: {**c, "visits": 4}, {"visits": "4"}, "/visits", 'makes 4 of "4"'),
+    (lambda c: {"name": c["name"]}, {"name": "Ann", "visits": 4}, "/visits", "makes 0 of 4"),
+    (lambda c: {**c, "stock": 0}, {}, "/stock", "makes 0 of 100"),
+    (lambda c: {**c, "bio": c["note"]}, {"note": "She sings."}, "/bio", 'a text that the upgrade makes "She sings." of ""'),
+    (lambda c: {**c, "body": "Dear Ann"}, {}, "/body", 'makes "Dear Ann" of "Dear"'),
+    (lambda c: {**c, "phones": [{"id": "home", "calls": c["calls"]}]}, {"calls": 3}, "/phones/0/calls", "makes 3 of 0"),
+    (lambda c: {**c, "phones": [{"id": "x"}, *c["phones"], {"id": "y", "note": "a"}]}, {"phones": [{"id": "h", "calls": 3}]},
+     "/phones/2/note", 'makes "a" of ""'),
+    (lambda c: {**c, "by_name": {"a/b": {"id": "a", "calls": 1}}}, {"by_name": {"a/b": {"id": "a"}}}, "/by_name/a~1b/calls",
+     "makes 1 of 0"),
+])  # fmt: skip
+def test_what_would_be_there_twice_is_refused(upgrade: Upgrade, data: Any, member: str, told: str) -> None:
+    text = json.dumps(data).encode()
+    with llvs.Coordinator(storage="memory") as notes:
+        notes.save(insert={"c/1": text})
+        people = notes.collection(model_of(upgrade))
+        with pytest.raises(llvs.DecodeError) as raised:
+            people["1"]
+        assert raised.value.member == member and told in str(raised.value) and "two devices" in str(raised.value)
+        with pytest.raises(llvs.DecodeError):
+            people["1"] = people.model("Anne")
+        assert notes["c/1"] == text
+
+
+@pytest.mark.parametrize("upgrade,data", [
+    (to_visits, {}),
+    (lambda c: {**c, "stock": 100, "body": "Dear", "bio": ""}, {}),
+    (lambda c: {**c, "visits": 4.0, "town": "Ulm"}, {"visits": 4}),
+    (lambda c: {**c, "phones": [{"id": "x"}, *c["phones"][::-1]]}, {"phones": [{"id": "a", "calls": 3}, {"id": "b", "note": "b"}]}),
+    (lambda c: {**c, "phones": [*c["phones"], {"id": "y", "calls": 0, "note": ""}]}, {"phones": []}),
+    (lambda c: {**c, "by_name": {"a": {"id": "a", "other": 1}}}, {"by_name": 5}),
+])  # fmt: skip
+def test_what_is_there_once(upgrade: Upgrade, data: Any) -> None:
+    found = edited_on_two(model_of(upgrade), json.dumps(data).encode(), name, note)
+    assert (found["name"], found["note"], found["visits"]) == ("Anne", "hi", data.get("visits", 0) + 2)
+
+
+@pytest.mark.parametrize("data,visits", [({"count": 100}, 102), ({"form": 2, "visits": 7, "count": 3}, 9), ({}, 2)])
+def test_renames_of_the_rules_are_there_once(data: Any, visits: int) -> None:
+    """The base has what is renamed as well: the merge brings it into the newest form."""
+    def to_bio(contact: dict[str, Any]) -> dict[str, Any]:
+        contact["bio"] = contact.get("old", "")
+        return contact
+
+    def change(contact: Any) -> None:
+        name(contact)
+        contact.bio += " well."
+
+    model = model_of(to_visits, to_bio, rules=RENAMES)
+    found = edited_on_two(model, json.dumps({**data, "old": "She sings"}).encode(), change, note)
+    assert (found["form"], found["visits"], found["bio"], found["name"], found["note"]) == (3, visits, "She sings well.", "Anne", "hi")
+
+
+def test_an_upgrade_that_does_more_than_its_renames() -> None:
+    def more(contact: dict[str, Any]) -> dict[str, Any]:
+        contact["visits"] = contact["count"] + 1
+        return contact
+
+    with llvs.Coordinator(storage="memory") as notes:
+        notes.save(insert={"c/1": b'{"count":100}', "c/2": b'{"count":100,"x":' + b"[" * 130 + b"]" * 130 + b"}"})
+        people = notes.collection(model_of(more, rules=RENAMES))
+        for id in "12":
+            with pytest.raises(llvs.DecodeError, match="makes 101 of"):
+                people[id]
+
+
+def test_a_new_text_with_a_default_is_there_once() -> None:
+    def one(contact: Any) -> None:
+        contact.body = "Hello! Dear"
+
+    def other(contact: Any) -> None:
+        contact.body += " Bob"
+
+    assert edited_on_two(model_of(), b'{"name":"Ann"}', one, other)["body"] == "Hello! Dear Bob"

@@ -1,0 +1,107 @@
+"""Counters and texts that an upgrade must leave alone: what both of two devices make of them in upgrading would be there twice."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional
+
+from ._codecs import shown
+from ._json import canonical, parse, write
+from .errors import Mismatch
+from .rules import escaped
+
+_Rules = list[tuple[list[str], Mapping[str, Any]]]
+
+
+class Added:
+    """The counters and texts of a model, by the rules."""
+
+    def __init__(self, rules: Mapping[str, Mapping[str, Any]]) -> None:
+        """rules: by pattern."""
+        split = [(pattern.split("/")[1:], rule) for pattern, rule in rules.items() if pattern.startswith("/")]
+        #: All rules; none where no counter or text is among them.
+        self.rules: _Rules = split if any(_is_added(rule) for _, rule in split) else []
+
+    def problem(self, before: Any, after: Any) -> Optional[Mismatch]:
+        """Why what an upgrade made of a value cannot be merged; None when it can.
+
+        A merge adds up what each side added to a counter or wrote into a text since what both had. So what two devices make in upgrading
+        one value must be what the value gives already: by its members, by renames that the rules name, or by what nothing stands for.
+        """
+        return _problem(before, after, self.rules, 0, [])
+
+
+def _is_added(rule: Mapping[str, Any]) -> bool:
+    return rule.get("as") in ("counter", "text")
+
+
+def _problem(before: Any, after: Any, rules: _Rules, depth: int, path: list[str]) -> Optional[Mismatch]:
+    rule: Mapping[str, Any] = {}
+    here = [(segments, one) for segments, one in rules if len(segments) == depth]
+    if here:
+        rule = max(here, key=lambda found: [segment != "*" for segment in found[0]])[1]  # the most specific one
+    if _is_added(rule) and depth:
+        return _changed(before, after, rule, path)
+    deeper = [(segments, one) for segments, one in rules if len(segments) > depth]
+    if rule.get("as") == "register" or not any(_is_added(one) for _, one in deeper):
+        return None
+    for name, old, new in _pairs(before, after, rule):
+        part = escaped(name)
+        there = [(segments, one) for segments, one in deeper if segments[depth] in ("*", "~2" if name == "*" else part)]
+        found = _problem(old, new, there, depth + 1, [name, *path])
+        if found is not None:
+            return found
+    return None
+
+
+def _pairs(before: Any, after: Any, rule: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """What stands behind each name or index, and what stood there."""
+    if isinstance(after, dict):
+        was = before if isinstance(before, dict) else {}
+        return [(name, was.get(name, _MISSING), after.get(name, _MISSING)) for name in dict.fromkeys([*after, *was])]
+    if not isinstance(after, list):
+        return []
+    keys = [[part for part in pointer.split("/")[1:]] for pointer in rule.get("key", ["/id"])]
+    places = {_key(one, keys): one for one in (before if isinstance(before, list) else [])}
+    pairs = []
+    for index, element in enumerate(after):
+        key = _key(element, keys)
+        if key is not None:  # else it is told apart by all that it holds, and not merged inside
+            pairs.append((str(index), places.get(key, _MISSING), element))
+    return pairs
+
+
+def _key(element: Any, keys: list[list[str]]) -> Optional[tuple[str, ...]]:
+    found = []
+    for pointer in keys:
+        value = element
+        for part in pointer:
+            name = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(value, dict) or name not in value:
+                return None
+            value = value[name]
+        found.append(canonical(value))
+    return tuple(found)
+
+
+def _changed(before: Any, after: Any, rule: Mapping[str, Any], path: list[str]) -> Optional[Mismatch]:
+    is_text = rule["as"] == "text"
+    absent = rule.get("absent", "" if is_text else rule.get("from", 0))
+    old, new = (absent if value is _MISSING else value for value in (before, after))
+    if _equal(old, new):
+        return None
+    if is_text:
+        kind, remedy = "a text", "or leave the new text empty, and show the old one while it is"
+    else:
+        kind, remedy = "a counter", "or let the counter begin with its default, and show the sum of it and the old member"
+    return Mismatch(
+        f"is {kind} that the upgrade makes {shown(new)} of {shown(old)}: two devices that upgrade the value both would each add that. Name "
+        f"a member that has only another name under \"schema\" in rules= (docs/merging.md), {remedy}",
+        *path,
+    )
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return canonical(parse(write(one))) == canonical(parse(write(other)))
+
+
+_MISSING: Any = object()
