@@ -74,7 +74,7 @@ EDITS: dict[str, Callable[[Tree, int], Any]] = {
     "add_phone": add_phone,
     "drop_phone": drop_phone,
     "move_phone": move_phone,
-    "see": lambda tree, n: tree.update(seen=f"2027-01-0{n}T00:00:00Z"),
+    "see": lambda tree, n: tree.update(seen=f"2027-01-01T00:00:0{n // 4}.{n % 4 * 250000:06}Z"),
     "shelve": lambda tree, n: tree.update(shelf=f"S{n}"),
     "set": lambda tree, n: tree["settings"].update({f"k{n % 3}": str(n)}),
     "unset": lambda tree, n: tree["settings"].pop(f"k{n % 3}", None),

@@ -1,5 +1,5 @@
 /// JSON as an upgrade sees it. Numbers that it leaves alone stay as they are written, whatever they are here.
-public enum JSONValue: Codable, Sendable, Equatable {
+public enum JSONValue: Codable, Sendable, Hashable {
     /// `null`.
     case null
     /// `true` or `false`.

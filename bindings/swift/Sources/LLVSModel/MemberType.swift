@@ -50,18 +50,16 @@ enum MemberType {
 
     private static func rawValue<Raw: RawRepresentable>(of type: Raw.Type) -> Any.Type { Raw.RawValue.self }
 
-    /// A number other than 0 as text.
+    /// A number as text.
     static func number(_ value: Any) -> String? {
         switch value {
-        case let number as any BinaryInteger: isZero(number) ? nil : "\(number)"
-        case let number as Double: number == 0 || !number.isFinite ? nil : "\(number)"
-        case let number as Float: number == 0 || !number.isFinite ? nil : "\(number)"
-        case let number as Decimal: number.isZero || number.isNaN ? nil : "\(number)"
+        case let number as any BinaryInteger: "\(number)"
+        case let number as Double: number.isFinite ? "\(number)" : nil
+        case let number as Float: number.isFinite ? "\(number)" : nil
+        case let number as Decimal: number.isNaN ? nil : "\(number)"
         default: nil
         }
     }
-
-    private static func isZero(_ number: some BinaryInteger) -> Bool { number == 0 }
 }
 
 /// Types that are no objects in JSON.

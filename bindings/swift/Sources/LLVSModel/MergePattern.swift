@@ -19,9 +19,9 @@ public struct MergePattern: Sendable, Hashable {
         if own.rule["key"] != nil, own.rule["as"] == nil { own.rule["as"] = "\"list\"" }
         if given.rule["key"] == nil, own.kind != "list", own.kind != "set" { own.rule["key"] = nil }
         if own.kind == "auto" { own.rule["as"] = nil }
-        if own.kind == "counter", own.rule["from"] == nil, let text = initial.flatMap({ MemberType.number($0) }) { own.rule["from"] = text }
         own.isByID = given.rule.isEmpty && implied["key"] != nil
-        own.problem = given.contradicted.map { "the rules say different things of \"\($0)\"; keep one" } ?? own.mismatch(type)
+        let contradicted = given.contradicted.map { "the rules say different things of \"\($0)\"; keep one" }
+        own.problem = contradicted ?? own.mismatch(type) ?? initial.flatMap { own.begin(with: $0) }
         let isWhole = ["register", "counter", "text"].contains(own.kind) || (own.kind == "set" && own.rule["key"] == nil)
         let inside = isWhole ? [] : MemberType.inside(type)
         return (own.rule.isEmpty && own.problem == nil ? [] : [own]) + inside.map { $0.below(own.pointer) }
@@ -32,6 +32,26 @@ public struct MergePattern: Sendable, Hashable {
 
     /// The name of the kind; "auto" where none is given.
     private var kind: String { rule["as"].map { String($0.dropFirst().dropLast()) } ?? "auto" }
+
+    /// Counters and texts that nobody has written yet are what the default says; why they cannot be.
+    private mutating func begin(with initial: Any) -> String? {
+        if kind == "counter", let number = MemberType.number(initial) {
+            if let from = rule["from"] {
+                guard let begins = Double(from), begins.isFinite, begins != Double(number) else { return nil }
+                return "the counter begins with \(from), and its member with \(number): what is added would be added to two numbers. Leave "
+                    + "from: out, and make it the default"
+            }
+            if Double(number) != 0 { rule["from"] = number }
+        }
+        if kind == "text", rule["absent"] == nil, let text = initial as? String, !text.isEmpty {
+            let absent = JSONText.string(text)
+            guard absent.utf8.count <= 1_024 else {
+                return "the default of a text is 1,024 bytes of JSON at most; make it \"\", and show the longer one where it is"
+            }
+            rule["absent"] = absent
+        }
+        return nil
+    }
 
     /// Why the rule is none for members of a type.
     private func mismatch(_ type: Any.Type) -> String? {

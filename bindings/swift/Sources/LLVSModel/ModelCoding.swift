@@ -20,6 +20,18 @@ public enum ModelCoding {
     /// The same of one that may be missing.
     public static func ordered<Element: Encodable>(_ member: Set<Element>?) -> [Element]? { member.map { ordered($0) } }
 
+    /// Members that are picked by their size, written so that their order is that of what is written. Called by what `@Model` makes.
+    public static func sortable<Member>(_ member: Member) -> Member { member }
+    /// A date in UTC with six digits of the second. Called by what `@Model` makes.
+    public static func sortable(_ member: Date) -> String {
+        let seconds = member.timeIntervalSince1970.rounded(.down)
+        let micros = Int(((member.timeIntervalSince1970 - seconds) * 1_000_000).rounded())
+        let digits = String(1_000_000 + min(micros, 999_999)).dropFirst()
+        return Date(timeIntervalSince1970: seconds).formatted(Date.ISO8601FormatStyle()).dropLast() + ".\(digits)Z"
+    }
+    /// The same of one that may be missing.
+    public static func sortable(_ member: Date?) -> String? { member.map { sortable($0) } }
+
     /// Dates are text as in ISO 8601, in UTC; `Data` is base64.
     static func encoder() -> JSONEncoder {
         let encoder = JSONEncoder()
@@ -81,6 +93,8 @@ public enum ModelCoding {
         let description: String
         var member = ""
         init(_ description: String) { self.description = description }
+        /// A counter or a text that an upgrade may not make.
+        init(_ problem: AddedMembers.Problem) { (description, member) = (problem.description, problem.member) }
         /// The member that counts the forms.
         init(inForm name: String, _ what: String) {
             description = "the member \"\(name)\" \(what)"
@@ -107,6 +121,7 @@ public enum ModelCoding {
             members[Model.formName] = .int(number + 1)
         }
         let texts = try [before, members].map { try encoder().encode($0) }
+        if let added = AddedMembers(type), let problem = try added.problem(in: bytes, after: members) { throw Mismatch(problem) }
         let merged = try texts[0].withUnsafeBytes { before in
             try texts[1].withUnsafeBytes { after in
                 try bytes.withUnsafeBytes { try DocumentMerge().saving.merge(base: before, newer: after, older: $0) }

@@ -77,7 +77,8 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
 
     /// Saves an object as a version of its own: all members that the model knows are to be as the object says.
     /// - Parameters:
-    ///   - expected: the version that the save is to stand on; when another is current by now, nothing is stored.
+    ///   - expected: the version that the save is to stand on; when another is current by now, nothing is stored, and `.moved` thrown, also
+    ///     when there is nothing to save.
     ///   - group: saves of one device, one after the other, that name one group are undone together.
     ///   - description: what the save did, for a person who undoes it.
     /// - Returns: the version; nil when that changes nothing.
@@ -105,7 +106,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
     public func remove(
         _ id: String, metadata: Metadata = Metadata(), expected: VersionID? = nil, group: String? = nil, description: String? = nil
     ) throws -> Version? {
-        guard try contains(id) else { return nil }
+        guard try contains(id) else { return try write([:], [], About(Metadata(), nil, nil), expected) }
         return try write([:], [id], About(metadata, group, description), expected)
     }
 
@@ -117,7 +118,8 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
 
     /// Gives an object to be changed, and saves what the closure changed; what others changed meanwhile is kept, and merged by the rules.
     /// - Parameters:
-    ///   - initial: the object to begin with where there is none.
+    ///   - initial: the object to begin with where there is none. Where there is one when it is saved, that one is changed as the closure
+    ///     changed this.
     ///   - version: where the object is read, the current version unless given: that which a form was filled in from, so that what came
     ///     since is kept.
     ///   - group: saves of one device, one after the other, that name one group are undone together.
@@ -135,9 +137,10 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         guard var object = try found.map({ try $0.model(Model.self) }) ?? initial else {
             throw StoreError(.notFound, "There is no object \"\(id)\" to edit; give one to begin with.", valueID: valueID)
         }
-        let before = try found.map { _ in try ModelCoding.write(object, valueID) }
+        let written = try ModelCoding.write(object, valueID)
         try change(&object)
-        return try write([id: (object, .read(before))], [], About(metadata, group, description), nil)
+        let before = found.map { Before.read($0, written: written) } ?? .begun(written)
+        return try write([id: (object, before)], [], About(metadata, group, description), nil)
     }
 
     /// What stands beside the changes of a save.
@@ -159,8 +162,10 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
     private enum Before {
         /// What is there when it is saved: it says what all members are to be.
         case nothing
-        /// What was read, written again; nil where there was nothing.
-        case read([UInt8]?)
+        /// What was read, and it written again.
+        case read(Value, written: [UInt8])
+        /// What was given to begin with where there was nothing, written.
+        case begun([UInt8])
     }
 
     /// Splices each object into what is there, and saves; again as long as the current version moves meanwhile.
@@ -176,7 +181,8 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
                 changes.append(.update(valueID, data: bytes))
             }
             changes += try removing.map { .remove(try valueID($0)) }
-            if changes.isEmpty && about.own.isEmpty { return nil }
+            // (That another version is current is told also where there is nothing to save.)
+            if changes.isEmpty && about.own.isEmpty && (expected ?? base) == base { return nil }
             if known.isChanged, expected == nil, try register() { continue }
             do {
                 return try coordinator.save(changes, metadata: about.all, expected: expected ?? base)
@@ -189,10 +195,18 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         let written = try ModelCoding.write(object, id)
         let base: [UInt8]? =
             switch before {
-            case .read(let bytes): bytes
+            case .read(_, let bytes), .begun(let bytes): bytes
             case .nothing: try there.map { try ModelCoding.write($0.model(Model.self), id) }
             }
-        if base == written { return nil }
+        let isThere = there != nil
+        var there = there
+        if base == written {
+            // (What was given to begin with is saved unchanged as well, unless something is there by now.)
+            if case .begun = before, there == nil { return written }
+            return nil
+        }
+        // What was read is gone: an edit beats a removal, and keeps what the model does not know.
+        if case .read(let value, _) = before, there == nil { there = value }
         guard let there else { return written }
         // (What was read can be lifted; what came since perhaps not.)
         let older: [UInt8]
@@ -211,7 +225,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
                 id: id, version: there.storedVersion, bytes: there.data, model: "\(Model.self)", member: "",
                 reason: "it goes beyond what can be merged (docs/merging.md)")
         }
-        return merged.bytes == there.data ? nil : merged.bytes
+        return isThere && merged.bytes == there.data ? nil : merged.bytes
     }
 
     func valueID(_ id: String) throws -> ValueID { try ValueID(Model.idPrefix + id) }

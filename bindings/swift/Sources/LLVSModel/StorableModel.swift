@@ -42,12 +42,14 @@ extension StorableModel {
             patterns[pattern] = isShort ? rule["as"] ?? "\"auto\"" : JSONText.object(rule)
         }
         for pattern in allPatterns where !pattern.rule.isEmpty { put(pattern.rule, at: pattern.pointer) }
-        if !upgrades.isEmpty { put(["pick": "\"max\""], at: "/" + JSONText.patternSegment(formName)) }
+        let form = "/" + JSONText.patternSegment(formName)
+        // (Where renames go by it, a merge takes the larger number by itself.)
+        if !upgrades.isEmpty, rules["schema"]?.together.rule["at"] != JSONText.string(form) { put(["pick": "\"max\""], at: form) }
         for (pattern, given) in rules { put(given.together.rule, at: pattern) }
         return Array("{\"merge\":1,\"ids\":{\(JSONText.string(idPrefix)):\(JSONText.object(patterns))}}".utf8)
     }
 
-    private static var allPatterns: [MergePattern] { MergePattern.patterns(of: Self.self) }
+    static var allPatterns: [MergePattern] { MergePattern.patterns(of: Self.self) }
 
     /// The rules, when they can be.
     /// - Throws: `.invalidArgument` when the prefix is none, or a rule is not for the type of its member.

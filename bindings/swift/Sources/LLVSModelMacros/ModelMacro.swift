@@ -59,10 +59,11 @@ public struct ModelMacro: ExtensionMacro {
     }
 
     private static func encoder(_ members: [StoredMember], _ access: String) -> DeclSyntax {
-        let writes = members.map { member in
-            member.wrapped == nil
-                ? "try members.encode(LLVSModel.ModelCoding.ordered(self.\(member.name)), forKey: .\(member.name))"
-                : "try members.encodeIfPresent(LLVSModel.ModelCoding.ordered(self.\(member.name)), forKey: .\(member.name))"
+        let writes = members.map { member -> String in
+            // (nil is left out where it is the default: else it would be read as that.)
+            let encode = member.wrapped == nil || ![nil, "nil"].contains(member.initial) ? "encode" : "encodeIfPresent"
+            let own = member.isPickedBySize ? "LLVSModel.ModelCoding.sortable(self.\(member.name))" : "self.\(member.name)"
+            return "try members.\(encode)(LLVSModel.ModelCoding.ordered(\(own)), forKey: .\(member.name))"
         }
         let container = members.isEmpty ? "_ =" : "var members ="
         return """
@@ -78,7 +79,7 @@ public struct ModelMacro: ExtensionMacro {
             let rules = "[\(member.rules.joined(separator: ", "))]"
             let type = member.type.map { "\($0).self" } ?? "LLVSModel.MergePattern.type(of: \(member.initial ?? ""))"
             let key = member.key ?? "\"\(member.plainName)\""
-            let initial = member.wrapped == nil ? member.initial ?? "nil" : "nil"
+            let initial = member.wrapped == nil || member.isAddedTo ? member.initial ?? "nil" : "nil"
             return "LLVSModel.MergePattern.member(\(key), \(type), \(rules), from: \(initial))"
         }
         return """

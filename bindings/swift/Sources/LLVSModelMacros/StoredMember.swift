@@ -17,6 +17,10 @@ struct StoredMember {
     var rules: [String]
 
     var plainName: String { name.filter { $0 != "`" } }
+    /// Whether one side stands because it is the larger or smaller.
+    var isPickedBySize: Bool { rules.contains { rule in [".pick(.max)", ".pick(.min)"].contains { rule.hasSuffix($0) } } }
+    /// Whether it is a counter or a text.
+    var isAddedTo: Bool { rules.contains { $0.contains(".counter") || $0.contains(".text") } }
 
     /// The properties of a model that are kept. What cannot be is told, and left out.
     static func all(of structure: StructDeclSyntax, in context: some MacroExpansionContext) -> [StoredMember] {

@@ -154,8 +154,10 @@ struct Palette: Equatable {
         let errors = [
             #expect(throws: StoreError.self) { try people.save(Contact(name: "Bob"), id: "1", expected: first.id) },
             #expect(throws: StoreError.self) { try people.remove("1", expected: first.id) },
+            #expect(throws: StoreError.self) { try people.remove("9", expected: first.id) },
+            #expect(throws: StoreError.self) { try people.save(Contact(name: "Anne"), id: "1", expected: first.id) },
         ]
-        #expect(errors.map { $0?.code } == [.moved, .moved])
+        #expect(errors.map { $0?.code } == [.moved, .moved, .moved, .moved])
         #expect(try people["1"]?.name == "Anne" && devices.phone.currentVersion == second.id)
         #expect(try people.remove("1", expected: second.id) != nil)
     }
@@ -222,9 +224,26 @@ struct Palette: Equatable {
             (other.tags, other.town) = (["b"], "Ulm")
             try people.save(other, id: "1")
             mine.tags.insert("a")
+            mine.visits += 1
         }
         let found = try #require(try people["1"])
-        #expect(found.name == "Ann" && found.tags == ["a", "b"] && found.town == "Ulm")
+        #expect(found.name == "Bob" && found.tags == ["a", "b"] && found.town == "Ulm" && found.visits == 1)
+        try people.edit("2", else: Contact(name: "Ann")) { _ in try people.save(Contact(name: "Bob"), id: "2") }
+        #expect(try people["2"]?.name == "Bob")
+        try people.edit("3", else: Contact(name: "Ann")) { _ in }
+        #expect(try people["3"]?.name == "Ann", "nothing was changed, and it is begun")
+    }
+
+    @Test func whatWasRemovedKeepsWhatTheModelDoesNotKnow() throws {
+        let devices = try Devices(), people = try devices.phone.collection(Contact.self)
+        try save(#"{"name":"Ann","unknown":{"z":1.50}}"#, "contact/1", in: devices.phone)
+        let then = devices.phone.currentVersion
+        try people.edit("1") { try people.remove("1"); $0.name = "Anne" }
+        #expect(try text(devices.phone, "contact/1") == #"{"name":"Anne","unknown":{"z":1.50}}"#)
+        try people.remove("1")
+        #expect(try people.edit("1", at: then) { _ in } == nil && people["1"] == nil)
+        try people.edit("1", at: then) { $0.name = "Eve" }
+        #expect(try text(devices.phone, "contact/1") == #"{"name":"Eve","unknown":{"z":1.50}}"#)
     }
 
     /// Sets have no order, and those that are equal are written alike.

@@ -52,7 +52,7 @@ import Foundation
             one.phones.append(SharedPhone(id: "p\(n)", number: "\(n)", calls: n))
         case "drop_phone": if let at { one.phones.remove(at: at) }
         case "move_phone": if let at { one.phones.insert(one.phones.remove(at: at), at: 0) }
-        case "see": one.seen = Date(timeIntervalSince1970: 1_798_761_600 + Double(n - 1) * 86_400)
+        case "see": one.seen = Date(timeIntervalSince1970: 1_798_761_600 + Double(n) / 4)
         case "shelve": one.shelf = "S\(n)"
         case "set": one.settings["k\(n % 3)"] = "\(n)"
         case "unset": one.settings["k\(n % 3)"] = nil

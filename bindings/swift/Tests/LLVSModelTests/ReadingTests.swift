@@ -38,10 +38,33 @@ import Foundation
         var ann = Contact(name: "Ann")
         ann.seen = Date(timeIntervalSince1970: 1_800_000_000)
         try people.save(ann, id: "1")
-        #expect(try text(devices.phone, "contact/1")?.contains(#""seen":"2027-01-15T08:00:00Z""#) == true)
+        #expect(try text(devices.phone, "contact/1")?.contains(#""seen":"2027-01-15T08:00:00.000000Z""#) == true)
         #expect(try people["1"] == ann)
         try people.edit("1") { $0.seen = Date(timeIntervalSince1970: 1_800_000_000.25) }
         #expect(try people["1"]?.seen?.timeIntervalSince1970 == 1_800_000_000.25)
+        // Such as was written before is read, and stays until it is changed.
+        let before = #"{"name":"Ann","seen":"2027-01-15T08:00:00Z"}"#
+        try save(before, "contact/1", in: devices.phone)
+        #expect(try people["1"] == ann && people.save(ann, id: "1") == nil && text(devices.phone, "contact/1") == before)
+    }
+
+    /// Texts are compared by the engine: what is picked by its size is written in the order of the moments.
+    @Test func datesThatArePickedBySizeAreWrittenInOrder() throws {
+        let moments = [
+            -62_135_596_800, -1.5, -1, -0.25, 0, 0.000_001, 0.5, 1, 1_800_000_000, 1_800_000_000.25, 1_800_000_001, 253_402_300_799,
+        ]
+        let texts = moments.map { ModelCoding.sortable(Date(timeIntervalSince1970: $0)) }
+        #expect(texts == texts.sorted() && Set(texts).count == moments.count && Set(texts.map(\.count)) == [27], "\(texts)")
+        #expect(texts[9] == "2027-01-15T08:00:00.250000Z")
+        let last = ModelCoding.sortable(Date(timeIntervalSince1970: 0.999_999_9))
+        #expect(last == "1970-01-01T00:00:00.999999Z")
+    }
+
+    @Test func nilWhereTheDefaultIsAnother() throws {
+        let devices = try Devices(), limits = try devices.phone.collection(Limits.self)
+        try limits.save(Limits(most: nil, names: nil, bio: nil, last: nil), id: "1")
+        #expect(try text(devices.phone, "limits/1") == #"{"bio":null,"most":null,"names":null}"#)
+        #expect(try limits["1"] == Limits(most: nil, names: nil, bio: nil, last: nil))
     }
 
     @Test func whatJSONCannotHoldIsRefused() throws {
@@ -53,6 +76,14 @@ import Foundation
         #expect(error?.code == .invalidArgument)
         #expect(try people["1"] == nil)
     }
+}
+
+@Model(prefix: "limits/")
+struct Limits: Equatable {
+    var most: Int? = 5
+    var names: Set<String>? = ["a"]
+    @Merge(.text) var bio: String? = "Dear"
+    var last: Date? = nil
 }
 
 /// An app of before.

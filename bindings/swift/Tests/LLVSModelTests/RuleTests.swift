@@ -36,6 +36,8 @@ struct Deep {
 @Model(prefix: "wrong/") struct KeyOfRegister { @Merge(.register, .json(["key": ["/id"]])) var m: [String] = [] }
 @Model(prefix: "wrong/") struct Bounds { @Merge(.counter(min: 3, max: 1)) var m = 0 }
 @Model(prefix: "wrong/") struct NoNumber { @Merge(.counter(from: Double.nan)) var m = 0.5 }
+@Model(prefix: "wrong/") struct TwoBeginnings { @Merge(.counter(from: 100)) var m = 0 }
+@Model(prefix: "wrong/") struct LongText { @Merge(.text) var m = String(repeating: "x", count: 1_023) }
 @Model(prefix: "wrong/") struct UnknownMember { @Merge(.json(["fold": true])) var m = 0 }
 @Model(prefix: "wrong/") struct Whole {
     var m = 0
@@ -110,9 +112,18 @@ struct Book: Equatable {
     /// Two devices that begin with 100 and add 5 and 3 come to 108, not to 208 (P5).
     @Test func aCounterBeginsWithTheDefault() throws {
         #expect(try rules(Int.self, .counter, from: 100) == #""/m":{"as":"counter","from":100}"#)
-        #expect(try rules(Int.self, .counter(from: 7), from: 100) == #""/m":{"as":"counter","from":7}"#)
+        #expect(try rules(Int.self, .counter(from: 100), from: 100) == #""/m":{"as":"counter","from":100}"#)
+        #expect(try rules(Int?.self, .counter, from: 100) == #""/m":{"as":"counter","from":100}"#)
         #expect(try rules(Decimal.self, .counter, from: Decimal(string: "0.1")) == #""/m":{"as":"counter","from":0.1}"#)
         #expect(try rules(Int.self, .counter, from: 0) == #""/m":{"as":"counter"}"#)
+    }
+
+    /// What both sides wrote is written into the default, which is there once.
+    @Test func aTextBeginsWithTheDefault() throws {
+        #expect(try rules(String.self, .text, from: "a \"b\"") == #""/m":{"absent":"a \"b\"","as":"text"}"#)
+        #expect(try rules(String?.self, .text, from: "a") == #""/m":{"absent":"a","as":"text"}"#)
+        #expect(try rules(String.self, .text, .absent("b"), from: "a") == #""/m":{"absent":"b","as":"text"}"#)
+        #expect(try rules(String.self, .text, from: "") == #""/m":{"as":"text"}"#)
     }
 
     @Test func aStructureThatHoldsItself() throws {
@@ -142,6 +153,8 @@ struct Book: Equatable {
         #expect(try problem(Bounds.self).contains("/ids/wrong~1/~1m/min"))
         #expect(try problem(NoNumber.self).contains("JSON is expected"))
         #expect(try problem(UnknownMember.self).contains("/fold"))
+        #expect(try problem(TwoBeginnings.self).contains("the member \"/m\": the counter begins with 100, and its member with 0"))
+        #expect(try problem(LongText.self).contains("the default of a text is 1,024 bytes"))
         #expect(try problem(Whole.self).contains("say different things of \"pick\""))
         for told in [try problem(NoPrefix.self), try problem(ReservedPrefix.self)] { #expect(told.contains("cannot be the prefix")) }
     }

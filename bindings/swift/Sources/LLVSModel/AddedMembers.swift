@@ -1,0 +1,145 @@
+import LLVS
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The counters and texts of a model, which an upgrade must leave alone.
+///
+/// A merge adds up what each side added to a counter or wrote into a text since what both had. So what two devices make in upgrading one
+/// value must be what the value gives already: by its members, by renames that the rules name, or by what is there where nothing is.
+struct AddedMembers {
+    /// What an upgrade made, where, and what can be done.
+    struct Problem {
+        let description: String
+        let member: String
+    }
+
+    private struct Rule {
+        var segments: [Substring]
+        var members: [String: JSONValue]
+        var kind: String { if case .string(let name)? = members["as"] { name } else { "auto" } }
+        var isAdded: Bool { kind == "counter" || kind == "text" }
+    }
+
+    private let rules: [Rule]
+    /// The rules where they name renames, and what a value of the newest form begins with.
+    private let renames: (rules: [UInt8], id: [UInt8], newest: [[UInt8]])?
+
+    /// nil when the model has no counters and texts.
+    init?<Model: StorableModel>(_ model: Model.Type) {
+        var found: [String: [String: String]] = [:]
+        for pattern in Model.allPatterns { found[pattern.pointer] = pattern.rule }
+        for (pattern, given) in Model.rules { found[pattern] = given.together.rule }
+        rules = found.filter { $0.key.hasPrefix("/") }.map { pattern, members in
+            Rule(
+                segments: pattern.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { $0 },
+                members: members.compactMapValues { try? JSONDecoder().decode(JSONValue.self, from: Data($0.utf8)) })
+        }
+        guard rules.contains(where: \.isAdded) else { return nil }
+        let form = "\(JSONText.string(Model.formName)):\(Model.form)"
+        renames = Model.rules["schema"].map { _ in
+            (Model.mergeRules, Array(Model.idPrefix.utf8), ["{\(form)}", "{\(form),\"\":null}"].map { Array($0.utf8) })
+        }
+    }
+
+    /// What an upgrade made that cannot be merged; nil when all can.
+    func problem(in bytes: [UInt8], after: [String: JSONValue]) throws -> Problem? {
+        let before = try JSONDecoder().decode(JSONValue.self, from: Data(renamed(bytes)))
+        return problem(before, .object(after), rules, [])
+    }
+
+    /// The value as a merge sees it whose other sides are of the newest form: with the members renamed that the rules name.
+    private func renamed(_ bytes: [UInt8]) throws -> [UInt8] {
+        guard let renames else { return bytes }
+        let schema: MergeSchema
+        do { schema = try renames.rules.withUnsafeBytes { try MergeSchema($0) } } catch let problem as InvalidRules {
+            throw problem.storeError
+        }
+        let merged = try renames.newest[0].withUnsafeBytes { base in
+            try renames.newest[1].withUnsafeBytes { newer in
+                try bytes.withUnsafeBytes { try DocumentMerge(schema: schema, id: renames.id).merge(base: base, newer: newer, older: $0) }
+            }
+        }
+        return merged.records.contains { $0.kind == .notJSON } ? bytes : merged.bytes ?? bytes
+    }
+
+    private func problem(_ before: JSONValue?, _ after: JSONValue?, _ rules: [Rule], _ path: [String]) -> Problem? {
+        // The most specific rule.
+        let rule = rules.filter { $0.segments.count == path.count }.max { one, other in
+            one.segments.map { $0 == "*" ? 0 : 1 }.lexicographicallyPrecedes(other.segments.map { $0 == "*" ? 0 : 1 })
+        }
+        if let rule, rule.isAdded { return changed(before, after, rule, path) }
+        let deeper = rules.filter { $0.segments.count > path.count }
+        guard rule?.kind != "register", deeper.contains(where: \.isAdded) else { return nil }
+        for (name, old, new) in pairs(before, after, rule) {
+            let part = JSONText.patternSegment(name)
+            let there = deeper.filter { $0.segments[path.count] == "*" || $0.segments[path.count] == part }
+            if let found = problem(old, new, there, path + [name]) { return found }
+        }
+        return nil
+    }
+
+    /// What stands behind each name or index, and what stood there.
+    private func pairs(_ before: JSONValue?, _ after: JSONValue?, _ rule: Rule?) -> [(String, JSONValue?, JSONValue?)] {
+        switch after {
+        case .object(let members):
+            var was: [String: JSONValue] = [:]
+            if case .object(let old) = before { was = old }
+            return Set(members.keys).union(was.keys).sorted().map { ($0, was[$0], members[$0]) }
+        case .array(let elements):
+            var pointers = ["/id"]
+            if case .array(let names)? = rule?.members["key"] {
+                pointers = names.compactMap { if case .string(let name) = $0 { name } else { nil } }
+            }
+            var places: [[JSONValue]: JSONValue] = [:]
+            if case .array(let old) = before {
+                for element in old { if let key = key(element, pointers) { places[key] = element } }
+            }
+            // (One without a key is told apart by all that it holds, and not merged inside.)
+            return elements.enumerated().compactMap { index, element in key(element, pointers).map { ("\(index)", places[$0], element) } }
+        default: return []
+        }
+    }
+
+    private func key(_ element: JSONValue, _ pointers: [String]) -> [JSONValue]? {
+        var found: [JSONValue] = []
+        for pointer in pointers {
+            var value = element
+            for part in pointer.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
+                guard case .object(let members) = value, let member = members.first(where: { JSONText.segment($0.key) == part }) else {
+                    return nil
+                }
+                value = member.value
+            }
+            found.append(value)
+        }
+        return found
+    }
+
+    private func changed(_ before: JSONValue?, _ after: JSONValue?, _ rule: Rule, _ path: [String]) -> Problem? {
+        let isText = rule.kind == "text"
+        let absent = rule.members["absent"] ?? (isText ? "" : rule.members["from"] ?? 0)
+        let (old, new) = (before ?? absent, after ?? absent)
+        if Self.equal(old, new) { return nil }
+        let pointer = path.map { "/" + JSONText.segment($0) }.joined()
+        let (kind, remedy) =
+            isText
+            ? ("a text", "or leave the new text empty, and show the old one while it is")
+            : ("a counter", "or let the counter begin with its default, and show the sum of it and the old member")
+        return Problem(
+            description: "the member \"\(pointer)\" is \(kind) that the upgrade makes \(JSONText.value(new)) of \(JSONText.value(old)): two "
+                + "devices that upgrade the value both would each add that. Name a member that has only another name under \"schema\" in "
+                + "rules (docs/merging.md), \(remedy)",
+            member: pointer)
+    }
+
+    private static func equal(_ one: JSONValue, _ other: JSONValue) -> Bool {
+        switch (one, other) {
+        case (.int(let whole), .double(let number)), (.double(let number), .int(let whole)): Double(whole) == number
+        default: one == other
+        }
+    }
+}
