@@ -39,6 +39,14 @@ struct CanonicalWriter {
     mutating func clear() { bytes.removeAll(keepingCapacity: true) }
     mutating func cut(to count: Int) { bytes.removeLast(bytes.count - count) }
     mutating func append(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
+    mutating func append(_ text: StaticString) {
+        bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+    /// A number that is not negative.
+    mutating func append(decimal number: Int) {
+        if number >= 10 { append(decimal: number / 10) }
+        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
+    }
     /// The name of a member.
     mutating func appendName(_ name: UnsafeRawBufferPointer) {
         CanonicalText.append(name, to: &bytes)
@@ -126,6 +134,12 @@ struct CanonicalWriter {
         guard !normalises else { return }
         let first = top.next, end = top.end
         let computed = values.computed[Int(top.ref.node)]
+        // Often there is nothing: a list whose elements are not as they are to be is gone through one by one.
+        switch computed {
+        case .array(let elements) where !isThere(elements[first]): return
+        case .object(let members) where !members[first].value.isComputed && !isThere(members[first].value): return
+        default: break
+        }
         try withUnsafeTemporaryAllocation(byteCount: Self.large, alignment: 8) { room in
             var used = 0, next = first
             // What is to be copied next: it ends where the one before it ends.
@@ -169,7 +183,7 @@ struct CanonicalWriter {
             case .array(let elements):
                 let areMany = end - first >= DocumentValues.many
                 while next < end {
-                    if areMany, (next - first) & (DocumentValues.batch - 1) == 0 {
+                    if areMany, next & (DocumentValues.batch - 1) == 0 {
                         values.touch(end - next) { elements[next + $0] }
                     }
                     let element = elements[next]
@@ -182,7 +196,7 @@ struct CanonicalWriter {
             case .object(let members):
                 let areMany = end - first >= DocumentValues.many
                 while next < end {
-                    if areMany, (next - first) & (DocumentValues.batch - 1) == 0 {
+                    if areMany, next & (DocumentValues.batch - 1) == 0 {
                         values.touch(end - next) { members[next + $0].value }
                     }
                     let (name, value) = members[next]
@@ -211,6 +225,12 @@ struct CanonicalWriter {
             flush()
         }
         try values.work.done(4 * (top.next - first))
+    }
+
+    /// Whether a value stands in some text as it is to be written.
+    @inline(__always)
+    private func isThere(_ ref: ValueRef) -> Bool {
+        !ref.isAbsent && !ref.isComputed && values.tree(ref).written(ref.node) != nil
     }
 
     private mutating func begin(_ ref: ValueRef, _ open: inout [Open]) throws {

@@ -162,6 +162,9 @@ struct ConflictRecordBudget {
     /// - Parameter inputs: bytes of the three values. The same inputs have the same budget everywhere.
     init(inputs: Int) { left = 4 * inputs + 1 << 20 }
 
+    /// Whether records that come to so much at least are too much.
+    func isExceeded(by size: Int) -> Bool { size > left }
+
     /// - Throws: `Full`, when all records together come to more than that; `.outOfMemory`.
     mutating func take(_ record: ConflictRecord) throws { try take(record.size) }
 
@@ -182,7 +185,11 @@ struct RecordDraft {
         var o: ValueRef
         var x: ValueRef
         var y: ValueRef
-        var state: Int
+        var state: Int32
+
+        init(o: ValueRef, x: ValueRef, y: ValueRef, state: Int) {
+            (self.o, self.x, self.y, self.state) = (o, x, y, Int32(truncatingIfNeeded: state))
+        }
     }
 
     var kind: ConflictRecord.Kind
@@ -206,25 +213,38 @@ enum RecordPath {
     }
 
     /// The steps from the whole value down to the place.
-    static func steps(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues) -> [Step] {
+    static func steps(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues) throws -> [Step] {
         var steps: [Step] = [], place = place
         while place != KeptPlaces.whole {
-            steps += last(place, places, values).reversed()
+            steps += try last(place, places, values).reversed()
             place = places.parent(of: place)
         }
         return steps.reversed()
     }
 
     /// The step, or steps, to a place from the one that it is in.
-    private static func last(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues) -> [Step] {
+    private static func last(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues) throws -> [Step] {
         if let name = places.name(of: place) { return [.name(name)] }
+        if let known = places.element(of: place) { return [step(to: known)] }
         guard let (frame, child) = places.holder(of: place) else { return [] }
         return switch frame.shape {
-        case .object: []
+        case .object, .elements: []
         case .tuple: [.index(child)]
-        case .chain(let chain): chain.levels(of: frame.inputs, values).map { $0.name.map { .name($0) } ?? .index(0) }
+        case .chain(let chain): try chain.steps(of: frame.inputs, values).map { step in
+            switch step {
+            case .name(let name): .name(name)
+            case .element(let known): Self.step(to: known)
+            }
+        }
         case .list(let plan): [plan.step(child)]
         case .set(let plan): [plan.step(child)]
+        }
+    }
+
+    private static func step(to known: ShortLists.Known) -> Step {
+        switch known {
+        case .value(_, let place): .index(place)
+        case .id(let id, let occurrence): .key([id], occurrence: occurrence)
         }
     }
 
@@ -254,36 +274,44 @@ enum RecordPath {
             let parent = places.parent(of: place)
             if parent == container { path.cut(to: size) } else {
                 path.clear()
-                path.append(CollectionOfOne(UInt8(ascii: "[")))
+                path.append("[")
                 container = parent
-                for step in RecordPath.steps(parent, places, values) { try write(step) }
+                for step in try RecordPath.steps(parent, places, values) { try write(step) }
                 size = path.bytes.count
             }
             if let name = places.name(of: place) {
-                if path.bytes.count > 1 { path.append(CollectionOfOne(UInt8(ascii: ","))) }
+                if path.bytes.count > 1 { path.append(",") }
                 try path.write(name)
             } else {
-                for step in RecordPath.last(place, places, values) { try write(step) }
+                for step in try RecordPath.last(place, places, values) { try write(step) }
             }
-            path.append(CollectionOfOne(UInt8(ascii: "]")))
+            path.append("]")
             try path.bytes.withUnsafeBytes(body)
             return path.bytes.count
         }
 
         private mutating func write(_ step: Step) throws {
-            func text(_ text: String) { path.append(text.utf8) }
-            if path.bytes.count > 1 { text(",") }
+            if path.bytes.count > 1 { path.append(",") }
             switch step {
             case .name(let name): try path.write(name)
-            case .index(let index): text("{\"index\":\(index)}")
+            case .index(let index):
+                path.append("{\"index\":")
+                path.append(decimal: index)
+                path.append("}")
             case .key(let parts, let occurrence):
-                let written = try parts.map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
-                let joined = written.joined(separator: [UInt8(ascii: ",")])
-                text(parts.count == 1 ? "{\"key\":" : "{\"key\":[")
-                path.append(joined)
-                if parts.count != 1 { text("]") }
-                if occurrence > 0 { text(",\"occurrence\":\(occurrence)") }
-                text("}")
+                path.append(parts.count == 1 ? "{\"key\":" : "{\"key\":[")
+                for (i, part) in parts.enumerated() {
+                    if i > 0 { path.append(",") }
+                    if let bytes = values.normalised(part) { path.append(bytes) } else {
+                        path.append(try CanonicalWriter.bytes(of: part, in: values, normalises: true))
+                    }
+                }
+                if parts.count != 1 { path.append("]") }
+                if occurrence > 0 {
+                    path.append(",\"occurrence\":")
+                    path.append(decimal: occurrence)
+                }
+                path.append("}")
             }
         }
     }

@@ -54,16 +54,19 @@ public struct ContestedValues: Sendable {
         var steps: [Step] = [], place = place
         while place != KeptPlaces.whole {
             if let name = places.name(of: place) { steps.append(.name(Array(values.text(name)))) }
+            if let known = places.element(of: place) { steps.append(try step(to: known, in: values)) }
             if let (frame, child) = places.holder(of: place) {
                 switch frame.shape {
                 case .object: break
                 case .tuple: steps.append(.slot(child))
                 case .chain(let chain):
-                    for (name, base) in chain.levels(of: frame.inputs, values).reversed() {
-                        steps.append(
-                            try name.map { .name(Array(values.text($0))) }
-                                ?? .key(.value, CanonicalWriter.bytes(of: base, in: values, normalises: true), occurrence: 0))
+                    for step in try chain.steps(of: frame.inputs, values).reversed() {
+                        switch step {
+                        case .name(let name): steps.append(.name(Array(values.text(name))))
+                        case .element(let known): steps.append(try Self.step(to: known, in: values))
+                        }
                     }
+                case .elements: break
                 case .list(let plan): steps.append(try plan.contestedStep(child))
                 case .set(let plan): steps.append(try plan.contestedStep(child))
                 }
@@ -71,6 +74,14 @@ public struct ContestedValues: Sendable {
             place = places.parent(of: place)
         }
         return steps.reversed()
+    }
+
+    private static func step(to known: ShortLists.Known, in values: DocumentValues) throws -> Step {
+        switch known {
+        case .value(let base, _): .key(.value, try CanonicalWriter.bytes(of: base, in: values, normalises: true), occurrence: 0)
+        case .id(let id, let occurrence):
+            .key(.id, try CanonicalWriter.bytes(of: id, in: values, normalises: true), occurrence: occurrence)
+        }
     }
 
     /// Finds places in values. What a container holds is put into a table when something is first looked for in it: there may be many

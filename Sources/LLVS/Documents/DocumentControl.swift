@@ -104,7 +104,7 @@ extension Bytes {
 final class DocumentControl {
     private static let perCheck = 1 << 20
     private let check: (() throws -> Void)?
-    private var left = perCheck
+    @exclusivity(unchecked) private var left = perCheck
 
     /// - Parameter check: called about once in every million steps; throws to stop the work.
     init(_ check: (() throws -> Void)? = nil) { self.check = check }

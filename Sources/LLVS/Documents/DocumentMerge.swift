@@ -103,7 +103,8 @@ public struct DocumentMerge {
             + (rules.text.map { [$0] } ?? (asked == nil ? [] : [JSONText(whole: empty, as: .raw)]))
         let values = DocumentValues(all, work: work)
         func ref(_ i: Int) -> ValueRef { trees[i] == nil ? .absent : ValueRef(tree: UInt32(truncatingIfNeeded: i), node: 0) }
-        let merge = DocumentMergeRun(values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, asking: asked)
+        let merge = DocumentMergeRun(
+            values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, budget: ConflictRecordBudget(inputs: total), asking: asked)
         let inputs = olderIsLater ? [ref(0), ref(2), ref(1)] : [ref(0), ref(1), ref(2)]
         let result = try known == nil ? merge.run(inputs[0], inputs[1], inputs[2]) : .absent
         let (bytes, source): ([UInt8]?, MergedValue.Source)
@@ -270,6 +271,7 @@ public struct DocumentMerge {
         _ merge: DocumentMergeRun, _ budget: inout ConflictRecordBudget
     ) throws -> ConflictRecords.Room {
         let out = ConflictRecords.Room()
+        if merge.hasTooMany { throw ConflictRecordBudget.Full() }
         var drafts = Pieces<RecordDraft>()
         swap(&drafts, &merge.records)
         if drafts.isEmpty { return out }
@@ -311,7 +313,7 @@ public struct DocumentMerge {
             } else {
                 size += try part(draft.result, .result)
             }
-            if let number = merge.rules.rule(inputs.state), !rules.rules[number].isBuiltIn {
+            if let number = merge.rules.rule(Int(inputs.state)), !rules.rules[number].isBuiltIn {
                 let rule = rules.rules[number]
                 out.add((rule.prefix, rule.pattern), number: number)
                 size += rule.prefix.count + rule.pattern.count

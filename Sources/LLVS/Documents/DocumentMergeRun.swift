@@ -6,10 +6,18 @@ final class DocumentMergeRun {
     let saves: Bool
     private let rulesTree: UInt32
     private let asked: AskedMerger?
-    private var frames: [MergeFrame] = []
-    var records = Pieces<RecordDraft>()
+    @exclusivity(unchecked) private var frames: [MergeFrame] = []
+    /// Such as ended.
+    @exclusivity(unchecked) private var spare: [MergeFrame] = []
+    private static let mostSpare = 128
+    @exclusivity(unchecked) var records = Pieces<RecordDraft>()
+    /// All of them come to more than may be told: then there are none.
+    @exclusivity(unchecked) private(set) var hasTooMany = false
+    /// Bytes that they have at least.
+    @exclusivity(unchecked) private var leastSize = 0
+    private let budget: ConflictRecordBudget
     /// Of the records.
-    private(set) var places = KeptPlaces()
+    @exclusivity(unchecked) private(set) var places = KeptPlaces()
     /// Steps that comparing the texts of the value may still take.
     private var textSteps = TextAlignment.stepLimit
 
@@ -17,7 +25,11 @@ final class DocumentMergeRun {
     /// Where both sides moved more elements of a list to different places, that is one record, of the list.
     private static let mostMoves = 64
 
-    init(_ values: DocumentValues, _ rules: RuleStates, rulesTree: UInt32, saves: Bool, asking: AskedMerger? = nil) {
+    init(
+        _ values: DocumentValues, _ rules: RuleStates, rulesTree: UInt32, saves: Bool, budget: ConflictRecordBudget,
+        asking: AskedMerger? = nil
+    ) {
+        self.budget = budget
         self.values = values
         self.rules = rules
         self.rulesTree = rulesTree
@@ -33,11 +45,41 @@ final class DocumentMergeRun {
     }
 
     /// The number of a place in `places`: the whole has none.
-    private func keep(_ place: Place) -> UInt32 {
+    private func keep(_ place: Place) throws -> UInt32 {
         guard let frame = place.frame else { return KeptPlaces.whole }
-        let parent = frame.keptPlace ?? keep(frame.place)
-        frame.keptPlace = parent
+        if frame.keptPlace == nil {
+            // From the outermost on: there may be many levels, and little stack.
+            var open: [MergeFrame] = [], next: MergeFrame? = frame
+            while let one = next, one.keptPlace == nil {
+                open.append(one)
+                next = one.place.frame
+            }
+            for one in open.reversed() {
+                one.keptPlace = try number(one.place)
+                if let outer = one.place.frame { one.pathSize = outer.pathSize + Self.leastStep(outer, one.place.child, values) }
+            }
+        }
+        return try number(place)
+    }
+
+    /// The same, where its frame has one.
+    private func number(_ place: Place) throws -> UInt32 {
+        guard let frame = place.frame, let parent = frame.keptPlace else { return KeptPlaces.whole }
+        if case .elements = frame.shape {
+            let base = ValueRef(tree: frame.inputs.o.tree, node: frame.base[place.child])
+            return places.add(try ShortLists.known(base, at: place.child, in: frame.inputs.o.node, values), in: parent)
+        }
         return frame.isObject ? places.add(frame.name(place.child), in: parent) : places.add(place.child, of: frame, in: parent)
+    }
+
+    /// Bytes that a step to a child has at least in a path.
+    private static func leastStep(_ frame: MergeFrame, _ child: Int, _ values: DocumentValues) -> Int {
+        switch frame.shape {
+        case .object: values.text(frame.name(child)).count + 3
+        // Two members at least, whose names may be empty.
+        case .chain: 6
+        case .elements, .list, .set, .tuple: 10
+        }
     }
 
     func run(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef) throws -> ValueRef {
@@ -63,6 +105,11 @@ final class DocumentMergeRun {
                 frames.removeLast()
                 let merged = try finish(frame)
                 result = try frame.stand.map { try missing(merged, $0) } ?? merged
+                // Those of records are needed to tell their places.
+                if frame.holder == nil {
+                    frame.end()
+                    if spare.count < Self.mostSpare { spare.append(frame) }
+                }
             }
         }
         return result ?? .absent
@@ -74,7 +121,7 @@ final class DocumentMergeRun {
         let count = frame.count, first = frame.next, areMany = count - first >= DocumentValues.many
         var i = first
         while i < count {
-            if areMany, (i - first) & (DocumentValues.batch / 4 - 1) == 0 {
+            if areMany, i & (DocumentValues.batch / 4 - 1) == 0 {
                 values.touch(4 * (count - i)) { frame.member(i + $0 >> 2, $0 & 3) }
             }
             let x = frame.member(i, 1), y = frame.member(i, 2)
@@ -87,7 +134,7 @@ final class DocumentMergeRun {
             guard !x.isAbsent, !y.isAbsent else { break }
             if try !values.same(x, y) {
                 let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: RuleStates.none)
-                record(values.kind(x) == values.kind(y) ? .pick : .type, inputs, x, Place(frame: frame, child: i - 1))
+                try record(values.kind(x) == values.kind(y) ? .pick : .type, inputs, x, Place(frame: frame, child: i - 1))
             }
             frame.deliver(x)
         }
@@ -98,7 +145,7 @@ final class DocumentMergeRun {
     /// many of them, as elements of a list. Nil where it is not so.
     private func mergedAtOnce(_ inputs: RecordDraft.Inputs, _ place: Place) throws -> ValueRef? {
         let (o, x, y) = (inputs.o, inputs.x, inputs.y)
-        guard !saves, place.frame != nil, rules.endsBelow(inputs.state), values.isKind(o, .object) else { return nil }
+        guard !saves, place.frame != nil, rules.endsBelow(Int(inputs.state)), values.isKind(o, .object) else { return nil }
         let b = values.tree(o), p = values.tree(x), q = values.tree(y)
         guard b.isSorted(o.node), p.isSorted(x.node), q.isSorted(y.node) else { return nil }
         var i = o.node + JSONTree.containerSize, j = x.node + JSONTree.containerSize, k = y.node + JSONTree.containerSize
@@ -123,7 +170,7 @@ final class DocumentMergeRun {
         try values.work.done(2 * count)
         if changed == 0, older == 0 { return x }
         if newer == 0 { return y }
-        let parent = changed == 0 ? KeptPlaces.whole : keep(place)
+        let parent = changed == 0 || hasTooMany ? KeptPlaces.whole : try keep(place)
         var members: [(name: ValueRef, value: ValueRef)] = []
         if older != 0 { members.reserveCapacity(count) }
         (i, j, k) = (o.node + JSONTree.containerSize, x.node + JSONTree.containerSize, y.node + JSONTree.containerSize)
@@ -131,10 +178,10 @@ final class DocumentMergeRun {
             let names = (x: ValueRef(tree: x.tree, node: j), y: ValueRef(tree: y.tree, node: k))
             (i, j, k) = (i + JSONTree.nameSize, j + JSONTree.nameSize, k + JSONTree.nameSize)
             let one = ValueRef(tree: x.tree, node: j), other = ValueRef(tree: y.tree, node: k)
-            if changed >> bit & 1 != 0 {
+            if changed >> bit & 1 != 0, !hasTooMany {
                 let sides = RecordDraft.Inputs(o: ValueRef(tree: o.tree, node: i), x: one, y: other, state: RuleStates.none)
                 let kind: ConflictRecord.Kind = values.kind(one) == values.kind(other) ? .pick : .type
-                records.append(RecordDraft(kind: kind, inputs: sides, result: one, place: places.add(names.x, in: parent)))
+                add(RecordDraft(kind: kind, inputs: sides, result: one, place: places.add(names.x, in: parent)), in: place.frame)
             }
             if older != 0 { members.append(older >> bit & 1 != 0 ? (names.y, other) : (names.x, one)) }
             (i, j, k) = (b.next(i), p.next(j), q.next(k))
@@ -148,7 +195,7 @@ final class DocumentMergeRun {
         case .object: return rules.step(frame.state, values.text(frame.name(i)))
         case .tuple: return rules.step(frame.state, slot: i)
         case .chain: return RuleStates.none
-        case .list, .set: return rules.stepToElement(frame.state)
+        case .list, .elements, .set: return rules.stepToElement(frame.state)
         }
     }
 
@@ -163,6 +210,9 @@ final class DocumentMergeRun {
     private func begin(_ base: ValueRef, _ newer: ValueRef, _ older: ValueRef, _ state: Int, _ place: Place) throws -> ValueRef? {
         if state == RuleStates.none {
             if newer.isAbsent, older.isAbsent { return .absent }
+            if let frame = place.frame, frame.isKnownToDiffer(place.child) {
+                return try merged(base, newer, older, state, Self.auto, place)
+            }
             return try lines(base, newer, older, state, Self.auto, place)
         }
         // What a missing value stands for is there before anything is compared.
@@ -191,23 +241,32 @@ final class DocumentMergeRun {
         if try values.same(x, o) { return y }
         if try values.same(y, o), !savesObjects(x, y, rule) { return x }
         if !rules.counts(state), try values.same(x, y) { return x }
+        return try merged(o, x, y, state, rule, place)
+    }
+
+    /// The same from the fourth line on: all three differ.
+    private func merged(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
         let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: state)
-        if x.isAbsent || y.isAbsent { return removed(inputs, rule, place) }
+        if x.isAbsent || y.isAbsent { return try removed(inputs, rule, place) }
         if rule.kind == .counter { return try counter(inputs, rule, place) }
         let p = values.kind(x), q = values.kind(y)
         // (The whole value is written as computed, whatever comes of what is in it.)
-        if state == RuleStates.none, !saves, p >= .array, p == q, let chain = MergeChain(o, x, y, values) {
-            return try open(.chain(chain), inputs, place)
+        if state == RuleStates.none, !saves, p >= .array, p == q {
+            if p == .object, let merged = try mergedAtOnce(inputs, place) { return merged }
+            if let chain = try MergeChain(o, x, y, values) { return try open(.chain(chain), inputs, place) }
         }
         if let identity = rule.identity, o.isAbsent, p == .object, q == .object, try !agree(x, y, identity) {
             return try pick(inputs, rule, place)
         }
         switch (rule.kind, p, q) {
         case (.auto, .object, .object):
-            if let merged = try mergedAtOnce(inputs, place) { return merged }
+            if state != RuleStates.none, let merged = try mergedAtOnce(inputs, place) { return merged }
             return try open(.object, inputs, place)
         case (.register, .object, .object) where saves: return try open(.object, inputs, place)
         case (.auto, .array, .array), (.list, .array, .array):
+            if rule.kind == .auto, values.isKind(o, .array), let paired = try ShortLists.aligned(o, x, y, values) {
+                return try open(.elements(paired: paired), inputs, place)
+            }
             return try open(.list(try ListAlignment(values, o, x, y, key: rule.kind == .list ? rule.key : nil)), inputs, place)
         case (.set, .array, .array): return try open(.set(try SetPlan(values, o, x, y, key: rule.key)), inputs, place)
         case (.tuple, .array, .array) where isTuple(inputs): return try open(.tuple, inputs, place)
@@ -229,9 +288,9 @@ final class DocumentMergeRun {
     }
 
     /// One side removed what the other changed.
-    private func removed(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) -> ValueRef {
+    private func removed(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
         let result = saves ? inputs.x : rule.deletes ? .absent : inputs.x.isAbsent ? inputs.y : inputs.x
-        record(.deleteEdit, inputs, result, place)
+        try record(.deleteEdit, inputs, result, place)
         return result
     }
 
@@ -264,7 +323,7 @@ final class DocumentMergeRun {
         case .arbiter:
             kind = .arbiter
             if let result = try answer(inputs, place) {
-                record(kind, inputs, result, place)
+                try record(kind, inputs, result, place)
                 return result
             }
         case .extreme(let greatest, let pointer):
@@ -278,7 +337,7 @@ final class DocumentMergeRun {
             }
         }
         let result = newer ? x : y
-        record(kind, inputs, result, place)
+        try record(kind, inputs, result, place)
         return result
     }
 
@@ -290,7 +349,7 @@ final class DocumentMergeRun {
             if ref.isAbsent { return nil }
             return isWhole ? Array(values.tree(ref).bytes) : try CanonicalWriter.bytes(of: ref, in: values)
         }
-        let path = try RecordPath.json(keep(place), places, values)
+        let path = try RecordPath.json(try keep(place), places, values)
         switch try asked.ask(path, given(inputs.o), given(inputs.x), given(inputs.y)) {
         case .pass: return nil
         case .value(nil): return .absent
@@ -313,8 +372,24 @@ final class DocumentMergeRun {
         }
     }
 
-    func record(_ kind: ConflictRecord.Kind, _ inputs: RecordDraft.Inputs, _ result: ValueRef, _ place: Place) {
-        records.append(RecordDraft(kind: kind, inputs: inputs, result: result, place: keep(place)))
+    func record(_ kind: ConflictRecord.Kind, _ inputs: RecordDraft.Inputs, _ result: ValueRef, _ place: Place) throws {
+        guard !hasTooMany else { return }
+        let number = try keep(place)
+        add(RecordDraft(kind: kind, inputs: inputs, result: result, place: number), in: place.frame)
+    }
+
+    /// Of records that are too much in the end, which they are by what they have at least, none is kept.
+    private func add(_ draft: RecordDraft, in frame: MergeFrame?) {
+        func least(_ ref: ValueRef) -> Int {
+            ref.isAbsent ? 0 : ref.isComputed || !values.isScalar(ref) ? 1 : values.tree(ref).length(ref.node)
+        }
+        leastSize += ConflictRecord.ownSize + (frame?.pathSize ?? 0) + least(draft.inputs.o) + least(draft.inputs.x) + least(draft.inputs.y)
+        if budget.isExceeded(by: leastSize) {
+            hasTooMany = true
+            records = Pieces()
+            return
+        }
+        records.append(draft)
     }
 
     // MARK: Counters and texts
@@ -334,7 +409,7 @@ final class DocumentMergeRun {
         }
         let result = values.add(.number(sum.spelling))
         if rule.min.map({ JSONDecimal.compare(sum, $0) < 0 }) ?? false || rule.max.map({ JSONDecimal.compare(sum, $0) > 0 }) ?? false {
-            record(.bound, inputs, result, place)
+            try record(.bound, inputs, result, place)
         }
         return result
     }
@@ -352,23 +427,25 @@ final class DocumentMergeRun {
         for overlap in merged.overlaps {
             let part = RecordDraft.Inputs(
                 o: values.add(.text(overlap.base)), x: values.add(.text(overlap.newer)), y: values.add(.text(overlap.older)),
-                    state: inputs.state)
+                    state: Int(inputs.state))
             // What stands is told once where it is a side's.
             let result = rule.keepsBoth ? values.add(.text(overlap.result)) : newerWins ? part.x : part.y
-            record(.overlap, part, result, place)
+            try record(.overlap, part, result, place)
         }
-        if merged.isLimited { record(.limit, inputs, result, place) }
+        if merged.isLimited { try record(.limit, inputs, result, place) }
         return result
     }
 
     // MARK: Containers
 
     private func open(_ shape: MergeFrame.Shape, _ inputs: RecordDraft.Inputs, _ place: Place) throws -> ValueRef? {
-        let frame = MergeFrame(shape, inputs, place)
+        let frame = spare.popLast() ?? MergeFrame()
+        frame.begin(shape, inputs, place)
         switch shape {
         case .object: try frame.openMembers(values)
         case .tuple: frame.openSlots(values)
         case .chain(let chain): frame.open(chain)
+        case .elements(let paired): frame.openElements(values, differing: paired)
         case .list(let plan): plan.children(of: frame)
         case .set(let plan): plan.children(of: frame)
         }
@@ -393,6 +470,9 @@ final class DocumentMergeRun {
                 members.append((frame.name(i, of: value), value))
             }
             return values.add(.object(members))
+        case .elements:
+            if frame.place.frame != nil, let side = frame.sideThatStands(values) { return side }
+            return values.add(.array(frame.elements))
         case .tuple:
             defer { frame.close() }
             return values.add(.array(frame.results))
@@ -400,7 +480,7 @@ final class DocumentMergeRun {
             let (elements, moved) = try plan.emit(frame, mostMoves: Self.mostMoves)
             guard let moved else {
                 let list = values.add(.array(elements))
-                record(.moveMove, frame.inputs, list, frame.place)
+                try record(.moveMove, frame.inputs, list, frame.place)
                 return list
             }
             for move in moved {
@@ -408,7 +488,7 @@ final class DocumentMergeRun {
                 let inputs = RecordDraft.Inputs(
                     o: ValueRef(tree: sides.0.tree, node: nodes.base), x: ValueRef(tree: sides.1.tree, node: nodes.newer),
                     y: ValueRef(tree: sides.2.tree, node: nodes.older), state: frame.state)
-                record(.moveMove, inputs, frame.result(move.key), Place(frame: frame, child: move.key))
+                try record(.moveMove, inputs, frame.result(move.key), Place(frame: frame, child: move.key))
             }
             frame.close()
             return values.add(.array(elements))

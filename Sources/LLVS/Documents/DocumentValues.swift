@@ -20,15 +20,19 @@ enum ComputedValue {
 }
 
 /// The values that a merge works with: the trees of its inputs and of its rules, and what it computed.
+///
+/// (As of its frames and its lists: one thread has them, for one merge. To look at each access whether somebody else is at it takes as long
+/// as the work itself where values are small.)
 final class DocumentValues {
-    private var texts: [JSONText]
-    private var trees: UnsafeMutablePointer<JSONTree>
-    private(set) var computed: [ComputedValue] = []
+    @exclusivity(unchecked) private var texts: [JSONText]
+    @exclusivity(unchecked) private var trees: UnsafeMutablePointer<JSONTree>
+    @exclusivity(unchecked) private(set) var computed: [ComputedValue] = []
     let work: DocumentControl
     /// Digests of large containers, made when they are first compared with others that are written otherwise.
-    private var digests: [UInt64: UInt64] = [:]
-    private var openDigests: [OpenDigest] = []
-    private var touched: UInt8 = 0
+    @exclusivity(unchecked) private var digests: [UInt64: UInt64] = [:]
+    @exclusivity(unchecked) private var openDigests: [OpenDigest] = []
+    let seed = ValueDigest.seed
+    @exclusivity(unchecked) private var touched: UInt8 = 0
 
     init(_ texts: [JSONText], work: DocumentControl) {
         self.texts = texts
@@ -188,22 +192,15 @@ final class DocumentValues {
         return a == b
     }
 
-    /// Of each two inputs the containers in which a difference was found last, the outer before the inner. Merging goes down just there,
-    /// and asks on each level.
-    private var differing: [[(node: UInt32, other: UInt32)]] = []
+    /// Of each two inputs the containers in which a difference was found: merging goes down just there, and asks on each level.
+    @exclusivity(unchecked) private var differing: [KnownDifference] = []
     private static let short = 16
     /// Fewer levels are gone through again.
     private static let fewLevels = 4
 
     private func areKnownToDiffer(_ a: ValueRef, _ b: ValueRef) -> Bool {
         guard !differing.isEmpty, a.tree < 3, b.tree < 3 else { return false }
-        let known = differing[Int(3 * a.tree + b.tree)]
-        var low = 0, high = known.count
-        while low < high {
-            let middle = (low + high) / 2
-            if known[middle].node < a.node { low = middle + 1 } else { high = middle }
-        }
-        return low < known.count && known[low].node == a.node && known[low].other == b.node
+        return differing[Int(3 * a.tree + b.tree)].contains(a.node, b.node)
     }
 
     private func sameContainer(_ a: ValueRef, _ b: ValueRef) throws -> Bool {
@@ -211,28 +208,43 @@ final class DocumentValues {
         if size <= Self.short, size == q.length(b.node), Bytes.equalShort(p.text(a.node), q.text(b.node)) { return true }
         if areKnownToDiffer(a, b) { return false }
         // Walks both as long as that takes few steps; whoever is asked about on every level would else be walked on every level.
+        let end = p.next(a.node), isInputs = a.tree < 3 && b.tree < 3
         var budget = 1 << 14
-        if let same = try walk(a, b, &budget) { return same }
+        if !isInputs || differing.isEmpty || !differing[Int(3 * a.tree + b.tree)].isTooMuch(a.node, end) {
+            if let same = try walk(a, b, &budget) { return same }
+            if isInputs {
+                makeKnown()
+                differing[Int(3 * a.tree + b.tree)].tooMuch = (a.node, end)
+            }
+        }
         guard try digest(a) == digest(b) else { return false }
         budget = .max
         return try walk(a, b, &budget) ?? false
     }
 
+    private func makeKnown() {
+        if differing.isEmpty { differing = Array(repeating: KnownDifference(), count: 9) }
+    }
+
     /// Goes through both side by side. Nil when the budget does not suffice.
     private func walk(_ a: ValueRef, _ b: ValueRef, _ budget: inout Int) throws -> Bool? {
         let p = tree(a), q = tree(b)
-        // Two by two; those that are still to be gone through.
-        var next = (a.node, b.node), pairs: [(UInt32, UInt32)] = []
+        // Two by two; those that are still to be gone through, and in which of `around` they are.
+        var next = (a.node, b.node, 0), pairs: [(UInt32, UInt32, Int)] = [], around: [[OpenPair]] = []
+        var texts = AlikeTexts()
         while true {
-            var (i, j) = next
+            var (i, j, place) = next
             let end = p.next(i), otherEnd = q.next(j)
             // The innermost that is open, and those around it. (Most have no others in them, and take no memory for this.)
             var open: OpenPair?, outer: [OpenPair] = []
+            func all() -> [OpenPair] { (place > 0 ? around[place - 1] : []) + outer + (open.map { [$0] } ?? []) }
             func differ() -> Bool {
-                if outer.count >= Self.fewLevels, a.tree < 3, b.tree < 3, let open {
-                    if differing.isEmpty { differing = Array(repeating: [], count: 9) }
-                    differing[Int(3 * a.tree + b.tree)] = (outer + [open]).map { ($0.node, $0.other) }
-                }
+                guard outer.count >= Self.fewLevels || place > 0, a.tree < 3, b.tree < 3 else { return false }
+                let levels = all()
+                guard levels.count > Self.fewLevels else { return false }
+                makeKnown()
+                differing[Int(3 * a.tree + b.tree)].add(
+                    levels.map { KnownDifference.Level(node: $0.node, other: $0.other) }, end: levels[0].end)
                 return false
             }
             while i < end || j < otherEnd {
@@ -251,7 +263,8 @@ final class DocumentValues {
                         // Those before were gone through, side by side: again, on each level, would take a power of two of steps.
                         let at = i, rest = members.filter { $0.0 > at }
                         budget -= rest.count
-                        pairs += rest
+                        around.append(all())
+                        for (one, other) in rest { pairs.append((one, other, around.count)) }
                         (i, j) = (top.end, top.otherEnd)
                         continue
                     }
@@ -263,8 +276,10 @@ final class DocumentValues {
                 if kind == .array || kind == .object {
                     let s = p.text(i), t = q.text(j)
                     if s.count == t.count {
-                        try work.done(1 + s.count >> 5)
-                        if Bytes.equal(s, t) { (i, j) = (p.next(i), q.next(j)); continue }
+                        let (areSame, compared) = texts.areSame(s, t, p.start(i), q.start(j))
+                        budget -= compared >> 6
+                        try work.done(1 + compared >> 5)
+                        if areSame { (i, j) = (p.next(i), q.next(j)); continue }
                     }
                     if let open { outer.append(open) }
                     open = OpenPair(node: i, other: j, end: p.next(i), otherEnd: q.next(j), isObject: kind == .object)
@@ -276,7 +291,7 @@ final class DocumentValues {
                     (i, j) = (p.next(i), q.next(j))
                 }
             }
-            guard i == end, j == otherEnd else { return false }
+            guard i == end, j == otherEnd else { return differ() }
             guard let pair = pairs.popLast() else { return true }
             next = pair
         }
@@ -305,84 +320,103 @@ final class DocumentValues {
 
     /// The same for values that are the same. Not for computed ones.
     func digest(_ ref: ValueRef) throws -> UInt64 {
-        let tree = tree(ref)
-        var i = ref.node
-        let end = tree.next(ref.node), kind = tree.kind(i)
+        let tree = tree(ref), kind = tree.kind(ref.node)
         if kind != .array, kind != .object {
             try work.done(1)
-            return scalarDigest(tree, i, kind)
+            return scalarDigest(tree, ref.node, kind)
         }
-        if tree.isEmpty(i) { return Self.digest(ofEmpty: kind) }
+        if tree.isEmpty(ref.node) { return digest(ofEmpty: kind) }
         // Taken along from one to the next: there may be very many that are small.
-        var open: [OpenDigest] = []
-        swap(&open, &openDigests)
-        open.removeAll(keepingCapacity: true)
-        defer { swap(&open, &openDigests) }
+        var outer: [OpenDigest] = []
+        swap(&outer, &openDigests)
+        outer.removeAll(keepingCapacity: true)
+        defer { swap(&outer, &openDigests) }
+        // The innermost that is open.
+        var top = OpenDigest(ref.node, tree.next(ref.node), kind)
+        var i = ref.node + JSONTree.containerSize, steps = 0
         while true {
             var hash: UInt64
-            let kind = i < end && !(open.last.map { i >= tree.next($0.node) } ?? false) ? tree.kind(i) : nil
-            if let kind {
-                if let top = open.last, top.isObject, top.name == 0 {
-                    open[open.count - 1].name = ValueDigest.of(tree.text(i)) | 1
-                    i += JSONTree.nameSize
-                    continue
+            if i == top.end {
+                hash = digest(top.sum, isObject: top.isObject)
+                if isKept(top.node, i) { digests[UInt64(ref.tree) << 32 | UInt64(top.node)] = hash }
+                guard let next = outer.popLast() else {
+                    try work.done(steps)
+                    return hash
                 }
-                if kind == .array || kind == .object {
-                    if tree.isEmpty(i) {
-                        hash = Self.digest(ofEmpty: kind)
-                        i = tree.next(i)
-                    } else if Self.isKept(i, tree.next(i)), let known = digests[UInt64(ref.tree) << 32 | UInt64(i)] {
+                top = next
+            } else {
+                if top.isObject {
+                    top.name = textDigest(tree.text(i))
+                    i += JSONTree.nameSize
+                }
+                let code = tree.code(i), kind = JSONCode.kind(code)
+                if JSONCode.isContainer(code) {
+                    let end = tree.next(i)
+                    if end == i + JSONTree.containerSize {
+                        hash = digest(ofEmpty: kind)
+                    } else if isKept(i, end), let known = digests[UInt64(ref.tree) << 32 | UInt64(i)] {
                         hash = known
-                        i = tree.next(i)
                     } else {
-                        open.append(OpenDigest(node: i, isObject: kind == .object, sum: UInt64(kind.rawValue)))
+                        outer.append(top)
+                        top = OpenDigest(i, end, kind)
                         i += JSONTree.containerSize
                         continue
                     }
+                    i = end
                 } else {
                     hash = scalarDigest(tree, i, kind)
-                    try work.done(1)
                     i = tree.next(i)
+                    steps += 1
+                    if steps == 1 << 16 {
+                        try work.done(steps)
+                        steps = 0
+                    }
                 }
-            } else {
-                guard let top = open.popLast() else { return 0 }
-                hash = Self.digest(top.sum, isObject: top.isObject)
-                if Self.isKept(top.node, i) { digests[UInt64(ref.tree) << 32 | UInt64(top.node)] = hash }
             }
-            guard !open.isEmpty else { return hash }
-            let last = open.count - 1
-            if open[last].isObject {
-                // The order of members is not to matter.
-                open[last].sum = open[last].sum &+ ValueDigest.mix(open[last].name, hash)
-                open[last].name = 0
-            } else {
-                open[last].sum = ValueDigest.mix(open[last].sum, hash) &+ 1
-            }
+            // The order of members is not to matter.
+            top.sum = top.isObject
+                ? top.sum &+ ValueDigest.mix(top.name, hash, seed) : ValueDigest.mix(top.sum, hash, seed) &+ 1
         }
     }
 
     @inline(__always)
-    private static func digest(_ sum: UInt64, isObject: Bool) -> UInt64 { ValueDigest.mix(sum, isObject ? 7 : 11) }
-    private static func digest(ofEmpty kind: JSONKind) -> UInt64 { digest(UInt64(kind.rawValue), isObject: kind == .object) }
+    private func digest(_ sum: UInt64, isObject: Bool) -> UInt64 { ValueDigest.mix(sum, isObject ? 7 : 11, seed) }
+    @inline(__always)
+    private func digest(ofEmpty kind: JSONKind) -> UInt64 { digest(UInt64(kind.rawValue), isObject: kind == .object) }
+    @inline(__always)
+    private func textDigest(_ text: UnsafeRawBufferPointer) -> UInt64 {
+        text.baseAddress.map { ValueDigest.of(word: $0, text.count, seed) } ?? 0
+    }
 
     private struct OpenDigest {
         var node: UInt32
+        var end: UInt32
         var isObject: Bool
         var sum: UInt64
+        /// Of the member that is gone through.
         var name: UInt64 = 0
+
+        @inline(__always)
+        init(_ node: UInt32, _ end: UInt32, _ kind: JSONKind) {
+            (self.node, self.end, isObject, sum) = (node, end, kind == .object, UInt64(kind.rawValue))
+        }
     }
 
-    /// Whether the digest of a container is kept, of those that are large one in eight, and nobody knows which: many levels may be as large
-    /// as each other.
+    /// Whether the digest of a container is kept: of those that are large; and of smaller ones one in eight, and nobody knows which, since
+    /// there may be very many of them in each other.
     @inline(__always)
-    private static func isKept(_ node: UInt32, _ end: UInt32) -> Bool { end - node >= 512 && ValueDigest.mix(UInt64(node), 1) >> 61 == 0 }
+    private func isKept(_ node: UInt32, _ end: UInt32) -> Bool {
+        let size = end - node
+        return size >= 512 && (size >= 4_096 || ValueDigest.mix(UInt64(node), 1, seed) >> 61 == 0)
+    }
 
+    @inline(__always)
     func scalarDigest(_ tree: JSONTree, _ node: UInt32, _ kind: JSONKind) -> UInt64 {
         switch kind {
-        case .null: ValueDigest.mix(1, 13)
-        case .bool: ValueDigest.mix(tree.bool(node) ? 2 : 3, 17)
-        case .number: ValueDigest.of(number: tree.text(node))
-        default: ValueDigest.mix(ValueDigest.of(tree.text(node)), 19)
+        case .null: ValueDigest.mix(1, 13, seed)
+        case .bool: ValueDigest.mix(tree.bool(node) ? 2 : 3, 17, seed)
+        case .number: ValueDigest.of(number: tree.text(node), seed)
+        default: ValueDigest.mix(textDigest(tree.text(node)), 19, seed)
         }
     }
 

@@ -111,7 +111,7 @@ struct ElementKeys {
         let number = UInt32(truncatingIfNeeded: known.count)
         known.append(Known(digest: digest, element, source))
         slots[slot] = number
-        if 4 * known.count > 3 * slots.count { grow() }
+        if 4 * known.count > 3 * slots.count { try grow() }
         return number
     }
 
@@ -184,7 +184,7 @@ struct ElementKeys {
         var whole = try part.map { try values.digest($0) } ?? 0
         if source == .declared, part == nil {
             for pointer in declared ?? [] {
-                if let part = values.find(pointer, from: element) { whole = ValueDigest.mix(whole, try values.digest(part)) }
+                if let part = values.find(pointer, from: element) { whole = ValueDigest.mix(whole, try values.digest(part), values.seed) }
             }
         }
         try values.work.done(4)
@@ -198,11 +198,15 @@ struct ElementKeys {
         return (i, digest, source)
     }
 
-    private mutating func grow() {
+    private mutating func grow() throws {
         let size = 2 * slots.count
         // What was there goes first, so that there are never both.
         slots = .none
         slots = Slots(size)
+        // One is to be free at least: what is not there would else be looked for without end.
+        guard slots.count > known.count else {
+            throw StoreError(.outOfMemory, "Merging a list needs \(4 * size) bytes of memory at once. Free some, and try again.")
+        }
         let mask = slots.count - 1
         for (number, entry) in known.enumerated() {
             var i = Int(entry.digest) & mask

@@ -43,6 +43,8 @@ struct JSONTreeParser {
     private var comparable: Int
     /// What the value that is to be read next is in the other text, if it is there.
     private var partner: UInt32?
+    /// It is known not to be there just so.
+    private var isOther = false
     private let work: DocumentControl
     private var words: UnsafeMutablePointer<UInt32>?
     private var count = 0
@@ -165,7 +167,8 @@ struct JSONTreeParser {
 
     private mutating func begin(isObject: Bool) throws -> Bool {
         guard depth < Self.depthLimit else { return false }
-        if let node = partner, try take(node) { return true }
+        if let node = partner, !isOther, try take(node) { return true }
+        isOther = false
         var container = Open(node: UInt32(truncatingIfNeeded: count), isObject: isObject)
         if let other, let node = partner, other.kind(node) == (isObject ? .object : .array) {
             let first = node + JSONTree.containerSize
@@ -295,6 +298,12 @@ struct JSONTreeParser {
     /// Takes over the next element, where it is among the next ones there, and those behind it that are the same.
     private mutating func takeElement() throws -> Bool {
         guard let other else { return false }
+        // What is in a list alone differs with it.
+        let first = top.beside
+        if top.members == 1, first == top.ahead, JSONCode.isContainer(other.code(first)), other.next(first) == top.besideEnd {
+            (partner, isOther, top.ahead) = (first, true, top.besideEnd)
+            return false
+        }
         var child = container(other, from: top.beside)
         top.beside = child
         var found: UInt32?
@@ -311,7 +320,7 @@ struct JSONTreeParser {
             return true
         }
         if ahead < top.besideEnd {
-            partner = ahead
+            (partner, isOther) = (ahead, true)
             top.ahead = other.next(ahead)
         }
         return false

@@ -6,12 +6,14 @@ struct KeptPlaces {
 
     private struct Kept {
         var parent: UInt32
-        /// Which of the frames it is in; `none`: it is a member.
+        /// Which of the frames it is in; `none`: it is a member; from `element` on: it is an element of a short list.
         var holder: UInt32
-        /// Which child; of a member its name, the tree in the upper half.
+        /// Which child; of a member its name, the tree in the upper half; of an element what it is known by, and its number there.
         var child: UInt64
     }
     private static let none = UInt32.max
+    /// With the tree in the lowest five bits, and whether it is known by its `id` above them.
+    private static let element = UInt32.max - 0xFF, isID: UInt32 = 0x20
 
     private var all = Pieces<Kept>()
     private var holders: [MergeFrame] = []
@@ -20,6 +22,25 @@ struct KeptPlaces {
     mutating func add(_ name: ValueRef, in parent: UInt32) -> UInt32 {
         all.append(Kept(parent: parent, holder: Self.none, child: UInt64(name.tree) << 32 | UInt64(name.node)))
         return UInt32(truncatingIfNeeded: all.count - 1)
+    }
+
+    /// An element of a short list: the base is one of the first trees.
+    mutating func add(_ known: ShortLists.Known, in parent: UInt32) -> UInt32 {
+        let (ref, number, isID) = switch known {
+        case .value(let base, let place): (base, place, UInt32(0))
+        case .id(let id, let occurrence): (id, occurrence, Self.isID)
+        }
+        all.append(Kept(parent: parent, holder: Self.element | isID | ref.tree & 0x1F, child: UInt64(number) << 32 | UInt64(ref.node)))
+        return UInt32(truncatingIfNeeded: all.count - 1)
+    }
+
+    /// What an element of a short list is known by.
+    func element(of place: UInt32) -> ShortLists.Known? {
+        guard place != Self.whole else { return nil }
+        let kept = all[Int(place)]
+        guard kept.holder >= Self.element, kept.holder != Self.none else { return nil }
+        let ref = ValueRef(tree: kept.holder & 0x1F, node: UInt32(truncatingIfNeeded: kept.child)), number = Int(kept.child >> 32)
+        return kept.holder & Self.isID != 0 ? .id(ref, occurrence: number) : .value(ref, place: number)
     }
 
     /// A child of any other frame.
@@ -45,7 +66,7 @@ struct KeptPlaces {
 
     /// The frame of a child that is no member, and which of its children it is.
     func holder(of place: UInt32) -> (frame: MergeFrame, child: Int)? {
-        guard place != Self.whole, all[Int(place)].holder != Self.none else { return nil }
+        guard place != Self.whole, all[Int(place)].holder < Self.element else { return nil }
         return (holders[Int(all[Int(place)].holder)], Int(all[Int(place)].child))
     }
 }

@@ -3,29 +3,29 @@ final class ListAlignment {
     private let values: DocumentValues
     private let declared: [[[UInt8]]]?
     /// The items of each side: elements, and runs of elements that are the same on all sides, by the first of them.
-    private(set) var base = ElementNodes()
-    private(set) var newer = ElementNodes()
-    private(set) var older = ElementNodes()
+    @exclusivity(unchecked) private(set) var base = ElementNodes()
+    @exclusivity(unchecked) private(set) var newer = ElementNodes()
+    @exclusivity(unchecked) private(set) var older = ElementNodes()
     /// The key of each item: numbers, unique within a side. Those of the base are its places. While the elements are merged, the frame has
     /// the place of each key instead.
-    private var newerKeys: [UInt32] = []
-    private var olderKeys: [UInt32] = []
-    private(set) var keyCount = 0
-    private var runCount = 0
+    @exclusivity(unchecked) private var newerKeys: [UInt32] = []
+    @exclusivity(unchecked) private var olderKeys: [UInt32] = []
+    @exclusivity(unchecked) private(set) var keyCount = 0
+    @exclusivity(unchecked) private var runCount = 0
     /// How many elements each item of the base is; empty without runs: then all are one.
-    private var sizes: [Int32] = []
+    @exclusivity(unchecked) private var sizes: [Int32] = []
     /// The class of each key: which elements would have the same key but for their occurrence.
-    private var classes: [UInt32] = []
+    @exclusivity(unchecked) private var classes: [UInt32] = []
     /// How many elements of its class a key has before it, made when a record asks for one.
-    private var occurrences: [UInt32] = []
-    private var keys: ElementKeys
-    private var touched: UInt32 = 0
+    @exclusivity(unchecked) private var occurrences: [UInt32] = []
+    @exclusivity(unchecked) private var keys: ElementKeys
+    @exclusivity(unchecked) private var touched: UInt32 = 0
     /// Elements of the base that others replaced on both sides.
-    private var paired = TokenBits(count: 0)
-    private var newerAnchors = TokenBits(count: 0)
-    private var olderAnchors = TokenBits(count: 0)
+    @exclusivity(unchecked) private var paired = TokenBits(count: 0)
+    @exclusivity(unchecked) private var newerAnchors = TokenBits(count: 0)
+    @exclusivity(unchecked) private var olderAnchors = TokenBits(count: 0)
     /// The places in the base of its items, made when a record asks for one.
-    private var places: [Int] = []
+    @exclusivity(unchecked) private var places: [Int] = []
 
     init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?) throws {
         self.values = values

@@ -1,70 +1,188 @@
-/// Containers in containers that have just one child on each of the three sides: members of one name, or elements that pairing pairs, since
-/// they are known by all they are, and differ. What is merged is what is in the innermost.
+/// Containers in containers that have the same in all three sides but for one child each: members of one name, elements of one `id`, or
+/// such that pairing pairs, since they are known by all they are, and differ. What is merged is what is in the innermost.
 final class MergeChain {
     /// The child of the innermost on the three sides.
     private(set) var base: UInt32
     private(set) var newer: UInt32
     private(set) var older: UInt32
-    /// How many there are.
-    private var count = 0
+    /// Of each level, from the outermost on, which child differs.
+    private var steps: [UInt8] = []
 
-    private static let id = Array("id".utf8)
+    /// Containers with more children are merged in frames of their own.
+    private static let most = 8
 
-    /// Nil where the outermost have not got just one child. All three differ from each other.
-    init?(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues) {
+    /// A step down from one level to the next.
+    enum Step {
+        case name(ValueRef)
+        case element(ShortLists.Known)
+    }
+
+    /// A child on the three sides.
+    private typealias Nodes = (base: UInt32, newer: UInt32, older: UInt32)
+
+    /// Nil where the two outermost have not got just one child each that differs. All three differ from each other, and no rule is for what
+    /// is in them.
+    init?(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues) throws {
+        (base, newer, older) = (o.node, x.node, y.node)
         guard !o.isAbsent else { return nil }
-        let b = values.tree(o), p = values.tree(x), q = values.tree(y)
-        var (i, j, k) = (o.node, x.node, y.node)
-        (base, newer, older) = (i, j, k)
-        while true {
-            let kind = p.kind(j)
-            guard kind == .array || kind == .object, b.kind(i) == kind, q.kind(k) == kind,
-                let first = Self.only(b, i, kind), let second = Self.only(p, j, kind), let third = Self.only(q, k, kind) else { break }
-            if kind == .object {
-                guard Bytes.equal(b.name(of: first), p.name(of: second)), Bytes.equal(q.name(of: third), p.name(of: second)) else { break }
-            } else {
-                guard Self.isValue(b, first), Self.isValue(p, second), Self.isValue(q, third) else { break }
+        let trees = (o.tree, x.tree, y.tree)
+        // One level alone is merged as others are.
+        guard let first = try Self.differing((base, newer, older), trees, values),
+            let second = try Self.differing(first.child, trees, values) else { return nil }
+        steps.reserveCapacity(16)
+        steps += [first.place, second.place]
+        (base, newer, older) = second.child
+        while let (place, child) = try Self.differing((base, newer, older), trees, values) {
+            steps.append(place)
+            (base, newer, older) = child
+        }
+    }
+
+    /// The only child that is not the same on all sides; nil where there are others, or it is not the same child.
+    private static func differing(
+        _ nodes: Nodes, _ trees: (UInt32, UInt32, UInt32), _ values: DocumentValues
+    ) throws -> (place: UInt8, child: Nodes)? {
+        func ref(_ tree: UInt32, _ node: UInt32) -> ValueRef { ValueRef(tree: tree, node: node) }
+        let b = values.tree(ref(trees.0, 0)), p = values.tree(ref(trees.1, 0)), q = values.tree(ref(trees.2, 0))
+        let kind = p.kind(nodes.newer)
+        guard kind == .array || kind == .object, b.kind(nodes.base) == kind, q.kind(nodes.older) == kind else { return nil }
+        let size = kind == .object ? JSONTree.nameSize : 0, first = JSONTree.containerSize
+        let ends = (b.next(nodes.base), p.next(nodes.newer), q.next(nodes.older))
+        var (i, j, k) = (nodes.base + first, nodes.newer + first, nodes.older + first)
+        // One container need not be looked into, as long as nothing else differs: then it is that which does.
+        var found: (place: UInt8, child: Nodes)?, unknown: (place: UInt8, child: Nodes)?, count: UInt8 = 0
+        func areSame(_ child: Nodes) throws -> Bool {
+            try values.same(ref(trees.1, child.newer), ref(trees.0, child.base))
+                && values.same(ref(trees.2, child.older), ref(trees.0, child.base))
+        }
+        while j < ends.1 {
+            guard i < ends.0, k < ends.2, count < most else { return nil }
+            if size > 0 { guard Bytes.equal(b.text(i), p.text(j)), Bytes.equal(q.text(k), p.text(j)) else { return nil } }
+            let child: Nodes = (i + size, j + size, k + size)
+            if unknown == nil, JSONCode.isContainer(p.code(child.newer)) { unknown = (count, child) } else if try !areSame(child) {
+                guard found == nil else { return nil }
+                found = (count, child)
             }
-            (i, j, k) = (first, second, third)
             count += 1
+            (i, j, k) = (b.next(child.base), p.next(child.newer), q.next(child.older))
         }
-        if count == 0 { return nil }
-        (base, newer, older) = (i, j, k)
+        guard i == ends.0, k == ends.2 else { return nil }
+        if found == nil { found = unknown } else if let unknown { guard try areSame(unknown.child) else { return nil } }
+        guard let found else { return nil }
+        if kind == .array, try !areOneElement(found.child, trees, beside: nodes, values) { return nil }
+        return found
     }
 
-    /// The only child.
-    private static func only(_ tree: JSONTree, _ node: UInt32, _ kind: JSONKind) -> UInt32? {
-        let end = tree.next(node), child = node + JSONTree.containerSize + (kind == .object ? JSONTree.nameSize : 0)
-        return child < end && tree.next(child) == end ? child : nil
+    /// Whether elements that differ are known by the same, or are paired: then none of them is anywhere else.
+    private static func areOneElement(
+        _ child: Nodes, _ trees: (UInt32, UInt32, UInt32), beside lists: Nodes, _ values: DocumentValues
+    ) throws -> Bool {
+        let o = ValueRef(tree: trees.0, node: child.base), x = ValueRef(tree: trees.1, node: child.newer)
+        let y = ValueRef(tree: trees.2, node: child.older)
+        let base = ShortLists.id(of: o, values), newer = ShortLists.id(of: x, values), older = ShortLists.id(of: y, values)
+        if let base, let newer, let older { return try values.same(newer, base) && values.same(older, base) }
+        guard base == nil, newer == nil, older == nil else { return false }
+        return try isAlone(o, in: lists.base, values) && isAlone(x, in: lists.newer, values) && isAlone(y, in: lists.older, values)
     }
 
-    /// Whether an element is known by all it is.
-    private static func isValue(_ tree: JSONTree, _ node: UInt32) -> Bool {
-        guard tree.kind(node) == .object, let id = Self.id.withUnsafeBytes({ tree.member($0, of: node) }) else { return true }
-        return tree.kind(id) != .string && tree.kind(id) != .number
-    }
-
-    /// Of each level, from the outermost on, the child in the base, and its name; an element of an array has none.
-    func levels(of inputs: RecordDraft.Inputs, _ values: DocumentValues) -> [(name: ValueRef?, base: ValueRef)] {
-        let p = values.tree(inputs.x)
-        var (i, j) = (inputs.o.node, inputs.x.node), levels: [(name: ValueRef?, base: ValueRef)] = []
-        levels.reserveCapacity(count)
-        for _ in 0..<count {
-            let kind = p.kind(j), size = JSONTree.containerSize + (kind == .object ? JSONTree.nameSize : 0)
-            (i, j) = (i + size, j + size)
-            let name = kind == .object ? ValueRef(tree: inputs.x.tree, node: p.nameNode(of: j)) : nil
-            levels.append((name, ValueRef(tree: inputs.o.tree, node: i)))
+    /// Whether no other element is the same. (The others are the same on all sides.)
+    private static func isAlone(_ element: ValueRef, in list: UInt32, _ values: DocumentValues) throws -> Bool {
+        let tree = values.tree(element), end = tree.next(list)
+        var i = list + JSONTree.containerSize
+        while i < end {
+            if i != element.node, try values.same(ValueRef(tree: element.tree, node: i), element) { return false }
+            i = tree.next(i)
         }
-        return levels
+        return true
     }
 
-    /// The outermost with what came of the child of the innermost.
+    // MARK: What came of it
+
+    /// The step from a container to its child of a number, and the nodes of that in the base and the newer side.
+    private func step(
+        _ number: UInt8, _ o: ValueRef, _ x: ValueRef, _ values: DocumentValues
+    ) throws -> (step: Step, base: ValueRef, newer: ValueRef) {
+        let b = values.tree(o), p = values.tree(x)
+        let size = p.kind(x.node) == .object ? JSONTree.nameSize : 0
+        var i = o.node + JSONTree.containerSize + size, j = x.node + JSONTree.containerSize + size
+        for _ in 0..<number { (i, j) = (b.next(i) + size, p.next(j) + size) }
+        let base = ValueRef(tree: o.tree, node: i), newer = ValueRef(tree: x.tree, node: j)
+        if size > 0 { return (.name(ValueRef(tree: x.tree, node: p.nameNode(of: j))), base, newer) }
+        return (.element(try ShortLists.known(base, at: Int(number), in: o.node, values)), base, newer)
+    }
+
+    /// From the outermost to the innermost.
+    func steps(of inputs: RecordDraft.Inputs, _ values: DocumentValues) throws -> [Step] {
+        var (o, x) = (inputs.o, inputs.x), all: [Step] = []
+        all.reserveCapacity(steps.count)
+        for number in steps {
+            let step = try step(number, o, x, values)
+            all.append(step.step)
+            (o, x) = (step.base, step.newer)
+        }
+        return all
+    }
+
+    /// The outermost with what came of the child of the innermost: all else is the older side's.
     func result(_ child: ValueRef, _ inputs: RecordDraft.Inputs, _ values: DocumentValues) -> ValueRef {
-        // Nothing else is in either side.
-        if child == ValueRef(tree: inputs.x.tree, node: newer) { return inputs.x }
         if child == ValueRef(tree: inputs.y.tree, node: older) { return inputs.y }
-        return levels(of: inputs, values).reversed().reduce(child) { value, level in
-            values.add(level.name.map { .object([($0, value)]) } ?? .array(ValueRefs(CollectionOfOne(value))))
+        let p = values.tree(inputs.x), q = values.tree(inputs.y)
+        var levels: [(newer: UInt32, older: UInt32)] = [], (j, k) = (inputs.x.node, inputs.y.node)
+        levels.reserveCapacity(steps.count)
+        for number in steps {
+            levels.append((j, k))
+            let size = p.kind(j) == .object ? JSONTree.nameSize : 0
+            (j, k) = (j + JSONTree.containerSize + size, k + JSONTree.containerSize + size)
+            for _ in 0..<number { (j, k) = (p.next(j) + size, q.next(k) + size) }
         }
+        var value = child, level = levels.count
+        // What stands in the newer side as it does in the older one is the newer side's as a whole.
+        if child == ValueRef(tree: inputs.x.tree, node: newer) {
+            while level > 0, areWrittenAlike(level - 1, levels[level - 1], p, q) { level -= 1 }
+            value = level == levels.count ? child : ValueRef(tree: inputs.x.tree, node: levels[level].newer)
+        }
+        while level > 0 {
+            level -= 1
+            value = values.add(computed(value, at: steps[level], ValueRef(tree: inputs.y.tree, node: levels[level].older), values))
+        }
+        return value
+    }
+
+    /// Whether all children but that which differs stand in both sides just so.
+    private func areWrittenAlike(_ level: Int, _ nodes: (newer: UInt32, older: UInt32), _ p: JSONTree, _ q: JSONTree) -> Bool {
+        let size = p.kind(nodes.newer) == .object ? JSONTree.nameSize : 0, end = p.next(nodes.newer)
+        var (j, k) = (nodes.newer + JSONTree.containerSize, nodes.older + JSONTree.containerSize), number: UInt8 = 0
+        while j < end {
+            let (one, other) = (j + size, k + size)
+            guard number == steps[level] || p.kind(one) == q.kind(other) && Bytes.equal(p.text(one), q.text(other)) else { return false }
+            (j, k) = (p.next(one), q.next(other))
+            number += 1
+        }
+        return true
+    }
+
+    /// A container of the older side with another child.
+    private func computed(_ child: ValueRef, at number: UInt8, _ container: ValueRef, _ values: DocumentValues) -> ComputedValue {
+        let tree = values.tree(container), end = tree.next(container.node)
+        let isObject = tree.kind(container.node) == .object, size = isObject ? JSONTree.nameSize : 0
+        var k = container.node + JSONTree.containerSize, i: UInt8 = 0
+        var elements = ValueRefs(), members: [(name: ValueRef, value: ValueRef)] = []
+        while k < end {
+            let node = k + size, value = i == number ? child : ValueRef(tree: container.tree, node: node)
+            if !isObject {
+                if !value.isAbsent { elements.append(value) }
+            } else if !value.isAbsent {
+                members.append((ValueRef(tree: container.tree, node: k), value))
+                // There are few.
+                var at = members.count - 1
+                while at > 0, Bytes.compare(values.text(members[at - 1].name), values.text(members[at].name)) > 0 {
+                    members.swapAt(at - 1, at)
+                    at -= 1
+                }
+            }
+            k = tree.next(node)
+            i += 1
+        }
+        return isObject ? .object(members) : .array(elements)
     }
 }

@@ -5,36 +5,44 @@ final class MergeFrame {
         /// Containers in containers, each of which has one child on all sides, which differ: as one.
         case chain(MergeChain)
         case list(ListAlignment)
+        /// A list of few elements that stand where they stood, but for those that are paired, in bits.
+        case elements(paired: UInt8)
         case set(SetPlan)
     }
 
     static let none = UInt32.max
 
-    let shape: Shape
-    let inputs: RecordDraft.Inputs
-    let place: DocumentMergeRun.Place
+    @exclusivity(unchecked) private(set) var shape = Shape.object
+    @exclusivity(unchecked) private(set) var inputs = RecordDraft.Inputs(o: .absent, x: .absent, y: .absent, state: RuleStates.none)
+    @exclusivity(unchecked) private(set) var place = DocumentMergeRun.Place()
     /// Of each child the node in each input, or `none`; of lists its place in each side.
-    var base: [UInt32] = []
-    var newer: [UInt32] = []
-    var older: [UInt32] = []
-    private let list: ListAlignment?
+    @exclusivity(unchecked) var base: [UInt32] = []
+    @exclusivity(unchecked) var newer: [UInt32] = []
+    @exclusivity(unchecked) var older: [UInt32] = []
+    @exclusivity(unchecked) private var list: ListAlignment?
     /// What came of each child.
-    private(set) var results = ValueRefs()
+    @exclusivity(unchecked) private(set) var results = ValueRefs()
     /// The number of its own place, and its number among those that such places are in, where there are records of what is in it.
-    var keptPlace: UInt32?
-    var holder: UInt32?
+    @exclusivity(unchecked) var keptPlace: UInt32?
+    /// Bytes that the path of its place has at least.
+    @exclusivity(unchecked) var pathSize = 0
+    @exclusivity(unchecked) var holder: UInt32?
     /// What the value stands for where neither side has it.
-    var stand: ValueRef?
+    @exclusivity(unchecked) var stand: ValueRef?
+    /// Children that are known to differ, each from both others, in bits.
+    @exclusivity(unchecked) private(set) var differing: UInt8 = 0
 
-    init(_ shape: Shape, _ inputs: RecordDraft.Inputs, _ place: DocumentMergeRun.Place) {
+    /// Begins another container: there may be very many, one after the other.
+    func begin(_ shape: Shape, _ inputs: RecordDraft.Inputs, _ place: DocumentMergeRun.Place) {
         self.shape = shape
         self.inputs = inputs
         self.place = place
+        (keptPlace, pathSize, holder, stand, differing) = (nil, 0, nil, nil, 0)
         if case .list(let plan) = shape { list = plan } else { list = nil }
     }
 
     var isObject: Bool { if case .object = shape { true } else { false } }
-    var state: Int { inputs.state }
+    var state: Int { Int(inputs.state) }
     var count: Int { list?.keyCount ?? base.count }
     var next: Int { results.count }
     func reserve(_ count: Int) { results.reserve(count) }
@@ -82,6 +90,18 @@ final class MergeFrame {
     func name(_ i: Int) -> ValueRef {
         let value = newer[i] != Self.none ? x(i) : older[i] != Self.none ? y(i) : o(i)
         return ValueRef(tree: value.tree, node: value.node &- JSONTree.nameSize)
+    }
+
+    /// Ends, so that it can begin anew. What is small is kept for that.
+    func end() {
+        (shape, list, place) = (.object, nil, DocumentMergeRun.Place())
+        func empty(_ nodes: inout [UInt32]) {
+            if nodes.capacity <= 16 { nodes.removeAll(keepingCapacity: true) } else { nodes = [] }
+        }
+        empty(&base)
+        empty(&newer)
+        empty(&older)
+        results.empty()
     }
 
     /// Everything was delivered, and nobody asks for the children any more.
@@ -194,8 +214,29 @@ final class MergeFrame {
         return stands(inputs.x, newer) ? inputs.x : stands(inputs.y, older) ? inputs.y : nil
     }
 
+    func isKnownToDiffer(_ i: Int) -> Bool { differing != 0 && i < 8 && differing >> UInt8(i) & 1 != 0 }
+
     func open(_ chain: MergeChain) {
+        differing = 1
         (base, newer, older) = ([chain.base], [chain.newer], [chain.older])
+    }
+
+    // MARK: Short lists
+
+    /// - Parameter differing: the elements that are paired, in bits.
+    func openElements(_ values: DocumentValues, differing: UInt8) {
+        self.differing = differing
+        values.tree(inputs.o).appendChildren(of: inputs.o.node, to: &base)
+        values.tree(inputs.x).appendChildren(of: inputs.x.node, to: &newer)
+        values.tree(inputs.y).appendChildren(of: inputs.y.node, to: &older)
+    }
+
+    /// What came of the elements: those that are left.
+    var elements: ValueRefs {
+        for i in 0..<results.count where results.isAbsent(i) {
+            return ValueRefs((0..<results.count).lazy.filter { !self.results.isAbsent($0) }.map { self.results[$0] })
+        }
+        return results
     }
 
     // MARK: Tuples

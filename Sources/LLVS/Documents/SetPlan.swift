@@ -1,10 +1,10 @@
 /// A set that is merged by the keys of its elements.
 final class SetPlan {
-    private var keys: ElementKeys
+    @exclusivity(unchecked) private var keys: ElementKeys
     /// For each key the elements of the three sides.
-    private var nodes: [[UInt32]] = []
+    @exclusivity(unchecked) private var nodes: [[UInt32]] = []
     /// Of a declared key, its class and how many elements of that class are before it.
-    private var parts: [(kind: UInt32, occurrence: UInt32)] = []
+    @exclusivity(unchecked) private var parts: [(kind: UInt32, occurrence: UInt32)] = []
     private let isKeyed: Bool
     private let values: DocumentValues
 

@@ -1,19 +1,16 @@
 /// Numbers for values, the same for equal ones, by which they are found; never part of a result, and different in every process.
 enum ValueDigest {
+    /// Taken once by whoever makes many: it costs as much as a digest to look for.
     static let seed = UInt64.random(in: 1...UInt64.max)
 
     @inline(__always)
-    static func mix(_ a: UInt64, _ b: UInt64) -> UInt64 { mix(a, b, seed) }
-
-    @inline(__always)
-    private static func mix(_ a: UInt64, _ b: UInt64, _ seed: UInt64) -> UInt64 {
+    static func mix(_ a: UInt64, _ b: UInt64, _ seed: UInt64) -> UInt64 {
         let product = (a ^ 0x9E37_79B9_7F4A_7C15).multipliedFullWidth(by: b ^ seed)
         return product.high ^ product.low
     }
 
     @inline(__always)
-    static func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-        let seed = seed
+    static func of(_ bytes: UnsafeRawBufferPointer, _ seed: UInt64) -> UInt64 {
         var hash = seed ^ UInt64(truncatingIfNeeded: bytes.count)
         guard let base = bytes.baseAddress else { return mix(hash, 1, seed) }
         var i = 0
@@ -33,7 +30,7 @@ enum ValueDigest {
         func eight(_ at: Int) -> UInt64 { start.loadUnaligned(fromByteOffset: at, as: UInt64.self) }
         func four(_ at: Int) -> UInt64 { UInt64(start.loadUnaligned(fromByteOffset: at, as: UInt32.self)) }
         func one(_ at: Int) -> UInt64 { UInt64(start.load(fromByteOffset: at, as: UInt8.self)) }
-        if count > 16 { return of(UnsafeRawBufferPointer(start: start, count: count)) }
+        if count > 16 { return of(UnsafeRawBufferPointer(start: start, count: count), seed) }
         // (The seed itself would be multiplied as 0.)
         if count > 8 { return mix(mix(eight(0), UInt64(count), seed) ^ eight(count - 8), 0xA076_1D64_78BD_642F, seed) }
         if count >= 4 { return mix(four(0) << 32 | four(count - 4), UInt64(count), seed) }
@@ -72,21 +69,21 @@ enum ValueDigest {
         return (value, zeros)
     }
 
-    static func of(number lexeme: UnsafeRawBufferPointer) -> UInt64 {
-        if lexeme.count == 1 { return mix(mix(UInt64(lexeme[0] &- 0x30), 0), 5) }
+    static func of(number lexeme: UnsafeRawBufferPointer, _ seed: UInt64) -> UInt64 {
+        if lexeme.count == 1 { return mix(mix(UInt64(lexeme[0] &- 0x30), 0, seed), 5, seed) }
         if lexeme.count <= 16, let (digits, exponent) = whole(lexeme) {
-            return mix(mix(digits, UInt64(bitPattern: Int64(exponent))), 5)
+            return mix(mix(digits, UInt64(bitPattern: Int64(exponent)), seed), 5, seed)
         }
         // Of few digits, as most are; the rest by their digits.
         if let short = JSONDecimal.Short(lexeme) {
-            return mix(mix(short.digits, UInt64(bitPattern: Int64(short.exponent))), short.negative ? 3 : 5)
+            return mix(mix(short.digits, UInt64(bitPattern: Int64(short.exponent)), seed), short.negative ? 3 : 5, seed)
         }
         let decimal = JSONDecimal(lexeme) ?? .zero
         let sign: UInt64 = decimal.negative ? 3 : 5, exponent = UInt64(bitPattern: Int64(decimal.exponent))
         // (Few digits may be written with very many zeros.)
         if decimal.digits.count <= 18 {
-            return mix(mix(decimal.digits.reduce(0) { 10 * $0 + UInt64($1) }, exponent), sign)
+            return mix(mix(decimal.digits.reduce(0) { 10 * $0 + UInt64($1) }, exponent, seed), sign, seed)
         }
-        return mix(mix(decimal.digits.withUnsafeBytes { of($0) }, exponent), sign)
+        return mix(mix(decimal.digits.withUnsafeBytes { of($0, seed) }, exponent, seed), sign, seed)
     }
 }

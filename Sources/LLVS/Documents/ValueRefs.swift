@@ -22,6 +22,12 @@ struct ValueRefs {
     var count: Int { words.count }
     mutating func reserve(_ count: Int) { words.reserveCapacity(count) }
 
+    /// Few keep their room, unless somebody else has it as well.
+    mutating func empty() {
+        if words.capacity <= 16 { words.removeAll(keepingCapacity: true) } else { words = [] }
+        if !others.isEmpty { others = [] }
+    }
+
     @inline(__always)
     mutating func append(_ ref: ValueRef) {
         if ref.isAbsent {

@@ -1,0 +1,55 @@
+/// What is known of containers of two inputs that differ: on which levels a difference was found last.
+struct KnownDifference {
+    struct Level {
+        var node: UInt32
+        var other: UInt32
+    }
+
+    /// The outer before the inner, and behind the outermost; and of those the last that were found in one of them.
+    private var outer: [Level] = [], inner: [Level] = []
+    private var end: UInt32 = 0
+    /// The last container that could not be gone through in few steps.
+    var tooMuch: (node: UInt32, end: UInt32) = (0, 0)
+
+    mutating func add(_ levels: [Level], end: UInt32) {
+        if let first = outer.first, levels[0].node > first.node, levels[0].node < self.end { inner = levels } else {
+            (outer, inner) = (levels, [])
+            self.end = end
+        }
+    }
+
+    func contains(_ node: UInt32, _ other: UInt32) -> Bool { Self.contains(outer, node, other) || Self.contains(inner, node, other) }
+
+    private static func contains(_ levels: [Level], _ node: UInt32, _ other: UInt32) -> Bool {
+        var low = 0, high = levels.count
+        while low < high {
+            let middle = (low + high) / 2
+            if levels[middle].node < node { low = middle + 1 } else { high = middle }
+        }
+        return low < levels.count && levels[low].node == node && levels[low].other == other
+    }
+
+    /// Whether it is the container that is known to be too much, or most of it.
+    func isTooMuch(_ node: UInt32, _ end: UInt32) -> Bool {
+        node >= tooMuch.node && end <= tooMuch.end && 2 * (end - node) >= tooMuch.end - tooMuch.node
+    }
+}
+
+/// Where two texts were found to be the same, so that what is in containers is not compared again for each of them.
+struct AlikeTexts {
+    /// How much further on the other text is; from where in the first one both are the same, and to where.
+    private var shift = Int.min, from = 0, to = 0
+    private static let piece = 1 << 10
+
+    /// Whether two containers of as many bytes, which begin in their texts at these places, are written alike.
+    /// - Returns: and how many bytes were compared for that.
+    mutating func areSame(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, _ start: Int, _ other: Int) -> (Bool, compared: Int) {
+        if other - start == shift, start >= from, start < to { return (start + a.count <= to, 0) }
+        guard let p = a.baseAddress, let q = b.baseAddress else { return (a.count == b.count, 0) }
+        var same = 0
+        while same + Self.piece <= a.count, memcmp(p + same, q + same, Self.piece) == 0 { same += Self.piece }
+        same += Bytes.common(UnsafeRawBufferPointer(rebasing: a[same...].prefix(Self.piece)), 0, b, same)
+        (shift, from, to) = (other - start, start, start + same)
+        return (same == a.count, same)
+    }
+}

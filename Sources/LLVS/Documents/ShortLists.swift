@@ -1,0 +1,111 @@
+/// Lists of few elements that stand on all sides where they stood: that is told without what longer ones need, and there may be very many.
+enum ShortLists {
+    static let most = 4
+
+    /// What an element is known by.
+    enum Known {
+        /// All that it is: in the base, and its place there.
+        case value(ValueRef, place: Int)
+        /// Its `id`, and how many with the same are before it.
+        case id(ValueRef, occurrence: Int)
+    }
+
+    private static let name = Array("id".utf8)
+
+    /// What an element is known by instead of all that it is.
+    static func id(of element: ValueRef, _ values: DocumentValues) -> ValueRef? {
+        let tree = values.tree(element)
+        guard tree.kind(element.node) == .object, let id = name.withUnsafeBytes({ tree.member($0, of: element.node) }) else { return nil }
+        return tree.kind(id) == .string || tree.kind(id) == .number ? ValueRef(tree: element.tree, node: id) : nil
+    }
+
+    /// - Parameters:
+    ///   - element: of the base.
+    ///   - place: where it stands in its list.
+    static func known(_ element: ValueRef, at place: Int, in list: UInt32, _ values: DocumentValues) throws -> Known {
+        guard let id = id(of: element, values) else { return .value(element, place: place) }
+        // Told as the first of them spells it.
+        let tree = values.tree(element)
+        var first: ValueRef?, occurrence = 0, other = list + JSONTree.containerSize
+        while other < element.node {
+            if let its = Self.id(of: ValueRef(tree: element.tree, node: other), values), try values.same(its, id) {
+                first = first ?? its
+                occurrence += 1
+            }
+            other = tree.next(other)
+        }
+        return .id(first ?? id, occurrence: occurrence)
+    }
+
+    /// Whether a list has as many elements on all sides, a few, and each of the base is known by the same as that in its place on both
+    /// sides; or is such as pairing pairs: known by all that it is, gone from both sides, which have others there that are nowhere else.
+    /// - Returns: those that are paired, in bits; nil where it is not so.
+    static func aligned(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues) throws -> UInt8? {
+        let b = values.tree(o), p = values.tree(x), q = values.tree(y)
+        let ends = (b.next(o.node), p.next(x.node), q.next(y.node)), first = JSONTree.containerSize
+        var (i, j, k) = (o.node + first, x.node + first, y.node + first), count = 0
+        // Those that are paired, in bits.
+        var paired: UInt8 = 0
+        while j < ends.1 {
+            guard i < ends.0, k < ends.2, count < most else { return nil }
+            let before = ValueRef(tree: o.tree, node: i), one = ValueRef(tree: x.tree, node: j), other = ValueRef(tree: y.tree, node: k)
+            let ids = (id(of: before, values), id(of: one, values), id(of: other, values))
+            if let id = ids.0 {
+                guard let newer = ids.1, let older = ids.2, try values.same(newer, id), try values.same(older, id) else { return nil }
+            } else {
+                guard ids.1 == nil, ids.2 == nil else { return nil }
+                let stays = try (values.same(one, before), values.same(other, before))
+                guard stays.0 == stays.1 else { return nil }
+                if !stays.0 { paired |= 1 << UInt8(count) }
+            }
+            (i, j, k) = (b.next(i), p.next(j), q.next(k))
+            count += 1
+        }
+        guard i == ends.0, k == ends.2 else { return nil }
+        // (Those in one place are known to differ from the base's.)
+        guard paired != 0 else { return 0 }
+        let areAlone = try areApart(o, x, paired, values, known: true) && areApart(o, y, paired, values, known: true)
+            && areApart(x, y, paired, values, known: false) && areDistinct(o, paired, values)
+        return areAlone ? paired : nil
+    }
+
+    /// Whether no element of one list that is paired is in the other, nor the other way round.
+    /// - Parameter known: but for those in the same place.
+    private static func areApart(
+        _ a: ValueRef, _ b: ValueRef, _ paired: UInt8, _ values: DocumentValues, known: Bool
+    ) throws -> Bool {
+        let p = values.tree(a), q = values.tree(b), end = p.next(a.node), otherEnd = q.next(b.node)
+        var i = a.node + JSONTree.containerSize, bit: UInt8 = 1
+        while i < end {
+            var j = b.node + JSONTree.containerSize, other: UInt8 = 1
+            while j < otherEnd {
+                // Most are told apart by what they are.
+                if paired & (bit | other) != 0, !(known && bit == other), p.kind(i) == q.kind(j),
+                    try values.same(ValueRef(tree: a.tree, node: i), ValueRef(tree: b.tree, node: j)) { return false }
+                j = q.next(j)
+                other <<= 1
+            }
+            i = p.next(i)
+            bit <<= 1
+        }
+        return true
+    }
+
+    /// Whether those of the base that are paired are each another.
+    private static func areDistinct(_ list: ValueRef, _ paired: UInt8, _ values: DocumentValues) throws -> Bool {
+        let tree = values.tree(list), end = tree.next(list.node)
+        var i = list.node + JSONTree.containerSize, bit: UInt8 = 1
+        while i < end {
+            var j = tree.next(i), other = bit << 1
+            while j < end {
+                let areBoth = paired & bit != 0 && paired & other != 0
+                if areBoth, try values.same(ValueRef(tree: list.tree, node: i), ValueRef(tree: list.tree, node: j)) { return false }
+                j = tree.next(j)
+                other <<= 1
+            }
+            i = tree.next(i)
+            bit <<= 1
+        }
+        return true
+    }
+}
