@@ -436,6 +436,13 @@ def documents_that_take_long(draw, size):
     yield "deep objects", "auto", [("[" + ",".join(f"{one}{side}" + "}" * 119 for one in objects) + "]").encode() for side in range(3)]
     keyed = '[{"id":1,"v":' * 60
     yield "deep lists of one key", "auto", [("[" + ",".join([f"{keyed}{i}" + "}]" * 60] * (size // 902)) + "]").encode() for i in range(3)]
+    for name, other in (("levels of two children", lambda side: "7"), ("levels of two children that differ", str)):
+        towers = [["[" * 120 + f"{i}.{side}" + f",{other(side)}]" * 120 for i in range(size // 370)] for side in range(3)]
+        yield name, "auto", [("[" + ",".join(one) + "]").encode() for one in towers]
+    # Nothing tells before the end of the innermost that it is another.
+    count = 1 << 15
+    leaves = [["[" * 120 + "1," * count + f"{i}.{side}" + ",7]" * 120 for i in range(size // (2 * count + 482) + 1)] for side in range(3)]
+    yield "levels of two children around many", "auto", [("[" + ",".join(one) + "]").encode() for one in leaves]
     yield "spaces", "auto", [b"[" + b" " * (size - 3) + str(i).encode() + b"]" for i in range(3)]
 
 

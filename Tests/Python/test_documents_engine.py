@@ -150,14 +150,21 @@ class Towers:
         {"": {"as": "set", "key": ["/k"]}}, {"": "list", "/*/a": {"absent": 1}}]
 
     def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
+        self.rng, self.side = rng, 0
 
     def leaf(self) -> Any:
         number = self.rng.randrange(4)
         return self.rng.choice([number, "s", True, None, [], {}, {"id": number}, {"id": [1]}, {"k": 1, "n": 2}, [1, 2], "\u00e9\n", 1.5])
 
     def level(self, inner: Any) -> Any:
-        kind, other = self.rng.randrange(12), self.rng.randrange(3)
+        kind, other = self.rng.randrange(16), self.rng.randrange(3)
+        if kind > 11:
+            # Among a few others, which have the same key or none, or differ as well.
+            elements = [self.rng.choice([{"id": other, "v": 1}, {"id": other}, other, [other], {"v": [1]}]) for _ in range(kind - 12)]
+            elements.insert(self.rng.randrange(len(elements) + 1), self.rng.choice([{"id": other, "v": inner}, inner]))
+            if self.rng.randrange(3) == 0:
+                elements[-1] = [inner, self.side] if elements[-1] is not inner else [inner]
+            return elements
         if kind < 4:
             return {self.rng.choice(["a", "a", "id", "\n"]): inner}
         if kind < 8:
@@ -174,7 +181,7 @@ class Towers:
             return [self.leaf() for _ in "oxy"]
         inner, state = self.sides(height - 1), self.rng.getstate()
         made = []
-        for value in inner:
+        for self.side, value in enumerate(inner):
             # The same level on all sides, but for one now and then.
             if self.rng.randrange(40):
                 self.rng.setstate(state)
