@@ -111,9 +111,9 @@
  * exactly once, on whichever thread lets go last, also when the registering call fails. Callbacks get
  * structs by pointer. A callback with a status returns LLVS_OK, or what its comment names; every other number, also
  * a positive one, means that it failed, and makes the call fail. It may put an error into its `error`: one made by llvs_error_make, which
- * the call gives as LLVS_ERROR_USER with its user_code, or one that another call of the library gave, which the call gives as it is.
- * Where it puts none, the call gives LLVS_ERROR_USER, or the callback's status where its comment says so. (An error that
- * is set beside LLVS_OK is released, and means nothing.)
+ * the call gives with its user_code, or one that another call of the library gave, which the call gives as it is. The code of the first
+ * kind, and of a failure without an error, is the callback's status where its comment says that this keeps its code, else LLVS_ERROR_USER.
+ * (An error that is set beside LLVS_OK is released, and means nothing.)
  * Callbacks must return: no longjmp, no exception of C++ out of one (llvs.hpp catches what its callbacks throw). After one that did not
  * return, other threads wait or get LLVS_ERROR_BUSY until the same thread calls the library again. That call releases the locks. It does
  * not repair the rest: memory is lost, a payload may never be freed, the interrupted work is done or not, and a store whose storage was
@@ -445,7 +445,8 @@ LLVS_API int32_t llvs_error_system_code(LLVS_BORROWED const llvs_error *error);
 /** The number that a callback of the host gave to llvs_error_make; else 0. Since 0.1. */
 LLVS_API int64_t llvs_error_user_code(LLVS_BORROWED const llvs_error *error);
 /**
- * For callbacks of the host: an error with code LLVS_ERROR_USER, to be put into their `error`.
+ * For callbacks of the host: an error to be put into their `error`. Its code is LLVS_ERROR_USER, or the status that the callback returns
+ * where its comment says that this keeps its code.
  * @param user_code  a number that means something to the host; comes back unchanged
  * @param message    UTF-8, copied; what is not UTF-8 is replaced, and control characters are written out
  * @return  owned by the caller until it is put there; never NULL

@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -409,6 +410,30 @@ class TestStatuses:
                 with pytest.raises(llvs.BusyError, match="Retry-After"):
                     way.retrieve()
         assert filled.count() == 1
+
+
+    def test_an_account_that_is_to_wait_is_left_alone_by_all(self, filled: DavServer, new_store: Any) -> None:
+        """24: also by exchanges that are opened later. Another account of that server is another matter."""
+        filled.fault = on("PROPFIND")(lambda handler: handler.answer(429, Retry_After="300"))
+        for _ in range(3):
+            with exchange(new_store(), filled) as way, pytest.raises(llvs.BusyError, match="Retry-After"):
+                way.retrieve()
+        assert filled.count() == 1
+        with exchange(new_store(), filled, user="somebody", password="else") as way, pytest.raises(llvs.BusyError):
+            way.retrieve()
+        assert filled.count() == 2
+
+    def test_a_time_to_wait_for_is_by_the_clock_of_the_server(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
+        ahead = time.time() + 3_600
+        date, wait = (formatdate(ahead + seconds, usegmt=True) for seconds in (0, 1))
+
+        def fault(handler: Handler) -> None:
+            handler.date_time_string = lambda timestamp=None: date  # type: ignore[method-assign]
+            handler.answer(429, Retry_After=wait)
+
+        filled.fault = on("PROPFIND", times=1)(fault)
+        second = new_store()
+        assert not retrieve(second, filled).problems and ids(second) == ids(store)
 
 
 class TestRedirects:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Iterator, Union
+from typing import Any, Callable, Iterator, Optional, Union
 
 import llvs
 import llvs.testing
@@ -54,8 +54,12 @@ def faulty(moto: S3Server, request: Any) -> Any:
     return prepared(moto, request.node.name)
 
 
+def unsigned(server: Any, **options: Any) -> llvs.Remote:
+    return llvs.Remote(server.url(server.prefix) + "&layout=interchange", **options)
+
+
 def place(server: Any, **options: Any) -> llvs.Remote:
-    return llvs.Remote(server.url(server.prefix) + "&layout=interchange", **({"user": KEY, "password": SECRET} | options))
+    return unsigned(server, **({"user": KEY, "password": SECRET} | options))
 
 
 def exchange(store: llvs.Store, server: Any) -> llvs.ExchangeResult:
@@ -94,6 +98,63 @@ def test_large_values(bucket: Any, new_store: Any) -> None:
     exchange(first, bucket)
     exchange(second, bucket)
     assert second.at(version)["large"] == data
+
+
+def refusing(status: str, code: str, then: Callable[[], object] = lambda: None) -> Callable[[dict[str, Any]], Any]:
+    """A service that refuses the keys "stale" like this, and does `then`."""
+
+    def fault(environ: dict[str, Any]) -> Optional[tuple[str, bytes]]:
+        if "Credential=stale/" not in environ["HTTP_AUTHORIZATION"]:
+            return None
+        then()
+        return status, f"<Error><Code>{code}</Code></Error>".encode()
+
+    return fault
+
+
+REFUSALS = [("403 Forbidden", "InvalidAccessKeyId"), ("403 Forbidden", "ExpiredToken"), ("400 Bad Request", "ExpiredToken")]
+
+
+@pytest.mark.parametrize(("status", "code"), REFUSALS)
+def test_refused_keys_are_asked_for_again(faulty: Any, store: llvs.Store, status: str, code: str) -> None:
+    """S3 says it by a code, and not by 401."""
+    asked: list[bool] = []
+
+    def credentials(address: str, again: bool) -> llvs.Credentials:
+        asked.append(again)
+        return llvs.Credentials(KEY, SECRET) if again else llvs.Credentials("stale", "x", "session")
+
+    faulty.fault = refusing(status, code)
+    with llvs.Exchange(store, unsigned(faulty, credentials=credentials)) as way:
+        assert len(way.send().sent) == 3
+    assert asked == [False, True]
+    with llvs.Exchange(store, place(faulty, user="stale", password="x")) as way:
+        with pytest.raises(llvs.PermissionDeniedError, match="refuses the keys"):
+            way.retrieve()
+
+
+def test_keys_of_the_shared_file_are_read_again(faulty: Any, store: llvs.Store, monkeypatch: Any, tmp_path: Path) -> None:
+    """Those of a session end, and another program writes new ones."""
+    file = tmp_path / "credentials"
+
+    def write(key: str, secret: str) -> None:
+        file.write_text(f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n")
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    write("stale", "x")
+    faulty.fault = refusing("403 Forbidden", "ExpiredToken", lambda: write(KEY, SECRET))
+    with llvs.Exchange(store, unsigned(faulty)) as way:
+        assert len(way.send().sent) == 3
+
+
+def test_a_list_of_other_objects_is_an_error(faulty: Any, store: llvs.Store) -> None:
+    """A place that looks empty would be filled anew."""
+    listed = b"<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>else/where</Key><Size>1</Size></Contents></ListBucketResult>"
+    faulty.fault = lambda environ: ("200 OK", listed) if environ["REQUEST_METHOD"] == "GET" else None
+    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="not asked for"):
+        way.retrieve()
 
 
 def test_requests(bucket: Any, store: llvs.Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional
@@ -251,3 +252,17 @@ def test_keys(new_store: Callable[[], llvs.Store]) -> None:
         llvs.Exchange(store, llvs.Remote(Single(), passphrase="x"))
     with pytest.raises(TypeError, match="RemoteFiles"):
         llvs.Remote(7)  # type: ignore[arg-type]
+
+
+def test_what_an_exception_says_is_known_to_the_library(tmp_path: Path) -> None:
+    """Not only to whoever catches it: a syncer waits for room otherwise than for a bug to be mended."""
+    shelf = Shelf({}, "shelf")
+    shelf.failing = llvs.StorageError("the shelf is full", code=llvs.ErrorCode.NO_SPACE)
+    with llvs.Coordinator(tmp_path / "store", exchange=llvs.Remote(shelf, layout="packed")) as notes:
+        notes.save(insert={"x": b"1"})
+        with llvs.Syncer(notes) as syncer:
+            until = time.monotonic() + 60
+            while syncer.status.places[0].error is None and time.monotonic() < until:
+                time.sleep(0.05)
+            place = syncer.status.places[0]
+    assert place.reason == llvs.SyncReason.NO_SPACE and "the shelf is full" in str(place.error)

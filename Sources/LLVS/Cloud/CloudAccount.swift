@@ -139,7 +139,7 @@ final class CloudAccount: Sendable {
             case .tooLarge: StoreError(.tooLarge, "\(what) failed: the account takes no file of that size.")
             case .passing: StoreError(.transport, "\(what) failed: the service cannot do it just now. Exchange again later.")
             }
-        error.retryAfter = response.header("retry-after").flatMap(HTTPClient.seconds)
+        error.retryAfter = response.retryAfter
         error.httpStatus = Int32(clamping: response.status)
         return error
     }

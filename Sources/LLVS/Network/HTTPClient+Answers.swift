@@ -37,8 +37,9 @@ extension HTTPClient {
         if attempt.tries < HTTPFailure.mostTries, isPassing(response, attempt.request, verdict) {
             var isOfAll = response.status == 429
             if case .tooMany = verdict { isOfAll = true }
-            return again(attempt, response.header("retry-after").flatMap(HTTPClient.seconds), &run, isOfAll: isOfAll)
+            return again(attempt, response.retryAfter, &run, isOfAll: isOfAll)
         }
+        if !response.isSuccess, let retryAfter = response.retryAfter { leaveAlone(until: Clock.steady() + retryAfter) }
         try transfer.finish()
         run.settle(attempt, .success(transfer.response))
     }
@@ -52,24 +53,23 @@ extension HTTPClient {
         }
     }
 
-    /// What Retry-After says: seconds, or a date.
-    static func seconds(_ text: String) -> Double? {
-        if let seconds = Int64(text) { return seconds >= 0 ? Double(min(seconds, 1 << 31)) : nil }
-        let now = Clock.now() + Clock.secondsFrom1970To2001
-        return HTTPDate.seconds(text).map { max(0, Double($0) - now) }
-    }
-
     /// - Parameter isOfAll: the account is to be left alone, and not this request only.
     private func again(_ attempt: Attempt, _ retryAfter: Double?, _ run: inout Run, soon: Bool = false, isOfAll: Bool = false) {
         var next = attempt
         next.transfer = nil
         let now = Clock.steady()
-        if let retryAfter { notBefore = max(notBefore, now + retryAfter) }
+        if let retryAfter { leaveAlone(until: now + retryAfter) }
         let most = min(HTTPClient.longestBackOff, 0.25 * Double(1 << min(attempt.tries, 10)))
         next.notBefore = soon ? now : now + Double.random(in: 0...most)
-        if isOfAll { settings.pace?.pause(until: max(next.notBefore, now + (retryAfter ?? 0))) }
+        if isOfAll { settings.pace?.pause(until: next.notBefore) }
         if soon { next.tries = max(0, next.tries - 1) }
         run.waiting.append(next)
+    }
+
+    /// Neither this client nor another one of the account asks anything before.
+    private func leaveAlone(until time: Double) {
+        notBefore = max(notBefore, time)
+        settings.pace?.pause(until: time)
     }
 
     private func follow(_ attempt: Attempt, _ location: String, _ run: inout Run) {

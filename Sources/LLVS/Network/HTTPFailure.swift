@@ -5,7 +5,7 @@ enum HTTPFailure {
     /// For a status that is none of success, and is not one that the caller knows what to do with.
     static func error(_ response: HTTPResponse, _ what: String) -> StoreError {
         var error = plainError(response, what)
-        error.retryAfter = response.header("retry-after").flatMap(HTTPClient.seconds)
+        error.retryAfter = response.retryAfter
         error.httpStatus = Int32(clamping: response.status)
         return error
     }

@@ -78,6 +78,13 @@ struct HTTPResponse {
     var length: Int? { header("content-length").flatMap { Int($0) } }
     /// When the server says that it is, in seconds since 1970.
     var date: Int64? { header("date").flatMap(HTTPDate.seconds) }
+    /// How many seconds the server wants to be left alone. It says so in seconds, or as a time by its own clock, which may not be ours.
+    var retryAfter: Double? {
+        guard let text = header("retry-after") else { return nil }
+        if let seconds = Int64(text) { return seconds >= 0 ? Double(min(seconds, 1 << 31)) : nil }
+        let now = date.map(Double.init) ?? (Clock.now() + Clock.secondsFrom1970To2001)
+        return HTTPDate.seconds(text).map { max(0, Double($0) - now) }
+    }
 }
 
 /// Who asks a server. For services whose requests are signed: a key's id, the secret key, and a session's token.

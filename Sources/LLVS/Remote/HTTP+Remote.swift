@@ -1,5 +1,15 @@
 // What services over HTTP have in common.
 
+extension HTTPSettings {
+    /// The same, and all exchanges of this process with that server by that account leave it alone together.
+    func sharingPace(with address: HTTPAddress) -> HTTPSettings {
+        var settings = self
+        let account = [credentials.user, credentials.token].map { $0 ?? "" }.joined(separator: "\n")
+        settings.pace = RequestPace.shared("\(address.origin.scheme) \(address.origin.host) \(address.origin.port)\n\(account)", perSecond: nil)
+        return settings
+    }
+}
+
 extension HTTPRequest.Body {
     /// A large file goes to disk first, so that it can be sent again.
     init(_ data: OutgoingFile, _ check: () throws -> Void) throws {

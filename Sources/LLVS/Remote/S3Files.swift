@@ -30,12 +30,13 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         self.place = place
         var settings = settings
         settings.signature = AWSSignature(region: place.region)
-        if settings.credentials.isEmpty, settings.askForCredentials == nil { settings.credentials = S3Location.credentials() }
+        // Read again when they are refused: those of a session end, and whoever wrote them has written others.
+        if settings.credentials.isEmpty, settings.askForCredentials == nil { settings.renew = { _, _ in S3Location.credentials() } }
         settings.judge = { response, _ in
             guard case .bytes(let body) = response.body, !response.isSuccess, let code = S3Files.code(body) else { return .plain }
-            return S3Files.isSlowDown(code) ? .tooMany : .plain
+            return S3Files.isSlowDown(code) ? .tooMany : S3Files.isRefusal(code) ? .refused : .plain
         }
-        client = HTTPClient(settings, place: place.endpoint.shown)
+        client = HTTPClient(settings.sharingPace(with: place.endpoint), place: place.endpoint.shown)
     }
     package func close() { client.close() }
 
@@ -65,7 +66,11 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
                 throw StoreError(.internal, "The body of an answer went elsewhere.")
             }
             try page.finish()
-            for (key, size) in page.found where key.utf8.starts(with: prefix.utf8) {
+            for (key, size) in page.found {
+                guard key.utf8.starts(with: prefix.utf8) else {
+                    throw StoreError(
+                        .transport, "\(what) cannot be read: it has objects that were not asked for. Check that the address is that of an S3 service.")
+                }
                 var name = Array(key.utf8.dropFirst(prefix.utf8.count))
                 if size == nil, name.last == UInt8(ascii: "/") { name.removeLast() }
                 guard !name.isEmpty else { continue }
@@ -149,7 +154,7 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         if says("RequestTimeTooSkewed") {
             return StoreError(.permission, "\(what) failed: this machine's clock is wrong, and requests are signed with the time. Set it.")
         }
-        if says("SignatureDoesNotMatch") || says("InvalidAccessKeyId") {
+        if let code, S3Files.isRefusal(code) {
             return StoreError(
                 .permission,
                 "\(what) failed: the service refuses the keys. Give the right ones (options user and password: "
@@ -168,6 +173,11 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
     static func isSlowDown(_ code: String) -> Bool {
         ["SlowDown", "SlowDownRead", "SlowDownWrite", "RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequests"]
             .contains(code)
+    }
+
+    /// The keys are wrong, or were right once.
+    static func isRefusal(_ code: String) -> Bool {
+        ["SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"].contains(code)
     }
 
     /// What an error's body says that it is: some letters.

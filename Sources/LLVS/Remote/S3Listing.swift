@@ -5,12 +5,15 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
     private var reader: XMLReader?
     private var path: [Substring] = []
     private var text: [UInt8]?
-    private var key: String?, size: Int?
+    private var key: [UInt8]?, size: Int?
     /// Keys, decoded, with sizes; nil for what stands for several ("folders").
     private(set) var found: [(key: String, size: Int?)] = []
     /// Where the next page begins; nil when this is the last.
     private(set) var next: String?
     private var isTruncated = false
+    /// Whether names are encoded as in a query: the service says so, which need not do as it was asked.
+    private var isEncoded = false
+    private var raw: [(key: [UInt8], size: Int?)] = []
 
     init(_ what: String, expat: Expat) throws {
         self.what = what
@@ -23,6 +26,9 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
     func finish() throws {
         try reader?.finish()
         reader = nil
+        try Memory.grow(&found, by: raw.count, "A listing")
+        for (key, size) in raw { found.append((String(decoding: decoded(key), as: UTF8.self), size)) }
+        raw = []
         if !isTruncated { next = nil } else if next == nil {
             throw StoreError(
                 .transport, "\(what) cannot be read: it goes on, but does not say where. Check that the address is that of an S3 service.")
@@ -43,7 +49,7 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
         }
         path.append(name)
         if name == "Contents" || name == "CommonPrefixes" { (key, size) = (nil, nil) }
-        if ["Key", "Size", "Prefix", "IsTruncated", "NextContinuationToken"].contains(name) { text = [] }
+        if ["Key", "Size", "Prefix", "IsTruncated", "NextContinuationToken", "EncodingType"].contains(name) { text = [] }
     }
 
     func text(_ bytes: UnsafeRawBufferPointer) throws {
@@ -59,17 +65,24 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
         guard let name = path.popLast() else { return }
         let said = text ?? []
         switch (path.last, name) {
-        case ("Contents", "Key"), ("CommonPrefixes", "Prefix"): key = String(decoding: PercentCoding.decode(said) ?? said, as: UTF8.self)
+        case ("Contents", "Key"), ("CommonPrefixes", "Prefix"): key = said
+        case ("ListBucketResult", "EncodingType"): isEncoded = said.elementsEqual("url".utf8)
         case ("Contents", "Size"): size = Int(String(decoding: said, as: UTF8.self)).flatMap { $0 >= 0 ? $0 : nil }
         case ("ListBucketResult", "IsTruncated"): isTruncated = said.elementsEqual("true".utf8)
         case ("ListBucketResult", "NextContinuationToken"): next = said.isEmpty ? nil : String(decoding: said, as: UTF8.self)
         case (_, "Contents"), (_, "CommonPrefixes"):
             if let key {
-                try Memory.grow(&found, "A listing")
-                found.append((key, name == "Contents" ? size ?? 0 : nil))
+                try Memory.grow(&raw, "A listing")
+                raw.append((key, name == "Contents" ? size ?? 0 : nil))
             }
         default: break
         }
         text = nil
+    }
+
+    /// In the encoding of queries a + is a space: Amazon's service writes it so, others %20.
+    private func decoded(_ key: [UInt8]) -> [UInt8] {
+        let text = isEncoded ? key.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 } : key
+        return PercentCoding.decode(text) ?? text
     }
 }

@@ -28,7 +28,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         base.query = ""
         self.base = base
         self.mustExist = mustExist
-        client = HTTPClient(settings, place: base.shown)
+        client = HTTPClient(settings.sharingPace(with: base), place: base.shown)
     }
 
     package func close() { client.close() }

@@ -22,9 +22,13 @@ func callHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code
         llvs_error_free(error)
         return status
     }
-    if let error { throw ErrorHandle.take(error) }
-    if status == expected { return status }
     let code = StoreError.Code(rawValue: status)
+    if let error {
+        var given = ErrorHandle.take(error)
+        if given.code == .user, codes.contains(code) { given.code = code }
+        throw given
+    }
+    if status == expected { return status }
     throw StoreError(
         codes.contains(code) ? code : .user,
         status < 0 ? "\(what()) failed with status \(status) and gave no message."

@@ -59,6 +59,20 @@ import Testing
     ])
     func dates(text: String, seconds: Int64?) { #expect(HTTPDate.seconds(text) == seconds) }
 
+    // MARK: Lists
+
+    /// A + is a space where the service says that names are encoded as in a query. Amazon's writes it so; others write %20.
+    @Test(arguments: [
+        ("<EncodingType>url</EncodingType>", "a+b%2Bc%20d", "a b+c d"), ("", "a+b%20c", "a+b c"), ("", "a%b", "a%b"),
+    ])
+    func namesInABucket(encoding: String, written: String, name: String) throws {
+        let document = "<ListBucketResult><Contents><Key>\(written)</Key><Size>1</Size></Contents>\(encoding)</ListBucketResult>"
+        let listing = try S3Listing("The list", expat: NetworkLibraries.expat(for: "a test"))
+        try Array(document.utf8).withUnsafeBytes(listing.take)
+        try listing.finish()
+        #expect(listing.found.map(\.key) == [name])
+    }
+
     // MARK: Signatures
 
     /// Case 2 of RFC 4231, and a key that is longer than a block (case 6).
