@@ -151,7 +151,8 @@ def test_keys_of_the_shared_file_are_read_again(faulty: Any, store: llvs.Store, 
 
 def test_a_list_of_other_objects_is_an_error(faulty: Any, store: llvs.Store) -> None:
     """A place that looks empty would be filled anew."""
-    listed = b"<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>else/where</Key><Size>1</Size></Contents></ListBucketResult>"
+    object = b"<Contents><Key>else/where</Key><Size>1</Size></Contents>"
+    listed = b"<ListBucketResult><IsTruncated>false</IsTruncated>" + object + b"</ListBucketResult>"
     faulty.fault = lambda environ: ("200 OK", listed) if environ["REQUEST_METHOD"] == "GET" else None
     with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="not asked for"):
         way.retrieve()

@@ -4,8 +4,9 @@ extension HTTPSettings {
     /// The same, and all exchanges of this process with that server by that account leave it alone together.
     func sharingPace(with address: HTTPAddress) -> HTTPSettings {
         var settings = self
-        let account = [credentials.user, credentials.token].map { $0 ?? "" }.joined(separator: "\n")
-        settings.pace = RequestPace.shared("\(address.origin.scheme) \(address.origin.host) \(address.origin.port)\n\(account)", perSecond: nil)
+        let origin = address.origin
+        let parts = [origin.scheme, origin.host, "\(origin.port)", credentials.user ?? "", credentials.token ?? ""]
+        settings.pace = RequestPace.shared(parts.joined(separator: "\n"), perSecond: nil)
         return settings
     }
 }

@@ -69,7 +69,8 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
             for (key, size) in page.found {
                 guard key.utf8.starts(with: prefix.utf8) else {
                     throw StoreError(
-                        .transport, "\(what) cannot be read: it has objects that were not asked for. Check that the address is that of an S3 service.")
+                        .transport,
+                        "\(what) cannot be read: it has objects that were not asked for. Check that the address is that of an S3 service.")
                 }
                 var name = Array(key.utf8.dropFirst(prefix.utf8.count))
                 if size == nil, name.last == UInt8(ascii: "/") { name.removeLast() }
