@@ -1,6 +1,9 @@
 """Direct connections that the library carries: `llvs.Peer.connect` and `llvs.PeerListener`."""
 
+import os
+import signal
 import socket
+import threading
 import time
 
 import pytest
@@ -134,3 +137,58 @@ def test_the_socket_of_a_process_that_was_killed_is_made_anew(tmp_path):
     with pytest.raises(llvs.TransportError):
         llvs.PeerListener(f"unix:{path}")
     assert path.read_text() == "a file"
+
+
+def test_interrupts_end_waits():
+    """Ctrl-C is obeyed at once, and not when the wait is over."""
+
+    def interrupted(wait):
+        timer = threading.Timer(0.5, signal.raise_signal, (signal.SIGINT,))
+        timer.start()
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            wait()
+            time.sleep(1)  # where it came a moment too late
+        timer.join()
+        return time.monotonic() - began
+
+    with llvs.PeerListener("127.0.0.1:0") as listener:
+        assert interrupted(lambda: listener.accept(30)) < 5
+    with socket.create_server(("127.0.0.1", 0)) as silent, llvs.Store(storage="memory") as store:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with llvs.Peer.connect(store, address, llvs.make_pairing()) as peer:
+            assert interrupted(lambda: peer.wait(30)) < 5
+
+
+def test_waits_last_as_long_as_they_say():
+    with llvs.PeerListener("127.0.0.1:0") as listener:
+        began = time.monotonic()
+        assert listener.accept(0.35) is None and 0.3 < time.monotonic() - began < 5
+
+
+def test_the_pairing_is_not_shown():
+    pairing = llvs.make_pairing()
+    with llvs.Store(storage="memory") as store, llvs.Store(storage="memory") as other, llvs.PeerListener("127.0.0.1:0") as listener:
+        listener.offer(store, pairing)
+        with llvs.Peer.connect(other, listener.address, invitation=listener.invite(pairing)) as peer:
+            assert peer.wait(30)
+            state = peer.state
+            assert state.pairing == pairing and repr(pairing)[2:-1] not in f"{state!r} {state}"
+            assert repr(state).startswith("PeerState(phase=") and "pairing=..." in repr(state)
+
+
+def test_a_child_that_closes_leaves_the_listener_to_its_parent(tmp_path):
+    pairing = llvs.make_pairing()
+    with llvs.Store(storage="memory") as store, llvs.Store(storage="memory") as other:
+        version = store.make_version(insert={"a": b"1"})
+        for address in (("127.0.0.1", 0), str(tmp_path / "socket")):
+            with llvs.listen({pairing: store}, address) as listener:
+                child = os.fork()
+                if child == 0:
+                    try:
+                        listener.close()
+                    finally:
+                        os._exit(0)
+                os.waitpid(child, 0)
+                with llvs.connect(other, listener.address, pairing) as link:
+                    assert link.wait(10) and version in other

@@ -214,8 +214,12 @@ class Listener:
             return pairing or None
 
     def close(self) -> None:
-        """Listens no more, and ends the connections as `Link.close` does."""
+        """Listens no more, and ends the connections as `Link.close` does. In a child that was forked it lets go of its own descriptor
+        alone: the parent goes on."""
         self._closing = True
+        if self._process != os.getpid():
+            self._server.close()  # what is shut down is so for all processes, and the threads are the parent's
+            return
         try:
             self._server.shutdown(socket.SHUT_RDWR)
         except OSError:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional
+import time
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from . import _abi, _callbacks, _constants as c, _pages, _structs
 from ._handle import Handle
@@ -72,6 +73,11 @@ class PeerState(NamedTuple):
     pairing: bytes = b""
     #: Six digits to be compared by people, where that was asked for; empty before they are known.
     digits: str = ""
+
+    def __repr__(self) -> str:
+        # The pairing is a secret, and this ends up in logs.
+        fields = ((name, "..." if name == "pairing" and value else value) for name, value in zip(self._fields, self))
+        return f"PeerState({', '.join(name + '=' + (value if value == '...' else repr(value)) for name, value in fields)})"
 
 
 class _Options:
@@ -230,8 +236,13 @@ class Peer(Handle):
         """Waits until both stores are in step, or the connection has ended; whether they are. For what the library carries. Raises why it
         ended."""
         in_step = ctypes.c_uint32()
-        with self._call as pointer:
-            lib.llvs_peer_wait(pointer, timeout, byref(in_step))
+        for seconds in _slices(timeout):
+            began = time.monotonic()
+            with self._call as pointer:
+                lib.llvs_peer_wait(pointer, seconds, byref(in_step))
+            # It has ended, where that was not waited for.
+            if in_step.value or time.monotonic() - began < seconds - 0.02:
+                break
         return bool(in_step.value)
 
     def set_background(self, is_in_background: bool) -> None:
@@ -326,9 +337,23 @@ class PeerListener(Handle):
         """The next connection that was not given yet, which goes on whether or not somebody asks for it; None when none came. Closing it
         ends the connection."""
         made = ctypes.c_void_p()
-        with self._call as pointer:
-            lib.llvs_listener_accept(pointer, timeout, byref(made))
+        for seconds in _slices(timeout):
+            with self._call as pointer:
+                lib.llvs_listener_accept(pointer, seconds, byref(made))
+            if made.value:
+                break
         return Peer._of(made.value, self._calls_back) if made.value else None
+
+
+def _slices(timeout: float) -> Iterator[float]:
+    """So many seconds in parts, after each of which the interpreter looks at signals: Ctrl-C ends a wait."""
+    until = time.monotonic() + timeout
+    yield timeout if not timeout > _SLICE else _SLICE
+    while (rest := until - time.monotonic()) > 0:
+        yield min(rest, _SLICE)
+
+
+_SLICE = 0.1
 
 
 def _has(found: Any, field: str) -> bool:
