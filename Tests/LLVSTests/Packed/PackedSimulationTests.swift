@@ -21,6 +21,15 @@ import Glibc
         #expect(wrong.isEmpty)
     }
 
+    /// The control of pitfall 3: where most uploads are torn, or their answers lost, it is the missing salt alone that loses something.
+    @Test func nothingIsLostWhereItIsRough() throws {
+        var wrong: [String] = []
+        for seed in 0..<20 as Range<UInt64> {
+            if let found = try PackedWorld.play(seed, steps: 150, isRough: true) { wrong.append("seed \(seed): \(found)") }
+        }
+        #expect(wrong.isEmpty)
+    }
+
     /// Pitfalls 1 to 4 of the design: each loses versions, and that is noticed.
     @Test(arguments: PackedWorld.Mutant.allCases) func rulesThatAreBrokenAreNoticed(_ mutant: PackedWorld.Mutant) throws {
         for seed in 0..<400 as Range<UInt64> {

@@ -5,7 +5,9 @@ import LLVSTesting
 final class PackedWorld {
     /// What breaks a rule, from outside: the code of the library is the same.
     enum Mutant: CaseIterable {
-        /// Pitfalls 1 and 2: who folds removes what other packs have numbers in the same range.
+        /// Pitfall 1: who made a pack removes those of others of which it has all versions, whatever it lists.
+        case content
+        /// Pitfall 2: who folds removes what other packs have numbers in the same range.
         case ranges
         /// Pitfall 3: names that are the same at each attempt.
         case noSalt
@@ -22,6 +24,8 @@ final class PackedWorld {
     var safe: Set<VersionID> = []
     var backup: [String: [UInt8]]?
     var depth = 0, commits = 0
+    /// What each device has put there; of the mutant that goes by content.
+    private var made: [ObjectIdentifier: [String]] = [:]
     var wrong: String?
 
     init(_ seed: UInt64, _ mutant: Mutant?, restores: Bool, isRough: Bool) throws {
@@ -67,6 +71,9 @@ final class PackedWorld {
             // They would tell of a torn upload before what it replaces is deleted.
             device.files.tellsSizes = false
         }
+        if mutant == .content {
+            device.files.published = { [unowned self, unowned device] name in made[ObjectIdentifier(device), default: []].append(name) }
+        }
         if mutant == .ranges {
             device.files.published = { [unowned self] text in
                 guard let name = PackName(text), name.kind == .base else { return }
@@ -83,11 +90,14 @@ final class PackedWorld {
         let dice = Int.random(in: 0..<1_000, using: &random)
         switch dice {
         case ..<(isRough ? 150 : 450): try commit(device)
-        case ..<460 where mutant != .noSalt && devices.count < 6: try add(device.clone(random: salt()))
+        case ..<460 where !isRough && devices.count < 6: try add(device.clone(random: salt()))
         case ..<465 where devices.count > 2: devices.removeAll { $0 === device }
         case ..<475 where restores:
             if let backup, Bool.random(using: &random) { place.files = backup } else { backup = place.files }
         case ..<485: place.isFull.toggle()
+        // Clocks that are wrong, and are put right: what is safe goes by none.
+        case ..<495 where mutant == nil:
+            device.clockAhead.value = [0, 0, 7_200, -86_400, 400 * 86_400].randomElement(using: &random) ?? 0
         default: try exchange(device)
         }
     }
@@ -105,6 +115,7 @@ final class PackedWorld {
 
     func exchange(_ device: PackedDevice) throws {
         device.isRunning = true
+        if mutant == .content { removeContained(in: device) }
         let before = device.ids
         do {
             _ = try device.exchange.retrieve()
@@ -123,6 +134,16 @@ final class PackedWorld {
         }
         device.isRunning = false
         check()
+    }
+
+    private func removeContained(in device: PackedDevice) {
+        let own = made[ObjectIdentifier(device)] ?? [], all = place.names(.log) + place.names(.base)
+        for name in own where PackName(name)?.kind == .base {
+            guard let has = place.versionsOnce(of: name) else { continue }
+            for other in all.map(\.description) where !own.contains(other) && place.versionsOnce(of: other)?.isSubset(of: has) ?? false {
+                place.remove(other)
+            }
+        }
     }
 
     private func check() {

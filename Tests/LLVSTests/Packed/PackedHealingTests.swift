@@ -1,0 +1,45 @@
+import LLVSTesting
+import Testing
+@testable import LLVS
+
+/// Pitfall 29 of the design: many devices notice the same loss at the same time, and one of them sends it again.
+@Suite("Packed: healing") struct PackedHealingTests {
+    @Test func manyWhoLookAtTheSameTimeSendOnce() throws {
+        let place = MemoryPlace(seed: 5), gone = try PackedDevice(place), healers = try (0..<6).map { _ in try PackedDevice(place) }
+        // Whole seconds that only the test lets pass.
+        place.pace = 1
+        for n in 0..<2 {
+            try gone.save("gone\(n)")
+            try gone.exchangeOnce()
+        }
+        for healer in healers { try healer.exchangeOnce() }
+        let lost = try #require(place.names(.log).max { $0.last < $1.last }).description, all = gone.ids
+        place.remove(lost)
+        place.clock += 700
+        let since = place.time
+        var sent: [Int64] = [], planned: Set<Int64> = []
+        // All look every half minute, for three hours.
+        while place.time < since + 3 * 3_600 {
+            let now = place.clock
+            // All have looked before the first one sends.
+            for healer in healers {
+                place.clock = now
+                healer.files.asked = []
+                _ = try healer.exchange.retrieve()
+            }
+            for healer in healers {
+                place.clock = now
+                _ = try healer.exchange.send()
+                sent += healer.files.asked.filter { $0.hasPrefix("publish pack1/log") }.map { _ in place.time - since }
+                let state = try #require(try PackedNotes.known(of: healer.store, remote: healer.files.description))
+                if state.healing != 0 { planned.insert(state.healing - since) }
+                if place.time < since + 600 { #expect(state.healing == 0, "not before a second look") }
+            }
+            place.clock = now + 30
+        }
+        #expect(planned.count == healers.count, "each waits for a time of its own: \(planned.sorted())")
+        #expect(planned.allSatisfy { 600 <= $0 && $0 <= 600 + 3_600 + 120 }, "\(planned.sorted())")
+        #expect(sent.count == 1, "\(sent)")
+        #expect(sent.allSatisfy { $0 >= (planned.min() ?? 0) } && place.versions() == all)
+    }
+}
