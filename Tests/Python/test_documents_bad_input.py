@@ -147,3 +147,35 @@ def test_rules_that_came_from_elsewhere(text: str) -> None:
             assert merged is not None
             assert ours.at(merged)["a"] == b'{"n":6}'
             assert [record.id for record in ours.explain(merged).records] == ["__llvs_schema"]
+
+
+@pytest.mark.parametrize("space", ["", " " * 20], ids=["written as it is to be", "with spaces"])
+@pytest.mark.parametrize("excess", [-1, 0, 1])
+def test_a_merged_value_has_a_limit_to_the_byte(excess: int, space: str) -> None:
+    """Of eight times the inputs and 64 KiB: what rules say is absent may be written very often. Where it is longer, a side stands."""
+    names = [f"k{i:03}" for i in range(150)]
+
+    def given(size: int, padding: int) -> tuple[bytes, list[bytes], bytes]:
+        def spelled(value: object) -> bytes:
+            return json.dumps(value, separators=(",", ":")).encode()
+
+        stand, rest = "s" * size, {"p": "p" * padding}
+        rules = spelled({"merge": 1, "ids": {"": {"/*/a": {"absent": stand}}}})
+        sides = [{**{name: members for name in names}, **rest} for members in ({"a": 1}, {}, {"a": 1, "b": 0})]
+        result = spelled({**{name: {"a": stand, "b": 0} for name in names}, **rest})
+        return rules, [spelled(side)[:-1] + space.encode() + b"}" for side in sides], result
+
+    def over(size: int, padding: int) -> int:
+        _, texts, result = given(size, padding)
+        return len(result) - 8 * sum(map(len, texts)) - (1 << 16)
+
+    # Each byte of what is absent is there as often as there are names; and one of all three sides adds 24 to the limit, and itself.
+    start, padding = over(0, 0), 0
+    while (excess - start + 23 * padding) % len(names):
+        padding += 1
+    size = (excess - start + 23 * padding) // len(names)
+    assert over(size, padding) == excess
+    rules, texts, result = given(size, padding)
+    merged = llvs.merge_values(*texts, rules)
+    assert [record.kind for record in merged.records] == ([llvs.ConflictKind.LIMIT] if excess > 0 else [])
+    assert merged.data == (texts[1] if excess > 0 else result)
