@@ -227,6 +227,56 @@ import LLVSTesting
         #expect(unknown.a.state.sent == 0 && unknown.b.state.sent == 0 && unknown.a.state.phase == .inStep)
     }
 
+    /// What came counts as here once it is stored, and not before: neither does the other side hear of it, nor is it passed over by the
+    /// next link, when storing it fails.
+    @Test(arguments: [1, 2, 3]) func whatCouldNotBeStoredDoesNotCountAsHere(_ tries: Int) throws {
+        var random = SeededRandom(seed: 14)
+        let storage = HookedStorage(), a = try store(), b = try Store(storage: storage, options: Store.Options())
+        let identities = ([UInt8](repeating: 1, count: 32), [UInt8](repeating: 2, count: 32))
+        for _ in 0..<30 { try save(a, &random) }
+        var first = try Wire(a, b, identities: identities)
+        try first.run()
+        try expectSame(a, b, "first")
+        for _ in 0..<5 { try save(a, &random) }
+        let had = try ids(b)
+        storage.beforeAppend = { throw StoreError(.noSpace, "The disk is full.") }
+        for number in 0..<tries {
+            // The link that was open, then others.
+            var wire = number == 0 ? first : try Wire(a, b, identities: identities)
+            if number == 0 { try wire.a.storeChanged() }
+            #expect(throws: StoreError.self) { try wire.run() }
+            #expect(wire.b.state.error?.code == .noSpace && wire.a.sending.acknowledged < wire.a.sending.mark)
+            #expect(try ids(b) == had)
+        }
+        storage.beforeAppend = {}
+        var last = try Wire(a, b, identities: identities)
+        try last.run()
+        try expectSame(a, b, "after \(tries) links whose versions could not be stored")
+        #expect(last.a.negotiation == nil && last.a.state.sent == 5, "they know each other still")
+    }
+
+    /// What is acknowledged is on the disk when the bytes that say so leave: whoever opens the store then has it, whatever becomes of this
+    /// process.
+    @Test func whatIsAcknowledgedOutlivesTheProcess() throws {
+        var random = SeededRandom(seed: 15)
+        let folder = TemporaryDirectory(), a = try store(), b = try store(folder)
+        for _ in 0..<20 { try save(a, &random) }
+        let wire = try Wire(a, b)
+        var buffer = [UInt8](repeating: 0, count: 700), looks = 0
+        while wire.a.state.phase != .inStep {
+            _ = try Wire.pump(wire.a, wire.b, 700)
+            let before = wire.a.sending.acknowledged, count = try buffer.withUnsafeMutableBytes { try wire.b.send(into: $0) }
+            // As a process that is killed behind that leaves it: nothing more is done by this one.
+            let other = try store(folder), there = try ids(other)
+            try other.close()
+            try buffer.withUnsafeBytes { try wire.a.receive(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            guard wire.a.sending.acknowledged > before else { continue }
+            looks += 1
+            #expect(try there == ids(a))
+        }
+        #expect(looks == 1)
+    }
+
     /// A large value of which a part had come goes on where it was when the store is opened anew, unless that is not what it was.
     @Test(arguments: ["kept", "damaged", "another's", "old", "gone"]) func aLargeValueGoesOnInAStoreThatIsOpenedAnew(_ how: String) throws {
         let folders = (TemporaryDirectory(), TemporaryDirectory())
