@@ -147,6 +147,12 @@ class PCloud(Service):
         sums = [{"sha1": hashlib.sha1(each.data or b"").hexdigest(), "md5": hashlib.md5(each.data or b"").hexdigest()} for each in made]
         return {"fileids": [int(each.id) for each in made], "metadata": [self._metadata(each) for each in made], "checksums": sums}
 
+    def cut_short(self, request: Request) -> None:
+        """What came of a file is kept, unless the request says `nopartial`."""
+        if request.parts == ["uploadfile"] and request.method == "PUT" and not request.query.get("nopartial"):
+            with self.lock:
+                self._do_uploadfile(request, dict(request.query))
+
     def _do_stat(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
         return {"metadata": self._metadata(self._file(given))}
 

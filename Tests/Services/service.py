@@ -85,6 +85,8 @@ class Service:
         self.faults: deque[Fault] = deque()
         #: For ids of uploads, pages and tickets: never one that was given before, also where some have ended.
         self.serials = itertools.count()
+        #: Called while the body of a request comes, with its path and how much of it has.
+        self.reading: Callable[[str, int], None] = lambda path, count: None
         #: Bytes that the account may hold.
         self.quota = 1 << 50
 
@@ -133,6 +135,9 @@ class Service:
 
     def expire_tokens(self) -> None:
         raise NotImplementedError
+
+    def cut_short(self, request: Request) -> None:
+        """Whose connection broke before all of its body came: nothing is kept of it."""
 
     def _fault(self, request: Request) -> Optional[str]:
         for fault in self.faults:
@@ -186,13 +191,14 @@ def multipart(request: Request) -> list[tuple[dict[str, str], bytes]]:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: ServiceServer
+    is_cut = False
 
     def log_message(self, *_: Any) -> None:
         pass
 
     def _body(self) -> bytes:
         if "chunked" not in self.headers.get("Transfer-Encoding", ""):
-            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            return self._measured(int(self.headers.get("Content-Length") or 0))
         found = b""
         while size := int(self.rfile.readline().split(b";")[0], 16):
             found += self.rfile.read(size)
@@ -200,6 +206,22 @@ class _Handler(BaseHTTPRequestHandler):
         while self.rfile.readline().strip():
             pass
         return found
+
+    def _measured(self, size: int) -> bytes:
+        """As much as comes of it."""
+        found = bytearray()
+        service = self.server.service(self.headers.get("Host", "").split(":")[0])
+        while len(found) < size:
+            piece = self.rfile.read(min(1 << 18, size - len(found)))
+            found += piece
+            try:
+                service.reading(self.path, len(found))
+            except ConnectionAbortedError:
+                piece = b""
+            if not piece:
+                self.close_connection = self.is_cut = True
+                break
+        return bytes(found)
 
     def _serve(self) -> None:
         split = urlsplit(self.path)
@@ -213,6 +235,9 @@ class _Handler(BaseHTTPRequestHandler):
             {name.lower(): value for name, value in self.headers.items()},
             self._body(),
         )
+        if self.is_cut:
+            self.server.service(host.split(":")[0]).cut_short(request)
+            return
         answer, accident = self.server.service(host.split(":")[0]).handle(request)
         if accident == "lost":
             self.close_connection = True

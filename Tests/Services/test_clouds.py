@@ -325,6 +325,46 @@ def test_quota(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) -> 
     assert ids(second) == ids(store)
 
 
+def test_the_bin_of_an_account(cloud: Cloud, store: llvs.Store, new_store: Any) -> None:
+    """38: what packs replace lies in the bin, and takes room there. It is what was sent once, and not more; when the account is full for
+    it that is told, nothing is deleted again and again, and it goes on once somebody has emptied the bin."""
+    tree = cloud.service.tree
+    tree.has_bin = not is_gdrive(cloud)  # `files.delete` passes by its bin
+    place, second = cloud.place(layout="packed"), new_store()
+    sent = 0
+    for number in range(20):
+        save(store, f"k{number}", random.Random(number).randbytes(300))
+        before = tree.bytes
+        exchange(store, place)
+        sent += tree.bytes - before
+    live, asked = tree.bytes - tree.binned, len(cloud.service.requests)
+    cloud.service.quota = tree.bytes + 10
+    save(store, "more", random.Random(0).randbytes(1_000))
+    told = 0
+    for _ in range(6):
+        with llvs.Exchange(store, place) as way:
+            way.retrieve()
+            try:
+                way.send()
+                break
+            except llvs.StorageError as error:
+                assert "full" in str(error)
+                told += 1
+    deletes = [each for each in cloud.service.requests[asked:] if each.startswith("DELETE") or "deletefile" in each]
+    # Two times eight packs were put together; what replaces the place of room is deleted at once.
+    assert len(deletes) == 16
+    if tree.has_bin:
+        assert told == 6 and 0 < tree.binned <= live <= sent
+        assert tree.bytes <= cloud.service.quota
+        assert set(exchange(second, place).retrieved) < ids(store)
+        tree.binned = 0
+        exchange(store, place)
+    else:
+        assert told == 1 and not tree.binned
+    exchange(second, place)
+    assert ids(second) == ids(store)
+
+
 def test_what_is_no_service(cloud: Cloud, store: llvs.Store) -> None:
     """A network that wants somebody to sign in answers 200 and a page."""
     cloud.service.inject("nothing but HTML", 100)

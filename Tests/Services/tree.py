@@ -38,6 +38,9 @@ class Tree:
         self.nodes = {root: Node(root, None, "", None, self.time, self.time, self.time)}
         #: Ids, in the order of their changes; those of what was deleted as well.
         self.changes: list[str] = []
+        #: Whether what is deleted lies in the user's bin, which counts for the quota until it is emptied; and how many bytes that are.
+        self.has_bin = False
+        self.binned = 0
 
     def new_id(self) -> str:
         self.count += 1
@@ -81,6 +84,7 @@ class Tree:
     def delete(self, node: Node) -> None:
         for each in [*self.below(node.id), node]:
             self.nodes.pop(each.id, None)
+            self.binned += len(each.data or b"") if self.has_bin else 0
             self.changes.append(each.id)
 
     def path(self, node: Node) -> str:
@@ -92,4 +96,4 @@ class Tree:
 
     @property
     def bytes(self) -> int:
-        return sum(len(node.data or b"") for node in self.nodes.values())
+        return sum(len(node.data or b"") for node in self.nodes.values()) + self.binned

@@ -1,0 +1,118 @@
+"""Processes that are stopped or killed while they upload, as phones do with applications in the background. 36 of the pitfalls of
+docs/cloud-drives.md."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Iterator
+
+import llvs
+import pytest
+from clouds import Cloud, exchange, ids
+from test_clouds import KINDS
+
+#: The largest file that has to be sent in one go: docs/pack-format.md.
+UNIT = 16 << 20
+SIZES = [3_000_000, 900_000, 9_000_000, 700_000]
+
+DEVICE = """
+import sys
+import llvs
+url, tokens, folder = sys.argv[1:]
+with llvs.Store(folder) as store:
+    with llvs.Exchange(store, llvs.Remote(url, token_file=tokens)) as way:
+        way.retrieve()
+        print(len(way.send().sent), flush=True)
+"""
+
+
+@pytest.fixture(params=KINDS)
+def cloud(request: Any, tmp_path: Path) -> Iterator[Cloud]:
+    cloud = Cloud(KINDS[request.param](), request.param, tmp_path)
+    yield cloud
+    cloud.close()
+
+
+def start(cloud: Cloud, folder: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(
+        [sys.executable, "-c", DEVICE, cloud.url(layout="packed"), str(cloud.tokens), str(folder)], env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+
+
+def are_whole(cloud: Cloud) -> bool:
+    """Whether each file there has the bytes that its name says."""
+    nodes = [node for node in cloud.service.tree.nodes.values() if node.data is not None]  # type: ignore[attr-defined]
+    for node in nodes:
+        digest = base64.b32encode(hashlib.sha256(node.data).digest()[:16]).decode().lower().rstrip("=")
+        if not node.name.endswith(digest) or len(node.data) > UNIT:
+            return False
+    return True
+
+
+class Watch:
+    """Waits until so many bytes of files came, and holds what comes behind them."""
+
+    def __init__(self, cloud: Cloud, after: int) -> None:
+        self.cloud, self.after, self.came = cloud, after, 0
+        self.is_there, self.goes_on = threading.Event(), threading.Event()
+        self.cuts = False
+        self.last: dict[int, int] = {}
+        cloud.service.reading = self.reading
+
+    def reading(self, path: str, count: int) -> None:
+        thread = threading.get_ident()
+        before = self.last.get(thread, 0)
+        self.last[thread] = count
+        self.came += count - before if count > before else count
+        if self.came >= self.after and not self.is_there.is_set():
+            self.is_there.set()
+            self.goes_on.wait(60)
+            if self.cuts:
+                raise ConnectionAbortedError
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any, how: str) -> None:
+    """What was whole stays, nothing that is torn is there, and it goes on: by itself when the process is let go on, else with the next."""
+    with llvs.Store(tmp_path / "device") as store:
+        for number, size in enumerate(SIZES):
+            store.make_version(store.most_recent_head, insert={f"v{number}": random.Random(number).randbytes(size)})
+        wanted = ids(store)
+    rounds = 0
+    for after in (1_000_000, 5_000_000, 9_000_000):
+        watch = Watch(cloud, after)
+        process = start(cloud, tmp_path / "device")
+        assert watch.is_there.wait(60)
+        assert are_whole(cloud)
+        watch.cuts = True
+        os.kill(process.pid, signal.SIGSTOP if how == "stopped" else signal.SIGKILL)
+        watch.goes_on.set()
+        rounds += 1
+        if how == "stopped":
+            # The service has let go of the connection when the process goes on.
+            threading.Event().wait(1)
+            assert are_whole(cloud)
+            os.kill(process.pid, signal.SIGCONT)
+            told, error = process.communicate(timeout=120)
+            assert process.returncode == 0 and int(told) == len(SIZES), error
+            break
+        process.communicate(timeout=60)
+    cloud.service.reading = lambda path, count: None
+    if how == "killed":
+        assert rounds == 3
+        process = start(cloud, tmp_path / "device")
+        told, error = process.communicate(timeout=120)
+        assert process.returncode == 0, error
+    assert are_whole(cloud)
+    second = new_store()
+    exchange(second, cloud.place(layout="packed"))
+    assert ids(second) == wanted
