@@ -44,8 +44,9 @@ class Device:
             with open(file, "a") as log:
                 log.write(f"{os.getpid()} {device.name}\n")
             time.sleep(0.5)  # what comes meanwhile is there at once
-            if os.getpid() == me:
-                os.fork()
+            if os.getpid() == me and (child := os.fork()):
+                with open(os.path.join(os.path.dirname(file), "forked"), "a") as log:
+                    log.write(f"{child}\n")
 
         self.nearby = llvs.Nearby(found, self.listener, name=name)
 

@@ -78,6 +78,37 @@ def hosts(network: Network, tmp_path: Path) -> Iterator[tuple[Host, Host]]:
     yield Host(network, network.a, tmp_path / "one"), Host(network, network.b, tmp_path / "two")
 
 
+#: A library for LD_PRELOAD that writes down which process sends over a Unix socket: that to the bus is such a one.
+SENDS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+/* As beside a sanitizer the library opens others without deep binding, by which they would pass by what is below. */
+void __sanitizer_report_error_summary(void) {}
+static void note(int fd) {
+    struct sockaddr_storage place;
+    socklen_t size = sizeof place;
+    const char *path = getenv("SENDS");
+    if (!path || getsockname(fd, (struct sockaddr *)&place, &size) != 0 || place.ss_family != AF_UNIX) return;
+    char line[32];
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600), length = snprintf(line, sizeof line, "%d\\n", (int)getpid());
+    if (log >= 0 && write(log, line, (size_t)length) >= 0) close(log);
+}
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    note(fd);
+    return ((ssize_t (*)(int, const struct msghdr *, int))dlsym(RTLD_NEXT, "sendmsg"))(fd, message, flags);
+}
+ssize_t send(int fd, const void *data, size_t size, int flags) {
+    note(fd);
+    return ((ssize_t (*)(int, const void *, size_t, int))dlsym(RTLD_NEXT, "send"))(fd, data, size, flags);
+}
+"""
+
+
 def nearby(device: Device, name: str) -> None:
     """As soon as the daemon is there."""
 
@@ -127,13 +158,21 @@ def test_a_daemon_that_is_started_anew(hosts: tuple[Host, Host], tmp_path: Path)
     until(lambda: bool(two.ask("found")["laptop"]))
 
 
-def test_a_callback_that_forks(hosts: tuple[Host, Host], tmp_path: Path) -> None:
-    """The child is told nothing, and leaves the connection to the daemon alone: the parent finds all, one after another."""
+def test_a_callback_that_forks(hosts: tuple[Host, Host], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child is told nothing, and says nothing over the connection to the daemon, which is the parent's: that finds all, one after
+    another."""
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
     others = [hosts[1].device(tmp_path / name, 2 + number) for number, name in enumerate("bcd")]
     for number, other in enumerate(others):
         other.ask("listen", "10.77.0.2")
         nearby(other, f"desk{number}")
-    one = hosts[0].device(tmp_path / "a", 1)
+    (tmp_path / "sends.c").write_text(SENDS)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "sends.so", tmp_path / "sends.c", "-ldl"], check=True)
+    with monkeypatch.context() as changed:
+        changed.setenv("LD_PRELOAD", str(tmp_path / "sends.so"))
+        changed.setenv("SENDS", str(tmp_path / "sends"))
+        one = hosts[0].device(tmp_path / "a", 1)
 
     def begins() -> bool:
         one.begin("forking", "laptop", str(tmp_path / "calls"))
@@ -143,8 +182,21 @@ def test_a_callback_that_forks(hosts: tuple[Host, Host], tmp_path: Path) -> None
     until(lambda: all(one.ask("found").get(f"desk{number}") for number in range(3)))
     one.ask("alone")
     calls = [line.split(maxsplit=1) for line in (tmp_path / "calls").read_text().splitlines()]
+    me = str(one.process.pid)
     assert {name for _, name in calls} >= {"desk0", "desk1", "desk2"}
-    assert {process for process, _ in calls} == {str(one.process.pid)}, "children were called"
+    children = [process for process in (tmp_path / "forked").read_text().split()] if (tmp_path / "forked").exists() else []
+    assert len(children) >= 3 and me not in children
+    assert {process for process, _ in calls} == {me}, "children were called"
+    # As long as it takes them to end.
+    until(lambda: not any(os.path.exists(f"/proc/{child}") and "zombie" not in status(child) for child in children))
+    assert set((tmp_path / "sends").read_text().split()) == {me}, "children spoke to the daemon"
+
+
+def status(process: str) -> str:
+    try:
+        return next(line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("State:"))
+    except OSError:
+        return "zombie"
 
 
 def test_no_daemon(network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
