@@ -87,3 +87,28 @@ def test_parts_of_an_upload_to_box_without_an_end(new_store: Any, tmp_path: Path
     sends(store, cloud.place())
     assert 0 < len(told) < 20
     cloud.close()
+
+
+@pytest.mark.parametrize("what", ["listing", "looking for files"])
+def test_folders_of_google_drive_that_are_found_and_are_not_there(
+    store: llvs.Store, new_store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """The query for the folders shows them, and each query for what is in them says that they are not there (404): three times."""
+    cloud, second = Cloud(GoogleDrive(), "gdrive", tmp_path), new_store()
+    place = cloud.place()
+    with llvs.Exchange(store, place) as way:
+        way.send()
+
+    def lie(request: Request) -> Any:
+        query = request.query.get("q", "")
+        if query.startswith("((" if what == "listing" else "('"):
+            return cloud.service.refusal(404, "notFound", "File not found: .")
+        if what != "listing" and request.query.get("alt") == "media":
+            return cloud.service.refusal(404, "notFound", "File not found.")
+        return None
+
+    told = lies(cloud, monkeypatch, lie)
+    with llvs.Exchange(second, place) as way, pytest.raises(llvs.TransportError, match="its folders change all the time"):
+        way.retrieve()
+    assert sum(path == "/drive/v3/files" for path in told) == 3
+    cloud.close()
