@@ -305,9 +305,9 @@ def test_who_goes_on_after_it_was_told_to_go(listener: llvs.PeerListener) -> Non
         begun = time.monotonic()
         connection.sendall(peer.take())
         with pytest.raises(ConnectionError):
-            while time.monotonic() - begun < 8:
+            while time.monotonic() - begun < 20:
                 connection.sendall(bytes(1 << 16))
-        assert time.monotonic() - begun < 4
+        assert time.monotonic() - begun < 15
 
 
 def test_who_has_all_looked_through_again_and_again(store: llvs.Store, listener: llvs.PeerListener) -> None:

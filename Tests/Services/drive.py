@@ -249,6 +249,14 @@ class GoogleDrive(Service):
             return Answer(200, b"", {"Location": f"{request.origin}{request.path}?uploadType=resumable&upload_id={id}"})
         return self._resume(request, self.uploads.get(request.query["upload_id"]))
 
+    def cut_short(self, request: Request) -> None:
+        """Of a session what came is kept, in whole chunks."""
+        upload = self.uploads.get(request.query.get("upload_id", ""))
+        first, size, _ = content_range(request)
+        if upload is not None and upload["done"] is None and first is not None and first <= len(upload["data"]):
+            with self.lock:
+                upload["data"] = upload["data"][:first] + request.body[: len(request.body) // CHUNK * CHUNK]
+
     def _resume(self, request: Request, upload: Optional[dict[str, Any]]) -> Answer:
         if upload is None:
             raise self.refuse(404, "notFound", "The upload session is not known any more.")

@@ -7,6 +7,8 @@ struct CloudUpload {
     let digest: String?
     /// Name, folder and id, or nothing for new bytes of an old file.
     let metadata: [UInt8]
+    /// Where what is needed to go on with it is kept.
+    var session: RemoteSession?
     private let contents: HTTPRequest.Body
 
     init(id: String, name: String, isNew: Bool, parent: String, _ data: OutgoingFile, _ check: () throws -> Void) throws {

@@ -25,9 +25,14 @@ extension DriveFiles {
 
         var small: [(index: Int, upload: CloudUpload)] = [], outcomes: [RemotePublished?] = files.map { _ in nil }
         for i in files.indices {
-            guard let id = old[i] ?? new.popFirst() else { throw StoreError(.internal, "There are too few ids for what is written.") }
+            // A session is for the id that it was begun with.
+            let kept = files[i].session?.kept.flatMap(DriveFiles.session)
+            guard let id = old[i] ?? kept?.id ?? new.popFirst() else {
+                throw StoreError(.internal, "There are too few ids for what is written.")
+            }
             let parent = folders[RemoteName.split(files[i].name).directory] ?? top
-            let upload = try CloudUpload(id: id, name: files[i].name, isNew: old[i] == nil, parent: parent, files[i].data, check)
+            var upload = try CloudUpload(id: id, name: files[i].name, isNew: old[i] == nil, parent: parent, files[i].data, check)
+            upload.session = files[i].session
             if upload.size <= DriveFiles.wholeSize { small.append((i, upload)) } else { outcomes[i] = try putLarge(upload, check) }
         }
         let requests = try small.map { try multipart($0.upload) }
@@ -96,6 +101,8 @@ extension DriveFiles {
                          ("X-Upload-Content-Type", "application/octet-stream")]
         // A session that nobody goes on with is forgotten by itself.
         begin.repeats = true
+        if let kept = upload.session?.kept.flatMap(DriveFiles.session), kept.id == upload.id,
+            let last = try send(upload, to: kept.address, goesOn: true, check) { return try settle(upload, last, begin.what, check) }
         for _ in 0..<3 {
             let response = try client.perform(begin, check)
             guard response.isSuccess else { return try settle(upload, response, begin.what, check) }
@@ -103,14 +110,25 @@ extension DriveFiles {
             guard let address = location.flatMap({ try? begin.address.resolving($0) }), address.keepsSecrets else {
                 throw account.unusable(begin.what, "does not say where the bytes go")
             }
+            upload.session?.keep("\(upload.id) \(address.text)")
             if let last = try send(upload, to: address, check) { return try settle(upload, last, begin.what, check) }
         }
         throw account.lostUpload(begin.what)
     }
 
+    /// What was kept of a session: the id of its file, and where the bytes go.
+    private static func session(_ kept: String) -> (id: String, address: HTTPAddress)? {
+        let words = kept.split(separator: " ")
+        guard words.count == 2, isID(String(words[0])), let address = try? HTTPAddress(String(words[1])), address.keepsSecrets else {
+            return nil
+        }
+        return (String(words[0]), address)
+    }
+
     /// The session's last answer; nil when the service has forgotten it.
-    private func send(_ upload: CloudUpload, to address: HTTPAddress, _ check: Check) throws -> HTTPResponse? {
-        var start = 0, furthest = 0, stuck = 0
+    /// - Parameter goesOn: another process began it.
+    private func send(_ upload: CloudUpload, to address: HTTPAddress, goesOn: Bool = false, _ check: Check) throws -> HTTPResponse? {
+        var start = 0, furthest = 0, stuck = 0, asksFirst = goesOn
         while true {
             var put = HTTPRequest(method: .put, address: address, doing: "Writing \(upload.name) in \(place.description) by")
             put.isAnonymous = address.origin != place.endpoint.origin
@@ -119,13 +137,16 @@ extension DriveFiles {
             put.body = upload.body(from: start)
             put.headers = [("Content-Type", "application/octet-stream"),
                            ("Content-Range", "bytes \(start)-\(upload.size - 1)/\(upload.size)")]
-            let outcome = try client.perform([put], check).first ?? .failure(StoreError(.internal, "A request was not made."))
             var response: HTTPResponse?
-            switch outcome {
-            case .success(let answer) where answer.status < 500 && answer.status != 308 && answer.status != 429: response = answer
-            case .success(let answer): if stuck >= HTTPFailure.mostTries { throw DriveFiles.error(answer, put.what) }
-            case .failure(let error): if stuck >= HTTPFailure.mostTries || error.code != .transport { throw error }
+            if !asksFirst {
+                let outcome = try client.perform([put], check).first ?? .failure(StoreError(.internal, "A request was not made."))
+                switch outcome {
+                case .success(let answer) where answer.status < 500 && answer.status != 308 && answer.status != 429: response = answer
+                case .success(let answer): if stuck >= HTTPFailure.mostTries { throw DriveFiles.error(answer, put.what) }
+                case .failure(let error): if stuck >= HTTPFailure.mostTries || error.code != .transport { throw error }
+                }
             }
+            asksFirst = false
             if response == nil {
                 // How far did it come?
                 var ask = put

@@ -20,7 +20,9 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     var client: HTTPClient { account.client }
     package var description: String { place.description }
     package var capabilities: RemoteCapabilities {
-        RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: account.hasRanges, hasFeed: true)
+        var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: account.hasRanges, hasFeed: true)
+        found.sessionsAbove = DriveFiles.wholeSize
+        return found
     }
     package var counts: RemoteCounts { account.counts }
 
@@ -65,7 +67,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             isFolder: file["mimeType"]?.string == folderType, made: file["createdTime"]?.string ?? "")
     }
     /// Ids become parts of addresses.
-    private static func isID(_ id: String) -> Bool { RemoteName.isComponent(id) }
+    static func isID(_ id: String) -> Bool { RemoteName.isComponent(id) }
 
     /// All that a query finds, page by page; nil where a folder that it names is gone.
     /// - Parameter onMore: called once when the first page is not the last; true: it is asked for again.

@@ -21,7 +21,10 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     private var client: HTTPClient { account.client }
     package var description: String { place.description }
     package var capabilities: RemoteCapabilities {
-        RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
+        var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
+        // A part that was cut is sent anew.
+        found.sessionsAbove = OneDriveFiles.partSize
+        return found
     }
     package var counts: RemoteCounts { account.counts }
 
@@ -187,7 +190,11 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     // MARK: Publishing
 
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
-        let uploads = try files.map { try CloudUpload(id: "", name: $0.name, isNew: !$0.replaces, parent: "", $0.data, check) }
+        let uploads = try files.map { file in
+            var upload = try CloudUpload(id: "", name: file.name, isNew: !file.replaces, parent: "", file.data, check)
+            upload.session = file.session
+            return upload
+        }
         var published: [RemotePublished?] = files.map { _ in nil }
         for isAnew in [false, true] {
             let left = uploads.indices.filter { published[$0] == nil }
@@ -257,6 +264,8 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         let conflict = CloudJSON.object([("@microsoft.graph.conflictBehavior", .text(upload.isNew ? "fail" : "replace"))])
         let address = address(of: upload.name, "createUploadSession")
         let begin = account.request(.post, address, "Writing \(upload.name)", .object([("item", conflict)]))
+        if let kept = upload.session?.kept.flatMap({ try? HTTPAddress($0) }), kept.keepsSecrets,
+            let last = try send(upload, to: kept, goesOn: true, check) { return try settle(upload, last, begin.what, check) }
         for _ in 0..<3 {
             let response = try client.perform(begin, check)
             guard response.isSuccess else { return try settle(upload, response, begin.what, check) }
@@ -264,41 +273,46 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             guard let address = answer["uploadUrl"]?.string.flatMap({ try? HTTPAddress($0) }), address.keepsSecrets else {
                 throw account.unusable(begin.what, "does not say where the bytes go")
             }
+            upload.session?.keep(address.text)
             if let last = try send(upload, to: address, check) { return try settle(upload, last, begin.what, check) }
         }
         throw account.lostUpload(begin.what)
     }
 
     /// The last answer; nil when the service has forgotten the session. Its address is a secret by itself, and takes no other.
-    private func send(_ upload: CloudUpload, to address: HTTPAddress, _ check: Check) throws -> HTTPResponse? {
-        var start = 0, furthest = 0, stuck = 0
+    /// - Parameter goesOn: another process began it.
+    private func send(_ upload: CloudUpload, to address: HTTPAddress, goesOn: Bool = false, _ check: Check) throws -> HTTPResponse? {
+        var start = 0, furthest = 0, stuck = 0, asksFirst = goesOn
         func request(_ method: HTTPRequest.Method) -> HTTPRequest {
             var request = account.request(method, address, "Writing \(upload.name)")
             request.isAnonymous = true
             return request
         }
         while true {
-            let end = min(upload.size, start + OneDriveFiles.partSize)
-            var put = request(.put)
-            put.repeats = false
-            put.body = upload.body(from: start, size: end - start)
-            put.headers = [("Content-Range", "bytes \(start)-\(end - 1)/\(upload.size)")]
-            let outcome = try client.perform([put], check).first ?? .failure(StoreError(.internal, "A request was not made."))
-            switch outcome {
-            case .success(let answer) where answer.status == 202 && end < upload.size:
-                if end > furthest { (furthest, stuck) = (end, 0) }
-                start = end
-                continue
-            case .success(let answer) where answer.status == 404: return try lost(upload, check)
-            case .success(let answer) where answer.status < 500 && answer.status != 416: return answer
-            case .success(let answer): if stuck >= HTTPFailure.mostTries { throw OneDriveFiles.error(answer, put.what) }
-            case .failure(let error): if stuck >= HTTPFailure.mostTries || error.code != .transport { throw error }
+            if !asksFirst {
+                let end = min(upload.size, start + OneDriveFiles.partSize)
+                var put = request(.put)
+                put.repeats = false
+                put.body = upload.body(from: start, size: end - start)
+                put.headers = [("Content-Range", "bytes \(start)-\(end - 1)/\(upload.size)")]
+                let outcome = try client.perform([put], check).first ?? .failure(StoreError(.internal, "A request was not made."))
+                switch outcome {
+                case .success(let answer) where answer.status == 202 && end < upload.size:
+                    if end > furthest { (furthest, stuck) = (end, 0) }
+                    start = end
+                    continue
+                case .success(let answer) where answer.status == 404: return try lost(upload, check)
+                case .success(let answer) where answer.status < 500 && answer.status != 416: return answer
+                case .success(let answer): if stuck >= HTTPFailure.mostTries { throw OneDriveFiles.error(answer, put.what) }
+                case .failure(let error): if stuck >= HTTPFailure.mostTries || error.code != .transport { throw error }
+                }
             }
+            asksFirst = false
             // How far did it come?
-            let answer = try client.perform(request(.get), check)
+            let asking = request(.get), answer = try client.perform(asking, check)
             if [404, 410].contains(answer.status) { return try lost(upload, check) }
-            guard answer.isSuccess else { throw OneDriveFiles.error(answer, put.what) }
-            let due = try account.json(answer, put.what)["nextExpectedRanges"]?.elements.first?.string
+            guard answer.isSuccess else { throw OneDriveFiles.error(answer, asking.what) }
+            let due = try account.json(answer, asking.what)["nextExpectedRanges"]?.elements.first?.string
             guard let there = due?.split(separator: "-").first.flatMap({ Int($0) }), there < upload.size else { return nil }
             // Further than ever before, or it could go on for ever.
             stuck = there > furthest ? 0 : stuck + 1

@@ -216,7 +216,8 @@ extension PeerSession {
         // First how far the history is, then what is in it: what comes meanwhile is looked at the next time.
         let end = store.settledRows(from: sending.rows)
         let later = store.arrivals(behind: sending.rows, but: receiving.fromThem.union(known))
-        guard evenNone || !later.isEmpty else { return seen(end) }
+        // That all which came is the other side's own is said as well: the next link would bring it back, else.
+        guard evenNone || !later.isEmpty || end > sending.rows else { return seen(end) }
         queue(later, upTo: end)
     }
 

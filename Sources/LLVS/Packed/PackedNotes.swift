@@ -42,7 +42,10 @@ struct PackedNotes {
     func load() throws -> PackedState? { try storage.cacheGet(name).flatMap(PackedState.init(encoded:)) }
     /// Writes down what is known: `PackedState.body`.
     func save(_ body: [UInt8]) throws { try storage.cachePut(name, PackedState.encoded(body)) }
-    func remove() throws { try storage.cacheDelete(name) }
+    func remove() throws {
+        forgetUpload()
+        try storage.cacheDelete(name)
+    }
 
     // MARK: The versions of an attempt
 
@@ -68,6 +71,34 @@ struct PackedNotes {
         }
     }
     func forget(_ pack: PackName) { try? storage.cacheDelete(name(pack)) }
+
+    // MARK: An upload that is under way
+
+    private var uploadName: String { "\(name)-upload" }
+    private var sessionName: String { "\(name)-session" }
+    /// What is in memory ends with the process, as the upload does.
+    private var keepsUploads: Bool { !(storage is MemoryStorage || storage is CallbackStorage) }
+
+    /// Keeps a file until it is there, so that the next process goes on with it; false where that cannot be. Nothing relies on it.
+    func keep(_ made: MadePack) -> Bool {
+        guard keepsUploads else { return false }
+        if let kept = try? keptUpload(), kept.name == made.name { return true }
+        try? storage.cacheDelete(sessionName)
+        return (try? storage.cachePut(uploadName, Array("\(made.name)\n".utf8) + made.bytes)) != nil
+    }
+    func keep(session: String) { try? storage.cachePut(sessionName, Array(session.utf8)) }
+    var session: String? { (try? storage.cacheGet(sessionName)).flatMap { $0 }.map { String(decoding: $0, as: UTF8.self) } }
+
+    /// The file that was kept, if it is whole.
+    func keptUpload() throws -> MadePack? {
+        guard keepsUploads, let kept = try storage.cacheGet(uploadName), let end = kept.firstIndex(of: 10), end < 200,
+            let name = PackName(String(decoding: kept[..<end], as: UTF8.self))
+        else { return nil }
+        let bytes = Array(kept[(end + 1)...])
+        guard bytes.withUnsafeBytes({ PackID(SHA256.digest($0)) }) == name.id else { return nil }
+        return MadePack(name: name, pieces: [bytes], size: bytes.count)
+    }
+    func forgetUpload() { for each in [sessionName, uploadName] where keepsUploads { try? storage.cacheDelete(each) } }
 }
 
 /// One exchange of a store with a remote at a time, within this process.

@@ -15,6 +15,7 @@ extension PackedRun {
         }
         _ = try isBridge()
         if isThere, files.capabilities.isNear { try keepRoots() }
+        try goOnUploading()
         var sending = PackedSending(self)
         let wasWithoutRoom = state.withoutRoom
         do {
@@ -84,6 +85,22 @@ extension PackedRun {
                 + "until then nothing of this device is sent.")
     }
 
+    /// Goes on with a file that an earlier call, or another process, could not send to its end, where the service kept what came of it.
+    private func goOnUploading() throws {
+        guard files.capabilities.sessionsAbove != nil, let made = try notes.keptUpload() else { return }
+        let name = made.name, isCurrent = state.rekeying == nil && notes.session != nil
+        switch name.kind {
+        case .log where isCurrent && name.writer == state.writer && state.attempts[name]?.outcome == .trying
+            && (name.first == state.next || state.holes.contains(name.first)):
+            try upload(made)
+            try settle(name)
+            try save()
+        case .blob where isCurrent && state.partials[name.digest]?.parts.count ?? 0 == Int(name.first): try uploadPart(made)
+        // It is there, or nobody would look for it any more.
+        default: notes.forgetUpload()
+        }
+    }
+
     /// Uploads a file under a name that nothing else has.
     func upload(_ made: MadePack) throws {
         // What interrupted uploads left behind is removed a day later.
@@ -92,10 +109,12 @@ extension PackedRun {
             state.prepared = now
         }
         let data = OutgoingFile(size: made.size) { sink in for piece in made.pieces { try piece.withUnsafeBytes(sink) } }
-        let upload = RemoteUpload(name: made.name.description, data: data, replaces: false)
+        var upload = RemoteUpload(name: made.name.description, data: data, replaces: false)
+        let isKept = made.size > files.capabilities.sessionsAbove ?? .max && notes.keep(made)
+        if isKept { upload.session = RemoteSession(kept: notes.session) { [notes] in notes.keep(session: $0) } }
         do {
             switch try files.publish([upload], check).first {
-            case .published: return
+            case .published: break
             case .refused(let error): throw error
             // An answer that was lost, and a second try. A listing may be behind; the file itself tells.
             case .exists, nil: guard try isReadBack(made.name, made.size) else { throw unknown(made) }
@@ -103,6 +122,7 @@ extension PackedRun {
         } catch let error as StoreError where error.code == .transport {
             guard try isThere(made) else { throw error }
         }
+        if isKept { notes.forgetUpload() }
     }
 
     /// Uploads a part of a large value. What was sent of it is written down, so that a call that ends in the middle is gone on with.

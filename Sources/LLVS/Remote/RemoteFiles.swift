@@ -49,6 +49,8 @@ package struct RemoteCapabilities: Sendable {
     package var largestFile: Int?
     /// Looking for one file is no request to anybody.
     package var isNear: Bool
+    /// Uploads of more bytes go on where they were cut, also in another process, and are there as a whole or not at all; nil: none do.
+    package var sessionsAbove: Int?
 
     package init(
         requestsToPublish: Int, isExclusive: Bool, hasRanges: Bool? = nil, hasFeed: Bool, largestFile: Int? = nil, isNear: Bool = false
@@ -109,8 +111,18 @@ package struct RemoteUpload: Sendable {
     package var data: OutgoingFile
     /// Whether a file of that name is replaced.
     package var replaces: Bool
+    /// What another process needs to go on with it.
+    package var session: RemoteSession?
 
     package init(name: String, data: OutgoingFile, replaces: Bool) { self.name = name; self.data = data; self.replaces = replaces }
+}
+
+/// What a service gave for an upload that is under way: a secret, by which it goes on.
+package struct RemoteSession: Sendable {
+    /// Of an earlier process, or call.
+    package var kept: String?
+    /// Writes it down before the first of the bytes goes.
+    package var keep: @Sendable (String) -> Void
 }
 
 /// What came of making it.
