@@ -20,6 +20,7 @@ KINDS = [
     "list of numbers", "list of words", "list of objects", "set of numbers", "set of words", "set of objects", "list of other numbers",
     "list of other keys", "list of digits", "set of other numbers", "set of other keys", "text of unique words", "text of other words",
     "text of characters", "auto conflicts", "deep lists", "empty lists", "list of one key", "deep objects",
+    "levels of one key", "levels of two children",
 ]  # fmt: skip
 #: What takes more: very many conflicts for the size of the values.
 MORE = ["members in other orders"]
@@ -88,6 +89,11 @@ def inputs(kind):
     if kind == "list of one key":
         values = [spelled([{"k": 1, "n": draw.randrange(10)} for _ in range(COUNT)]) for _ in range(3)]
         return values, {"": {"as": "list", "key": ["/k"]}}
+    if kind == "levels of one key":
+        return [spelled([json.loads('[{"id":1,"v":' * 60 + str(side) + "}]" * 60)] * (COUNT // 40)) for side in range(3)], {"": "auto"}
+    if kind == "levels of two children":
+        towers = [["[" * 120 + f"{i}.{side}" + f",{side}]" * 120 for i in range(COUNT // 16)] for side in range(3)]
+        return [("[" + ",".join(one) + "]").encode() for one in towers], {"": "auto"}
     if kind == "members in other orders":
         names = [f"{i:07}" for i in range(4 * COUNT)]
         return [spelled(dict.fromkeys(draw.sample(names, len(names)), side)) for side in range(3)], {"": "auto"}
