@@ -195,5 +195,6 @@ def test_a_root_that_somebody_removed_is_put_back(place: Place) -> None:
             place.sync(d)
         before = place.files()
         with llvs.Exchange(a, llvs.Remote(f"file://{place.folder}?layout=packed")) as way:
-            way.send()
+            with pytest.raises(llvs.Error, match="another than before"):
+                way.send()
         assert place.files() == before
