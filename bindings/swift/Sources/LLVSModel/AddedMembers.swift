@@ -130,9 +130,9 @@ struct AddedMembers {
             ? ("a text", "or leave the new text empty, and show the old one while it is")
             : ("a counter", "or let the counter begin with its default, and show the sum of it and the old member")
         return Problem(
-            description: "the member \"\(pointer)\" is \(kind) that the upgrade makes \(JSONText.value(new)) of \(JSONText.value(old)): two "
-                + "devices that upgrade the value both would each add that. Name a member that has only another name under \"schema\" in "
-                + "rules (docs/merging.md), \(remedy)",
+            description: "the member \"\(pointer)\" is \(kind) that the upgrade makes \(JSONText.value(new)) of \(JSONText.value(old)): "
+                + "two devices that upgrade the value both would each add that. Name a member that has only another name under "
+                + "\"schema\" in rules (docs/merging.md), \(remedy)",
             member: pointer)
     }
 

@@ -198,7 +198,6 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
             case .read(_, let bytes), .begun(let bytes): bytes
             case .nothing: try there.map { try ModelCoding.write($0.model(Model.self), id) }
             }
-        let isThere = there != nil
         var there = there
         if base == written {
             // (What was given to begin with is saved unchanged as well, unless something is there by now.)
@@ -225,7 +224,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
                 id: id, version: there.storedVersion, bytes: there.data, model: "\(Model.self)", member: "",
                 reason: "it goes beyond what can be merged (docs/merging.md)")
         }
-        return isThere && merged.bytes == there.data ? nil : merged.bytes
+        return merged.bytes == there.data ? nil : merged.bytes
     }
 
     func valueID(_ id: String) throws -> ValueID { try ValueID(Model.idPrefix + id) }

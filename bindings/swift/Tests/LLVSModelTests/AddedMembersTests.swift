@@ -71,7 +71,8 @@ private func filling(_ name: String, _ value: JSONValue) -> [ModelUpgrade] { [{ 
 
     @Test func whatWouldBeThereTwiceIsRefused() throws {
         let counter = try refusal(FilledCounter.self)
-        #expect(counter?.member == "/visits" && counter?.reason.contains("is a counter that the upgrade makes 100 of 0: two devices") == true)
+        let told = "is a counter that the upgrade makes 100 of 0: two devices"
+        #expect(counter?.member == "/visits" && counter?.reason.contains(told) == true)
         #expect(try refusal(FilledStock.self)?.reason.contains("makes 0 of 100") == true)
         let body = try refusal(FilledText.self)
         #expect(body?.member == "/body" && body?.reason.contains(#"a text that the upgrade makes "Dear Ann" of "Dear""#) == true)

@@ -125,7 +125,8 @@ class Pick(MergeRule):
         avatar: Annotated[Optional[Avatar], llvs.Register(), llvs.Pick(max="taken")] = None
 
     Numbers are compared as numbers, and strings by their characters. So dates and times that "max" and "min" are for are written in UTC,
-    with six digits of the second; such as are there otherwise are read as ever, and stay until they are changed.
+    with six digits of the second; such as are there otherwise are read as ever, and stay until they are changed. (An index finds them as
+    they are written.)
     """
 
     def __init__(
