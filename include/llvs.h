@@ -535,7 +535,9 @@ LLVS_API void llvs_cancel_token_free(LLVS_OWNED llvs_cancel_token *token);
 typedef uint32_t llvs_stage;
 enum llvs_stage_value {
     LLVS_STAGE_LISTING = 1, LLVS_STAGE_RECEIVING = 2, LLVS_STAGE_ADDING = 3, LLVS_STAGE_SENDING = 4,
-    LLVS_STAGE_READING = 5, LLVS_STAGE_WRITING = 6, LLVS_STAGE_VERIFYING = 7
+    LLVS_STAGE_READING = 5, LLVS_STAGE_WRITING = 6, LLVS_STAGE_VERIFYING = 7,
+    /** At a place in packs: its keys are read or written, packs are merged, and deleted that others replace. */
+    LLVS_STAGE_KEYS = 8, LLVS_STAGE_FOLDING = 9, LLVS_STAGE_DELETING = 10
 };
 /** How far long work has come. Since 0.1. */
 typedef struct llvs_progress {
@@ -2228,11 +2230,15 @@ typedef struct llvs_exchange_options {
     /** For sftp: the path of the file with the keys of hosts that are trusted; empty: ~/.ssh/known_hosts. A host that is not in there is
         refused. */
     llvs_bytes known_hosts;
+    /** What this device is called, for people who look at who writes to a place in packs (llvs_remote_writer): 1 to 128 bytes of UTF-8
+        without control characters; goes with the next send that has something to send. Who can read the place can read it. Empty: it says
+        nothing. */
+    llvs_bytes device_name;
 } llvs_exchange_options;
 #define LLVS_EXCHANGE_OPTIONS_INIT                                                                                                      \
     { (uint32_t)sizeof(llvs_exchange_options), 0, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT,      \
       LLVS_NONE_INIT, 0, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, LLVS_NONE_INIT, 0, 0, 0, LLVS_NONE_INIT,              \
-      LLVS_NONE_INIT }
+      LLVS_NONE_INIT, LLVS_NONE_INIT }
 
 /**
  * Opens an exchange with the place that a URL names, or through a transport of the host.
@@ -2472,6 +2478,8 @@ typedef struct llvs_remote_writer {
     /** 1: it is this device. */
     llvs_bool here;
     uint32_t reserved;
+    /** What it is called, as it says itself (`device_name` of llvs_exchange_options); empty: it does not. */
+    llvs_bytes name;
 } llvs_remote_writer;
 /** What a device knows of a place in packs, as of its last exchange there; immutable. Since 0.1. */
 typedef struct llvs_remote {
@@ -3287,7 +3295,8 @@ enum llvs_sync_reason_value {
     /** A place in packs was emptied, or is another than before: bring it back, or have it filled anew (docs/exchanges.md). Not tried again
         until triggered. */
     LLVS_SYNC_REASON_REMOTE_RESET = 10,
-    /** Another process exchanges with the place for this store. Tried again as after other failures. */
+    /** Another process exchanges with the place for this store, which is no failure. Looked after with the next round that something leads
+        to; what was saved, after 10 seconds (`after_saves`). */
     LLVS_SYNC_REASON_ALREADY_RUNNING = 11
 };
 /** What happened that a round may be due for. Since 0.1. */
@@ -3306,8 +3315,8 @@ typedef uint32_t llvs_sync_conditions;
 enum llvs_sync_conditions_value {
     /** There is no network: nothing is tried, but when the user asks. */
     LLVS_SYNC_OFFLINE = 1,
-    /** Bytes cost money: rounds without another reason are four times as seldom, and packs get values of more than 1 MiB only when the
-        user asks. */
+    /** Bytes cost money: rounds without another reason are four times as seldom, and values of more than 1 MiB in packs come and go only
+        when the user asks. */
     LLVS_SYNC_METERED = 2,
     /** The same. */
     LLVS_SYNC_LOW_BATTERY = 4,
@@ -3384,6 +3393,11 @@ typedef struct llvs_sync_status {
     /** One for each attached exchange, in the order of attaching. */
     const llvs_sync_place *const *places;
     size_t place_count;
+    /** Of the place that is exchanged with just now, while packs are retrieved or sent: bytes that came or went, and that are to. Each part
+        of a round begins anew, and neither becomes less in it. What comes is counted in bytes of files, a large value once the pack that
+        names it is there; what goes in bytes of values. 0 where nobody counts. */
+    uint64_t bytes_done;
+    uint64_t bytes_total;
 } llvs_sync_status;
 /** Releases the status, with what it points to. Since 0.1. */
 LLVS_API void llvs_sync_status_free(LLVS_OWNED llvs_sync_status *status);
@@ -4099,7 +4113,7 @@ LLVS_LAYOUT(llvs_merge_options, 72);
 LLVS_LAYOUT(llvs_conflict, 152);
 LLVS_LAYOUT(llvs_merged_value, 56);
 LLVS_LAYOUT(llvs_merge_values_options, 32);
-LLVS_LAYOUT(llvs_exchange_options, 280);
+LLVS_LAYOUT(llvs_exchange_options, 296);
 LLVS_LAYOUT(llvs_problem, 40);
 LLVS_LAYOUT(llvs_member, 56);
 LLVS_LAYOUT(llvs_member_list, 24);
@@ -4113,10 +4127,10 @@ LLVS_LAYOUT(llvs_exchange_result, 120);
 LLVS_LAYOUT(llvs_exchanged, 40);
 LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
-LLVS_LAYOUT(llvs_remote_writer, 40);
+LLVS_LAYOUT(llvs_remote_writer, 56);
 LLVS_LAYOUT(llvs_remote, 72);
 LLVS_LAYOUT(llvs_sync_place, 176);
-LLVS_LAYOUT(llvs_sync_status, 96);
+LLVS_LAYOUT(llvs_sync_status, 112);
 LLVS_LAYOUT(llvs_syncer_options, 32);
 LLVS_LAYOUT(llvs_snapshot, 96);
 LLVS_LAYOUT(llvs_coordinator_options, 72);

@@ -122,8 +122,8 @@ final class HostTokenCallback: Sendable {
     }
 }
 
-/// Before `recipients`, before `tokens`, and before `key_file` were appended.
-private let earlierSizesOfExchangeOptions = [176, 224, 248]
+/// Before `recipients`, before `tokens`, before `key_file` and before `device_name` were appended.
+private let earlierSizesOfExchangeOptions = [176, 224, 248, 280]
 
 private func layout(_ input: llvs_layout) throws -> Exchange.Layout {
     switch input {
@@ -171,6 +171,7 @@ struct ExchangeSettings {
         place.proxy = try optionalText(input.proxy, "proxy")
         place.keyFile = try optionalText(input.key_file, "key_file")
         place.knownHosts = try optionalText(input.known_hosts, "known_hosts")
+        place.deviceName = try optionalText(input.device_name, "device_name")
         place.layout = try layout(input.layout)
         place.keys = try keys(input)
         if input.timeout > 0 { place.timeout = Double(input.timeout) / 1_000 }

@@ -18,7 +18,8 @@ extension llvs_remote {
         let writers = try Items(status.writers, in: arena) { writer, arena in
             llvs_remote_writer(
                 struct_size: UInt32(sizeOf: llvs_remote_writer.self), number: writer.number, id: try arena.copy(writer.id),
-                last_seen: since1970(writer.lastSeen), here: writer.isHere ? 1 : 0, reserved: 0)
+                last_seen: since1970(writer.lastSeen), here: writer.isHere ? 1 : 0, reserved: 0,
+                name: try arena.copy(writer.name ?? ""))
         }
         self = llvs_remote(
             struct_size: UInt32(sizeOf: llvs_remote.self),

@@ -115,11 +115,17 @@ static void options_that_are_refused(void **state) {
     OK(llvs_exchange_open(store, llvs_str("sftp://host/"), &options, &exchange, &error));
     llvs_exchange_free(exchange);
     /* As a program that was built before these were there: they are not looked at. */
+    options.device_name = llvs_str("a\nb");
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "name of a device",
+        llvs_exchange_open(store, llvs_str("sftp://host/"), &options, &exchange, &error));
+    options.struct_size = 280;
+    OK(llvs_exchange_open(store, llvs_str("sftp://host/"), &options, &exchange, &error));
+    llvs_exchange_free(exchange);
     options.struct_size = 248;
     OK(llvs_exchange_open(store, url, &options, &exchange, &error));
     llvs_exchange_free(exchange);
     options.struct_size = sizeof options;
-    options.user = options.key_file = options.known_hosts = LLVS_NONE;
+    options.user = options.key_file = options.known_hosts = options.device_name = LLVS_NONE;
     options.credentials = ask;
     options.credentials_payload = &a;
     options.credentials_free = freed;

@@ -105,9 +105,10 @@ class TestBrokenAnswers:
         filled.fault = None
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
 
-    @pytest.mark.parametrize("tags", ["kept", "none", "changed"])
+    @pytest.mark.parametrize("tags", ["kept", "none", "changed", "ignored"])
     def test_a_large_file_goes_on_where_it_was_cut(self, server: DavServer, new_store: Any, tags: str) -> None:
-        """However often, where the server knows the file by a tag; else all of it is asked for again."""
+        """However often, where the server knows the file by a tag; else all of it is asked for again. So it is where a server that does
+        not look at the tag (`If-Range`) has another file by then."""
         first, second, asked, piece = new_store(), new_store(), [], 1 << 20
         first.make_version(insert={"large": random.Random(1).randbytes(6 << 20)})
         assert len(send(first, server).sent) == 1
@@ -116,14 +117,16 @@ class TestBrokenAnswers:
         def fault(handler: Handler) -> bool:
             data, wanted, start = server.files[handler.name], handler.headers.get("Range"), 0
             asked.append(wanted)
-            tag = {"kept": '"a"', "none": None, "changed": '"b"' if len(asked) > 2 else '"a"'}[tags]
-            if wanted and handler.headers.get("If-Range") == tag:
+            tag = {"kept": '"a"', "none": None}.get(tags, '"b"' if len(asked) > 2 else '"a"')
+            if wanted and (tags == "ignored" or handler.headers.get("If-Range") == tag):
                 start = int(wanted[len("bytes=") :].split("-")[0])
             headers = {"ETag": tag} if tag else {}
             if start:
                 headers["Content_Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
             handler.begin(206 if start else 200, len(data) - start, **headers)
-            whole = tags == "none" and len(asked) > 2 or tags == "changed" and len(asked) > 2
+            whole = tags != "kept" and len(asked) > 2
+            if tags == "ignored" and len(asked) == 3:
+                data = random.Random(2).randbytes(len(data))
             body = data[start:] if whole else data[start : start + piece]
             handler.wfile.write(body)
             return True if start + len(body) == len(data) else handler.cut()
@@ -134,6 +137,8 @@ class TestBrokenAnswers:
             assert asked == [None] + [f"bytes={n}-" for n in range(piece, len(asked) * piece, piece)] and len(asked) > 6
         elif tags == "none":
             assert asked == [None] * 3
+        elif tags == "ignored":
+            assert asked == [None, f"bytes={piece}-", f"bytes={2 * piece}-", None]
         else:
             assert asked == [None, f"bytes={piece}-", f"bytes={2 * piece}-"]
 

@@ -240,6 +240,9 @@ class Relay:
         self.port = int(self._listener.getsockname()[1])
         self.left: int = 1 << 60
         self.is_silent = False
+        #: Bytes that came down, connections that were cut, and after how many bytes each is.
+        self.down = self.cuts = 0
+        self._each = 1 << 60
         self._lock = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -253,7 +256,13 @@ class Relay:
             threading.Thread(target=self._pass, args=(client, server, True), daemon=True).start()
             threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
 
+    def cut_every(self, count: int) -> None:
+        """Cuts each connection after so many bytes came down."""
+        self.down = self.cuts = 0
+        self._each = count
+
     def _pass(self, source: socket.socket, target: socket.socket, up: bool) -> None:
+        own = 0
         try:
             while piece := source.recv(1 << 14):
                 while self.is_silent:
@@ -263,6 +272,12 @@ class Relay:
                         self.left -= len(piece)
                         if self.left < 0:
                             break
+                else:
+                    own += len(piece)
+                    self.down += len(piece)
+                    if own > self._each:
+                        self.cuts += 1
+                        break
                 target.sendall(piece)
         except OSError:
             pass
@@ -312,6 +327,55 @@ def test_a_line_that_breaks_anywhere_while_sending(real: SFTPServer, relay: Rela
         last = new_store()
         exchange(last, through(relay, real, where, layout=layout))
         assert ids(last) == ids(store)
+
+
+def test_a_large_file_goes_on_where_it_was_cut(real: SFTPServer, relay: Relay, name: str, new_store: Any) -> None:
+    """However often the line breaks: what came of a pack is not asked for again."""
+    store, size = new_store(), 7 << 20
+    for n in range(7):
+        store.make_version(store.most_recent_head, insert={f"n{n}": random.Random(n).randbytes(size // 7)})
+    exchange(store, through(relay, real, name, layout="packed"))
+    relay.cut_every(1 << 20)
+    reader = new_store()
+    with llvs.Exchange(reader, through(relay, real, name, layout="packed")) as way:
+        assert not way.retrieve().problems
+    assert ids(reader) == ids(store) and relay.cuts >= 5
+    assert size <= relay.down < size * 3 // 2
+
+
+#: Sends through a line that breaks, in a process of its own.
+BREAKS = """
+import sys
+import llvs
+with llvs.Store(sys.argv[1]) as store, llvs.Exchange(store, llvs.Remote(sys.argv[2], layout="packed", **eval(sys.argv[3]))) as way:
+    try:
+        way.retrieve(); way.send()
+    except llvs.TransportError:
+        sys.exit(7)
+"""
+
+
+def test_another_process_goes_on_with_a_large_value(real: SFTPServer, relay: Relay, name: str, tmp_path: Path, new_store: Any) -> None:
+    """The parts that are there stay, and are not sent again."""
+    path, data = str(tmp_path / "large.llvs"), random.Random(5).randbytes(28 << 20)
+    with llvs.Store(path) as store:
+        version = store.make_version(insert={"large": data}).id
+    relay.left = 20 << 20
+    where = real.url(name).replace(f":{real.port}/", f":{relay.port}/")
+    secrets = repr({key: str(value) for key, value in real.secrets.items()})
+    run = subprocess.run([sys.executable, "-c", BREAKS, path, where, secrets], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 7, run.stderr
+    blobs = real.shared / name / "pack1" / "blob"
+    before = {entry.name for entry in blobs.iterdir()}
+    assert len(before) == 2
+    relay.left = limit = 1 << 60
+    with llvs.Store(path) as store:
+        exchange(store, through(relay, real, name, layout="packed"))
+    after = {entry.name for entry in blobs.iterdir()}
+    assert before < after and len(after) == 4 and limit - relay.left < 14 << 20
+    reader = new_store()
+    exchange(reader, place(real, name, "packed"))
+    assert reader.at(version)["large"] == data
 
 
 def test_a_server_that_says_nothing(real: SFTPServer, relay: Relay, name: str, store: llvs.Store) -> None:

@@ -13,7 +13,7 @@ from llvs import ErrorCode, SyncReason
 def test_what_is_known_of_a_place(tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
     first, second = new_store(), new_store()
     version = first.make_version(insert={"a": b"1"})
-    place = llvs.Remote((tmp_path / "place").as_uri(), layout="bridged")
+    place = llvs.Remote((tmp_path / "place").as_uri(), layout="bridged", device_name="Ann's laptop")
     with llvs.Exchange(first, place) as way, llvs.Exchange(second, (tmp_path / "place").as_uri() + "?layout=packed") as other:
         assert way.remote_status() is None
         way.send()
@@ -29,12 +29,15 @@ def test_what_is_known_of_a_place(tmp_path: Path, new_store: Callable[[], llvs.S
         assert (there.layout, there.epoch, there.packs) == ("bridged", None, 1) and there.bytes > 300 and there.listed is not None
         (writer,) = there.writers
         assert (writer.number, writer.here, len(writer.id)) == (2, False, 13) and writer.last_seen is not None
-        assert here.writers[0] == llvs.RemoteWriter(writer.id, 2, None, True)
+        assert here.writers[0] == llvs.RemoteWriter(writer.id, 2, None, True, "Ann's laptop") and writer.name == "Ann's laptop"
     with llvs.Exchange(first, tmp_path / "single") as way:
         way.send()
         assert way.remote_status() is None
         with pytest.raises(llvs.UnsupportedError):
             way.announce_move("elsewhere")
+    for name in ("a\nb", "x" * 129):
+        with pytest.raises(llvs.InvalidArgumentError, match="name of a device"):
+            llvs.Exchange(first, llvs.Remote((tmp_path / "place").as_uri(), device_name=name))
     # Also before this process has exchanged there.
     with llvs.Exchange(second, place) as way:
         assert way.remote_status() == there

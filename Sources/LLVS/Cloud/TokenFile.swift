@@ -44,9 +44,21 @@ struct TokenFile: TokenKeeper {
         }
     }
 
+    /// Who holds which lock, of this process.
+    private struct Holder: Equatable {
+        let thread = pthread_self(), process = getpid()
+        static func == (a: Holder, b: Holder) -> Bool { a.process == b.process && pthread_equal(a.thread, b.thread) != 0 }
+    }
+    private static let holders = Guarded<[String: Holder]>([:])
+
     /// A file beside the tokens, which is locked and stays: it is empty, and nobody else may open it, who could hold it.
     func withLock<R>(_ check: () throws -> Void, _ body: () throws -> R) throws -> R {
         let entry = DirectoryEntry(place + ".lock"), begun = Clock.steady()
+        guard TokenFile.holders.withLock({ $0[place] }) != Holder() else {
+            throw StoreError(
+                .busy, "\(title) is being renewed by the call that this one is made from, say by a callback. Let that end before.",
+                path: place)
+        }
         while true {
             let (file, identity) = try TokenFile.lockFile(entry)
             do throws(Errno) {
@@ -66,7 +78,11 @@ struct TokenFile: TokenKeeper {
                     continue
                 }
             }
-            defer { try? System.unlock(file.descriptor) }
+            TokenFile.holders.withLock { $0[place] = Holder() }
+            defer {
+                TokenFile.holders.withLock { $0[place] = nil }
+                try? System.unlock(file.descriptor)
+            }
             return try body()
         }
     }

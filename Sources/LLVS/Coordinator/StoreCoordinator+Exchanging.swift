@@ -65,9 +65,30 @@ extension StoreCoordinator {
     /// gained versions, or may have, until the observation is cancelled or let go; nil when no exchange can tell. The callback may
     /// exchange.
     public func observeExchanges(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
-        let serial = Lock(.unordered)
-        let observations = try exchanges.compactMap { try $0.exchange.observe { serial.withLock(changed) } }
+        let teller = OneAtATime(changed)
+        let observations = try exchanges.compactMap { try $0.exchange.observe { teller.tell() } }
         return observations.isEmpty ? nil : JoinedObservation(observations)
+    }
+
+    /// Calls one at a time, with no lock held: what comes meanwhile is told by one more call, on the thread of the running one.
+    private final class OneAtATime: Sendable {
+        private let call: @Sendable () -> Void
+        private let state = Guarded((isCalling: false, isDue: false))
+        init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+
+        func tell() {
+            let isMine = state.withLock { state in
+                if state.isCalling { state.isDue = true; return false }
+                state.isCalling = true
+                return true
+            }
+            guard isMine else { return }
+            repeat { call() } while state.withLock { state in
+                if !state.isDue { state.isCalling = false; return false }
+                state.isDue = false
+                return true
+            }
+        }
     }
 
     /// Several observations as one.

@@ -48,6 +48,18 @@ final class HTTPTransfer {
         }
     }
 
+    /// Of a server without tags: what came of a file before is right as far as it goes, since its name says what is in it.
+    convenience init(_ request: HTTPRequest, to address: HTTPAddress, goingOn spool: Spool, status: Int) {
+        self.init(request, to: address, status: status)
+        kept = spool
+    }
+
+    /// All that came of a body that is kept; nil: little, or it cannot be gone on with.
+    var beginning: Spool? {
+        guard case .kept = request.sink, failure == nil, kept.size >= Begun.least else { return nil }
+        return kept
+    }
+
     /// Nothing came of the rest that was asked for.
     var isUnanswered: Bool { resumesAt != nil }
 

@@ -15,6 +15,8 @@ final class SFTPClient: @unchecked Sendable {
         var commands: [String] = []
         /// Whether it may be made again where nobody knows if it was done.
         var repeats = true
+        /// Whether the name of what is read says what is in it: then a line that breaks costs nothing that came.
+        var isNamedByContent = false
 
         var what: String { transfer.what }
     }
@@ -93,6 +95,8 @@ final class SFTPClient: @unchecked Sendable {
         /// With which credentials it went.
         var credentials: HTTPCredentials?
         var transfer: HTTPTransfer?
+        /// What earlier tries got of a file.
+        var begun = Spool()
     }
     private struct Run {
         var waiting: [Attempt]
@@ -112,7 +116,8 @@ final class SFTPClient: @unchecked Sendable {
 
     private func start(_ given: Attempt, _ run: inout Run) throws {
         var attempt = given
-        let request = attempt.request, transfer = HTTPTransfer(request.transfer, to: request.transfer.address, status: 200)
+        let request = attempt.request
+        let transfer = HTTPTransfer(request.transfer, to: request.transfer.address, goingOn: attempt.begun, status: 200)
         attempt.tries += 1
         attempt.transfer = transfer
         attempt.credentials = credentials
@@ -143,7 +148,9 @@ final class SFTPClient: @unchecked Sendable {
         sftp.before = call.lists.first ?? nil
         sftp.after = call.lists.last ?? nil
         sftp.is_commands = attempt.request.commands.isEmpty ? 0 : 1
-        let range = asked.range.map { "\($0.lowerBound)-\(max($0.lowerBound, $0.upperBound - 1))" }
+        let there = attempt.begun.size
+        let range = asked.range.map { "\($0.lowerBound + there)-\(max($0.lowerBound + there, $0.upperBound - 1))" }
+            ?? (there > 0 ? "\(there)-" : nil)
         let texts = [asked.address.text, attempt.credentials?.user, attempt.credentials?.password, settings.proxy, range,
                      settings.knownHosts, settings.keyFile]
         return CurlTransfers.withTexts(texts) { texts in
@@ -182,6 +189,20 @@ final class SFTPClient: @unchecked Sendable {
             return
         }
         let failure = SFTPFailure(result, said, attempt.request.what, knownHosts: settings.knownHosts)
+        if result == CURLE_BAD_DOWNLOAD_RESUME, attempt.begun.size > 0 {
+            // It is shorter than what came of it: all of it is asked for.
+            var whole = attempt
+            whole.begun = Spool()
+            return again(whole, &run, soon: true)
+        }
+        if failure.isPassing, attempt.request.isNamedByContent, let came = transfer.beginning,
+            came.size >= attempt.begun.size + HTTPTransfer.Begun.least, came.size < asked(attempt)
+        {
+            // A line that breaks again and again still ends: each time some of the file must have come.
+            var next = attempt
+            (next.begun, next.tries) = (came, 1)
+            return again(next, &run)
+        }
         if result == CURLE_LOGIN_DENIED, try renew(attempt, check) { return again(attempt, &run, soon: true) }
         let mayRepeat = attempt.request.repeats || failure.isOfConnecting
         if failure.isPassing, mayRepeat, attempt.tries < failure.mostTries { return again(attempt, &run) }
@@ -192,9 +213,13 @@ final class SFTPClient: @unchecked Sendable {
         run.waiting = []
     }
 
+    /// Bytes that are wanted.
+    private func asked(_ attempt: Attempt) -> Int { attempt.request.transfer.range?.count ?? .max }
+
     private func again(_ attempt: Attempt, _ run: inout Run, soon: Bool = false) {
         let most = min(HTTPClient.longestBackOff, 0.25 * Double(1 << min(attempt.tries, 10)))
         var next = Attempt(index: attempt.index, request: attempt.request)
+        next.begun = attempt.begun
         next.tries = soon ? max(0, attempt.tries - 1) : attempt.tries
         next.notBefore = soon ? 0 : Clock.steady() + Double.random(in: 0...most)
         run.waiting.append(next)

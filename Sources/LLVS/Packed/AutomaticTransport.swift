@@ -9,10 +9,10 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
     private var isPacked: Bool?
 
     /// - Parameter keys: what the place is encrypted with: then it has packs.
-    package init(_ files: any RemoteFiles, keys: PackedKeys? = nil) {
+    package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings(), keys: PackedKeys? = nil) {
         self.files = files
         versions = RemoteTransport(files)
-        packs = PackedTransport(files, keys: keys)
+        packs = PackedTransport(files, settings: settings, keys: keys)
         isPacked = keys == nil ? nil : true
     }
 

@@ -8,6 +8,8 @@ struct PackedReading {
     private var keptSize = 0
     private var waiting: [PackName: Set<VersionID>] = [:]
     private let fetch: PackedBlobs
+    /// Packs of which the bytes were told.
+    private var told: Set<PackName> = []
 
     init(_ run: PackedRun, verifyKnown: Bool) {
         self.run = run; self.verifyKnown = verifyKnown
@@ -19,6 +21,7 @@ struct PackedReading {
 
     mutating func read(_ listed: [PackName: Int]) throws {
         var left = try order(listed)
+        run.control.bytes?.expect(left.reduce(0) { $0 + max(0, $1.size) })
         while !left.isEmpty {
             let before = taking.progress
             var ready: [(name: PackName, size: Int)] = [], waiting = ready
@@ -27,6 +30,7 @@ struct PackedReading {
             while !next.isEmpty {
                 let batch = self.batch(&next)
                 for (one, source) in try zip(batch, sources(batch)) {
+                    defer { if told.insert(one.name).inserted { run.control.bytes?.add(one.size) } }
                     guard let source, verifyKnown || run.state.read[one.name] == nil else { continue }
                     if try take(one.name, one.size, source) { waiting.append(one) }
                 }
@@ -72,7 +76,9 @@ struct PackedReading {
     }
 
     mutating func finish() throws -> ExchangeResult {
-        for (name, ids) in run.state.waiting.sorted(by: { $0.key.id < $1.key.id }) {
+        // On a metered network large values wait, and so does what builds on them: that is no problem.
+        let isSparing = run.control.isThrifty && run.state.waiting.values.contains(where: \.isEmpty)
+        for (name, ids) in run.state.waiting.sorted(by: { $0.key.id < $1.key.id }) where !isSparing {
             let text = name.description, missing = ids.first?.description ?? ""
             taking.problem(
                 ExchangeProblem(
@@ -112,6 +118,8 @@ struct PackedReading {
             if verifyKnown { all.append((name, size)); continue }
             if run.state.isKnown(name) { continue }
             if let bad = run.state.bad[name], bad.again > run.now { continue }
+            // It waits for large values, which wait themselves.
+            if run.control.isThrifty, run.state.waiting[name]?.isEmpty ?? false { continue }
             if let ids = run.state.waiting[name], !ids.isEmpty, try run.store.unknown(among: ids).count == ids.count {
                 waiting.append((name, size))
             } else {
@@ -328,12 +336,24 @@ final class PackedBlobs {
     /// False when it is not there, or not what its name says.
     func fetch(_ blob: BlobReference, into spool: SpooledBlobs) throws -> Bool {
         if spool.has(blob) { return true }
+        // On a metered network, or with a low battery, nobody asked for it.
+        if run.control.isThrifty, blob.size > UInt64(PackFormat.inlineValue) { return false }
+        left = Int(clamping: blob.size)
+        run.control.bytes?.expect(left)
+        defer { moved(left) }
         // Encrypted, the name depends on the keys of its time: mostly the first fits.
         for (i, digest) in try run.sealing.blobDigests(blob.sha256).enumerated() where try fetch(blob, as: digest, into: spool) {
             if i > 0 { older.insert(blob.digest) }
             return true
         }
         return false
+    }
+
+    /// Bytes of the value that is being read which did not come yet.
+    private var left = 0
+    private func moved(_ bytes: Int) {
+        run.control.bytes?.add(min(left, bytes))
+        left -= min(left, bytes)
     }
 
     private func fetch(_ blob: BlobReference, as digest: PackID, into spool: SpooledBlobs) throws -> Bool {
@@ -346,6 +366,7 @@ final class PackedBlobs {
             for (name, contents) in try zip(some, run.files.read(reads, run.check)) {
                 do {
                     let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(.blob))
+                    moved(bytes.count)
                     try spool.append(PackFile(name, bytes, stores: run.state.stores, sealing: run.sealing), of: blob.digest)
                 } catch is PackFault {
                     try spool.finishCurrent()

@@ -51,6 +51,19 @@ struct PackedReports: Equatable {
     }
 }
 
+/// What a device is called, for people: 1 to 128 bytes of UTF-8, without control characters.
+enum DeviceName {
+    static let limit = 128
+    /// Nil for what is no name.
+    static func text(_ bytes: [UInt8]) -> String? {
+        guard (1...limit).contains(bytes.count), !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}
+extension PackServices.Notice {
+    init(naming name: String) { self.init(kind: Self.named, payload: Array(name.utf8)) }
+}
+
 extension PackedRun {
     /// What a pack says beside its versions. A writer that says of itself that it ends counts as silent at once, until it writes again.
     func hear(_ services: PackServices, _ index: PackIndex, from name: PackName) {
@@ -63,6 +76,11 @@ extension PackedRun {
                 let address = String(validating: notice.payload, as: UTF8.self)
             {
                 state.reports.move = PackedReports.Move(address: address, writer: name.writer)
+            } else if notice.kind == PackServices.Notice.named, let called = DeviceName.text(notice.payload) {
+                let before = state.names[name.writer]
+                if before != nil || state.names.count < PackedReports.writersLimit, before?.number ?? 0 <= name.last {
+                    state.names[name.writer] = PackedState.Named(number: name.last, name: called)
+                }
             } else if notice.kind == PackServices.Notice.seededAnew, state.roots.count > 1, state.read.count > 1 {
                 // This device knew it before that.
                 state.reports.happened(.seededAnew, name.writer, name.last, at: now)

@@ -136,6 +136,7 @@ extension PackedRun {
         if let move = state.reports.move {
             place.services.notices = [PackServices.Notice(kind: PackServices.Notice.moved, payload: Array(move.address.utf8))]
         }
+        if let name = state.saidName { place.services.notices.append(PackServices.Notice(naming: name)) }
         // None with older keys: another device may delete those, when it sends all anew with newer keys.
         place.blobs = state.currentBlobs
         place.random = settings.random
@@ -145,7 +146,7 @@ extension PackedRun {
         func emit(_ made: MadePack, _ ids: [VersionID]) throws {
             if made.name.kind == .blob { try upload(made) } else { result = (made, ids) }
         }
-        let paced = control.paced(.sending, of: ids.count, doing: what)
+        let paced = control.paced(stage == .folding ? .folding : .sending, of: ids.count, doing: what)
         try withoutActuallyEscaping(emit) { emit in
             var packer = VersionPacker(store, storeID: storeID, writer: state.writer, place: place, paced, emit)
             // Also when no pack is made: what was uploaded is not uploaded again.
@@ -174,6 +175,8 @@ extension PackedRun {
     private func keepDeletions(_ due: [PackName], _ listed: [PackName: Int]?) throws -> Set<PackName> {
         let packs = try listed ?? list(.base)
         var held: Set<PackName> = [], missing: Set<PackName> = [], others: Set<PackName> = []
+        // What this device once replaced by a pack of which it knows nothing any more is anybody's.
+        let known = Set(state.attempts.values.flatMap(\.replaces))
         for (name, attempt) in state.attempts where attempt.outcome == .done && !attempt.replaces.isEmpty {
             if let size = packs[name], size == PackedRun.notTold || size == attempt.size {
                 held.formUnion(attempt.replaces)
@@ -187,7 +190,7 @@ extension PackedRun {
         }
         for name in due where !held.contains(name) {
             // Who replaced the pack that replaced it deletes it as well.
-            if others.contains(name), !missing.contains(name) { state.deletions[name] = nil; continue }
+            if !known.contains(name) || (others.contains(name) && !missing.contains(name)) { state.deletions[name] = nil; continue }
             state.deletions[name]?.due = now + (missing.contains(name) ? PackedSettings.pause : PackedSettings.day)
         }
         return held

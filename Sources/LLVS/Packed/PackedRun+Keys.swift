@@ -42,7 +42,8 @@ extension PackedRun {
 
     /// Before anything else: the keys are read where the exchange was opened with some, and both sides must agree whether there are any.
     /// - Returns: false: it is to be encrypted, and nothing is there yet.
-    func unlock() throws -> Bool {
+    func unlock() throws -> Bool { try during(.keys, unlocked) }
+    private func unlocked() throws -> Bool {
         guard let keys else {
             guard state.pin == nil else { throw RemoteKeyDirectory.isEncrypted(files.description) }
             return true

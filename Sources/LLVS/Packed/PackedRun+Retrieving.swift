@@ -1,6 +1,7 @@
 /// Reading: docs/pack-format.md, section 7.
 extension PackedRun {
     func retrieve(verifyKnown: Bool) throws -> ExchangeResult {
+        control.bytes?.begin()
         guard try unlock() else { return ExchangeResult() }
         if state.roots.isEmpty, try !lookForRoots() { return ExchangeResult() }
         _ = try isBridge()

@@ -4,6 +4,8 @@ extension PackedRun {
     ///   - isFresh: a retrieve has just listed what is there.
     ///   - listed: all packs there are, where it listed them all.
     func send(isFresh: Bool, listed: [PackName: Int]? = nil) throws -> ExchangeResult {
+        control.bytes?.begin()
+        stage = .sending
         _ = try unlock()
         var isThere = isFresh
         if !isFresh || state.roots.isEmpty {
@@ -19,22 +21,24 @@ extension PackedRun {
         var sending = PackedSending(self)
         let wasWithoutRoom = state.withoutRoom
         do {
-            try adopt()
+            try during(.folding, adopt)
             // The number of an adoption is for nothing else.
             guard state.adopting.isEmpty else { throw isNotPutTogether }
             try sending.publish(evenEmpty: mustFollow)
         } catch let error as StoreError where error.code == .noSpace {
-            try deleteWhatIsDue(isFull: true)
+            try during(.deleting) { try deleteWhatIsDue(isFull: true) }
             throw error
         }
-        try deleteWhatIsDue(listed)
-        if listed != nil { try deleteUnnamedParts() }
+        try during(.deleting) {
+            try deleteWhatIsDue(listed)
+            if listed != nil { try deleteUnnamedParts() }
+        }
         // What is new is there: a place without room for larger packs fails nothing.
         do { try putTogether(listed, &sending) } catch let error as StoreError where error.code == .noSpace { state.withoutRoom = now }
         if state.withoutRoom != 0 {
             sending.tell(hasNoRoom)
             // What later packs replace makes room: then it is tried again with the next exchange.
-            if state.withoutRoom != wasWithoutRoom { try deleteWhatIsDue(isFull: true) }
+            if state.withoutRoom != wasWithoutRoom { try during(.deleting) { try deleteWhatIsDue(isFull: true) } }
         }
         return sending.result
     }
@@ -43,12 +47,14 @@ extension PackedRun {
     private func putTogether(_ listed: [PackName: Int]?, _ sending: inout PackedSending) throws {
         guard !waitsForRoom else { return }
         state.withoutRoom = 0
-        try fold()
-        if let listed, state.rekeying != nil, !control.isThrifty {
-            try rekey(listed)
-        } else if let listed, !control.isThrifty {
-            chooseAdoption(listed)
-            try adopt()
+        try during(.folding) {
+            try fold()
+            if let listed, state.rekeying != nil, !control.isThrifty {
+                try rekey(listed)
+            } else if let listed, !control.isThrifty {
+                chooseAdoption(listed)
+                try adopt()
+            }
         }
         if mustFollow { try sending.publish(evenEmpty: true) }
     }
@@ -71,6 +77,11 @@ extension PackedRun {
         let result = try send(isFresh: false)
         guard state.attempts.contains(where: { $0.key.writer == state.writer && $0.value.outcome == .done }) else { return result }
         var sending = PackedSending(self)
+        // Each number that lacks a pack gets one: whoever reads would miss it for ever.
+        while state.healing == 0, let hole = state.holes.min() {
+            try sending.publish(evenEmpty: true)
+            guard !state.holes.contains(hole) else { break }
+        }
         let notice = PackServices.Notice(kind: PackServices.Notice.retired, payload: PackID.bytes(of: state.writer))
         try sending.publish(evenEmpty: true, notices: [notice])
         state.becomeNewWriter(settings.random)
@@ -234,6 +245,32 @@ extension PackedRun {
     }
 }
 
+/// How many bytes of values go, for those who want to know.
+private final class PackedBytes {
+    private let run: PackedRun
+    private var parts = 0
+    init(_ run: PackedRun) { self.run = run }
+
+    private func size(_ ids: [VersionID]) throws -> Int {
+        try ids.reduce(0) { try $0 + Int(clamping: run.store.version($1)?.valueDataSize ?? 0) }
+    }
+    func expect(_ ids: [VersionID]) throws {
+        guard let bytes = run.control.bytes else { return }
+        bytes.expect(try size(ids))
+    }
+    /// A part of a large value; the pack that names it has its bytes as well.
+    func sent(_ part: Int) {
+        run.control.bytes?.add(part)
+        parts += part
+    }
+    func sent(_ ids: [VersionID]) throws {
+        guard let bytes = run.control.bytes else { return }
+        let size = try size(ids)
+        bytes.add(size - parts)
+        parts = max(0, parts - size)
+    }
+}
+
 /// Sends what is here and not known to be there.
 struct PackedSending {
     private let run: PackedRun
@@ -262,28 +299,37 @@ struct PackedSending {
         place.blobs = run.state.currentBlobs
         place.random = run.settings.random
         place.sealing = run.sealing
+        // A writer is believed to end when its newest pack says so.
+        let isEnd = !notices.isEmpty
         place.next = { [run] in
-            let number = run.state.holes.min() ?? run.state.next
+            let number = isEnd ? run.state.next : run.state.holes.min() ?? run.state.next
             return (number, run.state.link(before: number))
         }
         place.partials = try run.partsThere()
         place.sizeLimit = run.packLimit
         place.services.seen = run.movedWriters
-        place.services.notices = notices
+        place.services.notices = notices + run.introduction
         if run.state.seedsAnew {
             place.services.notices.append(PackServices.Notice(kind: PackServices.Notice.seededAnew, payload: []))
         }
         let seen = place.services.seen, run = self.run
+        let bytes = PackedBytes(run)
         var packed: [VersionID] = []
+        try bytes.expect(ids)
         func emit(_ made: MadePack, _ ids: [VersionID]) throws {
-            if made.name.kind == .blob { return try run.uploadPart(made) }
+            if made.name.kind == .blob {
+                try run.uploadPart(made)
+                return bytes.sent(made.size)
+            }
             // What was sent of large values until now is what it names.
             for digest in Array(run.state.partials.keys) { run.state.partials[digest]?.isNamed = true }
             var attempt = PackedState.Attempt(size: made.size, listed: run.now)
             attempt.seen = seen
             _ = try run.attempt(made, ids, attempt)
             packed += ids
+            try bytes.sent(ids)
             run.state.seedsAnew = false
+            run.state.saidName = run.settings.deviceName
         }
         defer { result.versions += packed }
         let paced = run.control.paced(.sending, of: ids.count, doing: run.what)
@@ -332,6 +378,12 @@ struct PackedSending {
 }
 
 extension PackedRun {
+    /// What this device is called, where its packs do not say so yet.
+    var introduction: [PackServices.Notice] {
+        guard let name = settings.deviceName, name != state.saidName else { return [] }
+        return [PackServices.Notice(naming: name)]
+    }
+
     /// How far the writers are that moved since the last pack of this one.
     var movedWriters: [PackServices.Seen] {
         let moved = state.moved.compactMap { state.seen[$0] }.filter { $0.writer != state.writer }

@@ -58,7 +58,15 @@ package final class PackedRun {
     }
 
     var now: Int64 { settings.clock() }
-    var check: () throws -> Void { { [control, what] in try control.check(.receiving, 0, of: 0, doing: what) } }
+    /// What is being done, as progress tells.
+    var stage = Progress.Stage.receiving
+    var check: () throws -> Void { { [control, what, stage] in try control.check(stage, 0, of: 0, doing: what) } }
+    func during<R>(_ stage: Progress.Stage, _ body: () throws -> R) rethrows -> R {
+        let before = self.stage
+        self.stage = stage
+        defer { self.stage = before }
+        return try body()
+    }
 
     /// Writes down what is known.
     func save() throws {

@@ -20,7 +20,11 @@ package struct PackedSettings: Sendable {
     /// With more names than these packs of writers are adopted that go on: one page of most listings.
     package var mostNames = 900
 
+    /// What this device is called, for people who look at who writes there; nil: it says nothing.
+    package var deviceName: String?
+
     package init() {}
+    package init(deviceName: String?) { self.deviceName = deviceName }
     /// For simulations: all that is random comes from `word`, and no file says when it was made.
     package init(clock: @escaping @Sendable () -> Int64, random word: @escaping @Sendable () -> UInt64) {
         self.clock = clock

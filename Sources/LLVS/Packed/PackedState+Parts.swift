@@ -2,10 +2,11 @@
 extension PackedState {
     private enum Part {
         static let bridging: UInt8 = 1, newest: UInt8 = 2, ahead: UInt8 = 3, chains: UInt8 = 4, events: UInt8 = 5, move: UInt8 = 6
-        static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9
+        static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9, names: UInt8 = 10, saidName: UInt8 = 11
     }
     var hasMore: Bool {
         !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
+            || !names.isEmpty || saidName != nil
     }
 
     var parts: [(part: UInt8, contents: StateWriter)] {
@@ -43,9 +44,7 @@ extension PackedState {
             out.bytes.integer(event.since)
         }
         add(Part.move, reports.move.map { [$0] } ?? []) { out, move in
-            let address = Array(move.address.utf8)
-            out.bytes.varint(UInt64(address.count))
-            out.bytes.raw(address)
+            out.text(move.address)
             out.bytes.integer(move.writer)
         }
         add(Part.seedsAnew, seedsAnew ? [true] : []) { out, _ in out.bytes.bytes.append(1) }
@@ -55,6 +54,12 @@ extension PackedState {
             out.bytes.integer(extent.at)
         }
         add(Part.withoutRoom, withoutRoom != 0 ? [withoutRoom] : []) { $0.bytes.integer($1) }
+        add(Part.names, Array(names)) { out, item in
+            out.bytes.integer(item.key)
+            out.bytes.integer(item.value.number)
+            out.text(item.value.name)
+        }
+        add(Part.saidName, saidName.map { [$0] } ?? []) { $0.text($1) }
         return parts
     }
 
@@ -92,8 +97,7 @@ extension PackedState {
                 }).compactMap { $0 }
             case Part.move:
                 for move in try from.list({ from in
-                    let address = String(decoding: try from.bytes(), as: UTF8.self)
-                    return PackedReports.Move(address: address, writer: try from.cursor.integer(UInt64.self))
+                    PackedReports.Move(address: try from.text(), writer: try from.cursor.integer(UInt64.self))
                 }) { reports.move = move }
             case Part.seedsAnew: seedsAnew = try !from.list({ try $0.flag() }).isEmpty
             case Part.extent:
@@ -101,6 +105,12 @@ extension PackedState {
                     Extent(names: Int(try from.time()), bytes: Int(try from.time()), at: try from.time())
                 }) { extent = one }
             case Part.withoutRoom: for time in try from.list({ try $0.time() }) { withoutRoom = time }
+            case Part.names:
+                for (writer, one) in try from.list({ from in
+                    let writer = try from.cursor.integer(UInt64.self), number = try from.cursor.integer(UInt32.self)
+                    return (writer, Named(number: number, name: try from.text()))
+                }) { names[writer] = one }
+            case Part.saidName: saidName = try from.list({ try $0.text() }).first
             default: return
             }
             try from.cursor.end()

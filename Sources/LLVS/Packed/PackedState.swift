@@ -63,6 +63,8 @@ struct PackedState {
         var due: Int64, exchange: UInt64
     }
 
+    /// What a writer is called, as its pack of that number says.
+    struct Named: Equatable { var number: UInt32, name: String }
     /// How much is at the remote.
     struct Extent: Equatable { var names: Int, bytes: Int, at: Int64 }
     /// A version that another device is to bring to the other side of a bridged remote.
@@ -131,6 +133,10 @@ struct PackedState {
     var reports = PackedReports()
     /// The next pack says that the remote was filled anew.
     var seedsAnew = false
+    /// What writers are called, for people.
+    var names: [UInt64: Named] = [:]
+    /// What the packs of this writer say that it is called.
+    var saidName: String?
     /// The newest pack of each writer in `log/`, as the last retrieve found it, and what was sent since.
     var newest: [UInt64: PackServices.Seen] = [:]
     /// What the last full listing showed; nil: there was none.
@@ -150,8 +156,8 @@ struct PackedState {
         next = 1
         holes = []
         adopting = []
-        // A clone may have named them.
-        for digest in Array(partials.keys) { partials[digest]?.isNamed = true }
+        // A clone may have named them, so they stay; and may delete them, so this one names them not.
+        partials = [:]
         for (name, attempt) in attempts {
             if attempt.outcome == .done || attempt.outcome == .folded {
                 read[name] = Read(size: attempt.size, isReplaced: attempt.outcome == .folded)
@@ -161,6 +167,7 @@ struct PackedState {
             if attempt.outcome != .done { attempts[name] = nil }
         }
         moved = Set(seen.keys)
+        saidName = nil
     }
 
     /// A pack is known wholly, and so is all that it replaces.
@@ -172,7 +179,9 @@ struct PackedState {
             if read[other] == nil { read[other] = Read(unread: attempts[other] == nil ? now : 0) }
             read[other]?.isReplaced = true
             // Those of this device stay: anybody may say that he replaced them, and removed they are found lost.
-            if let attempt = attempts[other], attempt.outcome != .folded, other.writer != writer { attempts[other] = nil }
+            // So do those of a former writer, as long as something is to be deleted that they replaced.
+            guard let attempt = attempts[other], attempt.outcome != .folded, other.writer != writer else { continue }
+            if !attempt.replaces.contains(where: { deletions[$0] != nil }) { attempts[other] = nil }
         }
         forget(name)
         for other in services.replaces { forget(other) }

@@ -23,6 +23,10 @@ struct StateWriter {
         bytes.integer(id.high.byteSwapped)
         bytes.integer(id.low.byteSwapped)
     }
+    mutating func text(_ text: String) {
+        bytes.varint(UInt64(text.utf8.count))
+        bytes.raw(Array(text.utf8))
+    }
     mutating func put(_ range: PackServices.Range) {
         bytes.integer(range.writer)
         bytes.integer(range.first)
@@ -56,6 +60,7 @@ struct StateReader {
     mutating func bytes() throws -> [UInt8] {
         Array(try cursor.take(try cursor.number(atMost: cursor.remaining) { _ in .damaged("it is cut short") }))
     }
+    mutating func text() throws -> String { String(decoding: try bytes(), as: UTF8.self) }
     mutating func flag() throws -> Bool { try cursor.integer(UInt8.self) != 0 }
     mutating func name() throws -> PackName {
         guard let kind = PackKind(rawValue: try cursor.integer(UInt8.self)) else { throw PackFault.damaged("a name of it is none") }

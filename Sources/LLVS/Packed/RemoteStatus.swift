@@ -10,6 +10,8 @@ public struct RemoteStatus: Sendable {
         public let lastSeen: Double?
         /// Whether it is this device.
         public let isHere: Bool
+        /// What it is called, as it says itself (`Exchange.URLOptions.deviceName`); nil: it does not.
+        public let name: String?
     }
     /// `.packed` or `.bridged`.
     public let layout: Exchange.Layout
@@ -37,7 +39,8 @@ public struct RemoteStatus: Sendable {
             let isHere = one.writer == state.writer
             return Writer(
                 id: Base32.encode(PackID.bytes(of: one.writer)), number: one.number,
-                lastSeen: isHere ? nil : state.active[one.writer].map(since2001), isHere: isHere)
+                lastSeen: isHere ? nil : state.active[one.writer].map(since2001), isHere: isHere,
+                name: isHere ? state.saidName : state.names[one.writer]?.name)
         }
         fingerprint = RemoteStatus.fingerprint(state.store, newest)
     }

@@ -17,6 +17,8 @@ struct PackServices: Equatable {
         static let retired: UInt8 = 2
         /// The remote had been emptied, and its writer filled it from what it had.
         static let seededAnew: UInt8 = 3
+        /// What its writer is called, for people.
+        static let named: UInt8 = 4
     }
     /// How far other writers were, sorted by writer.
     var seen: [Seen] = []

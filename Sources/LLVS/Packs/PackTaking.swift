@@ -67,7 +67,7 @@ struct PackTaking {
                 batch.received.append(received.version)
             } catch let fault as PackFault {
                 problem(entry.id, fault.error("The version \(entry.id) of \(pack)", version: entry.id))
-            }
+            } catch is Later {}
             if batch.size >= ExchangeLimits.batchSize || batch.received.count >= ExchangeLimits.batchCount {
                 try add(&batch, &outcome, isVerifying, tellsMissing)
             }
@@ -97,14 +97,14 @@ struct PackTaking {
         case .outside(let blob):
             guard try isFetched(blob, &outcome), let found = try blobs.read(blob) else {
                 outcome.lacksBlobs = true
-                throw PackTaking.missingBlob
+                throw lacking
             }
             (size, read) = (Int(blob.size), found)
         }
         let contents = try PackedVersion.contents(entry.id, size: size, read)
         for blob in contents.blobs.values.sorted(by: { $0.digest < $1.digest }) where try !isFetched(blob, &outcome) {
             outcome.lacksBlobs = true
-            throw PackTaking.missingBlob
+            throw lacking
         }
         let received = try PackedVersion.received(contents, read) { reference in
             guard let value = try blobs.take(reference) else { throw PackTaking.missingBlob }
@@ -123,6 +123,9 @@ struct PackTaking {
         outcome.references.append(blob)
         return true
     }
+    /// On a metered network, or with a low battery, large values wait: that is no problem of their versions.
+    private struct Later: Error {}
+    private var lacking: any Error { control.isThrifty && fetch != nil ? Later() : PackTaking.missingBlob }
     private static let missingBlob = PackFault.damaged("the bytes of a large value are missing, or are others than it says")
 
     private mutating func add(_ batch: inout Batch, _ outcome: inout Outcome, _ isVerifying: Bool, _ tellsMissing: Bool) throws {

@@ -25,6 +25,9 @@ extension Exchange {
         public var layout = Layout.automatic
         /// What is encrypted there, and how it is opened; nil: nothing is. Then the layout is packed.
         public var keys: RemoteKeys?
+        /// What this device is called, for people who look at who writes to a place in packs (`RemoteStatus`): 1 to 128 bytes without
+        /// control characters. Who can read the place can read it. Nil: it says nothing.
+        public var deviceName: String?
         /// How a server is reached.
         package var http = HTTPSettings()
 
@@ -90,6 +93,10 @@ extension Exchange {
         /// - Throws: `.invalidArgument` for credentials that are given twice, and for what would end the line of a request.
         package func check() throws {
             try http.check()
+            if let deviceName, DeviceName.text(Array(deviceName.utf8)) == nil {
+                throw StoreError(
+                    .invalidArgument, "The name of a device has 1 to \(DeviceName.limit) bytes, and no control characters.")
+            }
             guard let tokenFile else { return }
             guard tokens == nil else {
                 throw StoreError(.invalidArgument, "Both a token_file and a callback for tokens are given. Give one of them.")

@@ -32,7 +32,8 @@ package enum ExchangeURL {
         switch place {
         case .folder(let path) where layout == .packed || layout == .bridged || keys != nil:
             let files = try FolderRemoteFiles(folder(path, settings, store), isDurable: settings.durability == .full)
-            return PackedTransport(files, keys: keys, isBridged: layout == .bridged)
+            return PackedTransport(
+                files, settings: PackedSettings(deviceName: settings.deviceName), keys: keys, isBridged: layout == .bridged)
         case .folder(let path):
             let transport = try folder(path, settings, store)
             try RemoteKeyDirectory.refuseKeys(FolderRemoteFiles(transport, isDurable: true)) {}
@@ -42,7 +43,7 @@ package enum ExchangeURL {
                 throw invalid(url, "an area in memory holds single versions, and no packs")
             }
             return MemoryTransport(name: name)
-        case .webdav, .s3, .sftp, .cloud, .cloudKit: return transport(try server(place, url, settings), layout, keys)
+        case .webdav, .s3, .sftp, .cloud, .cloudKit: return transport(try server(place, url, settings), layout, keys, settings)
         }
     }
 
@@ -63,7 +64,7 @@ package enum ExchangeURL {
     package static func transport(over files: any RemoteFiles, _ settings: Exchange.URLOptions) throws -> any ExchangeTransport {
         let keys = try settings.keys.map(PackedKeys.init)
         if keys != nil, settings.layout == .interchange || settings.layout == .bridged { throw inClear(files.description, settings.layout) }
-        return transport(files, settings.layout, keys)
+        return transport(files, settings.layout, keys, settings)
     }
 
     private static func inClear(_ place: String, _ layout: Exchange.Layout) -> StoreError {
@@ -127,12 +128,15 @@ package enum ExchangeURL {
         }
     }
 
-    private static func transport(_ files: any RemoteFiles, _ layout: Exchange.Layout, _ keys: PackedKeys?) -> any ExchangeTransport {
-        switch layout {
-        case .automatic: AutomaticTransport(files, keys: keys)
+    private static func transport(
+        _ files: any RemoteFiles, _ layout: Exchange.Layout, _ keys: PackedKeys?, _ options: Exchange.URLOptions
+    ) -> any ExchangeTransport {
+        let settings = PackedSettings(deviceName: options.deviceName)
+        return switch layout {
+        case .automatic: AutomaticTransport(files, settings: settings, keys: keys)
         case .interchange: RemoteTransport(files)
-        case .packed: PackedTransport(files, keys: keys)
-        case .bridged: PackedTransport(files, isBridged: true)
+        case .packed: PackedTransport(files, settings: settings, keys: keys)
+        case .bridged: PackedTransport(files, settings: settings, isBridged: true)
         }
     }
 

@@ -29,6 +29,12 @@ public struct Progress: Sendable {
         case writing
         /// Comparing what is stored with its checksums.
         case verifying
+        /// Reading or writing the keys of a place that is encrypted.
+        case keys
+        /// Merging packs at a place.
+        case folding
+        /// Deleting packs there that others replace.
+        case deleting
     }
     /// What it is doing.
     public var stage: Stage
@@ -42,6 +48,20 @@ public struct Progress: Sendable {
     }
 }
 
+/// How many bytes are to be moved, and were: of one part of a call at a time, in which neither becomes fewer.
+package final class ByteProgress: Sendable {
+    private let counts = Guarded((done: UInt64(0), total: UInt64(0)))
+    package init() {}
+
+    package var now: (done: UInt64, total: UInt64) { counts.withLock { $0 } }
+    /// Another part begins.
+    package func begin() { counts.withLock { $0 = (0, 0) } }
+    /// So many are to be moved.
+    package func expect(_ more: Int) { counts.withLock { $0.total &+= UInt64(max(0, more)) } }
+    /// So many were moved, or need not be any more.
+    package func add(_ more: Int) { counts.withLock { $0.done = min($0.total, $0.done &+ UInt64(max(0, more))) } }
+}
+
 /// Progress and cancellation of one call of long work; checked at least every 100 ms or MiB.
 public struct OperationControl: Sendable {
     /// Called on the thread that called; returns false to cancel. May throw `StoreError`.
@@ -52,6 +72,8 @@ public struct OperationControl: Sendable {
     package var isThrifty = false
     /// What came over a link just now is left to whoever made it.
     package var leavesToMakers = false
+    /// Where somebody wants to know how many bytes are moved.
+    package var bytes: ByteProgress?
     /// Without either the call runs to its end.
     public init(progress: (@Sendable (Progress) throws -> Bool)? = nil, token: CancelToken? = nil) {
         self.progress = progress; self.token = token
@@ -72,7 +94,7 @@ public struct OperationControl: Sendable {
         guard let progress else { return self }
         let whole = Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
         var step = OperationControl(progress: { _ in try progress(whole) }, token: token)
-        (step.isThrifty, step.leavesToMakers) = (isThrifty, leavesToMakers)
+        (step.isThrifty, step.leavesToMakers, step.bytes) = (isThrifty, leavesToMakers, bytes)
         return step
     }
     static func cancelled(_ what: String) -> StoreError {

@@ -142,9 +142,10 @@ struct SyncSchedule {
     /// When a place is visited, if rounds are wanted from `wanted` on.
     private func due(_ place: Place, _ wanted: Double) -> Double {
         if Self.needsSomebody(place.reason) && !asked.front { return .infinity }
-        // One that failed is tried again by the clock, without another reason.
+        // One that failed is tried again by the clock, without another reason; but what another process does is no failure.
         let again = place.reason == .noSpace ? max(place.retryAt, place.sendAt) : place.retryAt
-        let retry = place.reason == .none || conditions.contains(.background) ? Double.infinity : again
+        let isByClock = place.reason != .none && (place.reason != .alreadyRunning || place.retryAt > -.infinity)
+        let retry = isByClock && !conditions.contains(.background) ? again : Double.infinity
         return max(min(wanted, retry), place.notBefore, place.retryAt)
     }
 
@@ -201,8 +202,14 @@ struct SyncSchedule {
                 lastSuccess = now
                 continue
             }
-            places[i].failures += 1
             places[i].retrievedAt = -Double.infinity
+            if outcome.reason == .alreadyRunning {
+                // Another process does what is due. Saves that led here are looked after again, and polls are frequent meanwhile.
+                lastMoved = now
+                places[i].retryAt = isOfSaves || places[i].retryAt > -.infinity ? now + pace.longestAfterSave : -Double.infinity
+                continue
+            }
+            places[i].failures += 1
             if let after = outcome.retryAfter { places[i].notBefore = now + min(max(0, after), 86_400) }
             if outcome.reason == .noSpace {
                 // Where this device has no room for what is received nothing goes on.

@@ -23,6 +23,10 @@ extension Syncer {
         public var nextRound: Double?
         /// How far the running round has come.
         public var progress: Progress?
+        /// Of the place that it exchanges with just now, while it retrieves or sends packs: bytes that are to come or go, and those that
+        /// did. What comes is counted in bytes of files, a large value once the pack that names it is there; what goes in bytes of values.
+        /// 0 where nobody counts.
+        public var bytesDone: UInt64 = 0, bytesTotal: UInt64 = 0
         /// Rounds that ended, failed ones included.
         public var rounds: UInt64 = 0
         /// Versions that came and went in them.

@@ -83,6 +83,10 @@ final class SyncerThread: @unchecked Sendable {
         StoreError(.closed, "The syncer was stopped, or its coordinator closed. Start another to go on.")
     }
 
+    private static var hasNoPlace: StoreError {
+        StoreError(.invalidArgument, "No exchange is attached to the coordinator, so there is nothing to sync with. Attach one.")
+    }
+
     private func attachmentsChanged() {
         lock.withLock {
             attachedChanged = true
@@ -158,9 +162,7 @@ final class SyncerThread: @unchecked Sendable {
             throw StoreError(.busy, "A round cannot be waited for from within an event of the syncer. Ask for one by a trigger.")
         }
         if lock.withLock({ isStopped }) { throw Self.closed }
-        guard !coordinator.exchanges.isEmpty else {
-            throw StoreError(.invalidArgument, "No exchange is attached to the coordinator, so there is nothing to sync with. Attach one.")
-        }
+        guard !coordinator.exchanges.isEmpty else { throw Self.hasNoPlace }
         if control.token?.isCancelled ?? false { throw OperationControl.cancelled("Syncing") }
         lock.lock()
         defer { lock.unlock() }
@@ -168,10 +170,15 @@ final class SyncerThread: @unchecked Sendable {
         let before = roundsBegun
         schedule.wait()
         changed.broadcast()
-        var isCancelled = false, isWithdrawn = false, failure: (any Error)?
+        var isCancelled = false, isWithdrawn = false, isAlone = false, failure: (any Error)?
         // The round that is wanted is the first that begins from now on.
         while !isStopped && (roundsBegun == before || (roundsBegun == before + 1 && token != nil)) {
             let now = Clock.steady()
+            if isAlone, roundsBegun == before {
+                // The last exchange was detached: without one no round begins.
+                if !isWithdrawn { schedule.withdraw() }
+                throw Self.hasNoPlace
+            }
             if now >= deadline || isCancelled {
                 if roundsBegun == before {
                     if !isWithdrawn { schedule.withdraw() }
@@ -190,6 +197,7 @@ final class SyncerThread: @unchecked Sendable {
             let progress = told.progress
             lock.unlock()
             defer { lock.lock() }
+            isAlone = coordinator.exchanges.isEmpty
             if control.token?.isCancelled ?? false { isCancelled = true }
             guard let progress, let report = control.progress, failure == nil else { continue }
             do { if try !report(progress) { isCancelled = true } } catch { (failure, isCancelled) = (error, true) }
@@ -241,6 +249,7 @@ final class SyncerThread: @unchecked Sendable {
         told.state = .off
         told.reason = .none
         told.progress = nil
+        (told.bytesDone, told.bytesTotal) = (0, 0)
         told.nextRound = nil
         let status = told
         lock.unlock()
@@ -296,6 +305,7 @@ final class SyncerThread: @unchecked Sendable {
             told.reason = first.reason
         } else { (told.state, told.reason) = (.idle, waiting.first?.reason ?? .none) }
         told.progress = nil
+        (told.bytesDone, told.bytesTotal) = (0, 0)
         told.nextRound = moment.map { Clock.now() + $0 - Clock.steady() }
         return before == (told.state, told.reason) ? nil : Syncer.Event(status: told)
     }
@@ -315,12 +325,13 @@ final class SyncerThread: @unchecked Sendable {
 
     /// Does a round, takes over what became of each place, and tells both the schedule and the host.
     private func perform(_ round: SyncSchedule.Round, isAsked: Bool, _ token: CancelToken) {
-        let names = Set(round.places), last = Moment()
+        let names = Set(round.places), last = Moment(), bytes = ByteProgress()
         var control = OperationControl(
             progress: { [weak self] progress in
-                self?.came(progress, last)
+                self?.came(progress, bytes, last)
                 return true
             }, token: token)
+        control.bytes = bytes
         control.isThrifty = !isAsked && lock.withLock { !schedule.conditions.isDisjoint(with: [.metered, .lowBattery]) }
         control.leavesToMakers = !isAsked
         let rows = coordinator.store.rowCount, before = counts(names)
@@ -438,9 +449,11 @@ final class SyncerThread: @unchecked Sendable {
     }
 
     /// The running round has come further.
-    private func came(_ progress: Progress, _ last: Moment) {
+    private func came(_ progress: Progress, _ bytes: ByteProgress, _ last: Moment) {
+        let moved = bytes.now
         let status = lock.withLock { () -> Syncer.Status in
             told.progress = progress
+            (told.bytesDone, told.bytesTotal) = moved
             return told
         }
         let now = Clock.coarse()

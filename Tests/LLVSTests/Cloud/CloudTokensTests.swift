@@ -22,6 +22,21 @@ import Testing
         withExtendedLifetime(held) {}
     }
 
+    /// A callback that runs while tokens are renewed, and makes a call that renews them, would wait for itself.
+    @Test(.timeLimit(.minutes(2))) func whoHoldsTheLockIsToldSoAtOnce() throws {
+        let (directory, path) = try tokens(), file = TokenFile(path), begun = Clock.steady()
+        try file.withLock({}) {
+            let error = #expect(throws: StoreError.self) { try TokenFile(path).withLock({}) {} }
+            #expect(error?.code == .busy && Clock.steady() - begun < 60)
+            // Other tokens, and other threads, are others.
+            let (other, elsewhere) = try tokens()
+            try TokenFile(elsewhere).withLock({}) {}
+            withExtendedLifetime(other) {}
+        }
+        try file.withLock({}) {}
+        withExtendedLifetime(directory) {}
+    }
+
     private func tokens() throws -> (directory: TemporaryDirectory, path: String) {
         let directory = TemporaryDirectory(), path = directory.path + "/tokens.json"
         try FolderFiles.writeNew(DirectoryEntry(path), OutgoingFile(Array(#"{"access_token": "a"}"#.utf8)))

@@ -21,6 +21,31 @@ import Testing
         observation.cancel()
     }
 
+    /// News of several exchanges are told one at a time, and no lock is held meanwhile: what comes from within is told afterwards.
+    @Test(.timeLimit(.minutes(2))) func newsAreToldOneAtATimeWithNoLockHeld() throws {
+        final class Observed: ExchangeObservation { func cancel() {} }
+        let store = try memoryStore(), coordinator = try StoreCoordinator(store: store)
+        nonisolated(unsafe) var tell: [@Sendable () -> Void] = []
+        for name in ["one", "two"] {
+            var place = SyncerTests.place()
+            place.observe = { tell.append($0); return Observed() }
+            try coordinator.attach(Exchange(store: store, transport: CallbackTransport(place)), name: name)
+        }
+        nonisolated(unsafe) var running = 0, calls = 0
+        let observation = try coordinator.observeExchanges {
+            running += 1
+            calls += 1
+            #expect(running == 1)
+            if calls == 1 { for one in tell { one() } }
+            running -= 1
+        }
+        tell[0]()
+        #expect(calls == 2, "two at once are told as one")
+        tell[1]()
+        #expect(calls == 3)
+        withExtendedLifetime(observation) {}
+    }
+
     /// What would wait for itself is told so instead.
     @Test(.timeLimit(.minutes(15))) func savesAndExchangesFromWithinTheirOwnCallbacksAreRefused() throws {
         let store = try memoryStore()

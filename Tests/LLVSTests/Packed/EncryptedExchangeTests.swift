@@ -346,6 +346,79 @@ import Testing
         #expect(try c.store.value(ValueID("large"), at: version)?.data == large)
     }
 
+    /// A pack of which the listing was behind, by a device that did not know the new keys yet, names parts with older keys: they stay.
+    @Test func partsOfAPackThatCameMeanwhileStay() throws {
+        let place = MemoryPlace(), day = 86_400 / Int(MemoryPlace.step)
+        let a = try PackedDevice(place, keys: mine.keys()), b = try PackedDevice(place, keys: mine.keys())
+        try a.save("small")
+        for device in [a, b] { try device.exchangeOnce() }
+        let large = [UInt8](repeating: 7, count: 2 << 20), version = try b.save("large", large), before = Set(place.names(.log))
+        try b.exchangeOnce()
+        let late = try #require(Set(place.names(.log)).subtracting(before).first).description
+        place.hides = [late]
+        var looked = false
+        a.files.before = {
+            guard a.files.asked.last == "list pack1/blob" else { return }
+            looked = true
+            place.hides = []
+        }
+        _ = try a.exchange.rekey(renewing: true)
+        for _ in 0..<4 where !looked {
+            place.clock += day + 1
+            try a.exchangeOnce()
+        }
+        #expect(looked)
+        let c = try PackedDevice(place, keys: mine.keys())
+        #expect(try c.exchange.retrieve().problems.isEmpty)
+        #expect(try c.store.value(ValueID("large"), at: version)?.data == large)
+    }
+
+    /// Who has sent all anew names no older parts later, also where another had sent them anew before.
+    @Test func olderPartsAreForgotten() throws {
+        let place = MemoryPlace(), day = 86_400 / Int(MemoryPlace.step)
+        let a = try PackedDevice(place, keys: mine.keys()), b = try PackedDevice(place, keys: mine.keys())
+        let large = [UInt8](repeating: 7, count: 2 << 20)
+        try a.save("large", large)
+        for device in [a, b, a] { try device.exchangeOnce() }
+        let old = try keysOf(place)
+        _ = try b.exchange.rekey(renewing: true)
+        try a.exchangeOnce()
+        _ = try a.exchange.rekey()
+        for _ in 0..<4 {
+            place.clock += day + 1
+            for device in [b, a] { try device.exchangeOnce() }
+        }
+        #expect(try opened(place, by: old) == [] && a.known?.rekeying == nil && b.known?.rekeying == nil)
+        let again = try a.save("again", large)
+        try a.exchangeOnce()
+        let c = try PackedDevice(place, keys: mine.keys())
+        #expect(try c.exchange.retrieve().problems.isEmpty)
+        #expect(try c.store.value(ValueID("again"), at: again)?.data == large)
+    }
+
+    /// A file with keys that nobody here has counts as one with older keys, and holds the end up for a month, not for ever.
+    @Test func aFileOfNobodyHoldsItUpForAMonth() throws {
+        let place = MemoryPlace(), elsewhere = MemoryPlace(seed: 1), day = 86_400 / Int(MemoryPlace.step)
+        let a = try PackedDevice(place, keys: mine.keys()), foreign = try PackedDevice(elsewhere, keys: other.keys())
+        for device in [a, foreign] {
+            try device.save()
+            try device.exchangeOnce()
+        }
+        let theirs = try #require(elsewhere.names(.log).first).description
+        place.put(theirs, try #require(elsewhere.files[theirs]))
+        #expect(try a.exchange.rekey(renewing: true) == 2)
+        for days in [1, 1, 8, 15] {
+            place.clock += days * day + 1
+            try a.exchangeOnce()
+            #expect(a.known?.rekeying != nil)
+        }
+        for _ in 0..<2 {
+            place.clock += 20 * day
+            try a.exchangeOnce()
+        }
+        #expect(a.known?.rekeying == nil && place.files[theirs] != nil)
+    }
+
     /// Whatever devices do while others send all anew, or retire: in the end each version and each large value is there.
     @Test func rekeyingAmongOthers() throws {
         let day = 86_400 / Int(MemoryPlace.step)

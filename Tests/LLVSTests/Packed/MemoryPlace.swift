@@ -129,6 +129,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     }
 
     func list(_ directory: String, withTimes: Bool, _ check: () throws -> Void) throws -> [RemoteEntry]? {
+        try check()
         try request("list \(directory)")
         let entries = place.list(directory).map { name, size in
             RemoteEntry(name: String(name.split(separator: "/").last ?? ""), isDirectory: false, size: tellsSizes ? size : nil)
@@ -137,6 +138,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     }
     func read(_ files: [RemoteRead], _ check: () throws -> Void) throws -> [RemoteContents] {
         try files.map { file in
+            try check()
             try request("read \(file.name)")
             guard var bytes = readsInstead(file.name) ?? place.files[file.name], !(place.isNew(file.name) && place.chance(0.1)) else {
                 return .missing
@@ -149,6 +151,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     }
     func publish(_ files: [RemoteUpload], _ check: () throws -> Void) throws -> [RemotePublished] {
         try files.map { file in
+            try check()
             try request("publish \(file.name)")
             let bytes = try file.data.bytes()
             sizeToPut = bytes.count
@@ -163,6 +166,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     }
     func delete(_ names: [String], _ check: () throws -> Void) throws {
         for name in names {
+            try check()
             try request("delete \(name)")
             if place.refusesDeletes { throw StoreError(.permission, "Nothing is deleted here.") }
             place.remove(name)
@@ -220,7 +224,7 @@ final class PackedDevice {
     /// - Parameter wait: called in the place of waiting.
     init(
         _ place: MemoryPlace, fanIn: Int = 8, silence: Int64? = nil, mostNames: Int? = nil, random: (@Sendable () -> UInt64)? = nil,
-        keys: RemoteKeys? = nil, isBridged: Bool = false, wait: @escaping () throws -> Void = {}
+        keys: RemoteKeys? = nil, isBridged: Bool = false, named: String? = nil, wait: @escaping () throws -> Void = {}
     ) throws {
         self.keys = keys
         self.isBridged = isBridged
@@ -233,6 +237,7 @@ final class PackedDevice {
         settings.fanIn = fanIn
         settings.silence = silence ?? settings.silence
         settings.mostNames = mostNames ?? settings.mostNames
+        settings.deviceName = named
         nonisolated(unsafe) let waits = wait
         settings.wait = { _, _ in try waits() }
         self.settings = settings
@@ -267,6 +272,9 @@ final class PackedDevice {
             return count
         }
     }
+
+    /// What it remembers of the place.
+    var known: PackedState? { try? PackedNotes.known(of: store, remote: files.description) }
 
     var ids: Set<VersionID> { Set((try? store.missing(from: store.coverage(behind: []))) ?? []) }
 

@@ -102,6 +102,66 @@ import Testing
         #expect(throws: StoreError.self) { try single.retire() }
     }
 
+    /// Two of its packs were cut short: it fills both numbers before it ends, and its newest pack says that it does.
+    @Test func whoRetiresLeavesNoNumberOut() throws {
+        let place = MemoryPlace(), gone = try silent(place, 5), here = try PackedDevice(place)
+        try here.save("here")
+        try here.exchangeOnce()
+        let writer = gone.writer, logs = place.names(.log).filter { $0.writer == writer }
+        var short: Set<PackName> = []
+        for number in [UInt32(2), 4] {
+            let name = try #require(logs.first { $0.last == number })
+            place.put(name.description, Array(place.files[name.description]?.dropLast(9) ?? []))
+            short.insert(name)
+        }
+        _ = try gone.exchange.retire()
+        let numbers = place.names(.log).filter { $0.writer == writer && !short.contains($0) }.map(\.last)
+        #expect(Set(numbers) == Set(1...6) && numbers.count == 6, "\(numbers.sorted())")
+        try exchange([here], days: 4)
+        let left = Set(place.names(.log) + place.names(.base)).subtracting(short)
+        #expect(left.allSatisfy { $0.writer == here.writer }, "\(left)")
+        #expect(place.versions() == here.ids && here.ids.isSuperset(of: gone.ids))
+    }
+
+    /// Who retired deletes what it had replaced before, also when another took over what it left meanwhile, who does not know of that.
+    @Test func whatAFormerWriterReplacedIsDeleted() throws {
+        let place = MemoryPlace(), gone = try PackedDevice(place, fanIn: 3)
+        for n in 0..<4 {
+            try gone.save("\(n)", [UInt8](repeating: 1, count: 100))
+            try gone.exchangeOnce()
+        }
+        let base = try #require(place.names(.base).first), replaced = place.names(.log).filter { $0.last <= 3 }
+        #expect(replaced.count == 3)
+        place.refusesDeletes = true
+        _ = try gone.exchange.retire()
+        place.refusesDeletes = false
+        let here = try PackedDevice(place)
+        try here.exchangeOnce()
+        #expect(place.names(.base).contains { $0.writer != base.writer }, "it is adopted at once")
+        place.clock += Self.day + 1
+        try gone.exchangeOnce()
+        #expect(place.files[base.description] != nil)
+        try exchange([here, gone], days: 4)
+        #expect(Set(replaced).isDisjoint(with: place.names(.log)) && place.files[base.description] == nil)
+        #expect(gone.known?.deletions.isEmpty == true && place.versions() == here.ids && here.ids == gone.ids)
+    }
+
+    /// A device whose store fell back does not know any more what its packs hold: nothing is to be deleted by them, and it looks no
+    /// further day by day.
+    @Test func whatNobodyKnowsAnyMoreIsNotToBeDeleted() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3)
+        for n in 0..<4 {
+            try a.save("\(n)")
+            try a.exchangeOnce()
+        }
+        #expect(a.known?.deletions.isEmpty == false)
+        let fallen = try PackedDevice(place, fanIn: 3)
+        fallen.storage.caches = a.storage.caches
+        try exchange([fallen], days: 3)
+        #expect(fallen.known?.deletions.isEmpty == true)
+        #expect(place.versions() == a.ids && fallen.ids == a.ids)
+    }
+
     /// Where there are more names than a page of a listing has, packs of writers are adopted that go on, but for the newest of each.
     @Test func manyNames() throws {
         let place = MemoryPlace(), active = try PackedDevice(place, fanIn: 100), here = try PackedDevice(place, fanIn: 4, mostNames: 12)

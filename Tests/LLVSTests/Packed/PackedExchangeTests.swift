@@ -368,6 +368,104 @@ import Testing
         #expect(try Set(a.exchange.send().versions) == [large, on] && place.names(.blob).count == 1 && place.versions() == a.ids)
     }
 
+    /// Nor are large values received, with what builds on them: that is no problem, and nothing is asked for twice.
+    @Test func thriftReceiving() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        var thrifty = OperationControl()
+        thrifty.isThrifty = true
+        let data = [UInt8](repeating: 7, count: (1 << 20) + 1), small = try a.save("small")
+        try a.exchangeOnce()
+        let large = try a.save("large", data)
+        try a.exchangeOnce()
+        let on = try a.save("on it")
+        try a.exchangeOnce()
+        let first = try b.exchange.retrieve(thrifty)
+        #expect(first.versions == [small] && first.problems.isEmpty)
+        b.files.asked = []
+        let second = try b.exchange.retrieve(thrifty)
+        #expect(second.versions.isEmpty && second.problems.isEmpty && b.files.asked == ["list pack1/log"])
+        #expect(try Set(b.exchange.retrieve().versions) == [large, on])
+        #expect(try b.store.value(ValueID("large"), at: large)?.data == data)
+    }
+
+    /// What a status tells of bytes: all that is to come is known before anything comes, and nothing ever becomes less.
+    @Test func bytesToComeAndToGo() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        final class Told: @unchecked Sendable { var seen: [(done: UInt64, total: UInt64)] = [] }
+        func control() -> (OperationControl, ByteProgress, Told) {
+            let bytes = ByteProgress(), told = Told()
+            var control = OperationControl(progress: { _ in told.seen.append(bytes.now); return true })
+            control.bytes = bytes
+            return (control, bytes, told)
+        }
+        func isRising(_ told: Told) -> Bool {
+            zip(told.seen, told.seen.dropFirst()).allSatisfy { $0.done <= $1.done && $0.total <= $1.total && $1.done <= $1.total }
+        }
+        try a.save("0", [UInt8](repeating: 0, count: 1_000))
+        let (sending, gone, toldSending) = control()
+        _ = try a.exchange.send(sending)
+        #expect(gone.now == (1_000, 1_000) && toldSending.seen.contains { $0 == (0, 1_000) } && isRising(toldSending))
+        for n in 1..<4 {
+            try a.save("\(n)", (0..<30_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 3 &+ n) })
+            try a.exchangeOnce()
+        }
+        let packs = (place.names(.log)).reduce(0) { $0 + UInt64(place.files[$1.description]?.count ?? 0) }
+        let (receiving, come, toldReceiving) = control()
+        _ = try b.exchange.retrieve(receiving)
+        #expect(come.now == (packs, packs) && toldReceiving.seen.first { $0.total > 0 } ?? (1, 1) == (0, packs) && isRising(toldReceiving))
+        // A large value is counted once it is known to be needed.
+        let large = [UInt8](repeating: 9, count: 9 << 20)
+        try a.save("large", large)
+        let (more, goneMore, toldMore) = control()
+        _ = try a.exchange.send(more)
+        #expect(goneMore.now == (9 << 20, 9 << 20) && isRising(toldMore) && Set(toldMore.seen.map(\.done)).count > 2)
+        let newest = try #require(place.names(.log).max { $0.last < $1.last })
+        let pack = UInt64(place.files[newest.description]?.count ?? 0), (last, comeLast, toldLast) = control()
+        _ = try b.exchange.retrieve(last)
+        #expect(comeLast.now == (pack + 9 << 20, pack + 9 << 20) && isRising(toldLast), "\(comeLast.now)")
+    }
+
+    /// What is being done, as a status tells it.
+    @Test func stages() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
+        final class Told: @unchecked Sendable { var seen: Set<Progress.Stage> = [] }
+        let told = Told(), control = OperationControl(progress: { told.seen.insert($0.stage); return true })
+        for n in 0..<4 {
+            try a.save("\(n)")
+            _ = try a.exchange.retrieve(control)
+            _ = try a.exchange.send(control)
+            place.clock += 3
+        }
+        #expect(told.seen.isSuperset(of: [.listing, .receiving, .sending, .folding, .deleting]), "\(told.seen)")
+    }
+
+    /// A device that lost its memory of what it sent may be a copy, whose original deletes parts of large values that nobody named: it
+    /// sends its own.
+    @Test func aNewWriterNamesNoPartsOfAFormerOne() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place)
+        try a.save("first")
+        try a.exchangeOnce()
+        let data = (0..<(9 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 12) }
+        try a.save("large", data)
+        var parts = 0
+        a.files.before = {
+            guard a.files.asked.last?.hasPrefix("publish pack1/blob") == true else { return }
+            parts += 1
+            if parts == 2 { throw MemoryFiles.lost }
+        }
+        #expect(throws: StoreError.self) { try a.exchangeOnce() }
+        let left = Set(place.names(.blob)), twin = try PackedDevice(place)
+        #expect(left.count == 1)
+        twin.storage.caches = a.storage.caches
+        let version = try twin.save("large", data)
+        try twin.exchangeOnce()
+        #expect(place.names(.blob).count == 3)
+        for name in left { place.remove(name.description) }
+        let reader = try PackedDevice(place)
+        try reader.exchangeOnce()
+        #expect(try reader.store.value(ValueID("large"), at: version)?.data == data)
+    }
+
     @Test func twoFirstDevicesAtOnce() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("a")

@@ -72,6 +72,53 @@ import Testing
         #expect(try codes(b) == [])
     }
 
+    /// Of several that are to fill it anew the first says so, and one that ends before it sent anything says so when it goes on.
+    @Test(arguments: [false, true]) func seededAnewByTheFirstAlone(dies: Bool) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
+        for device in [a, b, c, a, b, c] {
+            try device.save()
+            try device.exchangeOnce()
+        }
+        place.files = [:]
+        place.clock += Self.day + 1
+        for device in [a, b] { device.exchange.transport.restorationState = Array("new".utf8) }
+        if dies {
+            _ = try a.exchange.retrieve()
+            a.restart()
+        }
+        try a.exchangeOnce()
+        try b.save("more")
+        try b.exchangeOnce()
+        let told = try c.exchange.retrieve().problems.filter { $0.error.code == .rolledBack && $0.error.message.contains("filled anew") }
+        #expect(told.count == 1, "\(told)")
+    }
+
+    /// What devices are called is told to all that look, also when the packs that said so were merged, and anew when it is another.
+    @Test func names() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3, named: "Ann's laptop"), b = try PackedDevice(place, fanIn: 3)
+        func names(_ device: PackedDevice) throws -> [String?] {
+            try device.exchange.remoteStatus()?.writers.sorted { $0.isHere && !$1.isHere }.map(\.name) ?? []
+        }
+        for device in [a, b, a, b] {
+            try device.save()
+            try device.exchangeOnce()
+        }
+        #expect(try names(a) == ["Ann's laptop", nil] && names(b) == [nil, "Ann's laptop"])
+        for n in 0..<9 {
+            try a.save("a\(n)")
+            try a.exchangeOnce()
+        }
+        place.clock += 2 * Self.day
+        try a.exchangeOnce()
+        let late = try PackedDevice(place)
+        _ = try late.exchange.retrieve()
+        #expect(try names(late).contains("Ann's laptop"))
+        let state = try #require(b.known), again = try #require(PackedState(encoded: PackedState.encoded(state.body)))
+        #expect(again.names == state.names && a.known?.saidName == "Ann's laptop")
+        for wrong in [[], [10], Array(repeating: 65, count: 129), [0xFF]] as [[UInt8]] { #expect(DeviceName.text(wrong) == nil) }
+        #expect(DeviceName.text(Array("Ä".utf8)) == "Ä")
+    }
+
     /// A newest pack that is gone, and that nothing replaces.
     @Test func rolledBack() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)

@@ -132,6 +132,24 @@ import Testing
         }
     }
 
+    /// Another process exchanges with the place: that is no failure, and the clock asks again for what was to be sent alone.
+    @Test func whatAnotherProcessDoesIsWaitedFor() throws {
+        let busy = ["a": SyncSchedule.Outcome(name: "a", reason: .alreadyRunning)]
+        var schedule = schedule("a"), background = self.schedule("a", conditions: .background)
+        for _ in 0..<5 { schedule.tell(.user, at: 0); _ = try run(&schedule, 0, failing: busy) }
+        #expect(schedule.places[0].failures == 0 && schedule.places[0].reason == .alreadyRunning)
+        #expect(schedule.next(0) == .at(30), "the next poll, and nothing before it")
+        _ = try run(&background, 0, failing: busy)
+        #expect(background.next(1e6) == .whenTold)
+        schedule.tell(.save, at: 5)
+        #expect(try run(&schedule, 7, failing: busy).places == ["a"])
+        #expect(schedule.next(7) == .at(17))
+        _ = try run(&schedule, 17, failing: busy)
+        #expect(schedule.next(17) == .at(27), "what was to be sent is not forgotten")
+        _ = try run(&schedule, 27)
+        #expect(schedule.next(27) == .at(57) && schedule.places[0].reason == .none)
+    }
+
     /// A place without room gets nothing for an hour, and is received from by polls as ever.
     @Test(arguments: [false, true]) func withoutRoomOnlySendsWaitAnHour(saves: Bool) throws {
         var schedule = schedule("a")
@@ -287,7 +305,7 @@ import Testing
                 case .now(let round):
                     #expect(!round.places.isEmpty)
                     schedule.begin(round)
-                    let reasons: [Syncer.Reason] = [.none, .none, .unreachable, .rateLimited, .signIn, .noSpace]
+                    let reasons: [Syncer.Reason] = [.none, .none, .unreachable, .rateLimited, .signIn, .noSpace, .alreadyRunning]
                     schedule.finish(
                         round.places.map {
                             SyncSchedule.Outcome(

@@ -188,6 +188,16 @@ def test_an_encrypted_place(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     two("-s", "a.llvs", "set", "z=3")
     assert two("-s", "a.llvs", "remote", "retire", "all").out == "all: 1 version sent, and no more is to come\n"
     assert "answers" in two("-s", "a.llvs", "remote", "check").out
+    # What follows is sent as another; keys are made anew when that is asked for.
+    ended = {path.name[:13] for path in Path("shared/pack1/log").iterdir()}
+    rings = set(Path("shared/pack1/keys").glob("ring-*"))
+    two("-s", "a.llvs", "set", "z=4")
+    assert two("-s", "a.llvs", "push").out == "all: 0 versions received, 1 sent\n"
+    assert len({path.name[:13] for path in Path("shared/pack1/log").iterdir()} - ended) == 1
+    assert "will be deleted later" in two("-s", "a.llvs", "remote", "rekey", "all").out
+    assert set(Path("shared/pack1/keys").glob("ring-*")) == rings
+    two("-s", "a.llvs", "remote", "rekey", "--renew", "all")
+    assert rings < set(Path("shared/pack1/keys").glob("ring-*"))
     # Whoever changes the list has nothing sent in clear.
     kept = Path("a.llvs/remotes.json")
     assert "SECRET" not in kept.read_text()

@@ -91,6 +91,8 @@ struct RemoteWriter {
     /// Seconds since 1970; 0 for this device.
     double last_seen = 0;
     bool here = false;
+    /// What it is called, as it says itself; empty: it does not.
+    std::string name;
 };
 
 /// What a device knows of a place in packs; see llvs_remote.
@@ -113,7 +115,7 @@ struct RemoteStatus {
           listed(raw.listed) {
         for (std::size_t i = 0; i < raw.writer_count; i++) {
             const llvs_remote_writer &one = *raw.writers[i];
-            writers.push_back({detail::string(one.id), one.number, one.last_seen, one.here != 0});
+            writers.push_back({detail::string(one.id), one.number, one.last_seen, one.here != 0, detail::string(one.name)});
         }
     }
 };

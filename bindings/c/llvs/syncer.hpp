@@ -56,12 +56,15 @@ struct SyncStatus {
     llvs_status merge_code = LLVS_OK;
     std::string merge_message;
     std::vector<SyncPlace> places;
+    /// While packs are retrieved or sent; 0 where nobody counts.
+    std::uint64_t bytes_done = 0, bytes_total = 0;
 
     SyncStatus() = default;
     explicit SyncStatus(const llvs_sync_status &raw)
         : state(raw.state), reason(raw.reason), stage(raw.stage), completed(raw.completed), total(raw.total), next_round(raw.next_round),
           last_success(raw.last_success), rounds(raw.rounds), retrieved(raw.retrieved), sent(raw.sent),
-          merge_code(llvs_error_code(raw.merge_error)), merge_message(llvs_error_message(raw.merge_error)) {
+          merge_code(llvs_error_code(raw.merge_error)), merge_message(llvs_error_message(raw.merge_error)), bytes_done(raw.bytes_done),
+          bytes_total(raw.bytes_total) {
         for (std::size_t i = 0; i < raw.place_count; i++) {
             const llvs_sync_place &one = *raw.places[i];
             places.push_back({detail::string(one.place), one.reason, one.failures, one.retry_at, one.last_success,

@@ -482,6 +482,7 @@ class llvs_exchange_options(ctypes.Structure):
         ("tokens_free", c_void_p),
         ("key_file", llvs_bytes),
         ("known_hosts", llvs_bytes),
+        ("device_name", llvs_bytes),
     ]
 
 
@@ -550,6 +551,7 @@ class llvs_remote_writer(ctypes.Structure):
         ("last_seen", c_double),
         ("here", c_uint32),
         ("reserved", c_uint32),
+        ("name", llvs_bytes),
     ]
 
 
@@ -751,6 +753,8 @@ class llvs_sync_status(ctypes.Structure):
         ("merge_error", c_void_p),
         ("places", c_void_p),
         ("place_count", c_size_t),
+        ("bytes_done", c_uint64),
+        ("bytes_total", c_uint64),
     ]
 
 

@@ -21,6 +21,9 @@ class Stage(enum.IntEnum):
     READING = c.STAGE_READING
     WRITING = c.STAGE_WRITING
     VERIFYING = c.STAGE_VERIFYING
+    KEYS = c.STAGE_KEYS
+    FOLDING = c.STAGE_FOLDING
+    DELETING = c.STAGE_DELETING
 
 
 class Progress(NamedTuple):

@@ -109,6 +109,7 @@ class Remote:
         passphrase: Optional[str] = None,
         identity: str = "",
         recipients: Iterable[str] = (),
+        device_name: str = "",
     ) -> None:
         """Describes a place; nothing is asked of the server yet.
 
@@ -132,6 +133,8 @@ class Remote:
         (`AGE-SECRET-KEY-1...`); one of the two is enough. An empty place is made so by the first send, for both where both are given,
         which waits 10 seconds. A place in clear is refused, and so is an encrypted one without these.
         recipients: who else is to open a place that is made with these: public keys of age (`age1...`), as that of a recovery key.
+        device_name: what this device is called, for people who look at who writes to a place in packs (`RemoteWriter.name`): up to 128
+        bytes of UTF-8, which whoever can read the place can read.
 
         Raises TypeError, ValueError. What is wrong with a key shows when an exchange is opened, and whether it fits with its first call:
         EncryptionError.
@@ -163,6 +166,7 @@ class Remote:
             "key_file": encode(os.fspath(key_file)),
             "known_hosts": encode(os.fspath(known_hosts)),
             "proxy": encode(proxy),
+            "device_name": encode(device_name),
             "passphrase": encode(unicodedata.normalize("NFC", passphrase or "")),
         }
         self._identities = BytesArray([encode(identity)] if identity else [])

@@ -20,6 +20,8 @@ class RemoteWriter(NamedTuple):
     last_seen: Optional[float]
     #: Whether it is this device.
     here: bool
+    #: What it is called, as it says itself (`Remote(device_name=...)`); None: it does not.
+    name: Optional[str] = None
 
 
 class RemoteStatus(NamedTuple):
@@ -53,7 +55,7 @@ def read_remote_status(address: int) -> RemoteStatus:
     for i in range(raw.writer_count):
         place = ctypes.c_void_p.from_address(raw.writers + i * ctypes.sizeof(ctypes.c_void_p)).value or 0
         one = _structs.llvs_remote_writer.from_address(place)
-        writers.append(RemoteWriter(_text(one.id), one.number, one.last_seen or None, bool(one.here)))
+        writers.append(RemoteWriter(_text(one.id), one.number, one.last_seen or None, bool(one.here), _text(one.name) or None))
     return RemoteStatus(
         "bridged" if raw.layout == c.LAYOUT_BRIDGED else "packed",
         raw.epoch or None,

@@ -58,7 +58,7 @@ class SyncReason(enum.IntEnum):
     PASSPHRASE = c.SYNC_REASON_PASSPHRASE
     #: A place in packs was emptied, or is another than before: somebody brings it back, or has it filled anew.
     REMOTE_RESET = c.SYNC_REASON_REMOTE_RESET
-    #: Another process exchanges with the place for this store.
+    #: Another process exchanges with the place for this store: no failure.
     ALREADY_RUNNING = c.SYNC_REASON_ALREADY_RUNNING
 
 
@@ -146,6 +146,10 @@ class SyncStatus(NamedTuple):
     merge_error: Optional[BaseException]
     #: One for each attached exchange, in the order of attaching.
     places: tuple[SyncPlace, ...]
+    #: Of the place that is exchanged with just now, while packs are retrieved or sent: bytes that came or went.
+    bytes_done: int = 0
+    #: Those that are to come or go, as far as is known. Each part of a round begins anew, and neither becomes less in it.
+    bytes_total: int = 0
 
 
 class SyncEvent(NamedTuple):
@@ -332,6 +336,8 @@ def _status(address: int) -> SyncStatus:
         found.sent,
         _error(found.merge_error),
         tuple(_place(one) for one in _pages.addresses(found.places, found.place_count)),
+        found.bytes_done,
+        found.bytes_total,
     )
 
 

@@ -1,0 +1,69 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// The thread of a syncer, and who waits for it.
+@Suite struct SyncerTests {
+    /// A place that has nothing, or whose `list` throws.
+    static func place(_ list: @escaping @Sendable () throws -> Void = {}) -> CallbackTransport.Callbacks {
+        CallbackTransport.Callbacks(
+            description: "the test's place", list: { _ in try list(); return ExchangeListing(versions: [String]()) },
+            fetchVersions: { names, _ in names.map { _ in .missing } }, fetchChanges: { names, _ in names.map { _ in .missing } },
+            send: { _, _ in })
+    }
+
+    /// Another exchange of the store with the place is told as that, and is no failure.
+    @Test(.timeLimit(.minutes(2))) func anotherThatExchangesIsTold() throws {
+        let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), files = MemoryFiles(MemoryPlace())
+        var held: PackedNotes? = try PackedNotes(store, remote: files.description)
+        try coordinator.attach(Exchange(store: store, transport: PackedTransport(files)), name: "one")
+        let syncer = try Syncer(coordinator)
+        defer { syncer.stop() }
+        #expect(try !syncer.run())
+        let place = try #require(syncer.status.places.first)
+        #expect(place.reason == .alreadyRunning && place.failures == 0 && place.retryAt == nil && !place.needsSomebody)
+        #expect(place.error?.code == .busy && files.asked.isEmpty)
+        #expect(held != nil)
+        held = nil
+        #expect(try syncer.run())
+        #expect(syncer.status.places.first?.reason == Syncer.Reason.none)
+    }
+
+    /// The status tells how many bytes go while they do, and nothing of that afterwards.
+    @Test(.timeLimit(.minutes(2))) func bytesAreToldWhileARoundRuns() throws {
+        let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), files = MemoryFiles(MemoryPlace())
+        try coordinator.save([.insert(try ValueID("k"), data: [UInt8](repeating: 1, count: 1_000))])
+        try coordinator.attach(Exchange(store: store, transport: PackedTransport(files)), name: "one")
+        let syncer = try Syncer(coordinator, conditions: .offline)
+        defer { syncer.stop() }
+        nonisolated(unsafe) var told: Syncer.Status?
+        files.before = { if files.asked.last?.hasPrefix("publish pack1/log") ?? false { told = syncer.status } }
+        #expect(try syncer.run())
+        let during = try #require(told), after = syncer.status
+        #expect(during.state == .running && during.bytesDone == 0 && during.bytesTotal == 1_000 && during.progress?.stage == .sending)
+        #expect(after.bytesDone == 0 && after.bytesTotal == 0 && after.progress == nil)
+    }
+
+    /// Whoever waits for a round that none can begin is told so: the server wants to be left alone for an hour, and is detached meanwhile.
+    @Test(.timeLimit(.minutes(2))) func whoWaitsForARoundIsToldThatTheLastPlaceWentAway() throws {
+        let store = try memoryStore(), coordinator = try StoreCoordinator(store: store)
+        let place = SyncerTests.place {
+            var error = StoreError(.busy, "Not now.")
+            error.retryAfter = 3_600
+            throw error
+        }
+        try coordinator.attach(Exchange(store: store, transport: CallbackTransport(place)), name: "one")
+        let syncer = try Syncer(coordinator)
+        defer { syncer.stop() }
+        while syncer.status.places.first?.retryAt == nil { usleep(1_000) }
+        try OwnThread.start("The test") {
+            usleep(200_000)
+            _ = coordinator.detach("one")
+        }
+        let error = #expect(throws: StoreError.self) { try syncer.run() }
+        #expect(error?.code == .invalidArgument)
+        // What was asked for is asked for no more.
+        try coordinator.attach(Exchange(store: store, transport: CallbackTransport(SyncerTests.place())), name: "two")
+        #expect(try syncer.run())
+    }
+}
