@@ -63,7 +63,7 @@ def test_loss(network: Network, tmp_path: Path, percent: int) -> None:
 
 
 def test_cuts(network: Network, tmp_path: Path) -> None:
-    """Links that are cut again and again while they run: each goes on from where the one before was cut, and nothing comes twice."""
+    """Links that are cut again and again while they run: each goes on from where the one before was cut, and nothing is added twice."""
     one, two, port = network.pair(tmp_path)
     one.ask("save", 200, 20_000)
     # No more than 400 kilobytes a second come through, so that each link is cut within the transfer.

@@ -245,6 +245,38 @@ def test_people_see_other_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
     asyncio.run(main())
 
 
+def test_an_invitation(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    """Whoever connects by one gets the pairing; it is good once, and others are let in by their pairings meanwhile."""
+    one, two = stores
+    two.make_version(insert={"a": b"1"})
+    codes = {llvs.make_invitation(): PAIRING, llvs.make_invitation(): PAIRING}
+    code = list(codes)[1]
+
+    async def main() -> None:
+        came: asyncio.Queue[llvs.aio.Link] = asyncio.Queue()
+
+        async def come(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                came.put_nowait(await llvs.aio.accept({PAIRING: two}, reader, writer, invitations=codes))
+            except ConnectionError:
+                pass
+
+        async with await asyncio.start_server(come, "127.0.0.1", 0) as server:
+            address = server.sockets[0].getsockname()[:2]
+            for known in ({"invitation": code}, {"pairing": PAIRING}):
+                async with await llvs.aio.connect(one, address, **known) as link:
+                    assert await asyncio.wait_for(link.wait(), 60) and ids(one) == ids(two)
+                    assert link.state.pairing == (b"" if "pairing" in known else PAIRING)
+                    await (await came.get()).close()
+            assert len(codes) == 1 and code not in codes
+            link = await llvs.aio.connect(one, address, invitation=code)
+            with pytest.raises((llvs.Error, OSError)):
+                await asyncio.wait_for(link.wait(), 60)
+            await link.close()
+
+    asyncio.run(main())
+
+
 def test_a_quota(stores: tuple[llvs.Store, llvs.Store]) -> None:
     stores[1].make_version(insert={"b": bytes(5_000)})
 

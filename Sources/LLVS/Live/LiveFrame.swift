@@ -35,6 +35,10 @@ enum LiveFrame: Equatable {
     static let comparesRanges: UInt32 = 2
     /// Another: says of earlier incarnations up to where their order is that of this one, and takes the same.
     static let tellsEarlier: UInt32 = 4
+    /// Another: answers the HAVE of a side that is known with LIST.
+    static let listsWhenKnown: UInt32 = 8
+    /// Bytes of versions that are sent to a known side before it has said what it has of them.
+    static let unaskedLimit = 64 << 10
     /// Earlier incarnations that HELLO lists.
     static let earlierLimit = 16
 
@@ -44,7 +48,7 @@ enum LiveFrame: Equatable {
         var incarnation = PackID.zero
         var arrivals: UInt64 = 1
         var since = Since()
-        var features = LiveFrame.asks | LiveFrame.comparesRanges | LiveFrame.tellsEarlier
+        var features = LiveFrame.asks | LiveFrame.comparesRanges | LiveFrame.tellsEarlier | LiveFrame.listsWhenKnown
         var window: UInt64 = 4 << 20
         /// Incarnations that this one goes on from, each with the ordinal up to which the order is the same.
         var earlier: [Since] = []

@@ -19,6 +19,9 @@ struct LiveParts {
         storage = store.storage is MemoryStorage || store.storage is CallbackStorage ? nil : store.storage
     }
 
+    /// Bytes that are kept of a value of so many, at most.
+    func room(for size: Int) -> Int { storage == nil ? 0 : size / LiveParts.size * (LiveParts.size + 32) }
+
     /// Begins with a value.
     /// - Parameters:
     ///   - size: its bytes.

@@ -230,7 +230,9 @@ struct VersionSink {
                     (waiting, blobs, parts) = (kept.waiting, kept.blobs, kept.parts)
                     return
                 }
-                let size = contents.blobs.values.reduce(0) { $0.addingReportingOverflow(Int(clamping: $1.size)).partialValue }
+                let sizes = contents.blobs.values.map { Int(clamping: $0.size) }
+                // With what is kept of the one that comes, for when the link is cut.
+                let size = sizes.reduce(parts.room(for: sizes.max() ?? 0)) { $0.addingReportingOverflow($1).partialValue }
                 try quota?(size < 0 ? Int.max : size)
                 waiting = Waiting(id: id, payload: payload, references: contents.blobs.values.sorted { $0.digest < $1.digest })
                 return

@@ -20,16 +20,19 @@ final class PeerKnowledge: Sendable {
         var known: [[UInt8]: Known] = [:]
         /// Links over which what comes to the store is sent.
         var links: Set<ObjectIdentifier> = []
-        /// How many negotiations a device has left, and when that was so.
+        /// How many negotiations a device has left, and an address, and when that was so.
         var negotiations: [[UInt8]: (left: Double, at: Double)] = [:]
+        var ofPlaces: [String: (left: Double, at: Double)] = [:]
         /// What came of a large value before its link was cut.
         var unfinished: VersionSink.Unfinished?
     }
     // The store's locks are taken within it.
     let state = Guarded(State(), .unordered)
     private static let limit = 1_024
-    /// Negotiations of a device; then one a second.
-    private static let atOnce = 10
+    /// Negotiations of a device; then so many a second.
+    private static let atOnce = 10, aSecond = 1
+    /// Those of all devices of an address, where anybody who is paired gets in: a key is drawn as quickly as another is refused.
+    private static let ofPlace = 100, ofPlaceASecond = 10
 
     static func of(_ store: Store) -> PeerKnowledge { store.attachments.object(PeerKnowledge.self) { PeerKnowledge() } }
 
@@ -48,13 +51,22 @@ final class PeerKnowledge: Sendable {
     var linkCount: Int { state.withLock { $0.links.count } }
 
     /// Whether a device may find out anew what is lacking, which costs a walk over all that is here.
-    func mayNegotiate(_ device: [UInt8], at now: Double = Clock.steady()) -> Bool {
-        state.withLock { state in
-            if state.negotiations.count >= PeerKnowledge.limit { state.negotiations = [:] }
-            let most = Double(PeerKnowledge.atOnce), last = state.negotiations[device] ?? (left: most, at: now)
-            let left = min(most, last.left + max(0, now - last.at))
-            state.negotiations[device] = (left: left < 1 ? left : left - 1, at: now)
+    /// - Parameter place: where it is; empty: that is not known, or only devices get in whose keys are.
+    func mayNegotiate(_ device: [UInt8], from place: String = "", at now: Double = Clock.steady()) -> Bool {
+        func take<Key: Hashable>(_ key: Key, _ all: inout [Key: (left: Double, at: Double)], _ atOnce: Int, _ aSecond: Int) -> Bool {
+            let most = Double(atOnce), perSecond = Double(aSecond)
+            if all.count >= PeerKnowledge.limit, all[key] == nil {
+                // Those whose time is over count no more; where there are none such, nobody's does.
+                all = all.filter { $0.value.left + (now - $0.value.at) * perSecond < most }
+                if all.count >= PeerKnowledge.limit { all = [:] }
+            }
+            let last = all[key] ?? (left: most, at: now), left = min(most, last.left + max(0, now - last.at) * perSecond)
+            all[key] = (left: left < 1 ? left : left - 1, at: now)
             return left >= 1
+        }
+        return state.withLock { state in
+            if !place.isEmpty, !take(place, &state.ofPlaces, PeerKnowledge.ofPlace, PeerKnowledge.ofPlaceASecond) { return false }
+            return take(device, &state.negotiations, PeerKnowledge.atOnce, PeerKnowledge.aSecond)
         }
     }
 

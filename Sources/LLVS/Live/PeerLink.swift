@@ -172,7 +172,10 @@ public final class PeerLink: @unchecked Sendable {
         guard getpid() == process else { return }
         LinkNews.of(store).remove(self)
         session.abandon()
+        // Also where that was learned with what ended it.
+        let isKnown = !session.state.key.isEmpty
         lock.withLock {
+            self.isKnown = isKnown
             isEnded = true
             phase = .ended
             closeAll()

@@ -27,9 +27,12 @@ public final class PeerListener: @unchecked Sendable {
     private struct Greeting {
         let descriptor: Int32, place: String, until: Double
         var came: [UInt8] = []
+        /// Whether it is looked at; else it waits until others of its address are known, or gone.
+        var isHeard = false
     }
 
-    /// Connections of which it is not known yet whose they are: so many, of one address so many, each for so many seconds.
+    /// Connections of which it is not known yet whose they are: so many, of one address so many, each for so many seconds. Of an address
+    /// no more are looked at than it has strangers left; the others wait.
     static let halfOpen = 32, fromOne = 16, patience = PeerSession.patience
     /// Connections from one address in a minute that did not get in; of so many addresses that is remembered.
     static let strangers = 5, places = 4_096
@@ -182,10 +185,38 @@ public final class PeerListener: @unchecked Sendable {
     private func takes(_ place: String) -> Bool {
         forgetEnded()
         let halfOpen = greetings.map(\.place) + links.filter { !$0.link.isPaired }.map(\.place)
-        let since = Clock.steady() - 60
         return halfOpen.count < PeerListener.halfOpen
             && (place.isEmpty || halfOpen.filter { $0 == place }.count < PeerListener.fromOne)
-            && (refused[place] ?? []).filter { $0 > since }.count < PeerListener.strangers
+            && refusals(place) < PeerListener.strangers
+    }
+
+    /// How many connections from there did not get in within a minute. Under the lock.
+    private func refusals(_ place: String) -> Int {
+        let since = Clock.steady() - 60
+        return (refused[place] ?? []).filter { $0 > since }.count
+    }
+    /// How many more of those from there may be looked at now. Under the lock.
+    private func room(_ place: String) -> Int {
+        guard !place.isEmpty else { return PeerListener.halfOpen }
+        let heard = greetings.filter { $0.isHeard && $0.place == place }.count
+        let strange = links.filter { $0.place == place && !$0.link.isPaired }.count
+        return PeerListener.strangers - heard - strange - refusals(place)
+    }
+
+    /// Looks at those that waited, in the order in which they came; whether some still wait.
+    private func hearWaiting() -> Bool {
+        var full: Set<String> = []
+        lock.withLock {
+            forgetEnded()
+            for greeting in greetings where !greeting.isHeard && refusals(greeting.place) >= PeerListener.strangers {
+                System.close(greeting.descriptor)
+            }
+            greetings.removeAll { !$0.isHeard && refusals($0.place) >= PeerListener.strangers }
+            for i in greetings.indices where !greetings[i].isHeard && !full.contains(greetings[i].place) {
+                if room(greetings[i].place) > 0 { greetings[i].isHeard = true } else { full.insert(greetings[i].place) }
+            }
+        }
+        return !full.isEmpty
     }
 
     // MARK: The thread
@@ -193,11 +224,12 @@ public final class PeerListener: @unchecked Sendable {
     private func run() {
         var pause = false
         while true {
+            let someWait = hearWaiting()
             // Without a descriptor to spare the system gives no connection; it would say at once that one waits.
             var all = [pollfd(fd: wakes.reading, events: Int16(POLLIN), revents: 0)]
             all.append(pollfd(fd: pause ? -1 : server, events: Int16(POLLIN), revents: 0))
-            all += greetings.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
-            let rest = greetings.map { $0.until - Clock.steady() }.min() ?? 3_600
+            all += greetings.map { pollfd(fd: $0.isHeard ? $0.descriptor : -1, events: Int16(POLLIN), revents: 0) }
+            let rest = min(someWait ? 0.02 : 3_600, greetings.map { $0.until - Clock.steady() }.min() ?? 3_600)
             _ = poll(&all, nfds_t(all.count), Int32(max(0, min(pause ? 0.1 : 3_600, rest)) * 1_000) + 1)
             guard getpid() == process else { return }
             if lock.withLock({ isClosing }) { break }
@@ -248,7 +280,7 @@ public final class PeerListener: @unchecked Sendable {
         guard greeting.came.count == LiveLink.beginning else { return false }
         var isTaken = false
         do {
-            guard let (store, options) = try whomItIsFor(greeting.came) else {
+            guard let (store, options) = try whomItIsFor(greeting.came, greeting.place) else {
                 giveUp(greeting)
                 return true
             }
@@ -268,12 +300,13 @@ public final class PeerListener: @unchecked Sendable {
     }
 
     private func giveUp(_ greeting: Greeting) {
-        lock.withLock { refuse(greeting.place) }
+        // Who waited for others of its address had no time to say who it is.
+        if greeting.isHeard { lock.withLock { refuse(greeting.place) } }
         System.close(greeting.descriptor)
     }
 
     /// Which of the stores a connection is for, by what it began with; nil when it is for none.
-    private func whomItIsFor(_ beginning: [UInt8]) throws -> (Store, PeerSession.Options)? {
+    private func whomItIsFor(_ beginning: [UInt8], _ place: String) throws -> (Store, PeerSession.Options)? {
         try lock.withLock {
             try beginning.withUnsafeBytes { beginning in
                 var options = self.options
@@ -281,6 +314,7 @@ public final class PeerListener: @unchecked Sendable {
                 func found(_ pairing: Pairing) -> (Store, PeerSession.Options)? {
                     guard let offer = offers.first(where: { $0.pairing.bytes == pairing.bytes }) else { return nil }
                     options.pairing = pairing
+                    options.place = place
                     return (offer.store, options)
                 }
                 for (i, one) in invitations.enumerated() where try one.until > now && one.invitation.matches(beginning: beginning) {

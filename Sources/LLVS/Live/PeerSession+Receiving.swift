@@ -35,6 +35,7 @@ extension PeerSession {
         default: break
         }
         switch frame {
+        case .list where sending.asking != nil: break
         case .have, .list, .ranges, .data, .news, .bye:
             guard !heardGoodbye else { throw LiveFault(.frame, "more came behind BYE") }
         default: break
@@ -42,10 +43,11 @@ extension PeerSession {
         switch frame {
         case .hello, .pairing, .commitment, .nonce: throw LiveFault(.frame, "a second beginning came")
         case .have(let theirs):
-            guard negotiation != nil, have == nil else { throw LiveFault(.frame, "HAVE is not due") }
+            guard negotiation != nil || isKnown, have == nil else { throw LiveFault(.frame, "HAVE is not due") }
             have = theirs
-            try compare(theirs)
+            try isKnown ? answer(theirs) : compare(theirs)
         case .list(let theirs):
+            if sending.asking != nil { return try send(lacking: theirs) }
             guard let have, negotiation != nil, !hasList else { throw LiveFault(.frame, "LIST is not due") }
             hasList = true
             guard !sending.isOn else { return }
@@ -148,12 +150,10 @@ extension PeerSession {
                 || bothTell && other.earlier.contains { $0.incarnation == since.incarnation && since.ordinal <= $0.ordinal }
         }
         if fits(theirs.since, myHello), fits(myHello.since, theirs) {
-            sending.rows = Int(clamping: theirs.since.ordinal - 1)
-            begin()
-            queueArrivals(evenNone: true)
-            return
+            isKnown = true
+            return try send(behind: Int(clamping: theirs.since.ordinal - 1), to: theirs)
         }
-        guard PeerKnowledge.of(store).mayNegotiate(link.theirKey) else {
+        guard mayNegotiate else {
             throw LiveFault(.bound, "it finds out anew what is lacking again and again")
         }
         var negotiation = try Negotiation(store, hash: link.hash, hashesLimit: options.hashesLimit)
@@ -167,6 +167,16 @@ extension PeerSession {
         try say(.list(negotiation.list(theirs)))
         self.negotiation = negotiation
         if negotiation.knowsAll { try send(theirs, nil) }
+    }
+
+    /// What is here of what a known side has: it sends the rest.
+    private func answer(_ theirs: LiveFrame.Have) throws {
+        guard mayNegotiate else {
+            // It sends all that came there.
+            return try say(.list(LiveFrame.Listed(hasMore: true, bits: theirs.ids.map { _ in false })))
+        }
+        var negotiation = try Negotiation(store, hash: link.hash, hashesLimit: options.hashesLimit)
+        try say(.list(negotiation.list(theirs)))
     }
 
     /// By the lists of both, or by ranges where these would be too long.
@@ -225,6 +235,7 @@ extension PeerSession {
         try receiving.sink.flush()
         let added = receiving.sink.takeAdded()
         receiving.fromThem.formUnion(added)
+        if !added.isEmpty { markReceived() }
         LateArrivals.of(store).note(added)
     }
 

@@ -29,6 +29,8 @@ extension PeerSession {
         var failed: Set<VersionID> = []
         /// Versions that the other side was told of and has not asked for yet, and how far the history was.
         var news: (ids: [VersionID], rows: Int)?
+        /// The other side was asked what it has of what came here, of so many rows.
+        var asking: (negotiation: Negotiation, rows: Int)?
         /// Pieces of large values that the other side asked for.
         var wants: [(sha256: [UInt8], offset: UInt64, end: UInt64)] = []
         init(_ source: VersionSource) { self.source = source }
@@ -82,7 +84,8 @@ extension PeerSession {
             if try sendData() { continue }
             break
         }
-        if isClosing, !saidGoodbye, !sending.isOn || sending.news == nil && sending.acknowledged == sending.mark {
+        let isSent = sending.isOn ? sending.news == nil && sending.acknowledged == sending.mark : sending.asking == nil
+        if isClosing, !saidGoodbye, isSent {
             saidGoodbye = true
             try link.send(LiveFrame.bye.encoded())
             if heardGoodbye { status.phase = .ended }
@@ -183,6 +186,48 @@ extension PeerSession {
         queueArrivals(evenNone: true, but: Set(missing))
     }
 
+    /// What came here later than the other side knows is sent: at once where it is little, else what it lacks of it, which it is asked.
+    func send(behind rows: Int, to theirs: LiveFrame.Hello) throws {
+        sending.rows = rows
+        let end = Int(clamping: myHello.arrivals - 1), answers = theirs.features & LiveFrame.listsWhenKnown != 0
+        if answers, try isMuch(behind: rows), mayNegotiate {
+            var asking = try Negotiation(store, hash: link.hash, hashesLimit: options.hashesLimit)
+            try say(.have(asking.have()))
+            sending.asking = (asking, end)
+            return
+        }
+        begin()
+        queueArrivals(evenNone: true)
+    }
+
+    /// Whether one more walk over all that is here may be made for the other side.
+    var mayNegotiate: Bool {
+        // Of the devices that are let in by their keys there are few.
+        PeerKnowledge.of(store).mayNegotiate(link.theirKey, from: options.accepted.isEmpty ? options.place : "")
+    }
+
+    /// Whether what came behind the first rows has more bytes than are sent unasked.
+    private func isMuch(behind rows: Int) throws -> Bool {
+        var source = VersionSource(store), size = 0
+        for id in store.arrivals(behind: rows, but: receiving.fromThem) {
+            do { size += try source.payload(of: id).count } catch let error as StoreError where error.code != .closed { continue }
+            if size > LiveFrame.unaskedLimit { return true }
+        }
+        return false
+    }
+
+    /// What the other side has of what it was asked about is not sent.
+    func send(lacking list: LiveFrame.Listed) throws {
+        guard let (asking, end) = sending.asking else { return }
+        sending.asking = nil
+        let lacking = Set(try asking.missing(LiveFrame.Have(), list))
+        let known = store.arrivals(behind: sending.rows, but: receiving.fromThem).filter { !lacking.contains($0) }
+        begin()
+        // What came since HAVE was made is not among what was asked about.
+        let asked = Set(known).subtracting(store.arrivals(behind: end, but: []))
+        queueArrivals(evenNone: true, but: asked)
+    }
+
     /// From now on what comes to the store is sent.
     func begin() {
         sending.isOn = true
@@ -217,13 +262,21 @@ extension PeerSession {
         let end = store.settledRows(from: sending.rows)
         let later = store.arrivals(behind: sending.rows, but: receiving.fromThem.union(known))
         // That all which came is the other side's own is said as well: the next link would bring it back, else.
-        guard evenNone || !later.isEmpty || end > sending.rows else { return seen(end) }
+        guard evenNone || !later.isEmpty || UInt64(end) + 1 > sending.mark else { return seen(end) }
         queue(later, upTo: end)
     }
 
     private func seen(_ end: Int) {
         sending.rows = end
         if end == store.rowCount { receiving.fromThem = [] }
+    }
+
+    /// What came over the link counts among what the other side has: it is told so, and a later link begins behind it.
+    func markReceived() {
+        guard sending.isOn, !saidGoodbye, sending.news == nil else { return }
+        let end = store.settledRows(from: sending.rows)
+        guard UInt64(end) + 1 > sending.mark, store.arrivals(behind: sending.rows, but: receiving.fromThem).isEmpty else { return }
+        queue([], upTo: end)
     }
 
     /// Versions that are to go, behind which the other side has all up to some row of the history.

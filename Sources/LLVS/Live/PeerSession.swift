@@ -28,6 +28,8 @@ public final class PeerSession: @unchecked Sendable {
         /// Asked before so many bytes more are stored or asked for; what it throws ends the connection, and they are not stored.
         /// Called while the session works: it must not call the session or the store.
         public var quota: (@Sendable (_ bytes: Int) throws -> Void)?
+        /// Where the other side is, by which its negotiations are counted as well; empty where whoever carries the bytes does not say.
+        var place = ""
         /// Hashes in a list, of both sides; fewer in tests.
         var hashesLimit = LiveFrame.hashesLimit
         /// Options of the side that connected, for all devices.
@@ -90,6 +92,8 @@ public final class PeerSession: @unchecked Sendable {
     var negotiation: Negotiation?
     var have: LiveFrame.Have?
     var hasList = false
+    /// Whether each side knows how far it has all of the other.
+    var isKnown = false
     var ranges: RangeReconciliation?
     /// Frames that wait for nothing.
     var urgent: [[UInt8]] = []

@@ -43,8 +43,8 @@ import LLVSTestSupport
             #expect(AgeTools.plain(found.current.macKey) == AgeTools.plain(keys.current.macKey))
             #expect(found.problems.isEmpty && found.forked.isEmpty && found.fork == nil && found.store == store)
         }
-        let derived = [keys.current.macKey, keys.current.nameKey, keys.current.liveKey, keys.current.identity.secret].map(AgeTools.plain)
-        #expect(Set(derived).count == 4)
+        let derived = [keys.current.macKey, keys.current.nameKey, keys.current.identity.secret].map(AgeTools.plain)
+        #expect(Set(derived).count == 3)
         // Wrong, and nothing is made by it.
         let before = try place.keyFiles().sorted()
         #expect(code { _ = try open(place, passphrase: "one two four") } == .wrongKey)

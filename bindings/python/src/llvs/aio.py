@@ -23,13 +23,13 @@ import inspect
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Generic, Iterable, Mapping, Optional, TypeVar
+from typing import Any, Callable, Generic, Iterable, Mapping, MutableMapping, Optional, TypeVar
 
 from . import _constants as c, errors
 from ._memory import BytesLike, as_bytes
 from .control import CancelToken
 from .links import Address
-from .live import Peer, PeerPhase, PeerState, is_to_compare, whom_it_is_for
+from .live import Peer, PeerPhase, PeerState, invited, is_to_compare, whom_it_is_for
 from .snapshot import Problem
 from .store import Store
 
@@ -347,6 +347,7 @@ async def accept(
     device: str = "",
     accepted: Iterable[BytesLike] = (),
     compare: Optional[BytesLike] = None,
+    invitations: Optional[MutableMapping[str, BytesLike]] = None,
     quota: Optional[Callable[[int], None]] = None,
     timeout: float = 10.0,
 ) -> Link:
@@ -359,14 +360,21 @@ async def accept(
     compare: the pairing of one of the stores, which is given to who connects by comparing digits, once people have compared `Link.digits`
     on both sides and each said so by `Link.confirm`. To be given for the one connection that somebody here waits for; the others are let in
     by their pairings all the same. InvalidArgumentError when it is none of the stores'.
+    invitations: codes that `llvs.make_invitation` drew, each with the pairing of one of the stores, which whoever connects by it gets. The
+    one that was used is taken out; the program takes out those whose time is over (600 seconds).
     timeout: seconds within which the beginning has to come. Who is not paired gets no answer: the connection is closed, and it raises
     ConnectionError. Raises what `Peer` raises. How many come at once is bounded by the program.
     """
     try:
         beginning = await asyncio.wait_for(reader.readexactly(c.PEER_BEGINNING), timeout)
         offered = {as_bytes(one): store for one, store in stores.items()}
-        compares = False
-        if compare is not None and is_to_compare(beginning):
+        compares, code = False, invited(invitations, beginning) if invitations else None
+        if invitations and code is not None:
+            pairing = as_bytes(invitations.pop(code), "a pairing")
+            if pairing not in offered:
+                raise errors.InvalidArgumentError("An invitation is to the pairing of one of the stores. Give one that is in stores.")
+            store = offered[pairing]
+        elif compare is not None and is_to_compare(beginning):
             compares, pairing = True, as_bytes(compare, "a pairing")
             if pairing not in offered:
                 raise errors.InvalidArgumentError("compare takes the pairing of one of the stores. Give one that is in stores.")
@@ -374,7 +382,8 @@ async def accept(
         else:
             pairing, store = whom_it_is_for(offered, beginning)
         peer = Peer(
-            store, pairing, initiator=False, identity=identity, device=device, accepted=accepted, compare=compares, quota=quota)
+            store, pairing, initiator=False, identity=identity, device=device, accepted=accepted, invitation=code, compare=compares,
+            quota=quota)
     except BaseException as error:
         writer.close()
         if isinstance(error, (asyncio.TimeoutError, EOFError)):

@@ -25,11 +25,15 @@ class Link:
     #: Bytes that are given to the socket at once.
     _AT_ONCE = 1 << 18
 
-    def __init__(self, store: Store, connection: socket.socket, peer: Peer, beginning: bytes = b"") -> None:
+    def __init__(
+        self, store: Store, connection: socket.socket, peer: Peer, beginning: bytes = b"", known_by: Optional[float] = None
+    ) -> None:
         """Begins at once: use `connect` and `listen`.
 
         beginning: what has come of the connection already.
+        known_by: until when, by `time.monotonic`, the other side has to say who it is; None: as `Peer.tick` says.
         """
+        self._known_by = known_by
         self._peer, self._socket = peer, connection
         self._changed = threading.Condition()
         self._state, self._error, self._problems = peer.state, None, []  # type: PeerState, Optional[BaseException], list[Problem]
@@ -84,7 +88,13 @@ class Link:
                 if self._note().phase == PeerPhase.ENDED and not outgoing:
                     return
                 selector.modify(self._socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if outgoing else 0))
-                events = {key.fileobj: mask for key, mask in selector.select(timeout=5.0)}
+                rest = 5.0
+                if self._known_by is not None and not self._state.key:
+                    rest = min(rest, self._known_by - time.monotonic())
+                    if rest <= 0:
+                        # Also who is heard all the time, byte by byte.
+                        raise ConnectionError("The other side did not say within 10 seconds who it is.")
+                events = {key.fileobj: mask for key, mask in selector.select(timeout=rest)}
                 self._peer.tick(time.monotonic())
                 if self._woken in events:
                     self._woken.recv(4096)

@@ -22,7 +22,8 @@ byref = ctypes.byref
 class Listener:
     """Offers stores to those that connect, by their pairings, on a thread of its own; made by `listen`."""
 
-    #: Connections of which it is not known yet whose they are: so many, of one address so many, each for so many seconds.
+    #: Connections of which it is not known yet whose they are: so many, of one address so many, each for so many seconds. Of an address
+    #: no more are heard than it has strangers left; the others wait.
     _HALF_OPEN, _FROM_ONE, _PATIENCE = 32, 16, 10.0
     #: Connections from one address in a minute that did not get in; of so many addresses that is remembered.
     _STRANGERS, _PLACES = 5, 4_096
@@ -42,6 +43,8 @@ class Listener:
         self._links: list[tuple[Link, str]] = []
         #: Those that connected and have not said yet for which store.
         self._greetings: dict[threading.Thread, tuple[socket.socket, str]] = {}
+        #: Those of them that are read from.
+        self._heard: set[threading.Thread] = set()
         self._refused: dict[str, list[float]] = {}
         self._closing = False
         #: By their codes: whose they are, and until when they are good.
@@ -94,6 +97,19 @@ class Listener:
             and sum(at > since for at in self._refused.get(place, [])) < self._STRANGERS
         )
 
+    def _hears(self, place: str) -> Optional[bool]:
+        """Whether the connection of this thread, from there, may be read from now; None: nothing from there is, for a minute."""
+        with self._lock:
+            self._forget_ended()
+            since = time.monotonic() - 60
+            refused = sum(at > since for at in self._refused.get(place, []))
+            strange = sum(of == place and greeting in self._heard for greeting, (_, of) in self._greetings.items())
+            strange += sum(of == place and not link._state.key for link, of in self._links)
+            if place and refused + strange >= self._STRANGERS:
+                return None if refused >= self._STRANGERS else False
+            self._heard.add(threading.current_thread())
+            return True
+
     def _run(self) -> None:
         while True:
             try:
@@ -123,6 +139,12 @@ class Listener:
         peer = None
         try:
             beginning, until = b"", time.monotonic() + self._PATIENCE
+            while not (heard := self._hears(place)):
+                if heard is None or time.monotonic() >= until or self._closing:
+                    # Who waited for others of its address had no time to say who it is.
+                    connection.close()
+                    return
+                time.sleep(0.02)
             while len(beginning) < c.PEER_BEGINNING:
                 connection.settimeout(max(0.001, until - time.monotonic()))
                 data = connection.recv(c.PEER_BEGINNING - len(beginning))
@@ -137,7 +159,7 @@ class Listener:
                 pairing, store = whom_it_is_for(self._stores, beginning) if code is None else (code[1], self._stores[code[1]])
             peer = Peer(
                 store, pairing, initiator=False, invitation=code and code[0], compare=compared is not None, **self._options)
-            link = Link(store, connection, peer, beginning)
+            link = Link(store, connection, peer, beginning, until)
             with self._lock:
                 self._links.append((link, place))
                 if compared is not None:
@@ -151,6 +173,7 @@ class Listener:
                 peer.close()
         finally:
             with self._lock:
+                self._heard.discard(threading.current_thread())
                 del self._greetings[threading.current_thread()]
 
     def invite(self, pairing: BytesLike, seconds: float = 600.0) -> str:

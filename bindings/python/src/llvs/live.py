@@ -377,6 +377,16 @@ def is_to_compare(beginning: bytes) -> bool:
     return bool(fits.value)
 
 
+def invited(codes: Iterable[str], beginning: bytes) -> Optional[str]:
+    """The one of several invitations by which a connection begins; None: it begins by none of them."""
+    fits = ctypes.c_uint32()
+    for code in codes:
+        lib.llvs_pairing_matches(encode(code), beginning, byref(fits))
+        if fits.value:
+            return code
+    return None
+
+
 def whom_it_is_for(stores: Mapping[bytes, Store], beginning: bytes) -> tuple[bytes, Store]:
     """Which of several stores a connection is for, with its pairing, by the `PEER_BEGINNING` bytes that it began with. Raises
     ConnectionError when it is for none."""
