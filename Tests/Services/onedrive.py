@@ -161,10 +161,7 @@ class OneDrive(Service):
             case "GET", ["content"]:
                 if node.data is None:
                     raise self.refuse(400, "notSupported", "A folder has no content.")
-                ticket = f"t{next(self.serials)}"
-                self.tickets[ticket] = node.id
-                host = "https://my.microsoftpersonalcontent.com" if request.origin.startswith("https") else request.origin
-                return Answer(302, b"", {"Location": f"{host}/tickets/{ticket}"})
+                return Answer(302, b"", {"Location": self._ticket(request, node)})
             case "PUT", ["content"]:
                 if len(request.body) > 250_000_000:
                     raise self.refuse(413, "invalidRequest", "Larger files are uploaded in sessions.")
@@ -253,6 +250,13 @@ class OneDrive(Service):
         del self.sessions[request.parts[1]]
         return self._put(request, session["node"], session["name"], session["data"], session["conflict"], session["given"])
 
+    def _ticket(self, request: Request, node: Node) -> str:
+        """An address where the bytes of a file are for a while, without a token."""
+        ticket = f"t{next(self.serials)}"
+        self.tickets[ticket] = node.id
+        host = "https://my.microsoftpersonalcontent.com" if request.origin.startswith("https") else request.origin
+        return f"{host}/tickets/{ticket}"
+
     def _download(self, request: Request, ticket: str) -> Answer:
         node = self.tree.nodes.get(self.tickets.get(ticket, ""))
         if node is None or node.data is None:
@@ -282,13 +286,18 @@ class OneDrive(Service):
         else:
             hashes = {"sha1Hash": hashlib.sha1(node.data).hexdigest().upper(), "quickXorHash": quick_xor_hash(node.data)}
             found |= {"size": len(node.data), "file": {"mimeType": "application/octet-stream", "hashes": hashes}}
+            found["@microsoft.graph.downloadUrl"] = self._ticket(request, node)
         return found
 
     def _children(self, request: Request, node: Node) -> Answer:
         hidden = set(self.tree.changes[-self.stale :]) if self.stale else set()
         nodes = [each for each in self.tree.children(node.id) if each.id not in hidden]
         begin, size = int(request.query.get("$skiptoken", "0")), min(1_000, int(request.query.get("$top", str(self.PAGE))))
-        found: dict[str, Any] = {"value": [self._resource(request, each) for each in nodes[begin : begin + size]]}
+        value = [self._resource(request, each) for each in nodes[begin : begin + size]]
+        if "@microsoft.graph.downloadUrl" not in request.query.get("$select", "@microsoft.graph.downloadUrl"):
+            for each in value:
+                each.pop("@microsoft.graph.downloadUrl", None)
+        found: dict[str, Any] = {"value": value}
         if nodes[begin + size :]:
             path = quote(request.path, safe="/:!")
             found["@odata.nextLink"] = f"{request.origin}{path}?$top={size}&$skiptoken={begin + size}"

@@ -6,6 +6,7 @@ Numbers are those of the pitfalls of docs/cloud-drives.md.
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -191,3 +192,22 @@ def test_a_file_stands_where_a_folder_should(box: Cloud, store: llvs.Store) -> N
         problems = way.send().problems
     told = [problem.reason for problem in problems if problem.code == llvs.ErrorCode.FOREIGN_FILE]
     assert told and all("a file has that name" in reason for reason in told)
+
+
+def test_uploads_are_counted_apart(box: Cloud, store: llvs.Store) -> None:
+    """By the rate that is not given in the URL 12 requests a second, and 3 uploads among them: what Box allows is 240 in a minute."""
+    for number in range(8):
+        save(store, f"k{number}")
+    inner, at = box.service._upload, []
+
+    def upload(*given: Any) -> Answer:
+        at.append(time.monotonic())
+        return inner(*given)
+
+    box.service._upload = upload
+    with llvs.Exchange(store, llvs.Remote(f"box:///notes?endpoint={box.server.url}&layout=interchange", token_file=box.tokens)) as way:
+        way.send()
+    assert len(at) >= 22
+    # 3 at once, then 3 a second.
+    assert all(later - first > 0.8 * (count - 3) / 3 for first, (count, later) in zip(at[:1] * 99, enumerate(at, 1)))
+    assert at[-1] - at[0] < 1.5 * len(at) / 3

@@ -7,6 +7,7 @@ import io
 import json
 import random
 import threading
+import time
 import zipfile
 from pathlib import Path
 from typing import Any, Iterator
@@ -200,11 +201,12 @@ def test_requests(container: Container, store: llvs.Store, new_store: Any, layou
 
         both()
         asked = container.count(both)
-        assert len(asked) <= 2, asked
+        assert len(asked) == 1, asked
         for number in range(10):
             save(store, f"k{number}")
         asked = container.count(both)
-        assert len(asked) <= 5, asked
+        # Single files: once for an exchange that is opened it looks for keys, since what is encrypted is not written in clear.
+        assert len(asked) == (2 if layout == "packed" else 3), asked
     asked = container.count(lambda: exchange(new_store(), place))
     assert len(asked) <= 12, asked
 
@@ -319,6 +321,82 @@ def test_faults(container: Container, store: llvs.Store, new_store: Any, layout:
                 assert replacing and kind in ("lost answer", "cut answer")
                 container.sign_in()
     assert ids(second) == ids(store) and len(ids(store)) == 4
+
+
+@pytest.mark.parametrize("kind", ["rate limit", "server error"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_refusal_brings_a_token(container: Container, store: llvs.Store, new_store: Any, layout: str, kind: str) -> None:
+    """The newest token is the one that counts, also of an answer behind which the request is made again."""
+    container.service.replacing = True
+    place, inner, told = container.place(layout=layout), container.service.answer, []
+
+    def answer(request: Request) -> Answer:
+        # Each second request is refused, after the one whose token came with it was taken.
+        if request.parts[:1] == ["database"] and len(told) < 5 and len(container.service.requests) % 2:
+            token = container.service._admit(request, request.parts[4])
+            refused = container.service.rate_limited() if kind == "rate limit" else container.service.refusal(503, "TRY_AGAIN_LATER", "")
+            refused.body = json.dumps({**json.loads(refused.body), "retryAfter": 0.1}).encode()
+            assert token is not None
+            refused.headers["X-Apple-CloudKit-Web-Auth-Token"] = token
+            told.append(token)
+            return refused
+        return inner(request)
+
+    container.service.answer = answer  # type: ignore[method-assign]
+    exchange(store, place)
+    assert told and json.loads(container.tokens.read_text())["web_auth_token"] in container.service.users
+    assert set(exchange(new_store(), place).retrieved) == ids(store)
+
+
+@pytest.mark.parametrize("kind", ["rate limit", "server error"])
+def test_the_body_says_how_long_to_wait(container: Container, store: llvs.Store, kind: str) -> None:
+    """`retryAfter` in the body of an answer counts as Retry-After does: within a call, and for all exchanges with that account."""
+    exchange(store, container.place())
+    service, inner, wait = container.service, container.service.refusal, [2]
+    service.refusal = lambda *given, **more: inner(*given, **{**more, "retryAfter": wait[0]})  # type: ignore[method-assign]
+    with llvs.Exchange(store, container.place()) as way, llvs.Exchange(store, container.place()) as other:
+        way.retrieve()
+        usual = len(container.count(way.retrieve))
+        service.inject(kind, 1)
+        begun = time.monotonic()
+        assert len(container.count(way.retrieve)) == usual + 1 and 2 <= time.monotonic() - begun < 10
+        service.inject(kind, 1_000)
+        wait[0], asked = 600, []
+        for each in (way, other, way):
+            before = len(service.requests)
+            with pytest.raises(llvs.BusyError, match="left alone for (59[0-9]|600) more seconds"):
+                each.retrieve()
+            asked.append(len(service.requests) - before)
+        assert asked == [1, 0, 0]
+
+
+@pytest.mark.parametrize("damaged", ["", "version", "valueChanges"])
+def test_what_another_app_wrote_stays(container: Container, store: llvs.Store, new_store: Any, tmp_path: Path, damaged: str) -> None:
+    """Of a version that another app has put there in its own way meanwhile, with a field of its own, all stays; one that is damaged does
+    not."""
+    exchange(store, container.place())
+    version = save(store, "new")
+    (tmp_path / "other").mkdir()
+    other = Container(tmp_path / "other")
+    exchange(store, other.place())
+    fields = {key: dict(each) for key, each in other.records()[version.id].fields.items()}
+    other.close()
+    for key in ("version", "valueChanges"):
+        fields[key]["value"] = base64.b64encode(json.dumps(json.loads(base64.b64decode(fields[key]["value"])), indent=1).encode()).decode()
+    fields["appField"] = {"value": "of the other app", "type": "STRING"}
+    zone = next(zone for key, zone in container.service.zones.items() if key[2] == "notes")
+    if damaged:
+        fields[damaged]["value"] = base64.b64encode(b"[1, {").decode()
+    zone.records[version.id] = Record(version.id, "LLVS_Version", fields, "77", 1, 1)
+    zone.changes.append(version.id)
+    container.service.stale = 1
+    with llvs.Exchange(store, container.place()) as way:
+        assert way.send().sent == (version.id,)
+    container.service.stale = 0
+    now = zone.records[version.id]
+    assert (now.tag == "77") == (damaged == "")
+    assert damaged or now.fields == fields
+    assert set(exchange(new_store(), container.place()).retrieved) == ids(store)
 
 
 def test_who_asks(container: Container, store: llvs.Store) -> None:

@@ -110,6 +110,29 @@ def test_requests(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) 
         assert len(asked) <= 3 + reads + way + 1, "a new device: three lists, the root, two packs, and log/ again to send"
 
 
+#: Requests behind those for k files: lists, and what each file takes.
+RECEIVES = {"gdrive": (1, 1), "onedrive": (1, 1), "pcloud": (1, 2), "box": (3, 2)}
+
+
+@pytest.mark.parametrize("count", [1, 5, 10])
+def test_requests_of_a_receive(cloud: Cloud, store: llvs.Store, new_store: Any, count: int) -> None:
+    """From so many devices, each of which sent once."""
+    place = cloud.place(layout="packed")
+    exchange(store, place)
+    others = [new_store() for _ in range(count)]
+    with llvs.Exchange(store, place) as way:
+        way.retrieve()
+        way.send()
+        for number, other in enumerate(others):
+            save(other, f"other{number}")
+            with llvs.Exchange(other, place) as theirs:
+                theirs.send()
+        asked = cloud.count(way.retrieve)
+    lists, each = RECEIVES[cloud.scheme]
+    assert len(asked) <= lists + each * count, asked
+    assert all(ids(other) <= ids(store) for other in others)
+
+
 def test_a_coordinator_and_a_syncer_of_both_layouts(cloud: Cloud, tmp_path: Path) -> None:
     for layout in LAYOUTS:
         place = cloud.place(layout, layout)

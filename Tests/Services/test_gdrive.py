@@ -166,7 +166,7 @@ def test_files_of_one_name(drive: Cloud, store: llvs.Store, new_store: Any) -> N
     drive.service.twins = True
     exchange(store, drive.place())
     drive.service.twins = False
-    assert len(files(drive, "versions")) == 6 * len(folders(drive, "versions"))  / 1 or True
+    assert len(files(drive, "versions")) > len({node.name for node in files(drive, "versions")}) == 3
     assert set(exchange(new_store(), drive.place()).retrieved) == ids(store)
     oldest = {}
     for node in sorted(files(drive, "versions"), key=lambda node: (node.made, node.id)):

@@ -12,6 +12,7 @@ import llvs
 import pytest
 from clouds import Cloud, exchange, file_in, files, folders, ids, save, send
 from onedrive import OneDrive
+from service import Answer, Request
 
 
 @pytest.fixture
@@ -96,3 +97,24 @@ def test_bandwidth_that_is_used_up(drive: Cloud, store: llvs.Store, monkeypatch:
     monkeypatch.setattr(drive.service, "_children", lambda *_: answer)
     with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.BusyError):
         way.retrieve()
+
+
+@pytest.mark.parametrize("status", [401, 404, 410])
+def test_addresses_that_serve_no_more(drive: Cloud, store: llvs.Store, new_store: Any, status: int) -> None:
+    """Those that a list told are good for an hour: then the bytes are asked for at the service, and nothing is missing."""
+    place, second, service = drive.place(layout="packed"), new_store(), drive.service
+    exchange(store, place)
+    inner, told = service._download, []
+
+    def download(request: Request, ticket: str) -> Answer:
+        if not told:
+            told.append(ticket)
+            return Answer(status)
+        return inner(request, ticket)
+
+    service._download = download
+    assert set(exchange(second, place).retrieved) == ids(store) and told
+    # No address of what may be written over is kept: single files are read at the service.
+    exchange(store, drive.place("single"))
+    asked = drive.count(lambda: exchange(new_store(), drive.place("single")))
+    assert sum(each.endswith("/content") for each in asked) == 2 * len(ids(store)), asked

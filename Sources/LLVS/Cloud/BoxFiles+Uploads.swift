@@ -68,6 +68,7 @@ extension BoxFiles {
         request.headers = [("Content-Type", "multipart/form-data; boundary=\(mark)"), ("Content-MD5", digest)]
         // Made twice, the second tells of the first.
         request.repeats = true
+        request.isUpload = true
         return request
     }
 

@@ -6,7 +6,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards what changes; `names` and the account have locks of their own.
     static let service = CloudFolder.Service(
         name: "Box", scheme: "box", endpoint: "https://api.box.com/", tokens: "https://api.box.com/oauth2/token",
-        tokenPath: "oauth2/token", rate: 15, uploads: "https://upload.box.com/")
+        tokenPath: "oauth2/token", rate: 12, uploadRate: 3, uploads: "https://upload.box.com/")
     static let fields = "name,size,sha1,parent"
     private static let pageSize = 1_000, mostPages = 2_000
 

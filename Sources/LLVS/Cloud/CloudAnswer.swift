@@ -49,6 +49,11 @@ struct CloudAnswer {
         guard [.number, .string].contains(text.tree.kind(node)) else { return nil }
         return Int(String(decoding: text.tree.text(node), as: UTF8.self)).flatMap { $0 >= 0 ? $0 : nil }
     }
+    /// Seconds from now, a day at most.
+    var seconds: Double? {
+        guard let number, let seconds = Double(number), seconds >= 0 else { return nil }
+        return min(seconds.rounded(.up), 86_400)
+    }
     /// A number as it is written, of any size.
     var number: String? { text.tree.kind(node) == .number ? String(decoding: text.tree.text(node), as: UTF8.self) : nil }
     /// The elements of an array; none of all else.

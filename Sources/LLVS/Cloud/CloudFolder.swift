@@ -13,6 +13,8 @@ package struct CloudFolder: Sendable {
         var tokenPath: String
         /// Requests a second.
         var rate: Double
+        /// Uploads among them, where the service counts those apart.
+        var uploadRate: Double?
         /// What `space=` may say.
         var spaces: [String] = []
         /// What `region=` may say, and where requests go then.
@@ -29,6 +31,8 @@ package struct CloudFolder: Sendable {
     private let uploads: HTTPAddress
     let space: String?
     let rate: Double
+    /// Uploads a second, in the same proportion where another rate is given; nil: as many as requests.
+    var uploadRate: Double? { service.uploadRate.map { $0 * rate / service.rate } }
 
     /// For messages, and as the name of what is known of the place.
     var description: String {

@@ -11,6 +11,16 @@ final class CloudKitAccount: Sendable {
     /// Nil until it was read.
     private let isOfServer = Guarded<Bool?>(nil)
     private let ranges = Guarded<Bool?>(nil)
+    private let pace: RequestPace
+    /// While a person's request is under way.
+    private let session: Guarded<Session?>
+    private struct Session {
+        let api: String
+        var token: String
+        /// All that is kept.
+        let members: [(name: String, json: [UInt8])]
+        var query: String { "?ckAPIToken=\(PercentCoding.encode(api))&ckWebAuthToken=\(PercentCoding.encode(token))" }
+    }
 
     init(_ place: CloudKitPlace, tokens keeper: any TokenKeeper, settings: HTTPSettings) {
         self.place = place
@@ -20,7 +30,31 @@ final class CloudKitAccount: Sendable {
         var settings = settings
         settings.signature = CloudKitSignature(key: key, name: keeper.name, path: keeper.path)
         let shared = keeper.path.map { RequestPace.shared("\(place.endpoint.shown) \($0)", perSecond: place.rate) }
-        settings.pace = shared ?? RequestPace(perSecond: place.rate)
+        let pace = shared ?? RequestPace(perSecond: place.rate)
+        self.pace = pace
+        settings.pace = pace
+        let session = Guarded<Session?>(nil)
+        self.session = session
+        // A request that is made again goes with the newest token, which came with a refusal maybe.
+        settings.readdress = { request in
+            session.withLock { $0?.query }.map { query in
+                var address = request.address
+                address.query = query
+                return address
+            }
+        }
+        settings.hears = { response, _ in
+            if let next = response.header("x-apple-cloudkit-web-auth-token"), CloudKitAccount.isPrintable(next),
+                let now = session.withLock({ $0 }), next != now.token
+            {
+                try keeper.write(now.members, [("web_auth_token", next)])
+                session.withLock { $0?.token = next }
+            }
+            guard !response.isSuccess, response.header("retry-after") == nil, let wait = try CloudAnswer(response)?["retryAfter"]?.seconds
+            else { return [] }
+            pace.pause(until: Clock.steady() + wait)
+            return [("retry-after", String(Int(wait)))]
+        }
         settings.renew = { refused, _ in
             guard refused == nil, let id = try CloudKitAccount.serverKey(keeper, place, key) else { return nil }
             return HTTPCredentials(user: id)
@@ -96,12 +130,9 @@ final class CloudKitAccount: Sendable {
             else { throw keeper.unusable("holds neither key_id and private_key nor api_token and web_auth_token") }
             var request = request
             request.isAnonymous = true
-            request.address.query = "?ckAPIToken=\(PercentCoding.encode(api))&ckWebAuthToken=\(PercentCoding.encode(token))"
-            let response = try client.perform(request, check)
-            if let next = response.header("x-apple-cloudkit-web-auth-token"), next != token, CloudKitAccount.isPrintable(next) {
-                try keeper.write(found.members, [("web_auth_token", next)])
-            }
-            return response
+            session.withLock { $0 = Session(api: api, token: token, members: found.members) }
+            defer { session.withLock { $0 = nil } }
+            return try client.perform(request, check)
         }
     }
 
@@ -154,10 +185,13 @@ final class CloudKitAccount: Sendable {
         switch code {
         case "NOT_FOUND", "ZONE_NOT_FOUND", "UNKNOWN_ITEM": return nil
         case "AUTHENTICATION_FAILED", "AUTHENTICATION_REQUIRED", "NOT_AUTHENTICATED", "SIGN_IN_FAILED":
+            // Where that is, as the service says it.
+            let page = answer["redirectURL"]?.string.flatMap { CloudKitAccount.isPrintable($0) ? try? HTTPAddress($0) : nil }
+            let place = page.map { $0.origin.scheme == "https" && $0.text.utf8.count <= 2_048 ? " at \($0.text)" : "" } ?? ""
             error = StoreError(
                 .permission,
-                "\(what) failed: CloudKit refuses who asks. Sign in again, which writes web_auth_token into \(keeper.name); with the key "
-                    + "of a server, check the key and this machine's clock.", path: keeper.path)
+                "\(what) failed: CloudKit refuses who asks. Sign in again\(place), which writes web_auth_token into \(keeper.name); with "
+                    + "the key of a server, check the key and this machine's clock.", path: keeper.path)
         case "ACCESS_DENIED":
             error = StoreError(.permission, "\(what) failed: the account or key may not do this. Check the roles of the container.")
         case "QUOTA_EXCEEDED":
@@ -175,7 +209,11 @@ final class CloudKitAccount: Sendable {
             error = StoreError(.transport, "\(what) failed: CloudKit answers with \(shown). Check the container and its schema.")
         }
         error.httpStatus = Int32(clamping: response?.status ?? 0)
-        if let seconds = answer["retryAfter"]?.count { error.retryAfter = Double(min(seconds, 86_400)) }
+        if let seconds = answer["retryAfter"]?.seconds {
+            error.retryAfter = seconds
+            // Also where it is said of one record.
+            pace.pause(until: Clock.steady() + seconds)
+        }
         return error
     }
 

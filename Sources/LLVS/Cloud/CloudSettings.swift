@@ -13,6 +13,10 @@ extension HTTPSettings {
         settings.judge = judge
         let shared = tokens?.account.map { RequestPace.shared("\(place.endpoint.shown) \($0)", perSecond: place.rate) }
         settings.pace = shared ?? RequestPace(perSecond: place.rate)
+        if let rate = place.uploadRate {
+            let shared = tokens?.account.map { RequestPace.shared("uploads to \(place.endpoint.shown) \($0)", perSecond: rate) }
+            settings.uploadPace = shared ?? RequestPace(perSecond: rate)
+        }
         return settings
     }
 }
@@ -42,6 +46,8 @@ struct CloudEntry {
     var made: String
     /// What its bytes hash to, in the way of the service, where that is told.
     var digest: String?
+    /// Where its bytes are for a while, without a token, where a listing tells that.
+    var link: String?
 
     /// The oldest of several of one name is the one that all devices take.
     static func isOlder(_ a: CloudEntry, _ b: CloudEntry) -> Bool { (a.made, a.id) < (b.made, b.id) }

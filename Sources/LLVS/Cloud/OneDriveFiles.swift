@@ -58,7 +58,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         guard let id = item["id"]?.string, let name = item["name"]?.string else { return nil }
         return CloudEntry(
             id: id, name: name, parents: [item["parentReference"]?["id"]?.string].compactMap { $0 }, size: item["size"]?.count,
-            isFolder: item["folder"] != nil, made: "")
+            isFolder: item["folder"] != nil, made: "", link: item[OneDriveFiles.link]?.string)
     }
 
     /// The address of a further page, or of a feed, which the service gives as a whole.
@@ -72,10 +72,14 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     // MARK: Listing
 
     private static let fields = "id,name,size,folder,parentReference"
+    private static let link = "@microsoft.graph.downloadUrl"
+    /// Whether each file there is read once, and never written again: then a listing asks for the addresses of their bytes, too.
+    private static func hasLinks(_ directory: String) -> Bool { directory.utf8.starts(with: "pack1".utf8) }
 
     package func list(_ directory: String, withTimes: Bool, _ check: Check) throws -> [RemoteEntry]? {
         if let entries = try listByFeed(directory, check) { return entries }
-        let query = [("$top", "1000"), ("$select", OneDriveFiles.fields)]
+        let fields = OneDriveFiles.fields + (OneDriveFiles.hasLinks(directory) ? ",\(OneDriveFiles.link)" : "")
+        let query = [("$top", "1000"), ("$select", fields)]
         var found: [CloudEntry] = [], start: String?
         var next = account.request(.get, address(of: directory, "children", query), "Listing \(directory)/")
         var pages = 0
@@ -95,7 +99,8 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
                 if start != nil { continue }
             }
             for item in items.elements {
-                guard let entry = OneDriveFiles.entry(item) else { continue }
+                guard var entry = OneDriveFiles.entry(item) else { continue }
+                if !OneDriveFiles.hasLinks(directory) { entry.link = nil }
                 try Memory.grow(&found, "A listing")
                 found.append(entry)
             }
@@ -154,7 +159,8 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
                     if !mayBeOnTheWay || entry?.parents != [way[at - 1]] { isInDoubt = true }
                 } else if mayBeOnTheWay {
                     isInDoubt = true
-                } else if let entry, entry.parents.first == way.last {
+                } else if var entry, entry.parents.first == way.last {
+                    if !OneDriveFiles.hasLinks(directory) { entry.link = nil }
                     try files.add(entry)
                 } else {
                     files.remove(id)
@@ -176,15 +182,35 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     // MARK: Reading
 
     package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
-        let requests = files.map { file in
-            var request = account.request(.get, address(of: file.name, "content"), "Reading \(file.name)")
+        func request(_ file: RemoteRead, _ address: HTTPAddress) -> HTTPRequest {
+            var request = account.request(.get, address, "Reading \(file.name)")
             request.sink = .kept(limit: file.limit)
             request.range = file.range
             return request
         }
-        return try zip(requests, client.perform(requests, check)).map { request, outcome in
-            try account.contents(request, outcome)
+        var contents: [RemoteContents?] = files.map { _ in nil }
+        let linked = files.indices.compactMap { i in link(to: files[i].name).map { (index: i, address: $0) } }
+        let direct = linked.map { i, address in
+            var request = request(files[i], address)
+            // Its address is a secret by itself, and takes no other.
+            request.isAnonymous = true
+            return request
         }
+        for ((i, _), (request, outcome)) in zip(linked, zip(direct, try client.perform(direct, check))) {
+            // An address serves for an hour or so; then it is asked for anew.
+            guard case .success(let response) = outcome, response.isSuccess || response.status == 416 else { continue }
+            contents[i] = try account.contents(request, outcome)
+        }
+        let left = files.indices.filter { contents[$0] == nil }
+        let requests = left.map { request(files[$0], address(of: files[$0].name, "content")) }
+        for (i, (request, outcome)) in zip(left, zip(requests, try client.perform(requests, check))) {
+            contents[i] = try account.contents(request, outcome)
+        }
+        return contents.map { $0 ?? .missing }
+    }
+    /// Where the bytes of a file are, as a listing told.
+    private func link(to name: String) -> HTTPAddress? {
+        names.entry(name)?.link.flatMap { try? HTTPAddress($0) }.flatMap { $0.keepsSecrets ? $0 : nil }
     }
 
     // MARK: Publishing
@@ -237,10 +263,22 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     }
     /// Whether what is there is what was sent, by a request whose answer was lost.
     private func isSame(_ upload: CloudUpload, _ entry: CloudEntry, _ check: Check) throws -> Bool {
-        guard let sent = upload.digest, entry.size == upload.size else { return false }
-        let file = RemoteRead(name: upload.name, limit: upload.size + 1)
-        guard case .bytes(let bytes, _)? = try read([file], check).first else { return false }
-        return AWSSignature.hex(bytes.withUnsafeBytes { SHA256.digest($0) }) == sent
+        guard entry.size == upload.size else { return false }
+        var sent = SHA256(), there = SHA256()
+        try upload.forEachPiece { sent.update($0) }
+        switch try read([RemoteRead(name: upload.name, limit: upload.size + 1)], check).first {
+        case .bytes(let bytes, _): bytes.withUnsafeBytes { there.update($0) }
+        case .large(let reader):
+            var piece = [UInt8](repeating: 0, count: 256 << 10)
+            while true {
+                try check()
+                let got = try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
+                guard got > 0 else { break }
+                piece.withUnsafeBytes { there.update(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
+            }
+        default: return false
+        }
+        return sent.finish() == there.finish()
     }
 
     /// Makes a directory, and what is missing of the way there.
@@ -329,7 +367,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
         let response = try client.perform(look, check)
         guard response.isSuccess, let entry = try CloudAnswer(response).flatMap(OneDriveFiles.entry) else { return nil }
-        return entry.size == upload.size ? response : nil
+        return try isSame(upload, entry, check) ? response : nil
     }
 
     // MARK: Deleting

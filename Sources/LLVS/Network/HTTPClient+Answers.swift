@@ -20,6 +20,7 @@ extension HTTPClient {
             if HTTPFailure.isOfPlace(result) { run.giveUp(error) }
             return
         }
+        if let hears = settings.hears { transfer.add(try hears(transfer.response, attempt.request)) }
         let response = transfer.response
         if attempt.begun != nil, response.status == 416 || (response.status == 206 && !transfer.isResumed) {
             // The file is shorter now, or it is another one: all of it is asked for.

@@ -124,9 +124,10 @@ final class HTTPClient: @unchecked Sendable {
             for attempt in waiting { settle(attempt, .failure(error)) }
             waiting = []
         }
-        func hasNext(_ now: Double) -> Bool { waiting.contains { $0.notBefore <= now } }
-        mutating func next(_ now: Double) -> Attempt? {
-            waiting.lastIndex { $0.notBefore <= now }.map { waiting.remove(at: $0) }
+        func hasNext(_ now: Double, _ mayUpload: Bool) -> Bool { index(now, mayUpload) != nil }
+        mutating func next(_ now: Double, _ mayUpload: Bool) -> Attempt? { index(now, mayUpload).map { waiting.remove(at: $0) } }
+        private func index(_ now: Double, _ mayUpload: Bool) -> Int? {
+            waiting.lastIndex { $0.notBefore <= now && (mayUpload || !$0.request.isUpload) }
         }
     }
 
@@ -134,23 +135,27 @@ final class HTTPClient: @unchecked Sendable {
         let now = Clock.steady(), notBefore = max(self.notBefore, settings.pace?.notBefore ?? self.notBefore)
         guard notBefore <= now else {
             guard notBefore - now <= HTTPClient.longestWait else {
-                run.giveUp(
-                    StoreError(
-                        .busy,
-                        "Reaching \(place) failed: the server wants to be left alone for \(Int(notBefore - now)) more seconds "
-                            + "(Retry-After). Exchange again after that."
-                    ))
+                var error = StoreError(
+                    .busy,
+                    "Reaching \(place) failed: the server wants to be left alone for \(Int(notBefore - now)) more seconds "
+                        + "(Retry-After). Exchange again after that.")
+                error.retryAfter = notBefore - now
+                run.giveUp(error)
                 return
             }
             return
         }
-        while transfers.hasRoom, run.hasNext(now), settings.pace?.take(now) ?? true, let attempt = run.next(now) {
+        while transfers.hasRoom {
+            let mayUpload = settings.uploadPace?.has(now) ?? true
+            guard run.hasNext(now, mayUpload), settings.pace?.take(now) ?? true, let attempt = run.next(now, mayUpload) else { return }
+            if attempt.request.isUpload { _ = settings.uploadPace?.take(now) }
             try start(attempt, &run)
         }
     }
 
     private func start(_ given: Attempt, _ run: inout Run) throws {
         var attempt = given
+        if attempt.redirects == 0, let address = settings.readdress?(attempt.request) { attempt.address = address }
         let transfer = HTTPTransfer(attempt.request, to: attempt.address, begun: attempt.begun)
         attempt.tries += 1
         attempt.transfer = transfer

@@ -44,6 +44,8 @@ struct HTTPRequest {
     var repeats: Bool?
     /// Credentials do not go along.
     var isAnonymous = false
+    /// The service counts it among uploads as well.
+    var isUpload = false
     /// For messages: "Reading".
     var doing: String
 
@@ -137,8 +139,13 @@ package struct HTTPSettings: Sendable {
     var renew: (@Sendable (_ refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials?)?
     /// Of answers that are not what their status says.
     var judge: (@Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict)?
-    /// How many requests the account may make.
+    /// Where a request goes when it is begun, each time anew; nil: where it says.
+    var readdress: (@Sendable (HTTPRequest) -> HTTPAddress?)?
+    /// Hears of each answer, also of those behind which the request is made again, and gives headers that count as part of it.
+    var hears: (@Sendable (HTTPResponse, HTTPRequest) throws -> [(name: String, value: String)])?
+    /// How many requests the account may make, and how many uploads among them.
     var pace: RequestPace?
+    var uploadPace: RequestPace?
     /// Seconds without a byte after which a transfer is given up.
     package var stall = 30
     package init() {}

@@ -96,6 +96,9 @@ final class HTTPTransfer {
         return HTTPResponse(status: isResumed && request.range == nil ? 200 : status, headers: headers, body: body)
     }
 
+    /// Adds to the headers of the answer what is known of it otherwise.
+    func add(_ more: [(name: String, value: String)]) { headers += more }
+
     // MARK: What libcurl calls
 
     /// A line of a header, with its end.

@@ -34,6 +34,11 @@ final class RequestPace: Sendable {
         }
     }
 
+    /// Whether a request may be made now. It counts when it is taken.
+    func has(_ now: Double) -> Bool {
+        guard let perSecond else { return true }
+        return state.withLock { $0.tokens + max(0, now - $0.refilled) * perSecond >= 1 }
+    }
     /// Whether a request may be made now, which then counts.
     func take(_ now: Double) -> Bool {
         guard let perSecond else { return true }

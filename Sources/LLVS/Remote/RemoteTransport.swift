@@ -123,27 +123,31 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
             lock.withLock { isPrepared = true }
         }
         // All changes first: who lists the versions finds none without its changes.
-        try publish(.changes, files.map { ($0.name, $0.changes) }, check)
-        try publish(.versions, files.map { ($0.name, OutgoingFile($0.version)) }, check)
+        try publish(.changes, files, check)
+        try publish(.versions, files, check)
         lock.withLock { known.add(files) }
     }
 
     private func publish(
-        _ folder: ExchangeListing.Foreign.Folder, _ files: [(name: String, data: OutgoingFile)], _ check: () throws -> Void
+        _ folder: ExchangeListing.Foreign.Folder, _ files: [ExchangeFiles], _ check: () throws -> Void
     ) throws {
-        let uploads = try files.map { name, data in
-            let state = lock.withLock { known.state(VersionID(validating: name), folder) }
-            if state == .directory { throw occupied(RemoteTransport.path(folder, name), "a folder is in its place") }
-            return RemoteUpload(name: RemoteTransport.path(folder, name), data: data, replaces: state == .file)
+        let uploads = try files.map { file in
+            let path = RemoteTransport.path(folder, file.name)
+            let state = lock.withLock { known.state(VersionID(validating: file.name), folder) }
+            if state == .directory { throw occupied(path, "a folder is in its place") }
+            let data = folder == .changes ? file.changes : OutgoingFile(file.version)
+            return RemoteUpload(name: path, data: data, replaces: state == .file)
         }
         var differing: [RemoteUpload] = []
-        for (upload, outcome) in zip(uploads, try self.files.publish(uploads, check)) {
+        for ((upload, file), outcome) in zip(zip(uploads, files), try self.files.publish(uploads, check)) {
             switch outcome {
             case .published: break
             case .refused(let error): throw occupied(upload.name, error.message)
             case .exists:
-                // Somebody published it at the same time. What is the same stays, so that it is there all the while.
-                if try !isSame(upload, check) { differing.append(RemoteUpload(name: upload.name, data: upload.data, replaces: true)) }
+                // Somebody published it at the same time. What is the same stays, so that it is there all the while; what another one wrote
+                // in its own way, too.
+                if try isSame(upload, check) || isAsGood(file, folder, check) { break }
+                differing.append(RemoteUpload(name: upload.name, data: upload.data, replaces: true))
             }
         }
         guard !differing.isEmpty else { return }
@@ -157,6 +161,41 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
         let found = try files.read([RemoteRead(name: upload.name, limit: upload.data.size + 1)], check).first
         guard case .bytes(let bytes, _) = found else { return false }
         return Bytes.equal(bytes, try upload.data.bytes())
+    }
+
+    /// Whether what is there can be read as the version that it is named after. One whose id is computed must be that very version.
+    private func isAsGood(_ file: ExchangeFiles, _ folder: ExchangeListing.Foreign.Folder, _ check: () throws -> Void) throws -> Bool {
+        guard let id = VersionID(validating: file.name) else { return false }
+        // Changes come first, so a version is there with its changes.
+        let changes = try read(.changes, file.name, check) { try InterchangeDecoder.changes($0, of: id) }
+        guard let changes else { return false }
+        if id.hasContentForm {
+            guard file.changes.size <= ExchangeLimits.wholeFileSize,
+                  try changes == InterchangeDecoder.changes(file.changes.bytes(), of: id)
+            else { return false }
+        }
+        guard folder == .versions else { return true }
+        guard var version = try read(.versions, file.name, check, { try InterchangeDecoder.version($0, name: id) }) else { return false }
+        var mine = try InterchangeDecoder.version(file.version, name: id)
+        (version.valueDataSize, mine.valueDataSize) = (0, 0)
+        return !id.hasContentForm || version == mine
+    }
+    /// What a file says; nil when it is not there, or cannot be read.
+    private func read<R>(
+        _ folder: ExchangeListing.Foreign.Folder, _ name: String, _ check: () throws -> Void,
+        _ read: (InterchangeDecoder.Document) throws -> R
+    ) throws -> R? {
+        let path = RemoteTransport.path(folder, name)
+        guard let found = try files.read([RemoteRead(name: path, limit: ExchangeLimits.fileSize)], check).first else { return nil }
+        return try withoutActuallyEscaping(check) { check in
+            guard let document = fetchedFile(name, found, check).document(checking: check) else { return nil }
+            do { return try read(document) } catch let failure as PieceFailure {
+                guard failure.isOfFile else { throw failure.error }
+            } catch let error as StoreError {
+                if [.outOfMemory, .cancelled].contains(error.code) { throw error }
+            }
+            return nil
+        }
     }
 
     private func occupied(_ name: String, _ why: String) -> StoreError {
