@@ -224,7 +224,7 @@ FIGURES: dict[str, Figure] = {
     "live.payload_mib": sized("Sources/LLVS/Live/LiveVersions.swift", "payloadLimit =", MIB),
     "live.begun": code("Sources/LLVS/Live/LiveVersions.swift", "begunLimit ="),
     "live.refused": code("Sources/LLVS/Live/LiveVersions.swift", "refusedLimit ="),
-    "live.opening": code("Sources/LLVS/Live/PeerSession.swift", "seconds - began >"),
+    "live.opening": code("Sources/LLVS/Live/PeerSession.swift", "static let patience ="),
     "live.silent": code("Sources/LLVS/Live/PeerSession.swift", "if silent >"),
     "live.ping": code("Sources/LLVS/Live/PeerSession.swift", r"Connect again.\"\) }\s+if silent >"),
     "live.earlier": code("Sources/LLVS/Live/LiveFrame.swift", "earlierLimit ="),
