@@ -283,3 +283,123 @@ def test_elements_are_found_by_their_keys_again(key: str) -> None:
     chosen = store.choose(conflict, "older", at=merge)
     assert json.loads(store.at(chosen)["c/1"])["l"][0]["v"] == 1 and not store.open_conflicts(chosen).records
     json.dumps(plain_path(conflict))
+
+
+def fork_of(base: Any, older: Any, newer: Any, rules: Any = "auto") -> Fork:
+    """A fork of one value `e/1` under rules of its own."""
+    fork = Fork.__new__(Fork)
+    fork.store = memory_store()
+    schema = {"merge": 1, "ids": {"e/": rules}}
+    fork.base = fork.make(None, {"__llvs_schema": schema, **({} if base is None else {"e/1": base})})
+    fork.older, fork.newer = fork.make(fork.base, {"e/1": older}), fork.make(fork.base, {"e/1": newer})
+    return fork
+
+
+ELSEWHERE: list[tuple[Any, Any, Any, Any, Any]] = [
+    # base, older, newer, what the merge comes to, and that with the older side's of what was in conflict
+    (
+        [{"a": 2, "z": 0}, {"a": 1}], [{"a": 2, "z": 0}, {"a": 3}], [{"q": 0}, {"a": 2, "z": 0}, {"a": 2}],
+        [{"q": 0}, {"a": 2, "z": 0}, {"a": 2}], [{"q": 0}, {"a": 2, "z": 0}, {"a": 3}],
+    ),
+    ([{"k": 0}, {"a": 1}], [{"k": 0}, {"a": 3}], [{"q": 0}, {"k": 0}, {"a": 2}], [{"q": 0}, {"k": 0}, {"a": 2}],
+     [{"q": 0}, {"k": 0}, {"a": 3}]),
+    ([7, 1], [7, 9], [5, 7, 7], [5, 7, 7], [5, 7, 9]),
+    (["k", 1], ["k", 9], ["n", "k", 7], ["n", "k", 7], ["n", "k", 9]),
+    ([{"id": 1, "v": 0}, {"id": 1, "v": 0}], [{"id": 1, "v": 0}, {"id": 1, "v": 2}], [{"id": 1, "v": 0}, {"id": 1, "v": 1}],
+     [{"id": 1, "v": 0}, {"id": 1, "v": 1}], [{"id": 1, "v": 0}, {"id": 1, "v": 2}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("base, older, newer, merged, expected", ELSEWHERE)
+def test_an_element_that_came_out_elsewhere_than_in_the_base(base: Any, older: Any, newer: Any, merged: Any, expected: Any) -> None:
+    fork = fork_of({"l": base}, {"l": older}, {"l": newer})
+    at = fork.store.merge(fork.older, fork.newer)
+    assert fork.value("e/1", at) == {"l": merged}
+    (conflict,) = fork.store.open_conflicts(at).records
+    chosen = fork.store.choose(conflict, "older", at=at)
+    assert fork.value("e/1", chosen) == {"l": expected}
+    assert not fork.store.open_conflicts(chosen)
+
+
+@pytest.mark.parametrize(
+    "base, older, newer, since, expected",
+    [
+        # Another one like it was put in front; one in front of it was added; one in front was removed; another member was edited.
+        ([{"a": 1}], [{"a": 3}], [{"a": 2}], [{"a": 2, "new": 1}, {"a": 2}], [{"a": 2, "new": 1}, {"a": 3}]),
+        ([{"b": 1}, {"a": 1}], [{"b": 1}, {"a": 3}], [{"b": 1}, {"a": 2}], [{"a": 2}], [{"a": 3}]),
+        ([{"a": 1, "b": 1}, 5], [{"a": 3, "b": 1}, 5], [{"a": 2, "b": 1}, 5], [{"a": 2, "b": 4}, 5], [{"a": 3, "b": 4}, 5]),
+        # Which of two it is nothing tells; it is not there any more.
+        (["x", "a", "q"], ["x", "c", "q"], ["x", "b", "q"], ["b", "x", "b", "q"], None),
+        ([{"a": 1}], [{"a": 3}], [{"a": 2}], [], None),
+        ([{"id": 1, "v": 0}] * 2, [{"id": 1, "v": 0}, {"id": 1, "v": 2}], [{"id": 1, "v": 0}, {"id": 1, "v": 1}], [{"id": 1, "v": 1}],
+         [{"id": 1, "v": 2}]),
+        ([{"id": 1, "v": 0}] * 2, [{"id": 1, "v": 0}, {"id": 1, "v": 2}], [{"id": 1, "v": 0}, {"id": 1, "v": 1}],
+         [{"id": 1, "v": 9}, {"id": 1, "v": 1}, {"id": 1, "v": 1}], None),
+    ],
+)  # fmt: skip
+def test_an_element_that_stands_elsewhere_since(base: Any, older: Any, newer: Any, since: Any, expected: Any) -> None:
+    """What is open can be chosen, and what cannot be told from others is neither: nothing else is ever changed."""
+    fork = fork_of({"l": base}, {"l": older}, {"l": newer})
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    edited = fork.make(merged, {"e/1": {"l": since}})
+    assert bool(fork.store.open_conflicts(edited)) == (expected is not None)
+    if expected is None:
+        with pytest.raises(llvs.MovedError):
+            fork.store.choose(conflict, "older", at=edited)
+        return
+    assert fork.value("e/1", fork.store.choose(conflict, "older", at=edited)) == {"l": expected}
+
+
+def test_an_element_that_is_chosen_back_stands_where_it_stood() -> None:
+    rules = {"/l": {"as": "list", "key": ["/k"]}, "/l/*": {"delete": "delete"}}
+    fork = fork_of({"l": [{"k": i} for i in range(3)]}, {"l": [{"k": 0}, {"k": 1, "v": 2}, {"k": 2}]}, {"l": [{"k": 0}, {"k": 2}]}, rules)
+    merged = fork.store.merge(fork.older, fork.newer)
+    assert fork.value("e/1", merged) == {"l": [{"k": 0}, {"k": 2}]}
+    (conflict,) = fork.store.open_conflicts(merged).records
+    edited = fork.make(merged, {"e/1": {"l": [{"k": 9}, {"k": 0}, {"k": 2}]}})
+    for at, before in ((merged, []), (edited, [{"k": 9}])):
+        chosen = fork.store.choose(conflict, "older", at=at)
+        assert fork.value("e/1", chosen) == {"l": [*before, {"k": 0}, {"k": 1, "v": 2}, {"k": 2}]}
+
+
+@pytest.mark.parametrize("beside", [{"a": 0, "b": 5}, {"a": 5, "b": 5}, {"a": 5, "b": 0}])
+def test_what_was_edited_beside_the_merge_closes_nothing(beside: Any) -> None:
+    """Who edited it could not know of the conflict."""
+    fork = fork_of({"a": 0, "b": 0}, {"a": 7, "b": 0}, {"a": 8, "b": 0})
+    older = fork.make(fork.base, {"e/1": beside})
+    newer_edits = [fork.make(fork.base, {"e/1": {"a": value, "b": 0}}) for value in (17, 18)]
+    merged = fork.store.merge(*newer_edits)
+    both = fork.store.merge(merged, older)
+    assert fork.value("e/1", both)["a"] == 18
+    found = {json.loads(conflict.older or b"null") for conflict in fork.store.open_conflicts(both).records}
+    assert found == ({17} if beside["a"] == 0 else {5, 17})
+    edited = fork.make(both, {"e/1": {"a": 1, "b": 0}})
+    assert not fork.store.open_conflicts(edited)
+
+
+@pytest.mark.parametrize("id, wrapped", [("e/1", False), ("e/1", True)])
+def test_words_in_a_text_whose_line_ends_were_converted(id: str, wrapped: bool) -> None:
+    def value(text: str) -> Any:
+        return {"t": text} if wrapped else text.encode()
+
+    fork = fork_of(
+        value("one\ntwo\nthree\n"), value("one\nTWO\nextra\nthree\n"), value("one\r\nzwei\r\nmore\r\nthree\r\n"),
+        {"/t": "text"} if wrapped else "text",
+    )
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    assert json.loads(conflict.result or b"") == "zwei\r\nmore"
+    chosen = fork.store.at(fork.store.choose(conflict, "older", at=merged))[id]
+    text = "one\r\nTWO\r\nextra\r\nthree\r\n"
+    assert (json.loads(chosen)["t"] if wrapped else chosen.decode()) == text
+
+
+def test_words_that_stand_there_twice_are_told_by_where_they_came_out() -> None:
+    fork = fork_of(b"the dog and the cat", b"the dog and the fox", b"the dog and the dog", "text")
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    assert fork.store.at(fork.store.choose(conflict, "older", at=merged))["e/1"] == b"the dog and the fox"
+    edited = fork.make(merged, {"e/1": b"So the dog and the dog"})
+    assert fork.store.open_conflicts(edited).records == (conflict,)
+    assert fork.store.at(fork.store.choose(conflict, "older", at=edited))["e/1"] == b"So the dog and the fox"

@@ -275,3 +275,66 @@ def test_undoing_everything_of_one_leaves_the_others(seed: int) -> None:
         value = json.loads(b["d/1"])
         assert value["a"] == 0 and value["b"] == (tags["b"][-1] + 1 if len(tags["b"]) > 1 else 0)
         assert value["n"] == totals["b"] and sorted(value["tags"]) == sorted(f"b{step}" for step in tags["b"][1:]), seed
+
+
+@pytest.mark.parametrize(
+    "rules, base, removed, edited",
+    [
+        ({"/n": "counter"}, {"n": 10}, None, {"n": 11}),
+        ({"/n": "counter"}, {"n": 10}, {}, {"n": 11}),
+        ({"/t": "text"}, {"t": "hello big world"}, {}, {"t": "Oh, hello big world today"}),
+        ("auto", {"l": ["a", "b"]}, {}, {"l": ["x", "a", "b"]}),
+        ({"/l/*/n": "counter"}, {"l": [{"id": 1, "n": 10}]}, {"l": []}, {"l": [{"id": 1, "n": 11}]}),
+    ],
+)
+def test_a_removal_over_which_an_edit_won_is_undone_without_adding_up(rules: Any, base: Any, removed: Any, edited: Any) -> None:
+    """L13: what another device's edit kept is not added to what was there before the removal."""
+    place, schema = f"memory:{random.random()}", {"merge": 1, "ids": {"c/": rules}}
+    with (
+        llvs.Coordinator(storage="memory", exchange=place, schema=schema, device="a") as a,
+        llvs.Coordinator(storage="memory", exchange=place, schema=schema, device="b") as b,
+    ):
+        a.save(insert={"c/1": json.dumps(base).encode()})
+        a.sync()
+        b.sync()
+        if removed is None:
+            a.save(remove=["c/1"])
+        else:
+            a.save(update={"c/1": json.dumps(removed).encode()})
+        b.save(update={"c/1": json.dumps(edited).encode()})
+        for one in (a, b, a):
+            one.sync()
+        assert json.loads(a["c/1"]) == edited
+        undone = a.undo()
+        assert json.loads(a["c/1"]) == edited
+        assert undone is not None and undone.superseded == ("c/1",) and undone.version is None
+
+
+def test_a_pick_of_what_is_there_already_adds_nothing_up(store: llvs.Store) -> None:
+    base = ruled(store)
+    added = made(store, base, d_1={"n": 10, "bio": "hello world"})
+    later = made(store, added, d_1={"n": 11, "bio": "Oh, hello world"})
+    assert state(store, store.cherry_pick(added, onto=later).version)["d/1"] == {"n": 10, "bio": "hello world"}
+
+
+def test_a_pick_counts_when_a_counter_is_another_number(store: llvs.Store) -> None:
+    base = ruled(store, d_1={"n": 1, "name": "A"}, d_3={"n": 0})
+    other = made(store, base, d_2={"n": 5})
+    assert not store.cherry_pick(made(store, base, d_1={"n": 1.0, "name": "B"}), onto=other).counts
+    assert not store.cherry_pick(made(store, base, d_1=None), onto=other).counts
+    assert store.cherry_pick(made(store, base, d_1={"n": 2, "name": "A"}), onto=other).counts
+    assert store.cherry_pick(made(store, base, d_4={"n": 2}), onto=other).counts
+
+
+def test_rules_that_are_not_known_undo_and_pick_nothing(store: llvs.Store) -> None:
+    """P37."""
+    base = ruled(store, d_1={"n": 1})
+    edit = made(store, base, d_1={"n": 3})
+    unknown = store.make_version(base, update={"__llvs_schema": b'{"merge":2,"ids":{}}', "d/1": b'{"n":4}'})
+    after = made(store, unknown, d_1={"n": 5})
+    for done in (
+        lambda: store.cherry_pick(unknown, onto=edit), lambda: store.cherry_pick(edit, onto=unknown),
+        lambda: store.cherry_pick(after, onto=edit), lambda: store.revert(edit, at=unknown), lambda: store.revert(after, at=after),
+    ):
+        with pytest.raises(llvs.UnsupportedError, match="not known"):
+            done()

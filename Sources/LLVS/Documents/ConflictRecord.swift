@@ -210,20 +210,23 @@ enum RecordPath {
         case index(Int)
         /// What the element is known by: one value, or several; and how many elements of that key are before it.
         case key([ValueRef], occurrence: Int)
+        /// In what came of a merge: the element at a place, or one that is gone and stood behind another.
+        case at(Int)
+        indirect case gone(Step, after: Int?)
     }
 
     /// The steps from the whole value down to the place.
-    static func steps(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues) throws -> [Step] {
+    static func steps(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues, inResult: Bool = false) throws -> [Step] {
         var steps: [Step] = [], place = place
         while place != KeptPlaces.whole {
-            steps += try last(place, places, values).reversed()
+            steps += try last(place, places, values, inResult).reversed()
             place = places.parent(of: place)
         }
         return steps.reversed()
     }
 
     /// The step, or steps, to a place from the one that it is in.
-    private static func last(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues) throws -> [Step] {
+    private static func last(_ place: UInt32, _ places: KeptPlaces, _ values: DocumentValues, _ inResult: Bool) throws -> [Step] {
         if let name = places.name(of: place) { return [.name(name)] }
         if let known = places.element(of: place) { return [step(to: known)] }
         guard let (frame, child) = places.holder(of: place) else { return [] }
@@ -236,6 +239,8 @@ enum RecordPath {
             case .element(let known): Self.step(to: known)
             }
         }
+        case .list(let plan) where inResult:
+            [plan.outcome(child).at.map { .at($0) } ?? .gone(plan.step(child), after: plan.outcome(child).after)]
         case .list(let plan): [plan.step(child)]
         case .set(let plan): [plan.step(child)]
         }
@@ -258,12 +263,15 @@ enum RecordPath {
     struct Writer {
         private let places: KeptPlaces
         private let values: DocumentValues
+        /// Not where in the base, but where in what came of the merge.
+        private let inResult: Bool
         private var path: CanonicalWriter
         /// The container of the last one, and how much of its path is the container's.
         private var container: UInt32?
         private var size = 0
 
-        init(_ places: KeptPlaces, _ values: DocumentValues) {
+        init(_ places: KeptPlaces, _ values: DocumentValues, inResult: Bool = false) {
+            self.inResult = inResult
             self.places = places
             self.values = values
             path = CanonicalWriter(values)
@@ -276,27 +284,34 @@ enum RecordPath {
                 path.clear()
                 path.append("[")
                 container = parent
-                for step in try RecordPath.steps(parent, places, values) { try write(step) }
+                for step in try RecordPath.steps(parent, places, values, inResult: inResult) { try write(step) }
                 size = path.bytes.count
             }
             if let name = places.name(of: place) {
                 if path.bytes.count > 1 { path.append(",") }
                 try path.write(name)
             } else {
-                for step in try RecordPath.last(place, places, values) { try write(step) }
+                for step in try RecordPath.last(place, places, values, inResult) { try write(step) }
             }
             path.append("]")
             try path.bytes.withUnsafeBytes(body)
             return path.bytes.count
         }
 
-        private mutating func write(_ step: Step) throws {
+        private mutating func write(_ step: Step, after: Int? = nil) throws {
+            if case .gone(let step, let after) = step { return try write(step, after: after) }
             if path.bytes.count > 1 { path.append(",") }
             switch step {
+            case .gone: break
             case .name(let name): try path.write(name)
+            case .at(let place):
+                path.append("{\"at\":")
+                path.append(decimal: place)
+                path.append("}")
             case .index(let index):
                 path.append("{\"index\":")
                 path.append(decimal: index)
+                write(after: after)
                 path.append("}")
             case .key(let parts, let occurrence):
                 path.append(parts.count == 1 ? "{\"key\":" : "{\"key\":[")
@@ -311,8 +326,14 @@ enum RecordPath {
                     path.append(",\"occurrence\":")
                     path.append(decimal: occurrence)
                 }
+                write(after: after)
                 path.append("}")
             }
+        }
+
+        private mutating func write(after: Int?) {
+            guard let after else { return }
+            path.append(Array(",\"after\":\(after)".utf8))
         }
     }
 

@@ -19,6 +19,8 @@ public struct MergedValue: Sendable {
     public let records: ConflictRecords
     /// The values between which the merge chose, when it was asked for them.
     public var contested = ContestedValues()
+    /// Where each record's place came out, when it was asked for: as paths are written, elements by `{"at": n}`.
+    var places: [[UInt8]] = []
 
     /// SHA-256 of the records as canonical JSON, in hexadecimal.
     public func digest(id: [UInt8]) -> String { records.digest(id: id) }
@@ -31,6 +33,7 @@ public struct MergedValue: Sendable {
 public struct DocumentMerge {
     private let rules: ValueRules
     private let saves: Bool
+    private let swaps: Bool
     private let work: DocumentControl
     private let asked: AskedMerger?
 
@@ -42,9 +45,14 @@ public struct DocumentMerge {
         self.init(rules: schema.flatMap { schema in id.withUnsafeBytes { schema.rules(for: $0) } } ?? ValueRules(), check: check)
     }
 
-    init(rules: ValueRules, saves: Bool = false, asking: AskedMerger? = nil, check: (() throws -> Void)? = nil) {
+    /// - Parameter swaps: for undoing and picking: the base is no common ancestor of the sides, and what it has not got may be on both for
+    ///   one cause.
+    init(
+        rules: ValueRules, saves: Bool = false, swaps: Bool = false, asking: AskedMerger? = nil, check: (() throws -> Void)? = nil
+    ) {
         self.rules = rules
         self.saves = saves
+        self.swaps = swaps
         asked = asking
         work = DocumentControl(check)
     }
@@ -56,6 +64,7 @@ public struct DocumentMerge {
     private init(rules: ValueRules, saves: Bool, work: DocumentControl) {
         self.rules = rules
         self.saves = saves
+        swaps = false
         self.work = work
         asked = nil
     }
@@ -84,10 +93,11 @@ public struct DocumentMerge {
     ///   - older: what the older side has.
     ///   - contested: what merges had to choose between when they made the base; where the sides hold two of these, there is a record.
     ///   - tellsContested: the result tells what this merge chose between: for merges that make a base.
+    ///   - tellsPlaces: the result tells where what was decided is in it.
     /// - Throws: what `check` throws, and `.outOfMemory`.
     public func merge(
         base: UnsafeRawBufferPointer?, newer: UnsafeRawBufferPointer?, older: UnsafeRawBufferPointer?,
-        contested: ContestedValues = ContestedValues(), tellsContested: Bool = false
+        contested: ContestedValues = ContestedValues(), tellsContested: Bool = false, tellsPlaces: Bool = false
     ) throws -> MergedValue {
         if contested.isEmpty, let unchanged = unchanged(base, newer, older) { return unchanged }
         let kind = rules.top?.kind ?? .auto
@@ -104,7 +114,8 @@ public struct DocumentMerge {
         let values = DocumentValues(all, work: work)
         func ref(_ i: Int) -> ValueRef { trees[i] == nil ? .absent : ValueRef(tree: UInt32(truncatingIfNeeded: i), node: 0) }
         let merge = DocumentMergeRun(
-            values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, budget: ConflictRecordBudget(inputs: total), asking: asked)
+            values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, swaps: swaps, tellsPlaces: tellsPlaces,
+            budget: ConflictRecordBudget(inputs: total), asking: asked)
         let inputs = olderIsLater ? [ref(0), ref(2), ref(1)] : [ref(0), ref(1), ref(2)]
         let result = try known == nil ? merge.run(inputs[0], inputs[1], inputs[2]) : .absent
         let (bytes, source): ([UInt8]?, MergedValue.Source)
@@ -114,14 +125,19 @@ public struct DocumentMerge {
         } catch is CanonicalWriter.TooMuch {
             return try picking(base: base, newer: newer, older: older, newerStands: newer != nil, kind: .limit)
         }
+        if known == nil, result.isComputed, kind != .text, let bytes, try !canBeMergedAgain(bytes) {
+            return try picking(base: base, newer: newer, older: older, newerStands: newer != nil, kind: .limit)
+        }
         do {
             var budget = ConflictRecordBudget(inputs: total)
             let contestedDrafts = tellsContested ? merge.records : Pieces<RecordDraft>()
+            let outcomes = tellsPlaces ? try places(of: merge) : []
             let records = try told(merge, &budget)
             if !contested.isEmpty {
                 for record in try contestedRecords(contested, inputs, bytes, kind, merge, &budget) { try records.append(record) }
             }
             var merged = MergedValue(bytes: bytes, source: source, records: ConflictRecords(records))
+            merged.places = outcomes
             for draft in contestedDrafts {
                 let steps = try ContestedValues.steps(draft.place, merge.places, in: values)
                 try merged.contested.add(draft.inputs.x, at: steps, in: values)
@@ -137,6 +153,13 @@ public struct DocumentMerge {
                 rule: nil)
             return MergedValue(bytes: bytes, source: source, records: try ConflictRecords(record))
         }
+    }
+
+    /// Whether what was computed is within the limits of values that are merged inside. (What is in the sides is no deeper than they are.)
+    private func canBeMergedAgain(_ bytes: [UInt8]) throws -> Bool {
+        if bytes.count > JSONTreeParser.sizeLimit { return false }
+        guard rules.text != nil || asked != nil || rules.forms != nil else { return true }
+        return try bytes.withUnsafeBytes { try JSONTreeParser.parse($0, work: work) != nil }
     }
 
     /// The values in the latest of their forms, and whether the older side is the newer one, since its form is the later. What bytes
@@ -215,7 +238,6 @@ public struct DocumentMerge {
             return Bytes.equal(a, b)
         }
         if newer == nil, older == nil { return MergedValue(bytes: nil, source: .absent, records: ConflictRecords()) }
-        guard rules.top?.absent == nil || (base != nil && newer != nil && older != nil) else { return nil }
         var taken: (UnsafeRawBufferPointer?, MergedValue.Source)?
         if same(newer, base) { taken = (older, .older) } else if same(older, base) { taken = (newer, .newer) }
         if taken == nil, same(newer, older), !rules.hasCounter { taken = (newer, .newer) }
@@ -264,6 +286,21 @@ public struct DocumentMerge {
             return .computed
         }
         return (bytes, source)
+    }
+
+    /// Where the places of the records are in what came of the merge.
+    private func places(of merge: DocumentMergeRun) throws -> [[UInt8]] {
+        var writer = RecordPath.Writer(merge.places, merge.values, inResult: true), places: [[UInt8]] = []
+        for i in 0..<merge.records.count {
+            var path: [UInt8] = []
+            _ = try writer.write(merge.records[i].place) { path = Array($0) }
+            if let start = merge.starts[i] {
+                path.removeLast()
+                path += Array("\(path.count > 1 ? "," : ""){\"from\":\(start)}]".utf8)
+            }
+            places.append(path)
+        }
+        return places
     }
 
     /// What was decided, with all that records show of it.

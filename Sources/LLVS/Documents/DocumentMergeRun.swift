@@ -4,6 +4,12 @@ final class DocumentMergeRun {
     let rules: RuleStates
     /// The newer side is an application that saves: what it removed is gone, and what it decided stands.
     let saves: Bool
+    /// The base is what is undone, or what a pick stands on, and no common ancestor: what it has not got may be on both sides for one
+    /// cause.
+    private let swaps: Bool
+    private let tellsPlaces: Bool
+    /// Where in their texts the parts came out of which records tell, by the records, when places are told.
+    private(set) var starts: [Int: Int] = [:]
     private let rulesTree: UInt32
     private let asked: AskedMerger?
     @exclusivity(unchecked) private var frames: [MergeFrame] = []
@@ -26,14 +32,16 @@ final class DocumentMergeRun {
     private static let mostMoves = 64
 
     init(
-        _ values: DocumentValues, _ rules: RuleStates, rulesTree: UInt32, saves: Bool, budget: ConflictRecordBudget,
-        asking: AskedMerger? = nil
+        _ values: DocumentValues, _ rules: RuleStates, rulesTree: UInt32, saves: Bool, swaps: Bool = false, tellsPlaces: Bool = false,
+        budget: ConflictRecordBudget, asking: AskedMerger? = nil
     ) {
         self.budget = budget
         self.values = values
         self.rules = rules
         self.rulesTree = rulesTree
         self.saves = saves
+        self.swaps = swaps
+        self.tellsPlaces = tellsPlaces
         asked = asking
     }
 
@@ -211,49 +219,59 @@ final class DocumentMergeRun {
         if state == RuleStates.none {
             if newer.isAbsent, older.isAbsent { return .absent }
             if let frame = place.frame, frame.isKnownToDiffer(place.child) {
-                return try merged(base, newer, older, state, Self.auto, place)
+                return try merged(base, newer, older, state, Self.auto, place, isNew: base.isAbsent)
             }
-            return try lines(base, newer, older, state, Self.auto, place)
+            return try lines(base, newer, older, state, Self.auto, place, isNew: base.isAbsent)
         }
-        // What a missing value stands for is there before anything is compared.
         let isMissing = newer.isAbsent && older.isAbsent
         let rule = rule(state)
         guard !isMissing || rule.absent != nil else { return .absent }
         try values.work.done(1)
         var o = base, x = newer, y = older
         if let stand = rule.absent.map({ ValueRef(tree: rulesTree, node: $0) }) {
+            // Where one side left all as it was, nothing has to stand for what is missing.
+            if try !isMissing && values.same(x, o) { return y }
+            if try !isMissing && values.same(y, o), !savesObjects(x, y, rule) { return x }
             if o.isAbsent { o = stand }
             if x.isAbsent { x = stand }
             if y.isAbsent { y = stand }
             if isMissing {
-                guard let result = try lines(o, x, y, state, rule, place) else {
+                guard let result = try lines(o, x, y, state, rule, place, isNew: base.isAbsent) else {
                     frames.last?.stand = stand
                     return nil
                 }
                 return try missing(result, stand)
             }
         }
-        return try lines(o, x, y, state, rule, place)
+        return try lines(o, x, y, state, rule, place, isNew: base.isAbsent)
     }
 
     /// The lines of the core, in their order.
-    private func lines(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
+    private func lines(
+        _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place, isNew: Bool
+    ) throws -> ValueRef? {
         if try values.same(x, o) { return y }
         if try values.same(y, o), !savesObjects(x, y, rule) { return x }
         if !rules.counts(state), try values.same(x, y) { return x }
-        return try merged(o, x, y, state, rule, place)
+        return try merged(o, x, y, state, rule, place, isNew: isNew)
     }
 
     /// The same from the fourth line on: all three differ.
-    private func merged(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place) throws -> ValueRef? {
+    private func merged(
+        _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place, isNew: Bool
+    ) throws -> ValueRef? {
         let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: state)
         if x.isAbsent || y.isAbsent { return try removed(inputs, rule, place) }
+        if swaps, isNew, try wouldAddUp(x, y, rule) {
+            if try !values.same(x, y) { try record(values.kind(x) == values.kind(y) ? .pick : .type, inputs, x, place) }
+            return x
+        }
         if rule.kind == .counter { return try counter(inputs, rule, place) }
         let p = values.kind(x), q = values.kind(y)
         // (The whole value is written as computed, whatever comes of what is in it.)
         if state == RuleStates.none, !saves, p >= .array, p == q {
             if p == .object, let merged = try mergedAtOnce(inputs, place) { return merged }
-            if let chain = try MergeChain(o, x, y, values) { return try open(.chain(chain), inputs, place) }
+            if !swaps, !tellsPlaces, let chain = try MergeChain(o, x, y, values) { return try open(.chain(chain), inputs, place) }
         }
         if let identity = rule.identity, o.isAbsent, p == .object, q == .object, try !agree(x, y, identity) {
             return try pick(inputs, rule, place)
@@ -264,11 +282,14 @@ final class DocumentMergeRun {
             return try open(.object, inputs, place)
         case (.register, .object, .object) where saves: return try open(.object, inputs, place)
         case (.auto, .array, .array), (.list, .array, .array):
-            if rule.kind == .auto, values.isKind(o, .array), let paired = try ShortLists.aligned(o, x, y, values) {
+            let key = rule.kind == .list ? rule.key : nil
+            // (Where elements come out, and what an app made of which, frames of whole lists know.)
+            if rule.kind == .auto, !saves, !tellsPlaces, values.isKind(o, .array),
+                let paired = try ShortLists.aligned(o, x, y, values) {
                 return try open(.elements(paired: paired), inputs, place)
             }
-            return try open(.list(try ListAlignment(values, o, x, y, key: rule.kind == .list ? rule.key : nil)), inputs, place)
-        case (.set, .array, .array): return try open(.set(try SetPlan(values, o, x, y, key: rule.key)), inputs, place)
+            return try open(.list(try ListAlignment(values, o, x, y, key: key, saves: saves)), inputs, place)
+        case (.set, .array, .array): return try open(.set(try SetPlan(values, o, x, y, key: rule.key, saves: saves)), inputs, place)
         case (.tuple, .array, .array) where isTuple(inputs): return try open(.tuple, inputs, place)
         case (.text, .string, .string): return try text(inputs, rule, place)
         default: return try pick(inputs, rule, place)
@@ -285,6 +306,26 @@ final class DocumentMergeRun {
         if result == stand || result.isAbsent { return .absent }
         let both = try [result, stand].map { try CanonicalWriter.bytes(of: $0, in: values, normalises: true) }
         return both[0] == both[1] ? .absent : result
+    }
+
+    /// Whether two values over an empty base would come to both of them, though one was made of the other.
+    private func wouldAddUp(_ x: ValueRef, _ y: ValueRef, _ rule: MergeRule) throws -> Bool {
+        switch (rule.kind, values.kind(x), values.kind(y)) {
+        case (.counter, let p, let q): return p != .raw && q != .raw
+        case (.text, .string, .string): return true
+        case (.auto, .array, .array), (.list, .array, .array):
+            let sides = [x, y].map { (ref: $0, nodes: values.tree($0).children(of: $0.node)) }
+            let most = max(sides[0].nodes.count, sides[1].nodes.count)
+            var keys = ElementKeys(values, declared: rule.kind == .list ? rule.key : nil, usesID: true, atMost: most)
+            for side in sides {
+                for node in side.nodes {
+                    let number = try keys.number(of: ValueRef(tree: side.ref.tree, node: node))
+                    if keys.source(Int(number)) == .value { return true }
+                }
+            }
+            return false
+        default: return false
+        }
     }
 
     /// One side removed what the other changed.
@@ -430,8 +471,10 @@ final class DocumentMergeRun {
                     state: Int(inputs.state))
             // What stands is told once where it is a side's.
             let result = rule.keepsBoth ? values.add(.text(overlap.result)) : newerWins ? part.x : part.y
+            if tellsPlaces { starts[records.count] = overlap.start }
             try record(.overlap, part, result, place)
         }
+        if merged.areEndsPicked { try record(.pick, inputs, result, place) }
         if merged.isLimited { try record(.limit, inputs, result, place) }
         return result
     }
@@ -477,7 +520,7 @@ final class DocumentMergeRun {
             defer { frame.close() }
             return values.add(.array(frame.results))
         case .list(let plan):
-            let (elements, moved) = try plan.emit(frame, mostMoves: Self.mostMoves)
+            let (elements, moved) = try plan.emit(frame, mostMoves: Self.mostMoves, tellsPlaces: tellsPlaces)
             guard let moved else {
                 let list = values.add(.array(elements))
                 try record(.moveMove, frame.inputs, list, frame.place)

@@ -7,25 +7,44 @@ struct DocumentPlace {
         var child: Int?
         /// Of an object's member.
         var name: ValueRef?
+        /// Where an element that is not there is put.
+        var insertion: Int?
     }
 
     private let values: DocumentValues
     private let tables: DocumentTables
+    /// What the merge made, and what is there at the place come to so far.
+    private let made: DocumentTables?
+    private var madeValue: ValueRef
+    /// Where in the text that the merge made a part begins.
+    private var start: Int?
+    /// An element on the way cannot be told from others.
+    private(set) var isLost = false
     private var levels: [Level] = []
     /// What is there; absent where there is nothing.
     private(set) var value: ValueRef
 
     /// The trees of `values`: the value, the path, what is expected there, and what is to be put there.
-    private enum Tree { static let value: UInt32 = 0, path: UInt32 = 1, expected: UInt32 = 2, other: UInt32 = 3 }
+    private enum Tree { static let value: UInt32 = 0, path: UInt32 = 1, expected: UInt32 = 2, other: UInt32 = 3, made: UInt32 = 4 }
+
+    /// The place of a conflict in a state of the value, from where it is in what the merge made of it.
+    /// - Parameter place: as `MergedValue` tells it; nil where that is not known.
+    init(
+        of record: ConflictRecord, at place: [UInt8]?, in tables: DocumentTables, made: DocumentTables, other: [UInt8]? = nil
+    ) throws {
+        try self.init(place ?? record.path, in: tables, made: place == nil ? nil : made, expected: record.result, other: other)
+    }
 
     /// - Parameters:
-    ///   - path: as records have it.
+    ///   - path: as records have it, or, of what the merge made, as `MergedValue` tells it.
     ///   - tables: of the value.
+    ///   - made: of what the merge made.
     ///   - expected: JSON that belongs there: tells elements without a key apart.
     ///   - other: JSON that can be put there.
     /// - Throws: `.invalidArgument` when the path is none, or the others are no JSON.
     init(
-        _ path: [UInt8], in tables: DocumentTables, expected: [UInt8]?, other: [UInt8]? = nil, work: DocumentControl = DocumentControl()
+        _ path: [UInt8], in tables: DocumentTables, made: DocumentTables? = nil, expected: [UInt8]?, other: [UInt8]? = nil,
+        work: DocumentControl = DocumentControl()
     ) throws {
         let parsed = try path.withUnsafeBytes { try JSONTreeParser.parse($0, copying: true, work: work) }
         guard let path = parsed, path.tree.kind(0) == .array else {
@@ -35,7 +54,9 @@ struct DocumentPlace {
         let whole = UnsafeRawBufferPointer(start: nil, count: 0)
         let absent = try JSONText(whole: whole, as: .raw)
         self.tables = tables
-        values = DocumentValues([tables.text ?? absent, path] + scalars.map { $0 ?? absent }, work: work)
+        self.made = made
+        values = DocumentValues([tables.text ?? absent, path] + scalars.map { $0 ?? absent } + [made?.text ?? absent], work: work)
+        madeValue = made?.text == nil ? .absent : ValueRef(tree: Tree.made, node: 0)
         value = tables.text == nil ? .absent : ValueRef(tree: Tree.value, node: 0)
         let states = tables.states
         var state = RuleStates.start
@@ -43,7 +64,12 @@ struct DocumentPlace {
         let steps = path.tree.children(of: 0)
         for (i, step) in steps.enumerated() {
             let isLast = i == steps.count - 1
-            try go(ValueRef(tree: Tree.path, node: step), &state, states, isLast ? wanted : .absent)
+            let step = ValueRef(tree: Tree.path, node: step)
+            if isLast, values.isKind(step, .object), let from = member("from", of: step) {
+                start = JSONPointer.index(Array(values.text(from)))
+                break
+            }
+            try go(step, &state, states, isLast ? wanted : .absent)
         }
     }
 
@@ -58,8 +84,9 @@ struct DocumentPlace {
     }
 
     private mutating func go(_ step: ValueRef, _ state: inout Int, _ states: RuleStates, _ wanted: ValueRef) throws {
-        let container = value
+        let container = value, before = madeValue
         value = .absent
+        madeValue = .absent
         guard !container.isAbsent else {
             levels.append(Level(container: .absent))
             return
@@ -69,6 +96,9 @@ struct DocumentPlace {
         case .string:
             let name = values.text(step)
             state = states.step(state, name)
+            if let made, !before.isAbsent, values.isKind(before, .object), let child = try made.child(named: name, of: before.node) {
+                madeValue = ValueRef(tree: Tree.made, node: made.children(of: before.node)[child])
+            }
             var level = Level(container: container, name: step)
             if kind == .object {
                 level.child = try tables.child(named: name, of: container.node)
@@ -81,20 +111,72 @@ struct DocumentPlace {
             var level = Level(container: container)
             if kind == .array {
                 let children = tables.children(of: container.node)
-                if let index = member("index", of: step).flatMap({ JSONPointer.index(Array(values.text($0))) }) {
-                    level.child = try isTuple || wanted.isAbsent ? index : tables.child(of: values.digest(wanted), container.node) {
-                        try values.same(ValueRef(tree: container.tree, node: $0), wanted)
-                    } ?? index
-                    if let child = level.child, child >= children.count { level.child = nil }
-                    state = isTuple ? states.step(state, slot: index) : states.stepToElement(state)
+                func number(_ name: StaticString) -> Int? {
+                    member(name, of: step).flatMap { Int(String(decoding: values.text($0), as: UTF8.self)) }
+                }
+                if let index = number("index"), isTuple {
+                    level.child = children.indices.contains(index) ? index : nil
+                    if let made, !before.isAbsent, values.isKind(before, .array), made.children(of: before.node).indices.contains(index) {
+                        madeValue = ValueRef(tree: Tree.made, node: made.children(of: before.node)[index])
+                    }
+                    state = states.step(state, slot: index)
+                } else if let at = number("at") {
+                    level.child = try element(at, of: before, in: container, declared)
+                    isLost = isLost || level.child == nil
+                    if level.child != nil, let made {
+                        madeValue = ValueRef(tree: Tree.made, node: made.children(of: before.node)[at])
+                    }
+                    state = states.stepToElement(state)
                 } else {
-                    level.child = try keyed(step, container.node, declared)
+                    if number("index") == nil { level.child = try keyed(step, container.node, declared) } else if !wanted.isAbsent {
+                        // Where it stood in the base tells nothing: it is known by what it is.
+                        let found = try all(wanted, in: container)
+                        level.child = found.count == 1 ? found[0] : nil
+                        isLost = isLost || level.child == nil
+                    } else { isLost = true }
+                    if let after = number("after") {
+                        let place = after < 0 ? -1 : try element(after, of: before, in: container, declared)
+                        level.insertion = place.map { $0 + 1 }
+                    }
                     state = states.stepToElement(state)
                 }
                 value = level.child.map { ValueRef(tree: container.tree, node: children[$0]) } ?? .absent
             }
             levels.append(level)
         default: throw StoreError(.invalidArgument, "The place of a conflict has names and elements; give the conflict as it was told.")
+        }
+    }
+
+    /// Where an element that the merge made stands in an array; nil where nothing tells it from others there.
+    private func element(_ at: Int, of made: ValueRef, in container: ValueRef, _ declared: [[[UInt8]]]?) throws -> Int? {
+        guard let table = self.made, !made.isAbsent, values.isKind(made, .array), values.isKind(container, .array) else { return nil }
+        let before = table.children(of: made.node), now = tables.children(of: container.node)
+        guard before.indices.contains(at) else { return nil }
+        let ends = try tables.ends(container.node, before.count) { i, j in
+            try values.same(ValueRef(tree: made.tree, node: before[i]), ValueRef(tree: container.tree, node: now[j]))
+        }
+        if ends.first == before.count, before.count == now.count { return at }
+        let element = ValueRef(tree: made.tree, node: before[at])
+        let keys = ElementKeys(values, declared: declared, usesID: declared == nil, atMost: 0), source = keys.source(of: element)
+        if source != .value {
+            let bytes = try keys.bytes(of: element, source)
+            let old = try table.children(knownBy: bytes, source, of: made.node, declared)
+            let new = try tables.children(knownBy: bytes, source, of: container.node, declared)
+            if new.isEmpty { return nil }
+            if old.count == 1, new.count == 1 { return new[0] }
+        }
+        let found = try all(element, in: container)
+        if found.count == 1, try all(element, in: made, table).count == 1 { return found[0] }
+        // One element alone was changed: it is where it was.
+        let isAlone = before.count == now.count && ends.first + 1 + ends.last == before.count && at == ends.first
+        return isAlone ? at : nil
+    }
+
+    /// Which elements of an array are equal to a value.
+    private func all(_ value: ValueRef, in container: ValueRef, _ table: DocumentTables? = nil) throws -> [Int] {
+        let table = table ?? tables, children = table.children(of: container.node)
+        return try table.children(of: values.digest(value), container.node).filter {
+            try values.same(ValueRef(tree: container.tree, node: children[$0]), value)
         }
     }
 
@@ -128,18 +210,32 @@ struct DocumentPlace {
         return both[0] == both[1]
     }
 
-    /// Where a part stands in the string that is there; nil where it does not, or more than once.
+    /// Where a part stands in the string that is there: where it came out of the merge, when what is before or behind it is what it was;
+    /// else where it stands once.
     func range(ofPart part: [UInt8]) throws -> Range<Int>? {
         guard values.isKind(value, .string), let text = try Self.string(part), !text.isEmpty else { return nil }
         let whole = values.text(value)
+        if let start, values.isKind(madeValue, .string) {
+            let old = values.text(madeValue), end = start + text.count
+            if end <= Bytes.common(old, 0, whole, 0) { return start..<end }
+            let by = whole.count - old.count
+            if old.count - start <= Bytes.common(old, before: old.count, whole, before: whole.count) { return start + by..<end + by }
+        }
         guard let start = Bytes.first(text, in: whole, from: 0), Bytes.first(text, in: whole, from: start + 1) == nil else { return nil }
         return start..<start + text.count
     }
 
-    /// Whether the string that is there has a part.
-    func hasPart(_ part: [UInt8]) throws -> Bool {
-        guard values.isKind(value, .string), let text = try Self.string(part) else { return false }
-        return text.isEmpty || Bytes.first(text, in: values.text(value), from: 0) != nil
+    /// Whether what the merge made stands there.
+    func holds(_ record: ConflictRecord) throws -> Bool {
+        let result = record.result
+        if record.kind == .overlap { return try result.map { try range(ofPart: $0) != nil } ?? false }
+        return try !isLost && Self.areSame(json(), result)
+    }
+
+    /// Whether that is what it was in another state.
+    func stands(as before: DocumentPlace, _ record: ConflictRecord) throws -> Bool {
+        if record.kind == .overlap { return try before.holds(record) && holds(record) }
+        return try !isLost && !before.isLost && Self.areSame(before.json(), json())
     }
 
     /// What a JSON string stands for.
@@ -179,7 +275,7 @@ struct DocumentPlace {
                     elements.remove(at: child)
                     if !new.isAbsent { elements.insert(new, at: child) }
                 } else if !new.isAbsent {
-                    elements.append(new)
+                    elements.insert(new, at: min(level.insertion ?? elements.count, elements.count))
                 }
                 new = values.add(.array(ValueRefs(elements)))
             default: return nil

@@ -9,6 +9,8 @@ final class DocumentTables {
     private var names: [UInt32: [[UInt8]: Int]] = [:]
     private var keys: [UInt32: [[UInt8]: [Int]]] = [:]
     private var digests: [UInt32: [UInt64: [Int]]] = [:]
+    private var sources: [UInt32: [[UInt8]: [Int]]] = [:]
+    private var same: [UInt32: (first: Int, last: Int)] = [:]
 
     init(_ text: JSONText?, _ rules: ValueRules, work: DocumentControl = DocumentControl()) {
         self.text = text
@@ -57,14 +59,39 @@ final class DocumentTables {
         return found[occurrence]
     }
 
-    /// The first of the children that `isSame` takes for one, among those of a digest.
-    func child(of digest: UInt64, _ node: UInt32, where isSame: (UInt32) throws -> Bool) throws -> Int? {
+    /// All children that are known by that.
+    func children(knownBy key: [UInt8], _ source: ElementKeys.Source, of node: UInt32, _ declared: [[[UInt8]]]?) throws -> [Int] {
+        if sources[node] == nil {
+            let known = ElementKeys(values, declared: declared, usesID: declared == nil, atMost: 0)
+            var table: [[UInt8]: [Int]] = [:]
+            for (i, child) in children(of: node).enumerated() {
+                let own = known.source(of: ref(child))
+                if own != .value { table[[own.rawValue] + (try known.bytes(of: ref(child), own)), default: []].append(i) }
+            }
+            sources[node] = table
+        }
+        return sources[node]?[[source.rawValue] + key] ?? []
+    }
+
+    /// How many of the children at the beginning, and of others at the end, are the same as those of another array, of so many.
+    func ends(_ node: UInt32, _ count: Int, _ isSame: (Int, Int) throws -> Bool) throws -> (first: Int, last: Int) {
+        if let known = same[node] { return known }
+        let own = children(of: node).count, most = min(own, count)
+        var ends = (first: 0, last: 0)
+        while ends.first < most, try isSame(ends.first, ends.first) { ends.first += 1 }
+        while ends.first + ends.last < most, try isSame(count - 1 - ends.last, own - 1 - ends.last) { ends.last += 1 }
+        same[node] = ends
+        return ends
+    }
+
+    /// All children of a digest.
+    func children(of digest: UInt64, _ node: UInt32) throws -> [Int] {
         let children = children(of: node)
         if digests[node] == nil {
             var table: [UInt64: [Int]] = [:]
             for (i, child) in children.enumerated() { table[try values.digest(ref(child)), default: []].append(i) }
             digests[node] = table
         }
-        return try digests[node]?[digest]?.first { try isSame(children[$0]) }
+        return digests[node]?[digest] ?? []
     }
 }

@@ -2,6 +2,7 @@
 final class ListAlignment {
     private let values: DocumentValues
     private let declared: [[[UInt8]]]?
+    private let saves: Bool
     /// The items of each side: elements, and runs of elements that are the same on all sides, by the first of them.
     @exclusivity(unchecked) private(set) var base = ElementNodes()
     @exclusivity(unchecked) private(set) var newer = ElementNodes()
@@ -26,9 +27,13 @@ final class ListAlignment {
     @exclusivity(unchecked) private var olderAnchors = TokenBits(count: 0)
     /// The places in the base of its items, made when a record asks for one.
     @exclusivity(unchecked) private var places: [Int] = []
+    /// Where each key came out, when that is asked for.
+    @exclusivity(unchecked) private var outcomes: [UInt32] = []
 
-    init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?) throws {
+    /// - Parameter saves: the base is what an app makes of the older side.
+    init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?, saves: Bool = false) throws {
         self.values = values
+        self.saves = saves
         declared = key
         keys = ElementKeys(values, declared: key, usesID: true, atMost: 0)
         func side(_ ref: ValueRef) -> ListRuns.Elements {
@@ -37,7 +42,8 @@ final class ListAlignment {
         let none = ListRuns.Elements(tree: values.tree(x), nodes: ElementNodes())
         let sides = [values.isKind(o, .array) ? side(o) : none, side(x), side(y)]
         let trees = [o, x, y].map(\.tree), counts = sides.map(\.nodes.count)
-        var runs = try ListRuns.find(sides[0], sides[1], sides[2], values.work)
+        // (An app may make equal elements of different ones: which place an element has must be known for each then.)
+        var runs = saves ? [] : try ListRuns.find(sides[0], sides[1], sides[2], values.work)
         let inRuns = runs.reduce(0) { $0 + $1.count }
         // Each element of a run is looked for among the others: that is to be less than to give it a key on all sides.
         if 2 * inRuns < counts[0] { runs = [] }
@@ -55,6 +61,7 @@ final class ListAlignment {
         try number(sides, trees, runs.isEmpty ? [] : split(runs, sides, trees))
         try findAnchors()
         guard areAnchors else { return false }
+        if saves, try pairSaved() { return true }
         if declared == nil { try pair() }
         return areAnchors
     }
@@ -246,6 +253,47 @@ final class ListAlignment {
         try values.work.done(base.count + newerKeys.count + olderKeys.count)
     }
 
+    /// In a save the base is what an app makes of the older side, which then has as many elements in the same order: those that it spells
+    /// otherwise, or knows a part of, are told by their places; and where it replaced elements one for one, they are edits of these.
+    /// False where it cannot be so, since the older side was changed: an element is at another place, or known by another key.
+    private func pairSaved() throws -> Bool {
+        let count = base.count
+        guard count > 0, olderKeys.count == count else { return false }
+        func isValue(_ key: Int) -> Bool { keys.source(Int(classes[key])) == .value }
+        func isAtPlace(_ i: Int) -> Bool { classes[Int(olderKeys[i])] == classes[i] }
+        var others = TokenBits(count: keys.count)
+        for i in 0..<count where !isAtPlace(i) { others[Int(classes[i])] = true }
+        for i in 0..<count where !isAtPlace(i) {
+            let key = Int(olderKeys[i])
+            if others[Int(classes[key])] || !isValue(key) && !isValue(i) { return false }
+        }
+        paired = TokenBits(count: count)
+        for i in 0..<count {
+            if !isAtPlace(i) { paired[i] = true }
+            olderKeys[i] = UInt32(truncatingIfNeeded: i)
+            olderAnchors[i] = true
+        }
+        let held = Held(newerKeys, newerAnchors, of: keyCount, base: count)
+        var from = (o: 0, x: 0), x = 0
+        for place in 0...count {
+            while x < newerKeys.count, !newerAnchors[x] || newerKeys[x] < place { x += 1 }
+            let isEnd = place == count
+            guard isEnd || (x < newerKeys.count && newerKeys[x] == place) else { continue }
+            let o = from.o..<place, p = from.x..<(isEnd ? newerKeys.count : x)
+            if !o.isEmpty, o.count == p.count, o.allSatisfy({ !held.all[$0] && isValue($0) }),
+                p.allSatisfy({ newerKeys[$0] >= count && isValue(Int(newerKeys[$0])) }) {
+                for k in 0..<o.count {
+                    newerKeys[p.lowerBound + k] = UInt32(truncatingIfNeeded: o.lowerBound + k)
+                    newerAnchors[p.lowerBound + k] = true
+                    paired[o.lowerBound + k] = true
+                }
+            }
+            from = (place + 1, x + 1)
+        }
+        try values.work.done(2 * count + newerKeys.count)
+        return true
+    }
+
     // MARK: Members
 
     /// Delivers what came of elements from the next one on, as far as where they are tells it: those of one value are the same on all
@@ -323,6 +371,16 @@ final class ListAlignment {
         return places[item]
     }
 
+    /// Where a child came out, or behind which element it would stand; nil where nothing tells that.
+    func outcome(_ child: Int) -> (at: Int?, after: Int?) {
+        if outcomes[child] != MergeFrame.none { return (Int(outcomes[child]), nil) }
+        guard child < base.count else { return (nil, nil) }
+        for before in (0..<child).reversed() where outcomes[before] != MergeFrame.none {
+            return (nil, Int(outcomes[before]) + (sizes.isEmpty ? 1 : Int(sizes[before])) - 1)
+        }
+        return (nil, -1)
+    }
+
     func contestedStep(_ child: Int) throws -> ContestedValues.Step {
         let kind = Int(classes[child]), source = keys.source(kind)
         return .key(source, try keys.bytes(of: keys.element(kind), source), occurrence: occurrence(child))
@@ -353,11 +411,19 @@ final class ListAlignment {
     }
 
     /// The elements that came out, in order, and those that both sides moved to different places; nil: more than so many.
-    func emit(_ frame: MergeFrame, mostMoves: Int) throws -> (elements: ValueRefs, moved: [Move]?) {
+    func emit(_ frame: MergeFrame, mostMoves: Int, tellsPlaces: Bool) throws -> (elements: ValueRefs, moved: [Move]?) {
         takeKeys(from: frame)
         var (order, moved) = try self.order(frame, mostMoves: mostMoves)
         let moves = moved.count > mostMoves ? nil : moved.sorted().map { Move(key: $0, nodes: nodes(of: $0)) }
         (newerKeys, olderKeys, newer, older) = ([], [], ElementNodes(), ElementNodes())
+        if tellsPlaces {
+            outcomes = [UInt32](repeating: MergeFrame.none, count: keyCount)
+            var at: UInt32 = 0
+            for key in order.lazy.map(Int.init) {
+                outcomes[key] = at
+                at += key < sizes.count ? UInt32(truncatingIfNeeded: sizes[key]) : 1
+            }
+        }
         if sizes.isEmpty { return (ValueRefs(of: frame.results, taking: &order), moves) }
         var elements = ValueRefs()
         elements.reserve(sizes.reduce(frame.next) { $0 + Int($1) - 1 })

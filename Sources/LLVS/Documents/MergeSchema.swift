@@ -52,8 +52,6 @@ public final class MergeSchema: Sendable {
 
     /// Whether a value of that id is to be merged although both sides hold the same bytes.
     public func hasCounter(for id: UnsafeRawBufferPointer) -> Bool { rules(for: id)?.hasCounter ?? false }
-    /// Whether rules of any id say what a value that is gone stands for.
-    var standsForMissing: Bool { prefixes.contains { $0.rules.top?.absent != nil } }
     /// Whether there are rules for values of that id.
     public func covers(_ id: UnsafeRawBufferPointer) -> Bool { rules(for: id) != nil }
 }

@@ -6,9 +6,12 @@ final class SetPlan {
     /// Of a declared key, its class and how many elements of that class are before it.
     @exclusivity(unchecked) private var parts: [(kind: UInt32, occurrence: UInt32)] = []
     private let isKeyed: Bool
+    private let saves: Bool
     private let values: DocumentValues
 
-    init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?) throws {
+    /// - Parameter saves: the base is what an app makes of the older side.
+    init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?, saves: Bool = false) throws {
+        self.saves = saves
         let inputs = [o, x, y].map { ref in (ref, values.isKind(ref, .array) ? values.tree(ref).children(of: ref.node) : []) }
         let most = inputs.map(\.1.count).max() ?? 0, none = MergeFrame.none
         try Memory.expect(32 * inputs.reduce(0) { $0 + $1.1.count }, "Merging a set")
@@ -91,11 +94,36 @@ final class SetPlan {
         keys = ElementKeys(values, declared: nil, usesID: false, atMost: 0)
         func node(_ side: Int, _ i: Int) -> UInt32 { i < nodes[side].count ? nodes[side][i] : none }
         frame.reserve(count)
+        let made = saves ? madeOfOthers(count, frame, node) : [:], known = Set(made.values)
         for i in 0..<count {
             let newer = node(1, i), older = node(2, i)
+            if let source = made[i] {
+                // It stays as what it was made of, unless that is there for itself.
+                let stays = newer != none && node(1, source) == none
+                frame.deliver(stays ? ValueRef(tree: y, node: node(2, source)) : .absent)
+                continue
+            }
+            if known.contains(i) {
+                frame.deliver(newer == none ? .absent : ValueRef(tree: x, node: newer))
+                continue
+            }
             let stays = node(0, i) == none || (newer != none && older != none)
             frame.deliver(!stays ? .absent : newer != none ? ValueRef(tree: x, node: newer) : ValueRef(tree: y, node: older))
         }
+    }
+
+    /// In a save: which elements of the base an app made of which of the older side, where as many are on one of them only: it knows a
+    /// part of them, or spells them otherwise.
+    private func madeOfOthers(_ count: Int, _ frame: MergeFrame, _ node: (Int, Int) -> UInt32) -> [Int: Int] {
+        let none = MergeFrame.none, (o, y) = (frame.inputs.o, frame.inputs.y)
+        let made = (0..<count).filter { node(0, $0) != none && node(2, $0) == none }
+        let sources = (0..<count).filter { node(0, $0) == none && node(2, $0) != none }
+        guard made.count == sources.count else { return [:] }
+        let pairs = zip(made.sorted { node(0, $0) < node(0, $1) }, sources.sorted { node(2, $0) < node(2, $1) })
+        let areAlike = pairs.allSatisfy { a, b in
+            values.kind(ValueRef(tree: o.tree, node: node(0, a))) == values.kind(ValueRef(tree: y.tree, node: node(2, b)))
+        }
+        return areAlike ? Dictionary(uniqueKeysWithValues: pairs.map { ($0, $1) }) : [:]
     }
 
     func step(_ child: Int) -> RecordPath.Step {

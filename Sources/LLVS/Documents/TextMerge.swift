@@ -5,6 +5,8 @@ struct TextMerge {
         var newer: [UInt8]
         var older: [UInt8]
         var result: [UInt8]
+        /// Where in the text the result begins.
+        var start: Int
     }
 
     struct Merged {
@@ -12,13 +14,15 @@ struct TextMerge {
         var overlaps: [Overlap]
         /// Whether a part was compared as one replacement, since it was too different.
         var isLimited: Bool
+        /// Whether both sides wrote all line ends otherwise, each in its own way: those of one of them stand.
+        var areEndsPicked = false
     }
 
     static func merge(
         _ o: UnsafeRawBufferPointer, _ x: UnsafeRawBufferPointer, _ y: UnsafeRawBufferPointer, unit: MergeRule.Unit, keepsBoth: Bool,
         newerWins: Bool, steps: inout Int, work: DocumentControl
     ) throws -> Merged {
-        guard let style = LineEnds.common(LineEnds(o), LineEnds(x), LineEnds(y)) else {
+        guard let ends = LineEnds.common(LineEnds(o), LineEnds(x), LineEnds(y), newerWins: newerWins) else {
             return try compare([o, x, y], unit, keepsBoth, newerWins, &steps, work)
         }
         let texts = [o, x, y].map(LineEnds.unified)
@@ -27,7 +31,17 @@ struct TextMerge {
                 try texts[2].withUnsafeBytes { y in try compare([o, x, y], unit, keepsBoth, newerWins, &steps, work) }
             }
         }
-        merged.text = LineEnds.write(merged.text, style)
+        merged.areEndsPicked = ends.arePicked
+        let unified = merged.text
+        merged.text = LineEnds.write(merged.text, ends.style)
+        // As they are in the text, where what stands is looked for.
+        for i in merged.overlaps.indices {
+            let part = merged.overlaps[i]
+            func written(_ text: [UInt8]) -> [UInt8] { LineEnds.write(text, ends.style) }
+            merged.overlaps[i] = Overlap(
+                base: written(part.base), newer: written(part.newer), older: written(part.older), result: written(part.result),
+                start: written(Array(unified[..<part.start])).count)
+        }
         return merged
     }
 
@@ -41,7 +55,7 @@ struct TextMerge {
             func part(_ text: Int, _ range: Range<Int>) -> [UInt8] { Array(texts[text][range]) }
             let parts = (part(0, overlap.base), part(1, overlap.newer), part(2, overlap.older))
             let result = keepsBoth ? Array(text[overlap.result]) : newerWins ? parts.1 : parts.2
-            return Overlap(base: parts.0, newer: parts.1, older: parts.2, result: result)
+            return Overlap(base: parts.0, newer: parts.1, older: parts.2, result: result, start: overlap.result.lowerBound)
         }, isLimited: isLimited)
     }
 
@@ -202,13 +216,15 @@ enum LineEnds: Equatable {
         self = style
     }
 
-    /// The style to write where each text has one style but not all the same; else nil: the texts are merged as they are.
-    static func common(_ o: LineEnds, _ x: LineEnds, _ y: LineEnds) -> LineEnds? {
+    /// The style to write where each text has one style but not all the same, and whether it was picked since both sides changed it; else
+    /// nil: the texts are merged as they are.
+    static func common(_ o: LineEnds, _ x: LineEnds, _ y: LineEnds, newerWins: Bool) -> (style: LineEnds, arePicked: Bool)? {
         let styles = [o, x, y].filter { $0 != .none }
         guard !styles.contains(.mixed), let first = styles.first, styles.contains(where: { $0 != first }) else { return nil }
         // Who has no line ends takes those of the other.
-        if x == .none || y == .none { return x == .none ? y : x }
-        return x == o ? y : x
+        if x == .none || y == .none { return (x == .none ? y : x, false) }
+        if x == o || y == o || x == y { return (x == o ? y : x, false) }
+        return (newerWins ? x : y, true)
     }
 
     static func unified(_ text: UnsafeRawBufferPointer) -> [UInt8] {

@@ -78,7 +78,7 @@ extension Store {
                 }
             }
             if var rules = try RulesMerge(first, second, bases, byRules, recencies: line.recencies, in: self, control) {
-                let matter = try rules.mayStandForMissing ? nil : idsToMerge(first, second, near, byRulesOver: bases, control)
+                let matter = try idsToMerge(first, second, near, byRulesOver: bases, control)
                 guard let forks = try MergeForks(
                     first, second, bases, areShown: false, rules: rules, among: matter, in: self, control)
                 else {

@@ -10,6 +10,9 @@ struct RulesMerge {
     private var base: ContentBase
     /// What came of the rules themselves, where they differ.
     private var schemaOutcome: HeldMerge.Outcome?
+    /// Where in the merged values what was decided is, by id, for those who ask.
+    private(set) var places: [[UInt8]: [[UInt8]]] = [:]
+    var tellsPlaces = false
     /// Of what was decided so far, by id.
     private var records: [(id: [UInt8], records: ConflictRecords)] = []
 
@@ -64,8 +67,6 @@ struct RulesMerge {
 
     /// Whether the id is merged by rules; the rules themselves are, too.
     func covers(_ key: UnsafeRawBufferPointer) -> Bool { isSchema(key) || merger != nil || schema?.covers(key) ?? false }
-    /// Whether a value that is gone may stand for another: then what one side alone did is merged, too.
-    var mayStandForMissing: Bool { schema?.standsForMissing ?? false }
     /// Whether the same bytes on both sides are two events.
     func counts(_ key: UnsafeRawBufferPointer) -> Bool { !isSchema(key) && schema?.hasCounter(for: key) ?? false }
 
@@ -79,11 +80,13 @@ struct RulesMerge {
         guard rules != nil || merger != nil else { return .a }
         let answers = answers
         let asked = merger.map { AskedMerger(merger: $0, id: Array(key)) { answers.hasSome = true } }
-        let merge = HeldMerge(store: store, key: key, rules: rules.map { .rules($0) } ?? .whole, control: control, asked: asked,
+        var merge = HeldMerge(store: store, key: key, rules: rules.map { .rules($0) } ?? .whole, control: control, asked: asked,
             recencies: recencies)
+        merge.tellsPlaces = tellsPlaces
         let found = try base.value(merge)
         let outcome = try merge.merge(found.held, SideValue(difference.before), SideValue(difference.after), contested: found.contested)
         if !outcome.records.isEmpty { records.append((Array(key), outcome.records)) }
+        if !outcome.places.isEmpty { places[Array(key)] = outcome.places }
         return outcome.result
     }
 

@@ -34,8 +34,6 @@ enum HeldValueRules {
 
     var areRules: Bool { if case .rules = self { true } else { false } }
     var hasCounter: Bool { if case .rules(let rules) = self { rules.hasCounter } else { false } }
-    /// Whether a value that is gone stands for another: then also what one side alone did is to be merged.
-    var standsForMissing: Bool { if case .rules(let rules) = self { rules.top?.absent != nil } else { false } }
 }
 
 /// How recent the values are that merges stored: the versions that tell it, by the ids and by the merges. Kept while heads are folded,
@@ -61,6 +59,8 @@ struct HeldMerge {
         var result: Result
         var records = ConflictRecords()
         var contested = ContestedValues()
+        /// As `MergedValue` tells them.
+        var places: [[UInt8]] = []
     }
 
     let store: Store
@@ -69,6 +69,7 @@ struct HeldMerge {
     let control: PacedControl
     var asked: AskedMerger?
     var recencies: Recencies?
+    var tellsPlaces = false
 
     /// - Parameter isForBase: the result is a base for another merge, which wants to know what this one chose between.
     func merge(
@@ -76,7 +77,7 @@ struct HeldMerge {
     ) throws -> Outcome {
         if a == nil, b == nil { return Outcome(result: .absent) }
         if SideValue.isSameReference(a, b) { return Outcome(result: .a) }
-        if contested.isEmpty, !rules.standsForMissing {
+        if contested.isEmpty {
             if SideValue.isSameReference(base, a) { return Outcome(result: try isToBeTaken(b, insteadOf: a) ? .b : .a) }
             if SideValue.isSameReference(base, b) { return Outcome(result: try isToBeTaken(a, insteadOf: b) ? .a : .b) }
             // (Small documents are read in any case, and equal ones told then.)
@@ -98,18 +99,19 @@ struct HeldMerge {
                         let newer = aIsNewer ? a : b
                         result = .computed(merged.bytes ?? [], recency: try newer.map(recency) ?? 0)
                     }
-                    return Outcome(result: result, records: merged.records, contested: merged.contested)
+                    return Outcome(result: result, records: merged.records, contested: merged.contested, places: merged.places)
                 }
             }
         }
     }
 
     /// Merges in roles that are given, whichever value is the more recent. `.a` is the newer side's.
-    func merge(_ base: SideValue?, newer: SideValue?, older: SideValue?) throws -> Outcome {
+    /// - Parameter swaps: the base is no common ancestor of the sides.
+    func merge(_ base: SideValue?, newer: SideValue?, older: SideValue?, swaps: Bool = true) throws -> Outcome {
         try withBytes(base) { o in
             try withBytes(newer) { x in
                 try withBytes(older) { y in
-                    let merged = try merged(o, x, y, ContestedValues(), false)
+                    let merged = try merged(o, x, y, ContestedValues(), false, swaps: swaps)
                     let result: Result = switch merged.source {
                     case .absent: .absent
                     case .newer: .a
@@ -141,14 +143,15 @@ struct HeldMerge {
 
     private func merged(
         _ o: UnsafeRawBufferPointer?, _ x: UnsafeRawBufferPointer?, _ y: UnsafeRawBufferPointer?, _ contested: ContestedValues,
-        _ isForBase: Bool
+        _ isForBase: Bool, swaps: Bool = false
     ) throws -> MergedValue {
         let check = { [control] in try control.step(0, bytes: OperationControl.bytesPerCheck) }
         switch rules {
         case .rules(let rules):
             Work.merges.count()
-            let merge = DocumentMerge(rules: rules, asking: asked, check: check)
-            let merged = try merge.merge(base: o, newer: x, older: y, contested: contested, tellsContested: isForBase)
+            let merge = DocumentMerge(rules: rules, swaps: swaps, asking: asked, check: check)
+            let merged = try merge.merge(
+                base: o, newer: x, older: y, contested: contested, tellsContested: isForBase, tellsPlaces: tellsPlaces)
             guard (merged.bytes?.count ?? 0) <= Limits.valueSize else {
                 return try merge.picking(base: o, newer: x, older: y, newerStands: true)
             }

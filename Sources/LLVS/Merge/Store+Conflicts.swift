@@ -8,6 +8,12 @@ public struct Conflict: Sendable, Equatable {
     public var record: ConflictRecord
     /// Whether rules are for the value; else it was decided as a whole.
     public var isByRules = true
+    /// Where in the merged value it is, as `MergedValue` tells it; nil where that is not known.
+    var place: [UInt8]?
+
+    public static func == (a: Conflict, b: Conflict) -> Bool {
+        (a.id, a.version, a.record) == (b.id, b.version, b.record) && a.isByRules == b.isByRules
+    }
 
     /// A conflict as it is told; nothing is stored or decided by making one.
     public init(id: ValueID, version: VersionID?, record: ConflictRecord, isByRules: Bool = true) {
@@ -83,7 +89,10 @@ extension Store {
         let isByOthers = !isAsked && keys.contains { made.metadata[$0] != marks[$0] }
         for i in conflicts.items.indices { conflicts.items[i].version = made.id }
         // Others came to other results: those that stand there are told.
-        if isByOthers { try tellStanding(&conflicts.items, at: ordinal, control) }
+        if isByOthers {
+            for i in conflicts.items.indices { conflicts.items[i].place = nil }
+            try tellStanding(&conflicts.items, at: ordinal, control)
+        }
         return conflicts
     }
 
@@ -104,6 +113,7 @@ extension Store {
         }
         var all: [(id: [UInt8], records: ConflictRecords)] = [], conflicts = Conflicts(), marks = Metadata()
         if rules != nil {
+            rules?.tellsPlaces = standing != nil
             for difference in forks.covered {
                 try control.step()
                 if let only = query.only, !only.bytes.withUnsafeBytes({ Bytes.equal($0, difference.key) }) { continue }
@@ -125,7 +135,12 @@ extension Store {
         all.sort { Bytes.compare($0.id, $1.id) < 0 }
         conflicts.items = all.flatMap { entry in
             let id = ValueID(unchecked: entry.id)
-            return entry.records.map { Conflict(id: id, version: nil, record: $0, isByRules: decided.contains(id)) }
+            let places = rules?.places[entry.id] ?? []
+            return entry.records.enumerated().map { i, record in
+                var conflict = Conflict(id: id, version: nil, record: record, isByRules: decided.contains(id))
+                if places.indices.contains(i) { conflict.place = places[i] }
+                return conflict
+            }
         }
         if let only = query.only { conflicts.items.removeAll { $0.id != only } }
         return (conflicts, marks)

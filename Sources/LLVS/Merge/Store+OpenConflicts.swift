@@ -85,32 +85,40 @@ extension Store {
         guard let id = conflicts.first?.id else { return [] }
         let rules = try valueRules(for: id, at: merge)
         return try id.bytes.withUnsafeBytes { key in
-            if try isSame(maps.entry(key, at: head), maps.entry(key, at: merge)) { return Array(conflicts) }
-            var left = try withTables(key, at: head, rules, control) { now, _ in
-                try conflicts.filter { try control.step(); return try holds($0, now) }
-            }
-            let history = try walk(HistoryQuery(from: [versionID(head)], hiding: [versionID(merge)], value: id))
-            while !left.isEmpty {
-                let page = try history.next(256)
-                if page.isEmpty { break }
-                for step in page where !left.isEmpty {
-                    try control.step()
-                    let version = try requireOrdinal(step.version), before = lock.withRead { dag.predecessors(version) }
-                    guard before.count == 1 else { continue }
-                    left = try withTables(key, at: before[0], rules, control) { was, _ in
-                        try withTables(key, at: version, rules, control) { now, _ in
-                            try left.filter { conflict in
-                                try control.step()
-                                let record = conflict.record
-                                return try DocumentPlace.areSame(
-                                    DocumentPlace(record.path, in: was, expected: record.result).json(),
-                                    DocumentPlace(record.path, in: now, expected: record.result).json())
+            try withTables(key, at: merge, rules, control) { made, _ in
+                if try isSame(maps.entry(key, at: head), maps.entry(key, at: merge)) {
+                    return try conflicts.filter { conflict in
+                        try control.step()
+                        let place = try DocumentPlace(of: conflict.record, at: conflict.place, in: made, made: made)
+                        return try conflict.record.kind == .overlap ? place.holds(conflict.record) : !place.isLost
+                    }
+                }
+                var left = try withTables(key, at: head, rules, control) { now, _ in
+                    try conflicts.filter { try control.step(); return try holds($0, now, made: made) }
+                }
+                let history = try walk(HistoryQuery(from: [versionID(head)], hiding: [versionID(merge)], value: id))
+                while !left.isEmpty {
+                    let page = try history.next(256)
+                    if page.isEmpty { break }
+                    for step in page where !left.isEmpty {
+                        try control.step()
+                        let version = try requireOrdinal(step.version), before = lock.withRead { dag.predecessors(version) }
+                        // What was edited beside the merge is no answer to it.
+                        guard before.count == 1, try walk(AncestorSearch(merge, of: version), control.look) else { continue }
+                        left = try withTables(key, at: before[0], rules, control) { was, _ in
+                            try withTables(key, at: version, rules, control) { now, _ in
+                                try left.filter { conflict in
+                                    try control.step()
+                                    let before = try DocumentPlace(of: conflict.record, at: conflict.place, in: was, made: made)
+                                    let after = try DocumentPlace(of: conflict.record, at: conflict.place, in: now, made: made)
+                                    return try after.stands(as: before, conflict.record)
+                                }
                             }
                         }
                     }
                 }
+                return left
             }
-            return left
         }
     }
 
@@ -147,9 +155,13 @@ extension Store {
                         try control.step()
                         let record = conflicts[i].record
                         guard record.kind != .overlap, record.kind != .moveMove else { continue }
+                        // (An element that has no key is found as what it may be.)
+                        let found = try [record.result, record.newer, record.older].compactMap(\.self).lazy.map {
+                            try DocumentPlace(record.path, in: now, expected: $0).json()
+                        }.first { $0 != nil }
                         conflicts[i].record = ConflictRecord(
                             kind: record.kind, path: record.path, base: record.base, newer: record.newer, older: record.older,
-                            result: try DocumentPlace(record.path, in: now, expected: record.result).json(), rule: record.rule)
+                            result: found ?? nil, rule: record.rule)
                     }
                 }
             }
@@ -157,10 +169,8 @@ extension Store {
     }
 
     /// Whether what the merge made still stands there.
-    private func holds(_ conflict: Conflict, _ now: DocumentTables) throws -> Bool {
-        let place = try DocumentPlace(conflict.record.path, in: now, expected: conflict.record.result), result = conflict.record.result
-        if conflict.record.kind == .overlap { return try result.map { try place.hasPart($0) } ?? false }
-        return try DocumentPlace.areSame(place.json(), result)
+    private func holds(_ conflict: Conflict, _ now: DocumentTables, made: DocumentTables) throws -> Bool {
+        try DocumentPlace(of: conflict.record, at: conflict.place, in: now, made: made).holds(conflict.record)
     }
 
     /// The changes that decide a conflict at a version: the value with what was chosen in the place of the conflict; where that is what
@@ -177,44 +187,55 @@ extension Store {
                 valueID: conflict.id)
         }
         let head = try requireOrdinal(version), merge = try requireOrdinal(made), record = conflict.record
-        let rules = try valueRules(for: conflict.id, at: merge)
+        let rules = try valueRules(for: conflict.id, at: merge), conflict = try placed(conflict, merge)
         return try conflict.id.bytes.withUnsafeBytes { key in
-            guard try withTables(key, at: head, rules, .none, { now, _ in try holds(conflict, now) }) else {
-                throw StoreError(
-                    .moved,
-                    "The conflict of \"\(conflict.id)\" is closed at version \(version): what the merge made does not stand there any "
-                        + "more. Look for open conflicts again.", valueID: conflict.id, versionID: version.description)
+            try withTables(key, at: merge, rules) { made, _ in
+                guard try withTables(key, at: head, rules, .none, { now, _ in try holds(conflict, now, made: made) }) else {
+                    throw StoreError(
+                        .moved,
+                        "The conflict of \"\(conflict.id)\" is closed at version \(version): what the merge made does not stand there any "
+                            + "more. Look for open conflicts again.", valueID: conflict.id, versionID: version.description)
+                }
+                let chosen: [UInt8]? = switch choice {
+                case .newer: record.newer
+                case .older: record.older
+                case .result: record.result
+                }
+                let isMove = record.kind == .moveMove
+                if try choice == .result || (!isMove && DocumentPlace.areSame(chosen, record.result)) {
+                    return [.update(try Self.chosenID(conflict), data: record.json(id: conflict.id.bytes))]
+                }
+                if isMove {
+                    throw StoreError(
+                        .invalidArgument,
+                        "A conflict of places in a list is decided by saving the list in the order that is wanted; or choose what stands.",
+                        valueID: conflict.id)
+                }
+                if record.isWhole, let bytes = try chosen.flatMap({ try bytes($0, key, of: merge, rules) }) {
+                    return [.update(conflict.id, data: bytes)]
+                }
+                return [try change(conflict, chosen, key, at: head, rules, made)]
             }
-            let chosen: [UInt8]? = switch choice {
-            case .newer: record.newer
-            case .older: record.older
-            case .result: record.result
-            }
-            let isMove = record.kind == .moveMove
-            if try choice == .result || (!isMove && DocumentPlace.areSame(chosen, record.result)) {
-                return [.update(try Self.chosenID(conflict), data: record.json(id: conflict.id.bytes))]
-            }
-            if isMove {
-                throw StoreError(
-                    .invalidArgument,
-                    "A conflict of places in a list is decided by saving the list in the order that is wanted; or choose what stands.",
-                    valueID: conflict.id)
-            }
-            if record.isWhole, let bytes = try chosen.flatMap({ try bytes($0, key, of: merge, rules) }) {
-                return [.update(conflict.id, data: bytes)]
-            }
-            return [try change(conflict, chosen, key, at: head, rules)]
         }
+    }
+
+    /// With the place that it has in what the merge made, where its path has elements: these may stand elsewhere there than in the base.
+    private func placed(_ conflict: Conflict, _ merge: UInt32) throws -> Conflict {
+        let record = conflict.record
+        guard record.kind == .overlap || record.path.contains(UInt8(ascii: "{")), conflict.place == nil else { return conflict }
+        let explained = try explained(merge, ConflictQuery(only: conflict.id), .none)
+        return explained.items.first { $0.record == record } ?? conflict
     }
 
     /// The value with something else in the place of a conflict.
     private func change(
-        _ conflict: Conflict, _ chosen: [UInt8]?, _ key: UnsafeRawBufferPointer, at head: UInt32, _ rules: ValueRules
+        _ conflict: Conflict, _ chosen: [UInt8]?, _ key: UnsafeRawBufferPointer, at head: UInt32, _ rules: ValueRules,
+        _ made: DocumentTables
     ) throws -> Value.Change {
         let record = conflict.record
         if record.isWhole, chosen == nil { return .remove(conflict.id) }
         return try withTables(key, at: head, rules) { tables, now in
-            let place = try DocumentPlace(record.path, in: tables, expected: record.result, other: chosen)
+            let place = try DocumentPlace(of: record, at: conflict.place, in: tables, made: made, other: chosen)
             var part: Range<Int>?
             if record.kind == .overlap {
                 part = try record.result.flatMap { try place.range(ofPart: $0) }

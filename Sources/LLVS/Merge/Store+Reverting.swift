@@ -14,7 +14,7 @@ extension Store {
         public var superseded: [ValueID] = []
         /// What was decided where both had changed the same, in byte order of the ids.
         public var conflicts: [Conflict] = []
-        /// Whether rules count among the values that were picked: once the two lines are merged, what was counted counts twice.
+        /// Whether a counter was changed by what was picked: once the two lines are merged, that counts twice.
         public var counts = false
         /// The versions that were undone.
         public var versions: [VersionID] = []
@@ -104,14 +104,26 @@ struct SwappedMerge {
         self.store = store
         self.head = head
         self.control = control
-        // Rules that nobody knows here decide nothing: values are then taken as a whole.
-        let entry = try store.schemaEntry(at: head)
-        schema = try entry.flatMap { try store.problem(ofSchema: $0)?.isUnknownMerge == true ? nil : store.countingSchema($0) }
+        try Self.checkRules(at: head, in: store)
+        schema = try store.schemaEntry(at: head).flatMap { try store.countingSchema($0) }
+    }
+
+    /// By rules of a number that is not known nothing is merged, in no roles.
+    private static func checkRules(at version: UInt32, in store: Store) throws {
+        guard let problem = try store.schemaEntry(at: version).flatMap({ try store.problem(ofSchema: $0) }), problem.isUnknownMerge else {
+            return
+        }
+        throw StoreError(
+            .unsupported,
+            "Nothing is undone or picked where rules are that are not known: in \"\(MergeSchema.valueID)\" at version "
+                + "\(store.versionID(version)), \(problem.reason). Use a newer version of the library, or save what is wanted.",
+            valueID: ValueID(unchecked: MergeSchema.idBytes), path: problem.pointer)
     }
 
     /// The head is the newer side: what was changed since stays.
     mutating func undo(_ version: UInt32, to before: UInt32?) throws {
         versions.append(store.versionID(version))
+        for one in [before, version].compactMap(\.self) { try Self.checkRules(at: one, in: store) }
         try forEachDifference(before, version) { merge, key, was, became in
             let id = ValueID(unchecked: key), now = try merge.now(id, key)
             // What was removed since stays removed, whatever it was.
@@ -128,12 +140,21 @@ struct SwappedMerge {
     /// The version is the newer side.
     mutating func pick(_ version: UInt32, from before: UInt32?) throws {
         versions.append(store.versionID(version))
+        for one in [before, version].compactMap(\.self) { try Self.checkRules(at: one, in: store) }
         try forEachDifference(before, version) { merge, key, was, became in
             let id = ValueID(unchecked: key), now = try merge.now(id, key), held = merge.merger(key)
-            if held.rules.hasCounter { merge.counts = true }
+            if !merge.counts, try merge.hasCounted(held, SideValue(was), SideValue(became)) { merge.counts = true }
             let outcome = try held.merge(SideValue(was), newer: SideValue(became), older: now)
             try merge.take(outcome, id, newer: SideValue(became), older: now, held, isRevert: false)
         }
+    }
+
+    /// Whether a counter is another number since: then both of two such changes would count.
+    private func hasCounted(_ merge: HeldMerge, _ was: SideValue?, _ became: SideValue?) throws -> Bool {
+        guard merge.rules.hasCounter, became != nil else { return false }
+        let twice = try merge.merge(was, newer: became, older: became, swaps: false)
+        guard case .computed(let bytes, let recency) = twice.result else { return false }
+        return try !merge.areSameDocument(SideValue(.computed(bytes, recency: recency)), became)
     }
 
     private func merger(_ key: UnsafeRawBufferPointer) -> HeldMerge {

@@ -14,6 +14,7 @@ import Testing
             let result: String?
             let digest: String
             let saving: Bool?
+            let swapped: Bool?
         }
         let format: Int
         let vectors: [Vector]
@@ -27,7 +28,8 @@ import Testing
         #expect(vectors.vectors.count > 1600)
         for vector in vectors.vectors {
             let merged = try Documents.merged(
-                vector.base, vector.newer, vector.older, schema: vector.schema, id: "a", saving: vector.saving ?? false)
+                vector.base, vector.newer, vector.older, schema: vector.schema, id: "a", saving: vector.saving ?? false,
+                swapped: vector.swapped ?? false)
             #expect(merged.bytes.map { String(decoding: $0, as: UTF8.self) } == vector.result, "\(vector.name)")
             #expect(merged.digest(id: Array("a".utf8)) == vector.digest, "\(vector.name)")
         }
@@ -38,10 +40,11 @@ import Testing
 enum Documents {
     static func merged(
         _ o: String?, _ x: String?, _ y: String?, schema: String = "\"auto\"", id: String = "", saving: Bool = false,
-            check: (() throws -> Void)? = nil
+            swapped: Bool = false, check: (() throws -> Void)? = nil
     ) throws -> MergedValue {
         let schema = try Array(schema.utf8).withUnsafeBytes { try MergeSchema($0, partly: true) }
-        let merge = DocumentMerge(schema: schema, id: Array(id.utf8), check: check)
+        var merge = DocumentMerge(schema: schema, id: Array(id.utf8), check: check)
+        if swapped { merge = try DocumentMerge(rules: #require(Array(id.utf8).withUnsafeBytes { schema.rules(for: $0) }), swaps: true) }
         return try bytes(o) { o in try bytes(x) { x in try bytes(y) { y in try (saving ? merge.saving : merge).merge(base: o, newer: x,
             older: y) } } }
     }

@@ -21,7 +21,7 @@ from typing import Callable, Iterable, Optional, Union
 from . import json_model as j
 from .forms import is_later, lift_all
 from .rules import ELEMENT, Rule, RuleSet, Step
-from .sequences import Key, emit, keys_of, pair
+from .sequences import Key, emit, keys_of, pair, pair_saved, plain_key
 from .text import Budget, merge_text
 
 
@@ -89,6 +89,7 @@ Arbiter = Callable[[Path, Optional[Value], Value, Value], Value]
 class _Merge:
     rules: RuleSet
     app_wins: bool = False
+    swapped: bool = False
     arbiter: Optional[Arbiter] = None
     records: list[Record] = field(default_factory=list)
     budget: Budget = field(default_factory=Budget)
@@ -99,17 +100,24 @@ class _Merge:
         self, o: Optional[Value], x: Optional[Value], y: Optional[Value], path: Path, where: tuple[Union[str, j.Node], ...]
     ) -> Optional[Value]:
         rule = self.rules.rule(steps(path))
-        if rule.absent is None:
-            return self.lines(o, x, y, rule, path, where)
-        default = rule.absent
-        result = self.lines(default if o is None else o, default if x is None else x, default if y is None else y, rule, path, where)
-        return None if x is None and y is None and same(result, default) else result
+        new, missing = o is None, x is None and y is None
+        if missing and rule.absent is None:
+            return None
+        if rule.absent is not None and not missing:
+            # Where one side left all as it was, nothing has to stand for what is missing.
+            if same(x, o):
+                return y
+            if same(y, o) and not self.saves_objects(x, y, rule):
+                return x
+        if rule.absent is not None:
+            o, x, y = (rule.absent if value is None else value for value in (o, x, y))
+        result = self.lines(o, x, y, rule, path, where, new)
+        return None if missing and same(result, rule.absent) else result
 
     def lines(
-        self, o: Optional[Value], x: Optional[Value], y: Optional[Value], rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]
+        self, o: Optional[Value], x: Optional[Value], y: Optional[Value], rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...],
+        new: bool
     ) -> Optional[Value]:
-        if x is None and y is None:
-            return None
         if same(x, o):
             return y
         if same(y, o) and not self.saves_objects(x, y, rule):
@@ -120,6 +128,10 @@ class _Merge:
             there = x if y is None else y
             keep = (y is None) if self.app_wins else rule.delete == "edit"
             return self.record("delete-edit", o, x, y, there if keep else None, rule, path, where)
+        if self.swapped and new and would_add_up(x, y, rule):
+            if same(x, y):
+                return x
+            return self.record("pick" if j.rank(node(x)) == j.rank(node(y)) else "type", o, x, y, x, rule, path, where)
         if rule.kind == "counter":
             return self.counter(o, x, y, rule, path, where)
         if isinstance(x, Raw) or isinstance(y, Raw):
@@ -198,7 +210,9 @@ class _Merge:
     def set(self, o: j.Array, x: j.Array, y: j.Array, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Node:
         if rule.key is None:
             of_o, of_x, of_y = ({j.identity(item): item for item in reversed(array.items)} for array in (o, x, y))
-            kept = {**of_y, **of_x}
+            made = as_made(o, y) if self.app_wins else {}
+            of_y = {made.get(name, name): item for name, item in of_y.items() if name not in made or name not in of_x}
+            kept = {**of_y, **{name: item for name, item in of_x.items() if name not in made.values() or name not in of_y}}
             return j.Array(
                 tuple(j.sort_by_identity([item for name, item in kept.items() if name not in of_o or (name in of_x and name in of_y)]))
             )
@@ -210,7 +224,10 @@ class _Merge:
         self, given: Optional[Value], o: j.Array, x: j.Array, y: j.Array, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]
     ) -> j.Node:
         base, newer, older = (keys_of(array.items, rule.key) for array in (o, x, y))
-        if rule.key is None:
+        told = pair_saved(base, newer, older) if self.app_wins else None
+        if told is not None:
+            newer, older = told
+        elif rule.key is None:
             newer, older = pair(base, newer, older)
         sides = by_key(o.items, base), by_key(x.items, newer), by_key(y.items, older)
         place = {key: index for index, key in enumerate(base)}
@@ -247,10 +264,12 @@ class _Merge:
         self, base: str, o: Optional[Value], x: j.String, y: j.String, rule: Rule, path: Path, where: tuple[Union[str, j.Node], ...]
     ) -> j.Node:
         newer_wins = self.app_wins or rule.pick != "older"
-        result, overlaps, limited = merge_text(base, x.text, y.text, rule.unit, rule.overlap, newer_wins, self.budget)
+        result, overlaps, ends, limited = merge_text(base, x.text, y.text, rule.unit, rule.overlap, newer_wins, self.budget)
         for found in overlaps:
             three = j.String(found.base), j.String(found.newer), j.String(found.older)
             self.record("overlap", *three, j.String(found.result), rule, path, where)
+        if ends:
+            self.record("pick", o, x, y, j.String(result), rule, path, where)
         if limited:
             self.record("limit", o, x, y, j.String(result), rule, path, where)
         return j.String(result)
@@ -264,10 +283,14 @@ def merge_values(
     *,
     contested: Optional[Contested] = None,
     app_wins: bool = False,
+    swapped: bool = False,
     arbiter: Optional[Arbiter] = None,
 ) -> Merged:
-    """Merges one value. Never raises, whatever the bytes are."""
-    merge = _Merge(rules, app_wins, arbiter)
+    """Merges one value. Never raises, whatever the bytes are.
+
+    `swapped`: for undoing and picking. The base is no common ancestor, and what it has not got may be on both sides for one cause.
+    """
+    merge = _Merge(rules, app_wins, swapped, arbiter)
     kind = rules.top.kind
     # The side that changed nothing, byte for byte, gives way before anything is read: law L1.
     unchanged = o is not None and x is not None and y is not None and o in (x, y)
@@ -293,7 +316,14 @@ def merge_values(
     for value, data in ((parsed[1], x), (parsed[2], y)):
         if result is value and value is not None:
             return Merged(data, tuple(merge.records))
-    return Merged(None if result is None else write(result, kind), tuple(merge.records))
+    data = None if result is None else write(result, kind)
+    is_computed = result is not None and result is not rules.top.absent and not isinstance(result, Raw)
+    if data is not None and kind != "text" and is_computed and isinstance(read(data, kind), Raw):
+        # Too deep, or too large, to be merged once more.
+        merge.records.clear()
+        merge.record("limit", parsed[0], parsed[1], parsed[2], parsed[2] if x is None else parsed[1], Rule(), (), ())
+        return Merged(y if x is None else x, tuple(merge.records))
+    return Merged(data, tuple(merge.records))
 
 
 def read(data: bytes, kind: str) -> Value:
@@ -337,6 +367,27 @@ def node(value: Value) -> j.Node:
     """What is inside a container is JSON."""
     assert not isinstance(value, Raw)
     return value
+
+
+def would_add_up(x: Value, y: Value, rule: Rule) -> bool:
+    """Whether two values over an empty base would come to both of them, though one was made of the other."""
+    if rule.kind == "counter":
+        return not isinstance(x, Raw) and not isinstance(y, Raw)
+    if rule.kind == "text":
+        return isinstance(x, j.String) and isinstance(y, j.String)
+    if rule.kind in ("auto", "list") and isinstance(x, j.Array) and isinstance(y, j.Array):
+        key = rule.key if rule.kind == "list" else None
+        return any(plain_key(item, key)[0] == "value" for item in (*x.items, *y.items))
+    return False
+
+
+def as_made(o: j.Array, y: j.Array) -> dict[bytes, bytes]:
+    """What an app made of elements of a set, where as many are on one of two sides only: it knows a part of them."""
+    of_o, of_y = ({j.identity(item): item for item in distinct(array)} for array in (o, y))
+    made, sources = [name for name in of_o if name not in of_y], [name for name in of_y if name not in of_o]
+    if len(made) != len(sources) or any(j.rank(of_o[a]) != j.rank(of_y[b]) for a, b in zip(made, sources)):
+        return {}
+    return dict(zip(sources, made))
 
 
 def newer_stands(rule: Rule, x: Value, y: Value) -> bool:

@@ -115,6 +115,29 @@ def pair(base: list[Key], newer: list[Key], older: list[Key]) -> tuple[list[Key]
     return x_keys, y_keys
 
 
+def pair_saved(base: list[Key], newer: list[Key], older: list[Key]) -> Optional[tuple[list[Key], list[Key]]]:
+    """The keys of both sides of a save, whose base is what an app makes of the older side: that has as many elements in the same order.
+    Where the app replaced elements one for one, these are edits. None where it cannot be so, since the older side was changed.
+    """
+    if not base or len(base) != len(older):
+        return None
+    others = [(mine, other) for mine, other in zip(base, older) if mine[:2] != other[:2]]
+    known = {mine[:2] for mine, _ in others}
+    if any(other[:2] in known or "value" not in (mine[0], other[0]) for mine, other in others):
+        return None
+    place = {key: index for index, key in enumerate(base)}
+    side = side_of(newer, place)
+    common = [key for key in base if key in side.anchors]
+    bounds = [(-1, -1)] + [(place[key], newer.index(key)) for key in common] + [(len(base), len(newer))]
+    keys = list(newer)
+    for (o0, x0), (o1, x1) in zip(bounds, bounds[1:]):
+        o_slice, x_slice = base[o0 + 1 : o1], newer[x0 + 1 : x1]
+        if len(o_slice) == len(x_slice) > 0 and all(key[0] == "value" for key in o_slice + x_slice):
+            if not any(key in newer for key in o_slice) and not any(key in place for key in x_slice):
+                keys[x0 + 1 : x1] = o_slice
+    return keys, list(base)
+
+
 def emit(base: list[Key], newer: list[Key], older: list[Key], survivors: set[Key]) -> tuple[list[Key], list[Key]]:
     """The order of the survivors, and the keys that both sides moved to different places."""
     place = {key: index for index, key in enumerate(base)}

@@ -215,20 +215,22 @@ class Overlap:
 
 def merge_text(
     base: str, newer: str, older: str, unit: str, overlap: str, newer_wins: bool = True, budget: Optional[Budget] = None
-) -> tuple[str, list[Overlap], bool]:
-    """The text, the overlaps, and whether a cap was met. `newer_wins`: which side's words stand where both replaced the same.
+) -> tuple[str, list[Overlap], bool, bool]:
+    """The text, the overlaps, whether line ends were picked, and whether a cap was met.
 
-    `budget` is that of the whole value, however many texts are in it.
+    `newer_wins`: which side's words stand where both replaced the same. `budget` is that of the whole value, however many texts are in it.
     """
     budget = budget or Budget()
     budget.limited = False
     styles = [_style(text) for text in (base, newer, older)]
     if None not in styles and len({style for style in styles if style}) > 1:
-        style = _merged_style(*[style or "" for style in styles])
+        style, picked = _merged_style(*[style or "" for style in styles], newer_wins)
         plain = [_convert(text, "\n") for text in (base, newer, older)]
         merged, overlaps, limited = _merge(*plain, unit, overlap, newer_wins, budget)
-        return _convert(merged, style), overlaps, limited
-    return _merge(base, newer, older, unit, overlap, newer_wins, budget)
+        parts = [Overlap(*(_convert(part, style) for part in (one.base, one.newer, one.older, one.result))) for one in overlaps]
+        return _convert(merged, style), parts, picked, limited
+    merged, overlaps, limited = _merge(base, newer, older, unit, overlap, newer_wins, budget)
+    return merged, overlaps, False, limited
 
 
 def _style(text: str) -> Optional[str]:
@@ -238,10 +240,13 @@ def _style(text: str) -> Optional[str]:
     return None if len(found) > 1 else (found[0] if found else "")
 
 
-def _merged_style(base: str, newer: str, older: str) -> str:
+def _merged_style(base: str, newer: str, older: str, newer_wins: bool) -> tuple[str, bool]:
+    """The line end to write, and whether it was picked, since both sides changed it."""
     if not newer or not older:
-        return newer or older or base
-    return older if newer == base else newer
+        return newer or older or base, False
+    if base in (newer, older) or newer == older:
+        return older if newer == base else newer, False
+    return newer if newer_wins else older, True
 
 
 def _convert(text: str, end: str) -> str:

@@ -177,7 +177,61 @@ SAVES: list[Case] = [
     ("P27 a program of an earlier form saves", FORMS, {"v": 1, "name": "A", "n": 1}, {"v": 1, "name": "B", "n": 1},
      {"v": 2, "fullName": "A", "n": 1, "later": 1}),
     ("P27 a program of a later form saves", FORMS, {"v": 2, "fullName": "A"}, {"v": 2, "fullName": "B"}, {"v": 1, "name": "A", "n": 1}),
+    ("P26 what the program removes of a list without keys", "auto", {"l": [{"a": 1}, {"a": 2}, {"a": 3}]}, {"l": [{"a": 2}]},
+     {"l": [{"a": 1, "x": 9}, {"a": 2, "x": 8}, {"a": 3, "x": 7}]}),
+    ("P26 all of a list without keys is removed", "auto", {"l": [{"a": 1}, {"a": 1}]}, {"l": []}, {"l": [{"a": 1, "x": 9}, {"a": 1}]}),
+    ("P26 one of two elements that are alike to the program", "auto", {"l": [{"a": 1}, {"a": 1}]}, {"l": [{"a": 1}]},
+     {"l": [{"a": 1, "x": 9}, {"a": 1}]}),
+    ("P26 an element without a key is edited and one added", "auto", {"l": [{"a": 1}, {"a": 2}]},
+     {"l": [{"a": 7}, {"a": 2}, {"a": 3}]}, {"l": [{"a": 1, "x": 9}, {"a": 2, "x": 8}]}),
+    ("P26 an element that is written as another one is what it was", "auto", {"l": [{"a": 1}, {"a": 2}]},
+     {"l": [{"a": 1, "x": 9}, {"a": 2}]}, {"l": [{"a": 1, "x": 9}, {"a": 2, "x": 8}]}),
+    ("P26 members that the program knows by default", "auto", {"l": [{"a": 1, "x": 0}, {"a": 2, "x": 0}]}, {"l": [{"a": 2, "x": 0}]},
+     {"l": [{"a": 1}, {"a": 2}]}),
+    ("P26 elements that the program spells otherwise", "auto", {"l": ["2027-01-01", "2027-01-02", "2027-01-03"]},
+     {"l": ["2027-01-03", "2027-01-01"]}, {"l": ["2027-1-1", "2027-1-2", "2027-1-3"]}),
+    ("P26 a list in a list", "auto", {"l": [[{"a": 1}, {"a": 2}], [{"a": 3}]]}, {"l": [[{"a": 2}], [{"a": 3}]]},
+     {"l": [[{"a": 1, "x": 1}, {"a": 2, "x": 2}], [{"a": 3, "x": 3}]]}),
+    ("P26 lists by name", "auto", {"m": {"p": [{"a": 1}], "q": [{"a": 2}]}}, {"m": {"p": []}},
+     {"m": {"p": [{"a": 1, "x": 1}], "q": [{"a": 2, "x": 2}]}}),
+    ("P26 an element that stands elsewhere by now is known by what it is", "auto", {"l": ["a", "b", "c"]}, {"l": ["a", "c"]},
+     {"l": ["b", "c", "d"]}),
+    ("P26 an element with a key that is replaced by now", {"/l": {"as": "list", "key": ["/k"]}}, {"l": [{"k": 1, "n": 1}]},
+     {"l": [{"k": 1, "n": 2}]}, {"l": [{"k": 2, "n": 3}]}),
+    ("P26 a key that the program knows by default", {"/l": {"as": "list", "key": ["/k"]}}, {"l": [{"k": 0, "n": 1}, {"k": 1, "n": 1}]},
+     {"l": [{"k": 1, "n": 1}]}, {"l": [{"n": 1}, {"k": 1, "n": 1}]}),
+    ("P26 an element moved by the program", "auto", {"l": [{"a": 1}, {"a": 2}, {"a": 3}]}, {"l": [{"a": 3}, {"a": 1}, {"a": 2}]},
+     {"l": [{"a": 1, "x": 1}, {"a": 2, "x": 2}, {"a": 3, "x": 3}]}),
+    ("P26 what the program removes of a set", {"/s": "set"}, {"s": [{"a": 1}, {"a": 2}]}, {"s": [{"a": 2}, {"a": 3}]},
+     {"s": [{"a": 1, "x": 9}, {"a": 2, "x": 8}]}),
+    ("P26 all of a set is removed", {"/s": "set"}, {"s": ["1.0", "2"]}, {"s": []}, {"s": ["1.00", "2"]}),
+    ("P26 an element of a set that is there for itself", {"/s": "set"}, {"s": [{"a": 1}]}, {"s": [{"a": 1}, {"a": 1, "x": 9}]},
+     {"s": [{"a": 1, "x": 9}]}),
+    ("P26 a set of which the other side has more by now", {"/s": "set"}, {"s": ["a", "b"]}, {"s": ["b"]}, {"s": ["a", "b", "c"]}),
     ("P27 without renames a save stays the newer side", LATER_IS_NEWER, {"v": 1, "a": 1}, {"v": 1, "a": 2}, {"v": 2, "a": 3}),
+]  # fmt: skip
+
+#: Merges in swapped roles, which undo or pick: rules, what is undone, what is there now, what was there before. (Or: what a pick stands
+#: on, what is picked, what is there now.)
+SWAPPED: list[Case] = [
+    ("L13 a counter that was removed and is there all the same", {"/n": "counter"}, {}, {"n": 11}, {"n": 10}),
+    ("L13 a value with counters that was removed and is there all the same", {"/n": "counter", "/t": "text"}, None,
+     {"n": 11, "t": "Oh, hello big world today", "l": ["x", "a", "b"], "s": 1}, {"n": 10, "t": "hello big world", "l": ["a", "b"], "r": 1}),
+    ("L13 a counter as a whole that was removed", "counter", None, 11, 10),
+    ("L13 a text as a whole that was removed", "text", None, "Oh, hello big world", "hello big world"),
+    ("L13 what is there is what was there before", {"/n": "counter", "/t": "text"}, None, {"n": 10, "t": "a"}, {"n": 10.0, "t": "a"}),
+    ("L13 a list whose elements have keys goes on element by element", {"/l/*/n": "counter"}, {},
+     {"l": [{"id": 1, "n": 11}, {"id": 3}]}, {"l": [{"id": 1, "n": 10, "m": 1}, {"id": 2}]}),
+    ("L13 a list of which one element has no key", "auto", {}, {"l": [{"id": 1, "n": 2}]}, {"l": [{"id": 1, "n": 1}, 5]}),
+    ("L13 names in an order go on by name", {"/l": {"as": "list", "key": [""]}}, {}, {"l": ["b", "c"]}, {"l": ["a", "b"]}),
+    ("L13 a set goes on by element", {"/s": "set"}, {}, {"s": ["b", "c"]}, {"s": ["a", "b"]}),
+    ("L13 what the rule says of who wins does not count for what was removed", {"/n": {"as": "counter", "pick": "older"}}, {},
+     {"n": 11}, {"n": 10}),
+    ("L13 a counter that was removed is a string by now", {"/n": "counter"}, {}, {"n": "x"}, {"n": 10}),
+    ("L13 a removed counter for which something stands", {"/n": {"as": "counter", "absent": 5}}, {}, {"n": 11}, {"n": 10}),
+    ("L13 slots of a tuple that was removed", {"/t": "tuple", "/t/0": "counter"}, {}, {"t": [11, 1]}, {"t": [10, 2]}),
+    ("L13 what the base has is merged as ever", {"/n": "counter", "/t": "text"}, {"n": 12, "t": "one two"}, {"n": 15, "t": "one two three"},
+     {"n": 10, "t": "1 two"}),
 ]  # fmt: skip
 
 #: What two readers of the specification took differently at first, or one of them got wrong.
@@ -185,6 +239,22 @@ READINGS: list[Case] = [
     ("unit: the other spelling of an unchanged value stays, byte for byte", "auto", '{"a":1}', '{ "a":1.0}', '{"a":1}'),
     ("unit: the older's spelling where the newer changed nothing", "auto", '{"a":1}', '{"a":1}', '{ "a":1.0}'),
     ("counter: equal sides over an unusable base", {"": "counter"}, "x", "5", "5.0"),
+    ("absent: what one side removed and the other left alone is gone", {"/v": {"absent": 5}}, {"v": 7}, {"a": 1}, {"v": 7.0}),
+    ("absent: a whole value was removed", {"": {"absent": {"n": 5}}}, {"n": 7}, None, '{ "n":7 }'),
+    ("absent: what was removed and changed is changed from what stands for it", {"/v": {"absent": 5}}, {"v": 7}, {}, {"v": 8}),
+    ("absent: what was added as what stands for it", {"/v": {"absent": 5}}, {}, {"v": 5}, {"a": 1}),
+    ("absent: deeper than can be merged again", {"/a/b/c/d/e/f/g/h/i/j": {"absent": json.loads("[" * 121 + "]" * 121)}},
+     '{"a":{"b":{"c":{"d":{"e":{"f":{"g":{"h":{"i":{"j":1}}}}}}}}}}', '{"a":{"b":{"c":{"d":{"e":{"f":{"g":{"h":{"i":{"k":1}}}}}}}}}}',
+     '{"a":{"b":{"c":{"d":{"e":{"f":{"g":{"h":{"i":{"j":2,"l":1}}}}}}}}}}'),
+    ("limit: a sum of one digit more than numbers may have", {"/n": "counter"}, '{"n":0}', '{"n":' + "9" * 400 + "}", '{"n":2}'),
+    ("limit: a sum of as many digits as numbers may have", {"/n": "counter"}, '{"n":0}', '{"n":' + "9" * 399 + "8}", '{"n":1}'),
+    ("limit: a sum whose digits are far apart", {"/n": "counter"}, '{"n":0}', '{"n":1e200}', '{"n":1e-200}'),
+    ("limit: a text with one edit more than are looked for", "text", "a " * 513, "b " * 513, "a " * 513 + "c"),
+    ("limit: a text with as many edits as are looked for", "text", "a " * 512, "b " * 512, "a " * 512 + "c"),
+    ("text: both changed all line ends, each otherwise", "text", "a\nb\n", "a\r\nb\r\n", "a\rb\rc\r"),
+    ("text: both changed all line ends, and the older stands", {"as": "text", "pick": "older"}, "a\nb\n", "a\r\nb\r\n", "a\rb\rc\r"),
+    ("text: an overlap where line ends were converted", "text", "one\ntwo\nthree\n", "one\r\nzwei\r\nmore\r\nthree\r\n",
+     "one\nTWO\nextra\nthree\n"),
     ("counter: both removed it, absent is 0", {"/n": {"as": "counter", "absent": 0}}, {"n": 5}, {}, {"a": 1}),
     ("absent: an object with a counter that both removed", {"/v": {"absent": {"n": 0}}, "/v/n": "counter"}, {"v": {"n": 5}}, {}, {"a": 1}),
     ("register above a counter: equal sides are picked with a record", {"/v": "register", "/v/n": "counter"}, {"v": {"n": 1}},
@@ -292,15 +362,16 @@ def encoded(value: Any) -> Optional[bytes]:
 def vectors() -> dict[str, Any]:
     """The file as it is to be."""
     found = []
-    for saving, (name, rules, base, newer, older) in [*((False, case) for case in cases()), *((True, case) for case in SAVES)]:
+    of_roles = [("", list(cases())), ("saving", SAVES), ("swapped", SWAPPED)]
+    for roles, (name, rules, base, newer, older) in [(roles, case) for roles, some in of_roles for case in some]:
         schema = json.dumps({"merge": 1, "ids": {"": rules}}, separators=(",", ":"))
         inputs = [encoded(value) for value in (base, newer, older)]
-        merged = m.merge_values(*inputs, r.parse_schema(schema.encode()).rules("a"), app_wins=saving)
+        merged = m.merge_values(*inputs, r.parse_schema(schema.encode()).rules("a"), app_wins=roles == "saving", swapped=roles == "swapped")
         texts = [None if data is None else data.decode() for data in (*inputs, merged.data)]
         records = [json.loads(j.canonical(record.node("a"))) for record in merged.records]
         found.append({
             "name": name, "schema": schema, "base": texts[0], "newer": texts[1], "older": texts[2], "result": texts[3], "records": records,
-            "digest": m.conflicts_digest([("a", record) for record in merged.records]), **({"saving": True} if saving else {}),
+            "digest": m.conflicts_digest([("a", record) for record in merged.records]), **({roles: True} if roles else {}),
         })  # fmt: skip
     names = [vector["name"] for vector in found]
     assert len(names) == len(set(names))
