@@ -36,8 +36,10 @@ final class CloudKitAccount: Sendable {
         let session = Guarded<Session?>(nil)
         self.session = session
         // A request that is made again goes with the newest token, which came with a refusal maybe.
-        settings.readdress = { request in
-            session.withLock { $0?.query }.map { query in
+        settings.readdress = { [origin = place.endpoint.origin] request in
+            // Files lie elsewhere, and are not told of tokens.
+            guard request.address.origin == origin else { return nil }
+            return session.withLock { $0?.query }.map { query in
                 var address = request.address
                 address.query = query
                 return address

@@ -69,6 +69,7 @@ extension HTTPClient {
 
     /// Neither this client nor another one of the account asks anything before.
     private func leaveAlone(until time: Double) {
+        let time = min(time, Clock.steady() + RequestPace.longestPause)
         notBefore = max(notBefore, time)
         settings.pace?.pause(until: time)
     }

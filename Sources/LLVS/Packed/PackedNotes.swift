@@ -80,19 +80,21 @@ struct PackedNotes {
     private var keepsUploads: Bool { !(storage is MemoryStorage || storage is CallbackStorage) }
 
     /// Keeps a file until it is there, so that the next process goes on with it; false where that cannot be. Nothing relies on it.
-    func keep(_ made: MadePack) -> Bool {
+    /// - Parameter writer: as whom this device writes, which is another one after a clone was met.
+    func keep(_ made: MadePack, by writer: UInt64) -> Bool {
         guard keepsUploads else { return false }
-        if let kept = try? keptUpload(), kept.name == made.name { return true }
+        if let kept = try? keptUpload(by: writer), kept.name == made.name { return true }
         try? storage.cacheDelete(sessionName)
-        return (try? storage.cachePut(uploadName, Array("\(made.name)\n".utf8) + made.bytes)) != nil
+        return (try? storage.cachePut(uploadName, Array("\(made.name) \(writer)\n".utf8) + made.bytes)) != nil
     }
     func keep(session: String) { try? storage.cachePut(sessionName, Array(session.utf8)) }
     var session: String? { (try? storage.cacheGet(sessionName)).flatMap { $0 }.map { String(decoding: $0, as: UTF8.self) } }
 
-    /// The file that was kept, if it is whole.
-    func keptUpload() throws -> MadePack? {
+    /// The file that was kept, if it is whole, and was made by this writer.
+    func keptUpload(by writer: UInt64) throws -> MadePack? {
         guard keepsUploads, let kept = try storage.cacheGet(uploadName), let end = kept.firstIndex(of: 10), end < 200,
-            let name = PackName(String(decoding: kept[..<end], as: UTF8.self))
+            case let parts = kept[..<end].split(separator: 32), parts.count == 2, parts[1].elementsEqual("\(writer)".utf8),
+            let name = PackName(String(decoding: parts[0], as: UTF8.self))
         else { return nil }
         let bytes = Array(kept[(end + 1)...])
         guard bytes.withUnsafeBytes({ PackID(SHA256.digest($0)) }) == name.id else { return nil }

@@ -126,8 +126,9 @@ struct PackedReading {
                 all.append((name, size))
             }
         }
-        // The versions that they wait for may be in the other packs.
-        if !all.isEmpty { all += waiting }
+        // The versions that they wait for may be in the other packs. Where they wait for a large value, which waits itself, they are not.
+        let isSparing = run.control.isThrifty && run.state.waiting.values.contains(where: \.isEmpty)
+        if !all.isEmpty, !isSparing { all += waiting }
         let isNew = try run.store.statistics().versions <= 1
         func isBefore(_ a: (name: PackName, size: Int), _ b: (name: PackName, size: Int)) -> Bool {
             if isNew, a.size != b.size { return a.size > b.size }

@@ -22,7 +22,8 @@ extension PackedRun {
         if reading.meetsOtherStores, try listRoots() { try reading.read(reading.ofOtherStores(all)) }
         if case let locked = reading.lockedUp(all), !locked.isEmpty, try readKeys() { try reading.read(locked) }
         if isFull {
-            try reading.verify(try lookForLosses(all))
+            // What is lost is found by reading all of it: not on a metered network, or with a low battery.
+            if !control.isThrifty { try reading.verify(try lookForLosses(all)) }
             listedInFull = all
             state.extent = PackedState.Extent(names: all.count, bytes: all.values.reduce(0) { $0 + max(0, $1) }, at: now)
         }

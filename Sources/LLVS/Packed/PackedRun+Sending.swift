@@ -17,10 +17,10 @@ extension PackedRun {
         }
         _ = try isBridge()
         if isThere, files.capabilities.isNear { try keepRoots() }
-        try goOnUploading()
         var sending = PackedSending(self)
         let wasWithoutRoom = state.withoutRoom
         do {
+            try goOnUploading()
             try during(.folding, adopt)
             // The number of an adoption is for nothing else.
             guard state.adopting.isEmpty else { throw isNotPutTogether }
@@ -98,17 +98,28 @@ extension PackedRun {
 
     /// Goes on with a file that an earlier call, or another process, could not send to its end, where the service kept what came of it.
     private func goOnUploading() throws {
-        guard files.capabilities.sessionsAbove != nil, let made = try notes.keptUpload() else { return }
-        let name = made.name, isCurrent = state.rekeying == nil && notes.session != nil
-        switch name.kind {
-        case .log where isCurrent && name.writer == state.writer && state.attempts[name]?.outcome == .trying
-            && (name.first == state.next || state.holes.contains(name.first)):
-            try upload(made)
-            try settle(name)
-            try save()
-        case .blob where isCurrent && state.partials[name.digest]?.parts.count ?? 0 == Int(name.first): try uploadPart(made)
-        // It is there, or nobody would look for it any more.
-        default: notes.forgetUpload()
+        guard files.capabilities.sessionsAbove != nil, let made = try notes.keptUpload(by: state.writer) else { return }
+        let name = made.name
+        // Others may have changed the keys meanwhile.
+        let isCurrent = try state.rekeying == nil && notes.session != nil && sealing.isCurrent(name, made.bytes)
+        do {
+            switch name.kind {
+            case .log where isCurrent && name.writer == state.writer && state.attempts[name]?.outcome == .trying
+                && (name.first == state.next || state.holes.contains(name.first)):
+                try upload(made)
+                try settle(name)
+                try save()
+            // Large values are not for metered networks.
+            case .blob where isCurrent && control.isThrifty: break
+            case .blob where isCurrent && state.partials[name.digest]?.parts.count ?? 0 == Int(name.first): try uploadPart(made)
+            // It is there, or nobody would look for it any more.
+            default: notes.forgetUpload()
+            }
+        } catch let error as StoreError {
+            // The file is made anew, unless the line broke or somebody has to wait: a session that is refused once stays so.
+            let mayPass = [.cancelled, .busy].contains(error.code) || (error.code == .transport && error.httpStatus == 0)
+            if !mayPass { notes.forgetUpload() }
+            throw error
         }
     }
 
@@ -121,14 +132,18 @@ extension PackedRun {
         }
         let data = OutgoingFile(size: made.size) { sink in for piece in made.pieces { try piece.withUnsafeBytes(sink) } }
         var upload = RemoteUpload(name: made.name.description, data: data, replaces: false)
-        let isKept = made.size > files.capabilities.sessionsAbove ?? .max && notes.keep(made)
+        let isKept = made.size > files.capabilities.sessionsAbove ?? .max && made.name.kind != .base && notes.keep(made, by: state.writer)
         if isKept { upload.session = RemoteSession(kept: notes.session) { [notes] in notes.keep(session: $0) } }
         do {
             switch try files.publish([upload], check).first {
             case .published: break
             case .refused(let error): throw error
             // An answer that was lost, and a second try. A listing may be behind; the file itself tells.
-            case .exists, nil: guard try isReadBack(made.name, made.size) else { throw unknown(made) }
+            case .exists, nil:
+                guard try isReadBack(made.name, made.size) else {
+                    notes.forgetUpload()
+                    throw unknown(made)
+                }
             }
         } catch let error as StoreError where error.code == .transport {
             guard try isThere(made) else { throw error }

@@ -40,7 +40,7 @@ package final class PackedRun {
             state = PackedState(settings.random)
         }
         rootsBefore = state.roots
-        state.putRight(at: settings.clock())
+        if case let now = settings.clock(), now >= settings.earliest { state.putRight(at: now) }
         there = try store.coverage(behind: state.heads)
         store.uncover(state.lacking, in: &there) {}
         if try !store.unknown(among: state.heads).isEmpty {

@@ -2,6 +2,8 @@
 package struct PackedSettings: Sendable {
     /// Seconds since 1970.
     package var clock: @Sendable () -> Int64 = { Int64(Clock.now() + Clock.secondsFrom1970To2001) }
+    /// When this format was made. A clock that tells an earlier time was not set yet, and nothing is put right by it.
+    var earliest: Int64 = 1_750_000_000
     /// Where random numbers come from, and the time that is written into files.
     var random = PackRandom.system
     /// Waits so many seconds, or until the check throws.
@@ -28,6 +30,7 @@ package struct PackedSettings: Sendable {
     /// For simulations: all that is random comes from `word`, and no file says when it was made.
     package init(clock: @escaping @Sendable () -> Int64, random word: @escaping @Sendable () -> UInt64) {
         self.clock = clock
+        earliest = .min
         random = PackRandom(word: word, milliseconds: { 0 })
     }
 
