@@ -343,3 +343,29 @@ def test_what_age_made_without_the_keys_is_not_believed(
             assert len(result.retrieved) == 2 and not result.problems, "age writes what we read"
         else:
             assert not result.retrieved and [problem.code for problem in result.problems] == [ErrorCode.DAMAGED]
+
+
+@pytest.mark.parametrize("gone", [["pack1/keys"], ["pack1/keys", "pack1/root-*"], ["pack1/keys", "pack1/root-*", "pack1/blob"]])
+def test_keys_that_are_gone_are_missed(folder: Path, made: Made, gone: list[str]) -> None:
+    """Deleted, or not brought yet by a program that syncs the folder: the place is no less encrypted."""
+    for pattern in gone:
+        for path in folder.glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    before = files(folder)
+    for keys in ({"passphrase": WORDS}, {"identity": made.device.secret}):
+        with llvs.Store("", storage="memory") as store:
+            store.make_version(insert={"mine": b"1"})
+            with llvs.Exchange(store, llvs.Remote(folder.as_uri(), layout="packed", **keys)) as way:
+                for call in (way.retrieve, way.send):
+                    with pytest.raises(llvs.Error) as caught:
+                        call()
+                    assert caught.value.code == ErrorCode.KEY_MISSING and "its keys are not there" in str(caught.value)
+                    assert "give an empty one" not in str(caught.value)
+    for layout in ("packed", "bridged", "interchange", ""):
+        with llvs.Store("", storage="memory") as store:
+            store.make_version(insert={"SECRETID": b"SECRETVALUE"})
+            with pytest.raises(llvs.Error) as caught:
+                with llvs.Exchange(store, llvs.Remote(folder.as_uri(), layout=layout)) as way:
+                    way.send()
+            assert caught.value.code == ErrorCode.KEY_MISSING, layout
+    assert files(folder) == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import socket
 import subprocess
 import sys
 import threading
@@ -421,3 +422,34 @@ def test_storms_of_merges_end(tmp_path: Path) -> None:
     for device in devices:
         device.close()
     assert versions <= 9 + 8 * 7
+
+
+def test_closing_the_coordinator_cancels_the_round(tmp_path: Path) -> None:
+    """A server that takes connections and answers nothing holds up nobody who closes."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        notes = llvs.Coordinator(tmp_path / "notes.llvs")
+        notes.attach(llvs.Remote(f"http+webdav://127.0.0.1:{silent.getsockname()[1]}/notes/", timeout=20))
+        notes.save(update={"a": b"1"})
+        with llvs.Syncer(notes, **SELDOM) as syncer:
+            until(lambda: syncer.status.state == SyncState.RUNNING)
+            silent.accept()[0].detach()  # it asks by now
+            began = time.monotonic()
+            notes.close()
+            assert time.monotonic() - began < 5
+
+
+def test_what_a_metered_network_leaves_waits(tmp_path: Path) -> None:
+    with llvs.Coordinator(tmp_path / "notes.llvs") as notes:
+        notes.attach(llvs.Remote((tmp_path / "place").as_uri(), layout="packed"))
+        notes.save(update={"small": b"1"})
+        with llvs.Syncer(notes, conditions=SyncConditions.METERED, **SELDOM) as syncer:
+            until(lambda: [one.pending_versions for one in syncer.status.places] == [0])
+            notes.save(update={"large": bytes(2 << 20)})
+            notes.save(update={"small": b"2"})
+            rounds = syncer.status.rounds
+            for key in (b"3", b"4"):
+                until(lambda: syncer.status.rounds > rounds and syncer.status.state == SyncState.IDLE)
+                assert syncer.status.places[0].pending_versions >= 2
+                rounds = syncer.status.rounds
+                notes.save(update={"small": key})
+            assert syncer.run() and syncer.status.places[0].pending_versions == 0

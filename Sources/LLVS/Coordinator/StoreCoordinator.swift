@@ -155,9 +155,10 @@ public final class StoreCoordinator: @unchecked Sendable {
             defer { attached = [] }
             return attached.map(\.exchange)
         }
+        // Before anything waits: the round of a syncer is cancelled, as by its own end.
+        ended.tell(())
         for exchange in exchanges { exchange.close() }
         releaseNote()
-        ended.tell(())
         if ownsStore { try store.close() }
     }
 

@@ -73,7 +73,13 @@ enum PassphraseFile {
                 .wrongKey,
                 "The passphrase is not the one of \(place.description). Nothing was changed: try again, or use the recovery key.\(further)")
         }
-        if let fault { throw fault.error("The file of the passphrase in \(place.description)") }
+        if let fault {
+            let error = fault.error("The file of the passphrase in \(place.description)")
+            throw StoreError(
+                error.code,
+                error.message + " Or open the place with the recovery key, or the identity of a device, and set a passphrase as after one "
+                    + "that leaked.")
+        }
         throw KeyFiles.missing(
             "There is no file for a passphrase in \(place.description). Use the recovery key, or the identity of a device; or bring "
                 + "back the files in keys/ from a copy.")

@@ -36,8 +36,8 @@ struct StoreKeys: Sendable {
         guard let one = forked.first else { return nil }
         return StoreError(
             .keysForked,
-            "There are other keys of epoch \(one.number) than those that this device uses: two devices renewed them at once, or somebody "
-                + "who was removed made some. Look at the members, then join the keys on one device.")
+            "There are other keys of epoch \(one.number) than those that this device uses: two devices made or renewed them at once, or "
+                + "somebody who was removed made some. Look at the members, then join the keys on one device.")
     }
 
     // MARK: Opening
@@ -155,7 +155,9 @@ private struct Rings {
             throw StoreError(
                 .keysForked,
                 "The keys in \(place.description) do not go on from epoch \(pin.number), which this device used. They were made anew by "
-                    + "who did not know it, or an old copy was brought back. Nothing was changed; compare with another device.")
+                    + "who did not know it, or an old copy was brought back. Nothing was changed; compare with another device. If the "
+                    + "place was emptied and filled anew on purpose, set the restoration state of the exchange to the word \"new\", once: "
+                    + "then this device begins anew with what is there.")
         }
         let first = rings.compactMap(\.newest).min { ($0.number, $0.recipient) < ($1.number, $1.recipient) }
         guard let first else { throw none }

@@ -191,6 +191,8 @@ public struct ExchangeResult: Sendable {
     public var repaired: [VersionID] = []
     /// What could not be, by name; sorted by name.
     public var problems: [ExchangeProblem]
+    /// What a metered network or a low battery left for later.
+    var left: Set<VersionID> = []
     /// A result with these versions and problems, and nothing repaired.
     public init(versions: [VersionID] = [], problems: [ExchangeProblem] = []) { self.versions = versions; self.problems = problems }
 

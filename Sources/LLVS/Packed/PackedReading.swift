@@ -16,8 +16,13 @@ struct PackedReading {
         let fetch = PackedBlobs(run)
         self.fetch = fetch
         taking = PackTaking(
-            run.store, run.control, doing: run.what, from: "a pack in \(run.files.description)", fetch: { try fetch.fetch($0, into: $1) })
+            run.store, run.control, doing: run.what, from: "a pack in \(run.files.description)", fetch: { try fetch.fetch($0, into: $1) },
+            missed: { fetch.missed[$0.digest] })
     }
+    /// Versions that were found whole in some pack; and those that are here, of which a large value is lost in some.
+    private var found: Set<VersionID> = [], lost: [VersionID: BlobReference] = [:]
+    /// Which part of a large value a pack waits for.
+    private var lacking: [PackName: PackTaking.MissedPart] = [:]
 
     mutating func read(_ listed: [PackName: Int]) throws {
         var left = try order(listed)
@@ -38,7 +43,16 @@ struct PackedReading {
             left = waiting
             if taking.progress == before { break }
         }
+        try loseBlobs()
         for one in left { run.state.waiting[one.name] = waiting[one.name].map { $0.sorted().prefix(64).map { $0 } } ?? [] }
+    }
+
+    /// What was found to lack is sent again by this device, which has it, unless another pack has it whole.
+    private func loseBlobs() throws {
+        let lost = lost.filter { !found.contains($0.key) }
+        guard !lost.isEmpty else { return }
+        for blob in lost.values where run.state.blobs[blob.digest].map({ $0 == blob }) ?? true { run.state.lose(blob.digest) }
+        run.store.uncover(Array(lost.keys), in: &run.there) {}
     }
 
     /// Reads packs from end to end once more, for what is in them.
@@ -79,7 +93,8 @@ struct PackedReading {
         // On a metered network large values wait, and so does what builds on them: that is no problem.
         let isSparing = run.control.isThrifty && run.state.waiting.values.contains(where: \.isEmpty)
         for (name, ids) in run.state.waiting.sorted(by: { $0.key.id < $1.key.id }) where !isSparing {
-            let text = name.description, missing = ids.first?.description ?? ""
+            let text = name.description
+            guard let missing = ids.first?.description else { tellLacking(name); continue }
             taking.problem(
                 ExchangeProblem(
                     name: text,
@@ -94,7 +109,15 @@ struct PackedReading {
                 taking.problem(run.problem(name, fault))
             }
         }
+        for (id, blob) in lost where !found.contains(id) {
+            guard let part = fetch.missed[blob.digest] else { continue }
+            taking.problem(run.problem(part, of: id))
+        }
         var result = taking.result
+        // What another pack of this exchange had whole.
+        result.problems.removeAll { told in
+            told.error.path?.hasPrefix(PackKind.blob.prefix) ?? false && VersionID(validating: told.name).map(found.contains) ?? false
+        }
         result.problems = ExchangeProblem.inOrder(result.problems + run.problems)
         let further = taking.furtherProblems + run.furtherBad
         if further > 0 {
@@ -107,6 +130,18 @@ struct PackedReading {
                             + "Mend what is told of the others, and retrieve again.")))
         }
         return result
+    }
+
+    /// A pack that waits for a large value.
+    private mutating func tellLacking(_ name: PackName) {
+        let text = name.description, place = run.files.description
+        let part = lacking[name].map { "the file \($0.name), which a large value needs: \($0.fault.why)" }
+        var error = StoreError(
+            .damaged,
+            "Versions of the pack \(text) in \(place) wait for \(part ?? "a large value that is not there, or damaged"). They are taken "
+                + "once a device that has the value has sent it again.")
+        error.path = lacking[name]?.name.description ?? text
+        taking.problem(ExchangeProblem(name: text, error: error))
     }
 
     /// What is to be read: log packs by their numbers, then base packs; by a new device all of them, the largest first.
@@ -213,6 +248,9 @@ struct PackedReading {
                 outcome = done
             }
             run.store.cover(run.believesIndexes ? versions.map(\.id) : outcome.held, in: &run.there)
+            found.formUnion(outcome.held)
+            for (version, blob) in outcome.lost { lost[version] = blob }
+            if outcome.lacksBlobs { lacking[name] = fetch.lastMissed }
             for blob in outcome.references where run.state.blobs.count < PackFormat.blobsLimit {
                 run.state.know(blob, hasOlderKeys: fetch.hasOlderKeys(blob))
             }
@@ -319,8 +357,9 @@ extension PackedRun {
         case .bytes(let bytes, _): return bytes
         case .large(let reader): return try reader.whole("A pack in \(files.description)", atMost: limit)
         case .unreadable(let error):
-            if error.code == .tooLarge { throw PackFault.tooLarge(error.message) }
-            throw PackFault.notThere(error.message)
+            // In the middle of a sentence.
+            let why = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
+            throw error.code == .tooLarge ? PackFault.tooLarge(why) : PackFault.notThere(why)
         }
     }
 }
@@ -329,6 +368,9 @@ extension PackedRun {
 final class PackedBlobs {
     private let run: PackedRun
     private var older: Set<PackID> = []
+    /// Why large values could not be read, by their digests.
+    private(set) var missed: [PackID: PackTaking.MissedPart] = [:]
+    private(set) var lastMissed: PackTaking.MissedPart?
     init(_ run: PackedRun) { self.run = run }
 
     /// Whether one that was read lies there with other keys than those that are written with.
@@ -345,6 +387,7 @@ final class PackedBlobs {
         // Encrypted, the name depends on the keys of its time: mostly the first fits.
         for (i, digest) in try run.sealing.blobDigests(blob.sha256).enumerated() where try fetch(blob, as: digest, into: spool) {
             if i > 0 { older.insert(blob.digest) }
+            missed[blob.digest] = nil
             return true
         }
         return false
@@ -369,7 +412,9 @@ final class PackedBlobs {
                     let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(.blob))
                     moved(bytes.count)
                     try spool.append(PackFile(name, bytes, stores: run.state.stores, sealing: run.sealing), of: blob.digest)
-                } catch is PackFault {
+                    run.state.partSizes[name.id] = bytes.count
+                } catch let fault as PackFault {
+                    miss(blob, name, run.cameOf(contents, fault))
                     try spool.finishCurrent()
                     return false
                 }
@@ -377,5 +422,17 @@ final class PackedBlobs {
         }
         try spool.finishCurrent()
         return spool.has(blob)
+    }
+
+    /// Of several names, those of older keys, the first one that is there tells more.
+    private func miss(_ blob: BlobReference, _ name: PackName, _ fault: PackFault) {
+        if let known = missed[blob.digest], known.fault.kind != .notThere || fault.kind == .notThere {
+            lastMissed = known
+            return
+        }
+        let part = PackTaking.MissedPart(name: name, fault: fault)
+        missed[blob.digest] = part
+        lastMissed = part
+        if fault.kind == .damaged { run.state.tell(blob.digest, name.id, at: run.now) }
     }
 }

@@ -81,6 +81,8 @@ extension PackedRun {
                 if before != nil || state.names.count < PackedReports.writersLimit, before?.number ?? 0 <= name.last {
                     state.names[name.writer] = PackedState.Named(number: name.last, name: called)
                 }
+            } else if notice.kind == PackServices.Notice.damagedPart, name.writer != state.writer {
+                if let (digest, part) = notice.damagedPart, claims.count < PackedSettings.claimsLimit { claims[part] = digest }
             } else if notice.kind == PackServices.Notice.seededAnew, state.roots.count > 1, state.read.count > 1 {
                 // This device knew it before that.
                 state.reports.happened(.seededAnew, name.writer, name.last, at: now)

@@ -35,6 +35,7 @@ extension PackedRun {
         for (name, attempt) in state.attempts where attempt.outcome != .done && time - attempt.listed > PackedSettings.attemptLife {
             if state.deletions[name] == nil, name.first != state.next { state.attempts[name] = nil }
         }
+        if try lookForMissingBlobs() { isLost = true }
         if isLost, state.healing == 0 {
             state.healing = max(1, time + Int64(settings.random.word() % PackedSettings.longestWait))
         }
@@ -67,12 +68,14 @@ extension PackedRun {
     /// sent by the next send.
     /// - Returns: the other packs, whose ends only say so.
     private func heal(_ listed: [PackName: Int]) throws -> [PackName: Int] {
+        var packs: [PackName: (size: Int, ids: [VersionID])] = [:]
         var found: Set<VersionID> = [], replaced: Set<PackName> = [], unsure: [PackName: Int] = [:], numbers: [PackServices.Range] = []
         for (name, size) in listed.sorted(by: { $0.key.id < $1.key.id }) where state.isKnown(name) {
             // A pack whose size is not known is read whole.
             guard size != 0, size <= PackFormat.fileLimit(name.kind) else { continue }
             do {
                 let (index, services) = try end(name, size)
+                packs[name] = (size, index.versions.map(\.id))
                 if believesIndexes || state.attempts[name] != nil || state.read[name]?.isVerified == true {
                     found.formUnion(index.versions.map(\.id))
                 } else {
@@ -88,13 +91,9 @@ extension PackedRun {
         let stands = PackServices.joined(numbers.filter { $0.writer == state.writer })
         state.holes = state.holes.filter { hole in !stands.contains { $0.first <= hole && hole <= $0.last } }
         there = try store.coverage(behind: [])
-        store.cover(Array(found), in: &there)
         // Large values whose parts are gone are sent with the versions that name them.
-        if !state.blobs.isEmpty {
-            let parts = Set(try list(.blob).keys.map(\.id))
-            state.blobs = state.blobs.filter { $0.value.parts.allSatisfy(parts.contains) }
-            state.oldBlobs = state.oldBlobs.filter { state.blobs[$0] != nil }
-        }
+        found.subtract(try loseBlobs(packs))
+        store.cover(Array(found), in: &there)
         // What only packs replaced that were lost may be lost itself one day, and that is to be noticed: a remote that was set back to an
         // old state has the packs from before they were folded, and whoever folded them may delete them still.
         for name in Array(state.read.keys) { state.read[name]?.isReplaced = replaced.contains(name) }

@@ -74,7 +74,7 @@ extension PackedRun {
         let hasRing = names.contains { if case .ring? = KeyFileName($0) { true } else { false } }
         if !hasRing, state.pin == nil, state.roots.isEmpty {
             guard try place.holdsData() else { return false }
-            guard !names.isEmpty else { throw isInClear }
+            guard !names.isEmpty else { throw try place.holdsEncrypted() ? RemoteKeyDirectory.keysAreGone(files.description) : isInClear }
         }
         let found = try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: state.pin, keys.crypto)
         keys.set(found, names, at: now)
@@ -112,7 +112,9 @@ extension PackedRun {
             try take(made)
         } catch let error as StoreError where error.code == .storeNotEmpty {
             // Another device was first.
-            guard try readKeys(), keys.opened != nil else { throw isInClear }
+            guard try readKeys(), keys.opened != nil else {
+                throw try place.holdsEncrypted() ? RemoteKeyDirectory.keysAreGone(files.description) : isInClear
+            }
         }
     }
 

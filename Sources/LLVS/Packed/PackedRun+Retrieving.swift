@@ -27,7 +27,9 @@ extension PackedRun {
             listedInFull = all
             state.extent = PackedState.Extent(names: all.count, bytes: all.values.reduce(0) { $0 + max(0, $1) }, at: now)
         }
+        try lookAtClaims()
         takeNewest(of: logs)
+        problems += missingBlobs()
         problems += reports(all)
         return try reading.finish()
     }
@@ -43,7 +45,7 @@ extension PackedRun {
         guard let based = state.based, now >= based else { return true }
         if now - based > PackedSettings.day || (state.healing != 0 && now >= state.healing) { return true }
         guard now - based >= PackedSettings.pause else { return false }
-        if state.read.values.contains(where: { $0.missing != 0 && !$0.isReplaced }) { return true }
+        if state.read.values.contains(where: { $0.missing != 0 && !$0.isReplaced }) || !state.missingBlobs.isEmpty { return true }
         return try lacksNewest(logs) || hasGap(logs)
     }
 

@@ -156,6 +156,7 @@ extension PackedRun {
         try upload(made)
         var partial = state.partials[made.name.digest] ?? PackedState.Partial(since: now)
         guard partial.parts.count == Int(made.name.first) else { return }
+        state.partSizes[made.name.id] = made.size
         partial.parts.append(PackedState.Partial.Part(id: made.name.id, size: made.size))
         state.partials[made.name.digest] = partial
         try save()
@@ -306,7 +307,8 @@ struct PackedSending {
         var ids = try run.toSend(of: store.missing(from: run.there, listing.look))
         if run.control.leavesToMakers { ids = try LateArrivals.of(store).leftOut(of: ids, in: store) }
         // A number of which the pack was lost may be one that another pack stands for: that is known once the loss was looked into.
-        let evenEmpty = evenEmpty || (!run.state.holes.isEmpty && run.state.healing == 0)
+        let damaged = run.state.damagedParts.filter { $0.value.told == 0 }
+        let evenEmpty = evenEmpty || (!run.state.holes.isEmpty && run.state.healing == 0) || !damaged.isEmpty
         guard !ids.isEmpty || evenEmpty else { return }
         try run.ensureRoot()
         guard let storeID = run.state.store else { return }
@@ -324,6 +326,7 @@ struct PackedSending {
         place.sizeLimit = run.packLimit
         place.services.seen = run.movedWriters
         place.services.notices = notices + run.introduction
+        place.services.notices += damaged.map { PackServices.Notice(damaged: $0.key, of: $0.value.digest) }
         if run.state.seedsAnew {
             place.services.notices.append(PackServices.Notice(kind: PackServices.Notice.seededAnew, payload: []))
         }
@@ -345,8 +348,12 @@ struct PackedSending {
             try bytes.sent(ids)
             run.state.seedsAnew = false
             run.state.saidName = run.settings.deviceName
+            for part in damaged.keys { run.state.damagedParts[part]?.told = run.now }
         }
-        defer { result.versions += packed }
+        defer {
+            result.versions += packed
+            result.left = later
+        }
         let paced = run.control.paced(.sending, of: ids.count, doing: run.what)
         try withoutActuallyEscaping(emit) { emit in
             var packer = VersionPacker(store, storeID: storeID, writer: run.state.writer, place: place, paced, emit)

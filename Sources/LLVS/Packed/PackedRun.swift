@@ -20,6 +20,10 @@ package final class PackedRun {
     var mustListFully = false
     /// The roots that were known before this run looked.
     let rootsBefore: [PackedState.Root]
+    /// Whether large values were known to be there before this run: those that are met in it are not looked for.
+    let knewBlobs: Bool
+    /// Parts of large values that others say are damaged.
+    var claims: [PackID: PackID] = [:]
     private var saved: ArraySlice<UInt8> = []
     private var summarized: Coverage?
     /// Bytes of a pack that is written here, about.
@@ -41,6 +45,7 @@ package final class PackedRun {
         }
         rootsBefore = state.roots
         if case let now = settings.clock(), now >= settings.earliest { state.putRight(at: now) }
+        knewBlobs = !state.blobs.isEmpty
         there = try store.coverage(behind: state.heads)
         store.uncover(state.lacking, in: &there) {}
         if try !store.unknown(among: state.heads).isEmpty {
@@ -111,13 +116,14 @@ package final class PackedRun {
     func listRoots() throws -> Bool {
         if let rootsListed { return !rootsListed.isEmpty }
         let paced = control.paced(.listing, doing: what)
-        var sizes: [PackName: Int] = [:], hasKeys = false
+        var sizes: [PackName: Int] = [:], hasKeys = false, holdsOther = false
         for entry in try files.list("pack1", withTimes: false, check) ?? [] {
             try paced.step(0)
-            if entry.isDirectory { hasKeys = hasKeys || entry.name == "keys"; continue }
+            if entry.isDirectory { hasKeys = hasKeys || entry.name == "keys"; holdsOther = true; continue }
             if let name = PackName("pack1/" + entry.name), name.kind == .root { sizes[name] = entry.size ?? PackedRun.notTold }
         }
-        if hasKeys, keys == nil { try RemoteKeyDirectory.refuseKeys(files, check) }
+        // A root tells by itself whether it is encrypted.
+        if keys == nil, hasKeys || (holdsOther && sizes.isEmpty) { try RemoteKeyDirectory.refuseKeys(files, check) }
         let known = Set(state.roots.map(\.name))
         // Those that are known stay: somebody who writes many with smaller ids pushes none of them out.
         let unknown = try sizes.keys.filter { try paced.step(0); return !known.contains($0) }

@@ -62,6 +62,8 @@ package struct PackedSettings: Sendable {
     /// number of them there.
     static let badLimit = 10_000, wantedLimit = 10_000
     static let rootsLimit = 16
+    /// Parts of large values that others say are damaged, and that are looked at in one exchange; and those that are told of.
+    static let claimsLimit = 16, damagedPartsLimit = 64
     /// Versions of which the device keeps in mind that another is to bring them to the other side of a bridged remote; further ones it
     /// brings itself.
     static let bridgingLimit = 100_000

@@ -3,10 +3,11 @@ extension PackedState {
     private enum Part {
         static let bridging: UInt8 = 1, newest: UInt8 = 2, ahead: UInt8 = 3, chains: UInt8 = 4, events: UInt8 = 5, move: UInt8 = 6
         static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9, names: UInt8 = 10, saidName: UInt8 = 11
+        static let partSizes: UInt8 = 12, missingBlobs: UInt8 = 13, damagedParts: UInt8 = 14
     }
     var hasMore: Bool {
         !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
-            || !names.isEmpty || saidName != nil
+            || !names.isEmpty || saidName != nil || !partSizes.isEmpty || !missingBlobs.isEmpty || !damagedParts.isEmpty
     }
 
     var parts: [(part: UInt8, contents: StateWriter)] {
@@ -60,6 +61,19 @@ extension PackedState {
             out.text(item.value.name)
         }
         add(Part.saidName, saidName.map { [$0] } ?? []) { $0.text($1) }
+        add(Part.partSizes, Array(partSizes)) { out, item in
+            out.put(item.key)
+            out.bytes.varint(UInt64(max(0, item.value)))
+        }
+        add(Part.missingBlobs, Array(missingBlobs)) { out, item in
+            out.put(item.key)
+            out.bytes.integer(item.value)
+        }
+        add(Part.damagedParts, Array(damagedParts)) { out, item in
+            out.put(item.key)
+            out.put(item.value.digest)
+            out.bytes.integer(item.value.told)
+        }
         return parts
     }
 
@@ -111,6 +125,13 @@ extension PackedState {
                     return (writer, Named(number: number, name: try from.text()))
                 }) { names[writer] = one }
             case Part.saidName: saidName = try from.list({ try $0.text() }).first
+            case Part.partSizes: for (part, size) in try from.list({ (try $0.cursor.id(), try $0.size()) }) { partSizes[part] = size }
+            case Part.missingBlobs:
+                for (digest, since) in try from.list({ (try $0.cursor.id(), try $0.time()) }) { missingBlobs[digest] = since }
+            case Part.damagedParts:
+                for (part, one) in try from.list({ from in
+                    (try from.cursor.id(), DamagedPart(digest: try from.cursor.id(), told: try from.time()))
+                }) { damagedParts[part] = one }
             default: return
             }
             try from.cursor.end()

@@ -78,6 +78,12 @@ struct PackedState {
         var isNamed = false
         struct Part: Equatable { var id: PackID, size: Int }
     }
+    /// Of a large value, by the id of the part.
+    struct DamagedPart: Equatable {
+        var digest: PackID
+        /// When it was told; 0: not yet.
+        var told: Int64
+    }
     /// All that lies there is being sent anew with newer keys: `PackedRun.rekey`.
     struct Rekeying: Equatable {
         var epoch: UInt32
@@ -126,6 +132,12 @@ struct PackedState {
     var blobs: [PackID: BlobReference] = [:]
     /// Those of them that lie there with older keys. No new pack names them, since who sends all anew deletes them.
     var oldBlobs: Set<PackID> = []
+    /// Bytes of the files of their parts, where this device sent or read them.
+    var partSizes: [PackID: Int] = [:]
+    /// When a full listing first lacked a part of them, or had it with other bytes.
+    var missingBlobs: [PackID: Int64] = [:]
+    /// Parts that are damaged there, of values that are not here: whoever has them is told by the next pack.
+    var damagedParts: [PackID: DamagedPart] = [:]
     var rekeying: Rekeying?
     /// By the digest in their names.
     var partials: [PackID: Partial] = [:]
@@ -212,6 +224,8 @@ struct PackedState {
         for (id, one) in bridging where one.since > now { bridging[id]?.since = now }
         if let since = rekeying?.since, since > now { rekeying?.since = now }
         withoutRoom = min(withoutRoom, now)
+        for (digest, since) in missingBlobs where since > now { missingBlobs[digest] = now }
+        for (part, one) in damagedParts where one.told > now { damagedParts[part]?.told = now }
         // `based` and `prepared` that are yet to come are due by themselves.
         reports.putRight(at: now)
     }
@@ -225,6 +239,19 @@ struct PackedState {
         guard !hasOlderKeys || blobs[blob.digest] == nil else { return }
         blobs[blob.digest] = blob
         if hasOlderKeys { oldBlobs.insert(blob.digest) } else { oldBlobs.remove(blob.digest) }
+    }
+    /// A large value is not there any more, or damaged there: no new pack names it without sending it.
+    mutating func lose(_ digest: PackID) {
+        for part in blobs[digest]?.parts ?? [] { partSizes[part] = nil }
+        blobs[digest] = nil
+        oldBlobs.remove(digest)
+        missingBlobs[digest] = nil
+    }
+    /// A part is damaged there: the others are to hear of it, once a day.
+    mutating func tell(_ digest: PackID, _ part: PackID, at now: Int64) {
+        if let known = damagedParts[part], known.told == 0 || now - known.told < PackedSettings.day { return }
+        guard damagedParts[part] != nil || damagedParts.count < PackedSettings.damagedPartsLimit else { return }
+        damagedParts[part] = DamagedPart(digest: digest, told: 0)
     }
     /// It need not be looked for any more.
     private mutating func forget(_ name: PackName) {

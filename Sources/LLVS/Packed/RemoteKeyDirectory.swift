@@ -63,9 +63,37 @@ final class RemoteKeyDirectory: KeyDirectory {
 
     // MARK: Places that are to be in clear
 
-    /// - Throws: `.keyMissing` when a place has keys: nothing is written to it in clear.
+    /// - Throws: `.keyMissing` when a place has keys, or files that are encrypted: nothing is written to it in clear.
     static func refuseKeys(_ files: any RemoteFiles, _ check: @escaping () throws -> Void) throws {
-        guard try RemoteKeyDirectory(files, check).keyFiles().isEmpty else { throw isEncrypted(files.description) }
+        guard let entries = try files.list("pack1", withTimes: false, check), !entries.isEmpty else { return }
+        let keys = RemoteKeyDirectory(files, check)
+        guard try keys.keyFiles().isEmpty, try !keys.holdsEncrypted() else { throw isEncrypted(files.description) }
+    }
+
+    /// Whether roots or packs are there that are files of age: the place is encrypted, though its keys may be gone.
+    func holdsEncrypted() throws -> Bool {
+        for kind in [PackKind.root, .log, .base] {
+            let directory = kind == .root ? "pack1/" : kind.prefix
+            let entries = try files.list(String(directory.dropLast()), withTimes: false, check) ?? []
+            let names = entries.filter { PackName(directory + $0.name)?.kind == kind }.map { directory + $0.name }.sorted()
+            let reads = names.prefix(RemoteKeyDirectory.looked).map {
+                RemoteRead(name: $0, range: 0..<AgeHeader.magic.count, limit: PackFormat.fileLimit(kind))
+            }
+            guard !reads.isEmpty else { continue }
+            for contents in try files.read(reads, check) {
+                if case .bytes(let bytes, _) = contents, bytes.starts(with: AgeHeader.magic) { return true }
+            }
+        }
+        return false
+    }
+    /// Files of each kind that are looked at: most are of one kind, or others put them there.
+    private static let looked = 4
+    static func keysAreGone(_ place: String) -> StoreError {
+        StoreError(
+            .keyMissing,
+            "\(place) is encrypted, and its keys are not there: pack1/keys/ is missing, or empty. Nothing was sent. Wait, where a program "
+                + "syncs the folder, until it has brought them; else bring pack1/keys/ back from a copy. A passphrase or an identity alone "
+                + "opens nothing.")
     }
     static func isEncrypted(_ place: String) -> StoreError {
         StoreError(

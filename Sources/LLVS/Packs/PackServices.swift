@@ -19,6 +19,8 @@ struct PackServices: Equatable {
         static let seededAnew: UInt8 = 3
         /// What its writer is called, for people.
         static let named: UInt8 = 4
+        /// A part of a large value is damaged: the digest of the value's reference, and the id of the part.
+        static let damagedPart: UInt8 = 5
     }
     /// How far other writers were, sorted by writer.
     var seen: [Seen] = []

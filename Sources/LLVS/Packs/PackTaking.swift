@@ -8,6 +8,8 @@ struct PackTaking {
     let blobs: SpooledBlobs
     /// Makes a large value ready in `blobs`; false when it is not there. Nil: what is to be had is there already.
     private let fetch: ((BlobReference, SpooledBlobs) throws -> Bool)?
+    /// What is known of the file that lacks where a large value is not there.
+    private let missed: (BlobReference) -> MissedPart?
     private(set) var result = ExchangeResult()
     private(set) var furtherProblems = 0
     /// What has been taken in already.
@@ -23,16 +25,20 @@ struct PackTaking {
         var held: [VersionID] = []
         /// Large values that versions of it name, and that were read where it says.
         var references: [BlobReference] = []
+        /// Versions that are here, of which a large value is not there, or damaged.
+        var lost: [(version: VersionID, blob: BlobReference)] = []
     }
+    /// A part of a large value that is not there, or not what its name says.
+    struct MissedPart { var name: PackName, fault: PackFault }
 
     /// - Parameters:
     ///   - what: what is being done, for the control.
     ///   - pack: for messages: "the pack".
     init(
         _ store: Store, _ control: OperationControl, doing what: String, from pack: String,
-        fetch: ((BlobReference, SpooledBlobs) throws -> Bool)? = nil
+        fetch: ((BlobReference, SpooledBlobs) throws -> Bool)? = nil, missed: @escaping (BlobReference) -> MissedPart? = { _ in nil }
     ) {
-        self.store = store; self.control = control; self.what = what; self.pack = pack; self.fetch = fetch
+        self.store = store; self.control = control; self.what = what; self.pack = pack; self.fetch = fetch; self.missed = missed
         blobs = SpooledBlobs(store.storage)
     }
 
@@ -65,9 +71,11 @@ struct PackTaking {
                 let received = try raw.withUnsafeBytes { try self.received(entry, $0, &outcome) }
                 batch.size += received.size
                 batch.received.append(received.version)
+            } catch let missing as MissingBlob {
+                try lacks(missing.blob, entry.id, &outcome)
             } catch let fault as PackFault {
                 problem(entry.id, fault.error("The version \(entry.id) of \(pack)", version: entry.id))
-            } catch is Later {}
+            }
             if batch.size >= ExchangeLimits.batchSize || batch.received.count >= ExchangeLimits.batchCount {
                 try add(&batch, &outcome, isVerifying, tellsMissing)
             }
@@ -96,18 +104,16 @@ struct PackTaking {
             }
         case .outside(let blob):
             guard try isFetched(blob, &outcome), let found = try blobs.read(blob) else {
-                outcome.lacksBlobs = true
-                throw lacking
+                throw MissingBlob(blob: blob)
             }
             (size, read) = (Int(blob.size), found)
         }
         let contents = try PackedVersion.contents(entry.id, size: size, read)
         for blob in contents.blobs.values.sorted(by: { $0.digest < $1.digest }) where try !isFetched(blob, &outcome) {
-            outcome.lacksBlobs = true
-            throw lacking
+            throw MissingBlob(blob: blob)
         }
         let received = try PackedVersion.received(contents, read) { reference in
-            guard let value = try blobs.take(reference) else { throw PackTaking.missingBlob }
+            guard let value = try blobs.take(reference) else { throw MissingBlob(blob: reference) }
             return value
         }
         let identity = try withExtendedLifetime(received) {
@@ -123,10 +129,29 @@ struct PackTaking {
         outcome.references.append(blob)
         return true
     }
-    /// On a metered network, or with a low battery, large values wait: that is no problem of their versions.
-    private struct Later: Error {}
-    private var lacking: any Error { control.isThrifty && fetch != nil ? Later() : PackTaking.missingBlob }
-    private static let missingBlob = PackFault.damaged("the bytes of a large value are missing, or are others than it says")
+    private struct MissingBlob: Error { let blob: BlobReference }
+
+    /// A version that is here does not wait for its large values: whoever reads that they are lost there can send them again.
+    private mutating func lacks(_ blob: BlobReference, _ id: VersionID, _ outcome: inout Outcome) throws {
+        // On a metered network, or with a low battery, large values wait: that is no problem of their versions.
+        if control.isThrifty, fetch != nil {
+            outcome.lacksBlobs = true
+            return
+        }
+        if fetch != nil, try store.unknown(among: [id]).isEmpty, try !store.damagedVersions().contains(id) {
+            outcome.lost.append((id, blob))
+            return
+        }
+        outcome.lacksBlobs = true
+        var fault = PackFault.damaged("the bytes of a large value are missing, or are others than it says"), path: String?
+        if let part = missed(blob) {
+            fault = .damaged("its large value lacks the file \(part.name): \(part.fault.why)")
+            path = part.name.description
+        }
+        var error = fault.error("The version \(id) of \(pack)", version: id)
+        if let path { error.path = path }
+        problem(id, error)
+    }
 
     private mutating func add(_ batch: inout Batch, _ outcome: inout Outcome, _ isVerifying: Bool, _ tellsMissing: Bool) throws {
         guard !batch.received.isEmpty else { return }

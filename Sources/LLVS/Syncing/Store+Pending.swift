@@ -10,6 +10,13 @@ extension Store {
         return found
     }
 
+    /// The first row whose version is among these; else the count of rows.
+    func firstRow(among ids: Set<VersionID>) -> Int {
+        var first = rowCount
+        forEachLive(behind: 0, {}) { ordinal, dag in if Int(ordinal) < first, ids.contains(dag.id(ordinal)) { first = Int(ordinal) } }
+        return first
+    }
+
     /// The first row behind the first `rows` whose version is not among these; else the count of rows.
     func firstRow(behind rows: Int, notAmong ids: Set<VersionID>) -> Int {
         var first = rowCount

@@ -431,13 +431,16 @@ final class SyncerThread: @unchecked Sendable {
     }
 
     /// By name of a place: the first row behind those that were there as the round began that it neither sent nor received.
+    /// Or one that was left for later.
     private func firstUnsent(_ outcome: StoreCoordinator.SyncOutcome?, _ round: SyncSchedule.Round, from rows: Int) -> [String: Int] {
         guard let outcome else { return [:] }
         let parts = outcome.before.exchanges + (outcome.after?.exchanges ?? [])
         var found: [String: Int] = [:]
         for name in round.places {
             let moved = parts.filter { $0.name == name }.flatMap { $0.retrieved.versions + $0.sent.versions }
-            found[name] = coordinator.store.firstRow(behind: rows, notAmong: Set(moved))
+            let first = coordinator.store.firstRow(behind: rows, notAmong: Set(moved))
+            let left = parts.last { $0.name == name }?.sent.left ?? []
+            found[name] = left.isEmpty ? first : min(first, coordinator.store.firstRow(among: left))
         }
         return found
     }

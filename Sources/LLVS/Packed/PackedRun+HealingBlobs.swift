@@ -1,0 +1,163 @@
+/// Large values that were lost at the remote, or damaged there: docs/pack-format.md, section 10.
+extension PackedRun {
+    /// Looks, with a full listing, for parts of large values that are gone, or have other sizes than they had.
+    /// - Returns: whether some were so ten minutes ago as well.
+    func lookForMissingBlobs() throws -> Bool {
+        guard knewBlobs, !state.blobs.isEmpty else {
+            state.missingBlobs = [:]
+            return false
+        }
+        let parts = try listParts(), time = now
+        var isLost = false, missing: [PackID: Int64] = [:]
+        for (digest, blob) in state.blobs where !areWhole(blob.parts, parts) {
+            let since = state.missingBlobs[digest] ?? time
+            missing[digest] = since
+            if time - since >= PackedSettings.pause { isLost = true }
+        }
+        state.missingBlobs = missing
+        let named = Set(state.blobs.values.flatMap(\.parts)).union(state.partials.values.flatMap { $0.parts.map(\.id) })
+        state.partSizes = state.partSizes.filter { named.contains($0.key) }
+        state.damagedParts = state.damagedParts.filter { $0.value.told == 0 || time - $0.value.told < PackedSettings.attemptLife }
+        return isLost
+    }
+
+    private func listParts() throws -> [PackID: Int] {
+        Dictionary(try list(.blob).map { ($0.key.id, $0.value) }) { one, other in max(one, other) }
+    }
+
+    /// Whether files with the right sizes are listed.
+    private func areWhole(_ parts: [PackID], _ listed: [PackID: Int]) -> Bool {
+        parts.allSatisfy { part in
+            guard let size = listed[part] else { return false }
+            return size == PackedRun.notTold || state.partSizes[part].map { $0 == size } ?? true
+        }
+    }
+
+    /// What is to be told of large values that are missing for more than a moment.
+    func missingBlobs() -> [ExchangeProblem] {
+        state.missingBlobs.filter { now - $0.value >= PackedSettings.pause }.keys.sorted().compactMap { digest in
+            guard let blob = state.blobs[digest], let name = try? sealing.blobDigests(blob.sha256).first else { return nil }
+            let text = "\(PackKind.blob.prefix)\(name)"
+            var error = StoreError(
+                .damaged,
+                "Files of a large value in \(files.description) are missing, or have other sizes than they had: those that begin with "
+                    + "\(text). It is sent again within an hour or two.")
+            error.path = text
+            return ExchangeProblem(name: text, error: error)
+        }
+    }
+
+    /// A large value of a version that is here is damaged there.
+    func problem(_ part: PackTaking.MissedPart, of id: VersionID) -> ExchangeProblem {
+        let text = part.name.description
+        var error = StoreError(
+            .damaged,
+            "The file \(text) in \(files.description), of a large value of the version \(id), is lost: \(part.fault.why). The version is "
+                + "here, and the next send sends the value again.",
+            versionID: id.description)
+        error.path = text
+        return ExchangeProblem(name: text, error: error)
+    }
+
+    /// What is wrong with a part that was read: a pack that names it was sent after all of it, so what came, and is not it, is damaged.
+    func cameOf(_ contents: RemoteContents, _ fault: PackFault) -> PackFault {
+        switch contents {
+        case .bytes, .large: fault.kind == .notThere ? PackFault.damaged(fault.why) : fault
+        case .missing, .unreadable: fault
+        }
+    }
+
+    /// Looks at parts that others say are damaged: somebody may say so of any.
+    func lookAtClaims() throws {
+        for (part, digest) in claims {
+            guard let blob = state.blobs[digest], let number = blob.parts.firstIndex(of: part) else { continue }
+            for name in try sealing.blobDigests(blob.sha256) {
+                let number = UInt32(truncatingIfNeeded: number)
+                let name = PackName(kind: .blob, digest: name, first: number, last: number, id: part)
+                let read = RemoteRead(name: name.description, limit: PackFormat.fileLimit(.blob))
+                let contents = try files.read([read], check).first ?? .missing
+                do {
+                    _ = try PackFile(
+                        name, bytes(contents, atMost: PackFormat.fileLimit(.blob)), stores: state.stores, sealing: sealing)
+                } catch let fault as PackFault {
+                    let fault = cameOf(contents, fault)
+                    guard fault.kind == .damaged else { continue }
+                    let ids = try versions(naming: [digest: blob])
+                    guard !ids.isEmpty else { break }
+                    state.lose(digest)
+                    store.uncover(Array(ids), in: &there) {}
+                    problems += ids.sorted().prefix(1).map { problem(PackTaking.MissedPart(name: name, fault: fault), of: $0) }
+                }
+                break
+            }
+        }
+        claims = [:]
+    }
+
+    /// - Parameter packs: those that are listed, with what their indexes have.
+    /// - Returns: versions that are here, and of which no pack names large values that are there.
+    func loseBlobs(_ packs: [PackName: (size: Int, ids: [VersionID])]) throws -> Set<VersionID> {
+        guard !state.blobs.isEmpty else { return [] }
+        let parts = try listParts()
+        let lost = state.blobs.filter { !areWhole($0.value.parts, parts) }
+        guard !lost.isEmpty else { return [] }
+        let gone = Set(lost.values.flatMap(\.parts))
+        for digest in lost.keys { state.lose(digest) }
+        var versions = try versions(naming: lost)
+        // Another device may have sent them again.
+        for (name, pack) in packs.sorted(by: { $0.key.id < $1.key.id }) where pack.ids.contains(where: versions.contains) {
+            do {
+                let file = try whole(name, pack.size)
+                for entry in file.index.versions where versions.contains(entry.id) {
+                    let named = try references(of: entry, in: file)
+                    let areThere = named.allSatisfy { areWhole($0.parts, parts) && gone.isDisjoint(with: $0.parts) }
+                    guard !named.isEmpty, areThere else { continue }
+                    versions.remove(entry.id)
+                    for blob in named where state.blobs.count < PackFormat.blobsLimit { state.know(blob, hasOlderKeys: false) }
+                }
+            } catch is PackFault { continue }
+        }
+        return versions
+    }
+
+    /// Which large values a version names; of one that lies in a large value itself, that one.
+    private func references(of entry: PackIndex.VersionEntry, in file: PackFile) throws -> [BlobReference] {
+        let payload = try file.block(Int(entry.place.block)).withUnsafeBytes {
+            Array(try PackFile.payload(entry.place, PackRecordType.version, in: $0))
+        }
+        if case .outside(let blob) = try payload.withUnsafeBytes(PackedVersion.form) { return [blob] }
+        return Array(try PackedVersion.contents(entry.id, payload).blobs.values)
+    }
+
+    /// Versions that are here and name one of some large values; where nobody's value is one, those that may lie in one themselves.
+    private func versions(naming blobs: [PackID: BlobReference]) throws -> Set<VersionID> {
+        var found: Set<VersionID> = [], outside: Set<VersionID> = [], values: Set<PackID> = []
+        let sizes = Set(blobs.values.map(\.size)), paced = control.paced(.listing, doing: what)
+        for id in try store.missing(from: store.coverage(behind: []), paced.look) {
+            guard let version = try store.version(id), version.valueDataSize > UInt64(PackFormat.smallestBlob) else { continue }
+            let record = try PackRecord(id, of: store)
+            var size = record.fixedSize
+            try record.forEachChange { _, entry in
+                try paced.step(0)
+                let isValue = entry.kind == .insert || entry.kind == .update
+                size += PackRecord.size(entry, isBlob: isValue && entry.size > PackFormat.smallestBlob)
+                guard isValue, sizes.contains(UInt64(entry.size)), let digest = PackID(try record.digest(entry)) else { return }
+                guard blobs[digest] != nil else { return }
+                values.insert(digest)
+                found.insert(id)
+            }
+            if size > PackFormat.recordLimit - 1_024 { outside.insert(id) }
+        }
+        return values.count == blobs.count ? found : found.union(outside)
+    }
+}
+
+extension PackServices.Notice {
+    init(damaged part: PackID, of digest: PackID) { self.init(kind: Self.damagedPart, payload: digest.bytes + part.bytes) }
+    /// The large value, and the part.
+    var damagedPart: (digest: PackID, part: PackID)? {
+        let size = PackID.size
+        guard payload.count == 2 * size, let digest = PackID(payload[..<size]), let part = PackID(payload[size...]) else { return nil }
+        return (digest, part)
+    }
+}
