@@ -130,7 +130,7 @@ struct DocumentPlace {
                 } else {
                     if number("index") == nil { level.child = try keyed(step, container.node, declared) } else if !wanted.isAbsent {
                         // Where it stood in the base tells nothing: it is known by what it is.
-                        let found = try all(wanted, in: container)
+                        let found = try some(wanted, in: container)
                         level.child = found.count == 1 ? found[0] : nil
                         isLost = isLost || level.child == nil
                     } else { isLost = true }
@@ -165,19 +165,21 @@ struct DocumentPlace {
             if new.isEmpty { return nil }
             if old.count == 1, new.count == 1 { return new[0] }
         }
-        let found = try all(element, in: container)
-        if found.count == 1, try all(element, in: made, table).count == 1 { return found[0] }
+        let found = try some(element, in: container)
+        if found.count == 1, try some(element, in: made, table).count == 1 { return found[0] }
         // One element alone was changed: it is where it was.
         let isAlone = before.count == now.count && ends.first + 1 + ends.last == before.count && at == ends.first
         return isAlone ? at : nil
     }
 
-    /// Which elements of an array are equal to a value.
-    private func all(_ value: ValueRef, in container: ValueRef, _ table: DocumentTables? = nil) throws -> [Int] {
+    /// Which elements of an array are equal to a value: two of them, where there are more.
+    private func some(_ value: ValueRef, in container: ValueRef, _ table: DocumentTables? = nil) throws -> [Int] {
         let table = table ?? tables, children = table.children(of: container.node)
-        return try table.children(of: values.digest(value), container.node).filter {
-            try values.same(ValueRef(tree: container.tree, node: children[$0]), value)
+        var found: [Int] = []
+        for child in try table.children(of: values.digest(value), container.node) where found.count < 2 {
+            if try values.same(ValueRef(tree: container.tree, node: children[child]), value) { found.append(child) }
         }
+        return found
     }
 
     private func member(_ name: StaticString, of step: ValueRef) -> ValueRef? {

@@ -263,7 +263,8 @@ final class DocumentValues {
                         // Those before were gone through, side by side: again, on each level, would take a power of two of steps.
                         let at = i, rest = members.filter { $0.0 > at }
                         budget -= rest.count
-                        around.append(all())
+                        // Where nothing bounds how many there are, it was found out before that nothing differs.
+                        around.append(budget > 1 << 32 ? [] : all())
                         for (one, other) in rest { pairs.append((one, other, around.count)) }
                         (i, j) = (top.end, top.otherEnd)
                         continue

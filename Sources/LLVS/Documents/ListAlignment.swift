@@ -27,6 +27,8 @@ final class ListAlignment {
     @exclusivity(unchecked) private var olderAnchors = TokenBits(count: 0)
     /// The places in the base of its items, made when a record asks for one.
     @exclusivity(unchecked) private var places: [Int] = []
+    /// Where the last item before one came out. Made when somebody asks.
+    private var before: [Int] = []
     /// Where each key came out, when that is asked for.
     @exclusivity(unchecked) private var outcomes: [UInt32] = []
 
@@ -375,10 +377,14 @@ final class ListAlignment {
     func outcome(_ child: Int) -> (at: Int?, after: Int?) {
         if outcomes[child] != MergeFrame.none { return (Int(outcomes[child]), nil) }
         guard child < base.count else { return (nil, nil) }
-        for before in (0..<child).reversed() where outcomes[before] != MergeFrame.none {
-            return (nil, Int(outcomes[before]) + (sizes.isEmpty ? 1 : Int(sizes[before])) - 1)
+        if before.isEmpty {
+            var last = -1
+            before = (0..<base.count).map { item in
+                defer { if outcomes[item] != MergeFrame.none { last = Int(outcomes[item]) + (sizes.isEmpty ? 1 : Int(sizes[item])) - 1 } }
+                return last
+            }
         }
-        return (nil, -1)
+        return (nil, before[child])
     }
 
     func contestedStep(_ child: Int) throws -> ContestedValues.Step {

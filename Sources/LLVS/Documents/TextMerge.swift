@@ -34,13 +34,18 @@ struct TextMerge {
         merged.areEndsPicked = ends.arePicked
         let unified = merged.text
         merged.text = LineEnds.write(merged.text, ends.style)
-        // As they are in the text, where what stands is looked for.
+        // As they are in the text, where what stands is looked for. They are in the order of the text.
+        var at = 0, start = 0
         for i in merged.overlaps.indices {
             let part = merged.overlaps[i]
             func written(_ text: [UInt8]) -> [UInt8] { LineEnds.write(text, ends.style) }
+            if part.start < at { (at, start) = (0, 0) }
+            start += written(Array(unified[at..<part.start])).count
+            try work.done(1 + (part.start - at) >> 5)
+            at = part.start
             merged.overlaps[i] = Overlap(
                 base: written(part.base), newer: written(part.newer), older: written(part.older), result: written(part.result),
-                start: written(Array(unified[..<part.start])).count)
+                start: start)
         }
         return merged
     }

@@ -208,10 +208,13 @@ public final class PeerListener: @unchecked Sendable {
         var full: Set<String> = []
         lock.withLock {
             forgetEnded()
-            for greeting in greetings where !greeting.isHeard && refusals(greeting.place) >= PeerListener.strangers {
+            // Asked once, as a minute may be over in between.
+            let refused = Set(greetings.map(\.place)).filter { refusals($0) >= PeerListener.strangers }
+            greetings.removeAll { greeting in
+                guard !greeting.isHeard, refused.contains(greeting.place) else { return false }
                 System.close(greeting.descriptor)
+                return true
             }
-            greetings.removeAll { !$0.isHeard && refusals($0.place) >= PeerListener.strangers }
             for i in greetings.indices where !greetings[i].isHeard && !full.contains(greetings[i].place) {
                 if room(greetings[i].place) > 0 { greetings[i].isHeard = true } else { full.insert(greetings[i].place) }
             }

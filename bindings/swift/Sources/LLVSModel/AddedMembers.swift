@@ -90,17 +90,38 @@ struct AddedMembers {
             if case .object(let old) = before { was = old }
             return Set(members.keys).union(was.keys).sorted().map { ($0, was[$0], members[$0]) }
         case .array(let elements):
-            var pointers = ["/id"]
+            var was: [JSONValue] = []
+            if case .array(let old) = before { was = old }
+            if rule?.kind == "tuple" {
+                return elements.enumerated().map { index, element in ("\(index)", index < was.count ? was[index] : nil, element) }
+            }
+            var pointers: [String]?
             if case .array(let names)? = rule?.members["key"] {
                 pointers = names.compactMap { if case .string(let name) = $0 { name } else { nil } }
             }
-            var places: [[JSONValue]: JSONValue] = [:]
-            if case .array(let old) = before {
-                for element in old { if let key = key(element, pointers) { places[key] = element } }
-            }
-            // (One without a key is told apart by all that it holds, and not merged inside.)
-            return elements.enumerated().compactMap { index, element in key(element, pointers).map { ("\(index)", places[$0], element) } }
+            let places = Dictionary(keyed(was, pointers).map { ($0.key, was[$0.index]) }) { first, _ in first }
+            return keyed(elements, pointers).map { ("\($0.index)", places[$0.key], elements[$0.index]) }
         default: return []
+        }
+    }
+
+    /// A key, and how many elements of the same were before.
+    private struct Place: Hashable { var key: [JSONValue], occurrence: Int }
+
+    /// The elements that have a key. One without is told apart by all that it holds, and not merged inside.
+    private func keyed(_ elements: [JSONValue], _ pointers: [String]?) -> [(index: Int, key: Place)] {
+        var counts: [[JSONValue]: Int] = [:]
+        return elements.enumerated().compactMap { index, element in
+            guard let key = key(element, pointers ?? ["/id"]) else { return nil }
+            // Where no key is declared, an id is text or a number.
+            switch key.first {
+            case .null where pointers == nil, .bool where pointers == nil, .array where pointers == nil, .object where pointers == nil:
+                return nil
+            default: break
+            }
+            let occurrence = counts[key, default: 0]
+            counts[key] = occurrence + 1
+            return (index, Place(key: key, occurrence: occurrence))
         }
     }
 

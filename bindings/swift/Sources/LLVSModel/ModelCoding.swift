@@ -23,14 +23,18 @@ public enum ModelCoding {
     /// Members that are picked by their size, written so that their order is that of what is written. Called by what `@Model` makes.
     public static func sortable<Member>(_ member: Member) -> Member { member }
     /// A date in UTC with six digits of the second. Called by what `@Model` makes.
-    public static func sortable(_ member: Date) -> String {
+    /// - Throws: `EncodingError` for a date that is no moment (infinity, or not a number).
+    public static func sortable(_ member: Date) throws -> String {
+        guard member.timeIntervalSince1970.magnitude < 1e15 else {
+            throw EncodingError.invalidValue(member, .init(codingPath: [], debugDescription: "The date is no moment. Give another one."))
+        }
         let seconds = member.timeIntervalSince1970.rounded(.down)
         let micros = Int(((member.timeIntervalSince1970 - seconds) * 1_000_000).rounded())
         let digits = String(1_000_000 + min(micros, 999_999)).dropFirst()
         return Date(timeIntervalSince1970: seconds).formatted(Date.ISO8601FormatStyle()).dropLast() + ".\(digits)Z"
     }
     /// The same of one that may be missing.
-    public static func sortable(_ member: Date?) -> String? { member.map { sortable($0) } }
+    public static func sortable(_ member: Date?) throws -> String? { try member.map { try sortable($0) } }
 
     /// Dates are text as in ISO 8601, in UTC; `Data` is base64.
     static func encoder() -> JSONEncoder {

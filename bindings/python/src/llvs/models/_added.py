@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional
+from collections import Counter
+from typing import Any, Iterator, Mapping, Optional
 
 from ._codecs import shown
 from ._json import canonical, parse, write
@@ -60,14 +61,27 @@ def _pairs(before: Any, after: Any, rule: Mapping[str, Any]) -> list[tuple[str, 
         return [(name, was.get(name, _MISSING), after.get(name, _MISSING)) for name in dict.fromkeys([*after, *was])]
     if not isinstance(after, list):
         return []
-    keys = [[part for part in pointer.split("/")[1:]] for pointer in rule.get("key", ["/id"])]
-    places = {_key(one, keys): one for one in (before if isinstance(before, list) else [])}
-    pairs = []
-    for index, element in enumerate(after):
-        key = _key(element, keys)
-        if key is not None:  # else it is told apart by all that it holds, and not merged inside
-            pairs.append((str(index), places.get(key, _MISSING), element))
-    return pairs
+    stood = before if isinstance(before, list) else []
+    if rule.get("as") == "tuple":
+        return [(str(index), stood[index] if index < len(stood) else _MISSING, element) for index, element in enumerate(after)]
+    keys = [[part for part in pointer.split("/")[1:]] for pointer in rule["key"]] if "key" in rule else None
+    places = {key: stood[index] for index, key in _keyed(stood, keys)}
+    return [(str(index), places.get(key, _MISSING), after[index]) for index, key in _keyed(after, keys)]
+
+
+def _keyed(elements: list[Any], keys: Optional[list[list[str]]]) -> Iterator[tuple[int, tuple[Any, int]]]:
+    """The index of each element that has a key, and the key with how many of the same were before it.
+
+    An element without a key is told apart by all that it holds, and not merged inside.
+    """
+    counts: Counter[tuple[str, ...]] = Counter()
+    for index, element in enumerate(elements):
+        key = _key(element, keys or [["id"]])
+        # Where no key is declared, an id is text or a number.
+        if key is None or (keys is None and (element["id"] is None or isinstance(element["id"], (bool, dict, list)))):
+            continue
+        yield index, (key, counts[key])
+        counts[key] += 1
 
 
 def _key(element: Any, keys: list[list[str]]) -> Optional[tuple[str, ...]]:
