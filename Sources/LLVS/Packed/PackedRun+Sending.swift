@@ -323,7 +323,7 @@ struct PackedSending {
             return (number, run.state.link(before: number))
         }
         place.partials = try run.partsThere()
-        place.sizeLimit = run.packLimit
+        place.sizeLimit = run.sendLimit(isEnd ? run.state.next : run.state.holes.min() ?? run.state.next)
         place.services.seen = run.movedWriters
         place.services.notices = notices + run.introduction
         place.services.notices += damaged.map { PackServices.Notice(damaged: $0.key, of: $0.value.digest) }
@@ -400,6 +400,16 @@ struct PackedSending {
 }
 
 extension PackedRun {
+    /// How large a pack with that number is, about. One that was not sent to its end before the call was cancelled, or the line broke, may be
+    /// too large for the time that there is: half of it gets on.
+    func sendLimit(_ number: UInt32) -> Int {
+        let cut = state.attempts.filter { name, attempt in
+            name.writer == state.writer && name.first == number && [.trying, .failed].contains(attempt.outcome)
+        }
+        guard let least = cut.values.map(\.size).min() else { return packLimit }
+        return min(packLimit, max(PackedSettings.leastPack, least / 2))
+    }
+
     /// What this device is called, where its packs do not say so yet.
     var introduction: [PackServices.Notice] {
         guard let name = settings.deviceName, name != state.saidName else { return [] }

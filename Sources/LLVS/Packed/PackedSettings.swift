@@ -46,6 +46,8 @@ package struct PackedSettings: Sendable {
     static let roomWait: Int64 = 3_600
     /// Seconds for which an attempt that failed is kept in mind.
     static let attemptLife: Int64 = 30 * 86_400
+    /// Bytes of a pack, about, below which none is made smaller because a larger one was not sent to its end.
+    static let leastPack = 256 << 10
     /// Seconds for which parts of a large value stay that was never sent whole.
     static let partialLife: Int64 = 30 * 86_400
     /// Seconds for which a writer counts as active that was seen.

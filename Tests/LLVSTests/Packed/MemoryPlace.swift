@@ -13,6 +13,8 @@ final class MemoryPlace: @unchecked Sendable {
     var isFull = false
     /// Whether there is room for a file of this name.
     var hasRoom: (String) -> Bool = { _ in true }
+    /// How many bytes a file may have that is uploaded before the call is cancelled; and how many were uploaded.
+    var carries = Int.max, carried = 0
     var refusesDeletes = false
     /// How likely it is that an upload is torn, and that the answer to one is lost.
     var tearing = 0.08, losing = 0.06
@@ -155,6 +157,8 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
             try request("publish \(file.name)")
             let bytes = try file.data.bytes()
             sizeToPut = bytes.count
+            place.carried += min(bytes.count, place.carries)
+            guard bytes.count <= place.carries else { throw StoreError(.cancelled, "The time is over.") }
             if place.isFull || !place.hasRoom(file.name) { throw StoreError(.noSpace, "The place is full.") }
             made(file.name, bytes)
             let isTorn = place.chance(place.tearing)
