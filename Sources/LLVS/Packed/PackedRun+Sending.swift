@@ -400,8 +400,8 @@ struct PackedSending {
 }
 
 extension PackedRun {
-    /// How large a pack with that number is, about. One that was not sent to its end before the call was cancelled, or the line broke, may be
-    /// too large for the time that there is: half of it gets on.
+    /// How large a pack with that number is, about. One that was not sent to its end before the call was cancelled, or the line broke, may
+    /// be too large for the time that there is: half of it gets on.
     func sendLimit(_ number: UInt32) -> Int {
         let cut = state.attempts.filter { name, attempt in
             name.writer == state.writer && name.first == number && [.trying, .failed].contains(attempt.outcome)
