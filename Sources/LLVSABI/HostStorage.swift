@@ -151,9 +151,10 @@ private final class HostFunctions: HostCallMark, @unchecked Sendable {
         guard let sync = callbacks.sync else { return }
         do {
             try check("Syncing") { sync(payload, $0) }
-        } catch let error as StoreError where error.code != .user {
+        } catch var error as StoreError where error.code != .user {
             // Appended already: nobody knows whether a power cut takes it.
-            throw StoreError(.unknownOutcome, error.message)
+            error.code = .unknownOutcome
+            throw error
         }
     }
 

@@ -152,7 +152,7 @@ def test_rules_that_came_from_elsewhere(text: str) -> None:
 @pytest.mark.parametrize("space", ["", " " * 20], ids=["written as it is to be", "with spaces"])
 @pytest.mark.parametrize("excess", [-1, 0, 1])
 def test_a_merged_value_has_a_limit_to_the_byte(excess: int, space: str) -> None:
-    """Of eight times the inputs and 64 KiB: what rules say is absent may be written very often. Where it is longer, a side stands."""
+    """Of eight times the inputs and 64 KiB: what rules say is absent may be written very often, where it is picked. Where it is longer, a side stands."""
     names = [f"k{i:03}" for i in range(150)]
 
     def given(size: int, padding: int) -> tuple[bytes, list[bytes], bytes]:
@@ -161,7 +161,7 @@ def test_a_merged_value_has_a_limit_to_the_byte(excess: int, space: str) -> None
 
         stand, rest = "s" * size, {"p": "p" * padding}
         rules = spelled({"merge": 1, "ids": {"": {"/*/a": {"absent": stand}}}})
-        sides = [{**{name: members for name in names}, **rest} for members in ({"a": 1}, {}, {"a": 1, "b": 0})]
+        sides = [{**{name: members for name in names}, **rest} for members in ({"a": "1"}, {}, {"a": "2", "b": 0})]
         result = spelled({**{name: {"a": stand, "b": 0} for name in names}, **rest})
         return rules, [spelled(side)[:-1] + space.encode() + b"}" for side in sides], result
 
@@ -177,5 +177,6 @@ def test_a_merged_value_has_a_limit_to_the_byte(excess: int, space: str) -> None
     assert over(size, padding) == excess
     rules, texts, result = given(size, padding)
     merged = llvs.merge_values(*texts, rules)
-    assert [record.kind for record in merged.records] == ([llvs.ConflictKind.LIMIT] if excess > 0 else [])
+    kinds = [llvs.ConflictKind.LIMIT] if excess > 0 else [llvs.ConflictKind.PICK] * len(names)
+    assert [record.kind for record in merged.records] == kinds
     assert merged.data == (texts[1] if excess > 0 else result)
