@@ -152,7 +152,10 @@ def test_rules_that_came_from_elsewhere(text: str) -> None:
 @pytest.mark.parametrize("space", ["", " " * 20], ids=["written as it is to be", "with spaces"])
 @pytest.mark.parametrize("excess", [-1, 0, 1])
 def test_a_merged_value_has_a_limit_to_the_byte(excess: int, space: str) -> None:
-    """Of eight times the inputs and 64 KiB: what rules say is absent may be written very often, where it is picked. Where it is longer, a side stands."""
+    """Of eight times the inputs and 64 KiB: what rules say is absent may be written very often, where it is picked.
+
+    Where it is longer, a side stands.
+    """
     names = [f"k{i:03}" for i in range(150)]
 
     def given(size: int, padding: int) -> tuple[bytes, list[bytes], bytes]:
