@@ -26,7 +26,9 @@ public enum ModelCoding {
     /// - Throws: `EncodingError` for a date that is no moment (infinity, or not a number).
     public static func sortable(_ member: Date) throws -> String {
         guard member.timeIntervalSince1970.magnitude < 1e15 else {
-            throw EncodingError.invalidValue(member, .init(codingPath: [], debugDescription: "The date is no moment. Give another one."))
+            // (The number, since to print such a date ends the process.)
+            let seconds = member.timeIntervalSince1970
+            throw EncodingError.invalidValue(seconds, .init(codingPath: [], debugDescription: "The date is no moment. Give another one."))
         }
         let seconds = member.timeIntervalSince1970.rounded(.down)
         let micros = Int(((member.timeIntervalSince1970 - seconds) * 1_000_000).rounded())

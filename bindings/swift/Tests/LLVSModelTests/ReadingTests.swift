@@ -53,11 +53,14 @@ import Foundation
         let moments = [
             -62_135_596_800, -1.5, -1, -0.25, 0, 0.000_001, 0.5, 1, 1_800_000_000, 1_800_000_000.25, 1_800_000_001, 253_402_300_799,
         ]
-        let texts = moments.map { ModelCoding.sortable(Date(timeIntervalSince1970: $0)) }
+        let texts = try moments.map { try ModelCoding.sortable(Date(timeIntervalSince1970: $0)) }
         #expect(texts == texts.sorted() && Set(texts).count == moments.count && Set(texts.map(\.count)) == [27], "\(texts)")
         #expect(texts[9] == "2027-01-15T08:00:00.250000Z")
-        let last = ModelCoding.sortable(Date(timeIntervalSince1970: 0.999_999_9))
+        let last = try ModelCoding.sortable(Date(timeIntervalSince1970: 0.999_999_9))
         #expect(last == "1970-01-01T00:00:00.999999Z")
+        for none in [Double.infinity, -.infinity, .nan, 1e300] {
+            #expect(throws: EncodingError.self) { try ModelCoding.sortable(Date(timeIntervalSince1970: none)) }
+        }
     }
 
     @Test func nilWhereTheDefaultIsAnother() throws {
