@@ -146,7 +146,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
             case .exists:
                 // Somebody published it at the same time. What is the same stays, so that it is there all the while; what another one wrote
                 // in its own way, too.
-                if try isSame(upload, check) || isAsGood(file, folder, check) { break }
+                if try isThere(upload, file, folder, check) { break }
                 differing.append(RemoteUpload(name: upload.name, data: upload.data, replaces: true))
             }
         }
@@ -156,45 +156,38 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
         }
     }
 
-    private func isSame(_ upload: RemoteUpload, _ check: () throws -> Void) throws -> Bool {
-        guard upload.data.size <= ExchangeLimits.wholeFileSize else { return false }
-        let found = try files.read([RemoteRead(name: upload.name, limit: upload.data.size + 1)], check).first
-        guard case .bytes(let bytes, _) = found else { return false }
-        return Bytes.equal(bytes, try upload.data.bytes())
-    }
-
-    /// Whether what is there can be read as the version that it is named after. One whose id is computed must be that very version.
-    private func isAsGood(_ file: ExchangeFiles, _ folder: ExchangeListing.Foreign.Folder, _ check: () throws -> Void) throws -> Bool {
-        guard let id = VersionID(validating: file.name) else { return false }
-        // Changes come first, so a version is there with its changes.
-        let changes = try read(.changes, file.name, check) { try InterchangeDecoder.changes($0, of: id) }
-        guard let changes else { return false }
-        if id.hasContentForm {
-            guard file.changes.size <= ExchangeLimits.wholeFileSize,
-                  try changes == InterchangeDecoder.changes(file.changes.bytes(), of: id)
-            else { return false }
+    /// Whether what is there is the same, byte by byte or in what it says. Of large files nobody looks.
+    private func isThere(
+        _ upload: RemoteUpload, _ file: ExchangeFiles, _ folder: ExchangeListing.Foreign.Folder, _ check: () throws -> Void
+    ) throws -> Bool {
+        guard upload.data.size <= ExchangeLimits.wholeFileSize, let id = VersionID(validating: file.name),
+              let found = try files.read([RemoteRead(name: upload.name, limit: ExchangeLimits.fileSize)], check).first
+        else { return false }
+        let mine = try upload.data.bytes()
+        if case .bytes(let bytes, _) = found, Bytes.equal(bytes, mine) { return true }
+        let says = try isRead(found, file.name, check) { document in
+            if folder == .changes { return try InterchangeDecoder.changes(document, of: id) == InterchangeDecoder.changes(mine, of: id) }
+            var theirs = try InterchangeDecoder.version(document, name: id), ours = try InterchangeDecoder.version(mine, name: id)
+            (theirs.valueDataSize, ours.valueDataSize) = (0, 0)
+            return theirs == ours
         }
-        guard folder == .versions else { return true }
-        guard var version = try read(.versions, file.name, check, { try InterchangeDecoder.version($0, name: id) }) else { return false }
-        var mine = try InterchangeDecoder.version(file.version, name: id)
-        (version.valueDataSize, mine.valueDataSize) = (0, 0)
-        return !id.hasContentForm || version == mine
+        guard says, folder == .versions else { return says }
+        // Where both are one record, what a version changed is in it.
+        let changes = RemoteUpload(name: RemoteTransport.path(.changes, file.name), data: file.changes, replaces: false)
+        return try isThere(changes, file, .changes, check)
     }
-    /// What a file says; nil when it is not there, or cannot be read.
-    private func read<R>(
-        _ folder: ExchangeListing.Foreign.Folder, _ name: String, _ check: () throws -> Void,
-        _ read: (InterchangeDecoder.Document) throws -> R
-    ) throws -> R? {
-        let path = RemoteTransport.path(folder, name)
-        guard let found = try files.read([RemoteRead(name: path, limit: ExchangeLimits.fileSize)], check).first else { return nil }
-        return try withoutActuallyEscaping(check) { check in
-            guard let document = fetchedFile(name, found, check).document(checking: check) else { return nil }
-            do { return try read(document) } catch let failure as PieceFailure {
+    /// Whether a file can be read and is as it should be.
+    private func isRead(
+        _ found: RemoteContents, _ name: String, _ check: () throws -> Void, _ isRight: (InterchangeDecoder.Document) throws -> Bool
+    ) throws -> Bool {
+        try withoutActuallyEscaping(check) { check in
+            guard let document = fetchedFile(name, found, check).document(checking: check) else { return false }
+            do { return try isRight(document) } catch let failure as PieceFailure {
                 guard failure.isOfFile else { throw failure.error }
             } catch let error as StoreError {
                 if [.outOfMemory, .cancelled].contains(error.code) { throw error }
             }
-            return nil
+            return false
         }
     }
 
