@@ -105,7 +105,7 @@ def test_a_wire_that_is_down_for_a_while(network: Network, tmp_path: Path) -> No
 
 def test_silence(network: Network, tmp_path: Path) -> None:
     """Nobody says that the wire was cut: after 90 seconds without a sign (of a clock that runs ahead) both sides let go of the link."""
-    one, two, port = network.pair(tmp_path, speed=30)
+    one, two, port = network.pair(tmp_path, speed=10)
     two.ask("connect", LISTENER, port)
     assert two.ask("wait") and one.ask("links") == 1
     network.rule("drop")
