@@ -99,7 +99,7 @@ def main() -> None:
     begun, clock = time.monotonic(), time.monotonic
     # A clock that runs ahead, so that nobody has to wait for 90 seconds to pass.
     ahead = type("Time", (), {"monotonic": staticmethod(lambda: begun + (clock() - begun) * speed), "sleep": staticmethod(time.sleep)})
-    llvs.links.time = llvs.listening.time = ahead  # type: ignore[attr-defined]
+    llvs.links.time = llvs.listening.time = ahead  # type: ignore[assignment,attr-defined]
     device = Device(path, identity)
     for line in sys.stdin:
         name, *arguments = line.split()
