@@ -89,9 +89,11 @@ struct PackedReading {
         return Dictionary(uniqueKeysWithValues: names.map { ($0, listed[$0] ?? 0) })
     }
 
+    /// On a metered network large values wait, and so does what builds on them: that is no problem.
+    private var isSparing: Bool { run.control.isThrifty && run.state.waiting.values.contains(where: \.isEmpty) }
+
     mutating func finish() throws -> ExchangeResult {
-        // On a metered network large values wait, and so does what builds on them: that is no problem.
-        let isSparing = run.control.isThrifty && run.state.waiting.values.contains(where: \.isEmpty)
+        let isSparing = isSparing
         for (name, ids) in run.state.waiting.sorted(by: { $0.key.id < $1.key.id }) where !isSparing {
             let text = name.description
             guard let missing = ids.first?.description else { tellLacking(name); continue }
@@ -162,7 +164,6 @@ struct PackedReading {
             }
         }
         // The versions that they wait for may be in the other packs. Where they wait for a large value, which waits itself, they are not.
-        let isSparing = run.control.isThrifty && run.state.waiting.values.contains(where: \.isEmpty)
         if !all.isEmpty, !isSparing { all += waiting }
         let isNew = try run.store.statistics().versions <= 1
         func isBefore(_ a: (name: PackName, size: Int), _ b: (name: PackName, size: Int)) -> Bool {

@@ -105,19 +105,24 @@ import Testing
         #expect(try b.store.value(ValueID("more"), at: second)?.data == more)
     }
 
+    /// Sends the first part of a large value; the line breaks before the second.
+    private func sendOnePart(_ device: PackedDevice) throws {
+        var parts = 0
+        device.files.before = { [files = device.files] in
+            guard files.asked.last?.hasPrefix("publish pack1/blob") == true else { return }
+            parts += 1
+            if parts == 2 { throw MemoryFiles.lost }
+        }
+        #expect(throws: StoreError.self) { try device.exchangeOnce() }
+    }
+
     /// Parts that no pack ever named are removed by who sent them, a month later, and no others.
     @Test func partsThatNobodyNamesAreRemoved() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("first")
         for device in [a, b] { try device.exchangeOnce() }
         let data = (0..<(9 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 12) }, version = try a.save("large", data)
-        var parts = 0
-        a.files.before = {
-            guard a.files.asked.last?.hasPrefix("publish pack1/blob") == true else { return }
-            parts += 1
-            if parts == 2 { throw MemoryFiles.lost }
-        }
-        #expect(throws: StoreError.self) { try a.exchangeOnce() }
+        try sendOnePart(a)
         let orphans = Set(place.names(.blob))
         #expect(orphans.count == 1)
         // The version comes there by another way.
@@ -447,13 +452,7 @@ import Testing
         try a.exchangeOnce()
         let data = (0..<(9 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 12) }
         try a.save("large", data)
-        var parts = 0
-        a.files.before = {
-            guard a.files.asked.last?.hasPrefix("publish pack1/blob") == true else { return }
-            parts += 1
-            if parts == 2 { throw MemoryFiles.lost }
-        }
-        #expect(throws: StoreError.self) { try a.exchangeOnce() }
+        try sendOnePart(a)
         let left = Set(place.names(.blob)), twin = try PackedDevice(place)
         #expect(left.count == 1)
         twin.storage.caches = a.storage.caches
