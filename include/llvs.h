@@ -2188,7 +2188,7 @@ typedef struct llvs_exchange_options {
     llvs_bytes token;
     /** The path of a file with certificates (PEM) of the authorities that are trusted; empty: the system's. */
     llvs_bytes ca_file;
-    /** The URL of a proxy; empty: as the environment says (https_proxy, http_proxy, no_proxy). */
+    /** The URL of a proxy; empty: as the environment says (https_proxy, http_proxy, no_proxy), and none for this machine. */
     llvs_bytes proxy;
     /** Milliseconds without a byte after which a transfer is given up, in whole seconds; 0: 30,000. */
     uint32_t timeout;

@@ -55,6 +55,7 @@ static CURLcode prepare_transfer(const llvs_curl *curl, CURL *easy, const llvs_c
     LLVS_SAY(CURLOPT_PRIVATE, r->context);
     LLVS_SAY(CURLOPT_ERRORBUFFER, r->problem);
     LLVS_SAY(CURLOPT_PROXY, r->proxy);
+    LLVS_SAY(CURLOPT_NOPROXY, r->no_proxy);
     LLVS_SAY(CURLOPT_NOSIGNAL, 1L);
     LLVS_SAY(CURLOPT_CONNECTTIMEOUT, (long)r->connect);
     LLVS_SAY(CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -177,6 +178,11 @@ CURL *llvs_curl_next(const llvs_curl *curl, CURLM *multi, CURLcode *result) {
         return message->easy_handle;
     }
     return NULL;
+}
+
+int llvs_curl_connect_status(const llvs_curl *curl, CURL *easy) {
+    long status = 0;
+    return curl->easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status) == CURLE_OK && status > 0 && status < 1000 ? (int)status : 0;
 }
 
 void llvs_curl_remove(const llvs_curl *curl, CURLM *multi, CURL *easy) {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import socketserver
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, Optional
 
@@ -147,6 +149,84 @@ def test_a_proxy(server: DavServer, store: llvs.Store) -> None:
     with llvs.Exchange(store, llvs.Remote("http+webdav://127.0.0.1:1/dav/notes/", proxy=f"http://127.0.0.1:{server.server_port}")) as way:
         assert len(way.send().sent) == 3
     assert seen and all(path.startswith("http://127.0.0.1:1/dav/notes/") for path in seen)
+
+
+class Refusing(socketserver.ThreadingTCPServer):
+    """A proxy that answers one status to whatever it is asked."""
+
+    daemon_threads = allow_reuse_address = True
+
+    def __init__(self, status: int) -> None:
+        asked = self.asked = []  # type: list[bytes]
+
+        class Answer(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                lines = list(iter(self.rfile.readline, b"\r\n"))
+                asked.append(b"".join(lines))
+                self.wfile.write(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % status)
+
+        super().__init__(("127.0.0.1", 0), Answer)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://ann:s3cret-pass@127.0.0.1:{self.server_address[1]}"
+
+
+@pytest.mark.parametrize(
+    "status, error, tries",
+    [(407, llvs.PermissionDeniedError, 1), (403, llvs.PermissionDeniedError, 1), (429, llvs.BusyError, 5), (502, llvs.TransportError, 5)],
+)
+def test_a_proxy_that_does_not_connect(store: llvs.Store, status: int, error: type[llvs.Error], tries: int) -> None:
+    """What is encrypted goes through a tunnel that the proxy makes, or does not make."""
+    with Refusing(status) as proxy, llvs.Exchange(store, llvs.Remote("https+webdav://example.invalid/x/", proxy=proxy.url)) as way:
+        with pytest.raises(error, match=f"the proxy answers {status}") as raised:
+            way.retrieve()
+    assert len(proxy.asked) in (tries, tries - 1) and all(line.startswith(b"CONNECT example.invalid:443 ") for line in proxy.asked)
+    assert "s3cret" not in str(raised.value)
+
+
+BAD_PROXIES = ["127.0.0.1:99999", "a b"]
+
+
+@pytest.mark.parametrize("proxy", ["ftp://ann:s3cret-pass@127.0.0.1:9", *(f"http://ann:s3cret-pass@{host}" for host in BAD_PROXIES)])
+@pytest.mark.parametrize("url", ["http+webdav://127.0.0.1:1/x/", "sftp://127.0.0.1:1/x/", "s3://bucket/x?endpoint=http://127.0.0.1:1"])
+def test_no_message_has_the_password_of_a_proxy(store: llvs.Store, url: str, proxy: str) -> None:
+    with llvs.Exchange(store, llvs.Remote(url, user="ann", password="x", proxy=proxy, timeout=3)) as way:
+        with pytest.raises(llvs.Error) as raised:
+            way.retrieve()
+    assert "s3cret" not in str(raised.value)
+
+
+TO_THIS_MACHINE = """
+import sys, llvs
+store = llvs.Store(storage="memory")
+store.make_version(insert={"a": b"1"})
+with llvs.Exchange(store, llvs.Remote(sys.argv[1], user="ann", password="s3cret-pass")) as way:
+    way.send()
+"""
+
+
+def test_this_machine_is_reached_without_the_proxy_of_the_environment(server: DavServer) -> None:
+    """Or the password would go over the network in clear."""
+    with Refusing(403) as proxy:
+        environment = {**os.environ, "http_proxy": proxy.url, "https_proxy": proxy.url}
+        subprocess.run([sys.executable, "-c", TO_THIS_MACHINE, server.url], env=environment, check=True, timeout=60)
+    assert not proxy.asked and any("/versions/" in path or "/log/" in path for path in server.files)
+
+
+@pytest.mark.parametrize("layout", ["packed", "interchange"])
+@pytest.mark.parametrize("status", [403, 405, 409, 423, 500])
+def test_what_interrupted_uploads_left_stops_nobody(store: llvs.Store, layout: str, status: int) -> None:
+    """Where it cannot be deleted, it stays."""
+    with DavServer() as server:
+        server.folders |= {"/dav/notes", "/dav/notes/tmp"}
+        server.files["/dav/notes/tmp/0123abcd"] = b"half"
+        server.touched["/dav/notes/tmp/0123abcd"] = time.time() - 3 * 86_400
+        server.fault = on("DELETE")(lambda handler: handler.answer(status) or True)
+        with llvs.Exchange(store, f"{server.url}?layout={layout}") as way:
+            assert len(way.send().sent) == 3
+        assert ("DELETE", "/dav/notes/tmp/0123abcd") in server.requests and "/dav/notes/tmp/0123abcd" in server.files
 
 
 def test_connections_are_kept(server: DavServer, new_store: Any) -> None:

@@ -9,7 +9,7 @@
 
 /* The names after "curl_" and "XML_". One more is one more line. */
 #define LLVS_CURL_FUNCTIONS(X)                                                                                   \
-    X(easy_cleanup) X(easy_init) X(easy_setopt) X(easy_strerror) X(global_init) X(multi_add_handle) \
+    X(easy_cleanup) X(easy_getinfo) X(easy_init) X(easy_setopt) X(easy_strerror) X(global_init) X(multi_add_handle) \
     X(multi_cleanup) X(multi_info_read) X(multi_init) X(multi_perform) X(multi_poll) X(multi_remove_handle)       \
     X(multi_setopt) X(slist_append) X(slist_free_all) X(version_info)
 #define LLVS_EXPAT_FUNCTIONS(X)                                                                                  \
@@ -40,6 +40,8 @@ typedef enum llvs_curl_scheme { LLVS_CURL_NONE, LLVS_CURL_BASIC, LLVS_CURL_DIGES
 typedef struct llvs_curl_request {
     const char *_Nullable method, *_Nullable url, *_Nullable user, *_Nullable password, *_Nullable token, *_Nullable ca_file,
                                                                                                               *_Nullable proxy;
+    /* Hosts that are reached without a proxy, "*" for all; NULL: as the environment says (no_proxy). */
+    const char *_Nullable no_proxy;
     /* As in "0-99". */
     const char *_Nullable range;
     /* Stays with the caller until the transfer is over. */
@@ -84,6 +86,8 @@ void llvs_curl_prepare_multi(const llvs_curl *_Nonnull curl, CURLM *_Nonnull mul
 CURLMcode llvs_curl_step(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, int milliseconds, int *_Nonnull running);
 /* The next transfer that is over, and how it ended; NULL when there is none. */
 CURL *_Nullable llvs_curl_next(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, CURLcode *_Nonnull result);
+/* The status that a proxy answered to CONNECT; 0 where none was asked. Of a transfer that is over and was not removed yet. */
+int llvs_curl_connect_status(const llvs_curl *_Nonnull curl, CURL *_Nonnull easy);
 /* Ends handles; transfers are to be removed before. SIGPIPE as above. */
 void llvs_curl_remove(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, CURL *_Nonnull easy);
 void llvs_curl_close(const llvs_curl *_Nonnull curl, CURL *_Nonnull easy);

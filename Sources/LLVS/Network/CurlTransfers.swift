@@ -19,6 +19,8 @@ final class CurlTransfers {
     struct End {
         let result: CURLcode
         let said: String
+        /// What a proxy answered that was to connect to the server; 0: it was not asked.
+        var connectStatus = 0
     }
 
     static let atOnce = 4
@@ -105,11 +107,12 @@ final class CurlTransfers {
         var result = CURLE_OK
         while let easy = llvs_curl_next(curl, multi, &result) {
             guard let call = calls.removeValue(forKey: easy) else { continue }
+            let connectStatus = Int(llvs_curl_connect_status(curl, easy))
             llvs_curl_remove(curl, multi, easy)
             idle.append(easy)
             let said = String(cString: call.words)
             release(call, curl)
-            try finished(easy, End(result: result, said: said.isEmpty ? words(result, curl) : said))
+            try finished(easy, End(result: result, said: said.isEmpty ? words(result, curl) : said, connectStatus: connectStatus))
         }
     }
 

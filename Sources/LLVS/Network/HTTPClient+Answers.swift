@@ -3,19 +3,19 @@ import CNetwork
 /// What came of an attempt: an answer, another try, another address, or other credentials.
 extension HTTPClient {
     func finish(
-        _ attempt: Attempt, _ transfer: HTTPTransfer, _ result: CURLcode, _ said: String, _ run: inout Run, _ check: () throws -> Void
+        _ attempt: Attempt, _ transfer: HTTPTransfer, _ end: CurlTransfers.End, _ run: inout Run, _ check: () throws -> Void
     ) throws {
-        let what = attempt.request.what
+        let what = attempt.request.what, result = end.result
         if let failure = transfer.failure {
             guard let error = failure as? StoreError, [.tooLarge, .transport].contains(error.code) else { throw failure }
             return run.settle(attempt, .failure(error))
         }
         guard result == CURLE_OK || transfer.isCutOff else {
-            let error = HTTPFailure.error(result, said, what)
+            let error = HTTPFailure.error(end, what)
             let isRepeatable = attempt.request.repeats ?? attempt.request.method.isRepeatable
             let mayRepeat = isRepeatable && attempt.tries < HTTPFailure.mostTries(result)
             let next = attempt.resuming(transfer)
-            if HTTPFailure.isPassing(result), mayRepeat || (isRepeatable && next.tries < attempt.tries) { return again(next, nil, &run) }
+            if HTTPFailure.isPassing(end), mayRepeat || (isRepeatable && next.tries < attempt.tries) { return again(next, nil, &run) }
             run.settle(attempt, .failure(error))
             if HTTPFailure.isOfPlace(result) { run.giveUp(error) }
             return

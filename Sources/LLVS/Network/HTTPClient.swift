@@ -205,7 +205,7 @@ final class HTTPClient: @unchecked Sendable {
             ?? (there > 0 ? "\(there)-" : nil)
         let who = attempt.scheme == LLVS_CURL_NONE ? nil : attempt.credentials, password = who?.user == nil ? nil : who?.password ?? ""
         let texts = [attempt.request.method.rawValue, attempt.address.text, who?.user, password, who?.token,
-                     settings.certificateAuthorities, settings.proxy, range]
+                     settings.certificateAuthorities, settings.proxy, range, settings.hostsWithoutProxy(attempt.address)]
         return CurlTransfers.withTexts(texts) { texts in
             request.method = texts[0]
             request.url = texts[1]
@@ -215,6 +215,7 @@ final class HTTPClient: @unchecked Sendable {
             request.ca_file = texts[5]
             request.proxy = texts[6]
             request.range = texts[7]
+            request.no_proxy = texts[8]
             return llvs_curl_prepare(curl, easy, &request)
         }
     }
@@ -223,7 +224,7 @@ final class HTTPClient: @unchecked Sendable {
         try transfers.step { easy, end in
             guard let attempt = run.active.removeValue(forKey: easy), let transfer = attempt.transfer else { return }
             lock.withLock { counted.bytesUp += transfer.sent; counted.bytesDown += transfer.received }
-            try finish(attempt, transfer, end.result, end.said, &run, check)
+            try finish(attempt, transfer, end, &run, check)
         }
     }
 }

@@ -63,7 +63,34 @@ enum HTTPFailure {
         case CURLE_OUT_OF_MEMORY: return StoreError(.outOfMemory, "\(what) failed: libcurl has no memory. Free some, and try again.")
         default: advice = "Try again; what had been exchanged is kept."
         }
-        return StoreError(.transport, "\(what) failed: \(said). \(advice)")
+        return StoreError(.transport, "\(what) failed: \(withoutSecrets(said)). \(advice)")
+    }
+
+    /// libcurl quotes an address of a proxy that it does not take, with the password in it.
+    private static func withoutSecrets(_ said: String) -> String {
+        guard said.contains(text: "roxy"), said.utf8.contains(UInt8(ascii: "@")) else { return said }
+        return "the address of the proxy (option proxy, or https_proxy and http_proxy of the environment) is none"
+    }
+
+    /// Also where a proxy did not connect to the server.
+    static func error(_ end: CurlTransfers.End, _ what: String) -> StoreError {
+        guard isOfProxy(end) else { return error(end.result, end.said, what) }
+        let status = end.connectStatus, answered = "\(what) failed: the proxy answers \(status)\(name(status))."
+        switch status {
+        case 407: return StoreError(.permission, "\(answered) It wants a user and a password: give them in the proxy's address.")
+        case 401, 403:
+            return StoreError(
+                .permission, "\(answered) It connects nobody to that server: ask whoever runs the network, or give another proxy.")
+        case 429: return StoreError(.busy, "\(answered) There are too many requests for its taste. Exchange again later.")
+        default: return StoreError(.transport, "\(answered) Check the addresses of the server and of the proxy, and try again later.")
+        }
+    }
+    private static func isOfProxy(_ end: CurlTransfers.End) -> Bool {
+        end.result != CURLE_OK && end.connectStatus != 0 && !(200...299).contains(end.connectStatus)
+    }
+    /// Whether another try may end better.
+    static func isPassing(_ end: CurlTransfers.End) -> Bool {
+        isOfProxy(end) ? isPassing(end.connectStatus, .get) : isPassing(end.result)
     }
 
     static let mostTries = 5

@@ -159,6 +159,9 @@ package struct HTTPSettings: Sendable {
         return found
     }
 
+    /// This machine is reached without the proxy of the environment, to which credentials would go in clear; nil: as the environment says.
+    func hostsWithoutProxy(_ address: HTTPAddress) -> String? { proxy == nil && address.isLoopback ? "*" : nil }
+
     /// - Throws: `.invalidArgument` for credentials that are given twice, and for what would end the line of a request.
     func check() throws {
         guard credentials.isEmpty || askForCredentials == nil else {

@@ -152,7 +152,7 @@ final class SFTPClient: @unchecked Sendable {
         let range = asked.range.map { "\($0.lowerBound + there)-\(max($0.lowerBound + there, $0.upperBound - 1))" }
             ?? (there > 0 ? "\(there)-" : nil)
         let texts = [asked.address.text, attempt.credentials?.user, attempt.credentials?.password, settings.proxy, range,
-                     settings.knownHosts, settings.keyFile]
+                     settings.knownHosts, settings.keyFile, settings.hostsWithoutProxy(asked.address)]
         return CurlTransfers.withTexts(texts) { texts in
             request.url = texts[0]
             request.user = texts[1]
@@ -161,6 +161,7 @@ final class SFTPClient: @unchecked Sendable {
             request.range = texts[4]
             sftp.known_hosts = texts[5]
             sftp.key_file = texts[6]
+            request.no_proxy = texts[7]
             return llvs_curl_prepare_sftp(curl, easy, &request, &sftp)
         }
     }

@@ -206,10 +206,11 @@ extension PackedRun {
         let held = try keepDeletions(due, listed)
         let names = due.filter(held.contains).sorted { $0.id < $1.id }.prefix(1_000)
         guard !names.isEmpty else { return }
-        do { try files.delete(names.map(\.description), check) } catch let error as StoreError where error.code == .permission {
-            // Files that nobody may delete stay, and so do these.
-            state.refusesDeletes = true
-            for name in names { state.deletions[name]?.due = now + PackedSettings.day }
+        do { try files.delete(names.map(\.description), check) } catch let error as StoreError where error.code != .cancelled {
+            // Files that nobody may delete stay, and so do these. What else is in the way passes, and nothing waits for it.
+            let isRefusal = error.code == .permission || [405, 501].contains(error.httpStatus)
+            if isRefusal { state.refusesDeletes = true }
+            for name in names { state.deletions[name]?.due = now + (isRefusal ? PackedSettings.day : PackedSettings.pause) }
             return
         }
         state.refusesDeletes = false

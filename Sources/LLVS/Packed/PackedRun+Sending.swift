@@ -190,7 +190,7 @@ extension PackedRun {
                 let number = UInt32(truncatingIfNeeded: number)
                 return PackName(kind: .blob, digest: digest, first: number, last: number, id: part.id).description
             }
-            do { try files.delete(names, check) } catch let error as StoreError where error.code == .permission { return }
+            do { try files.delete(names, check) } catch let error as StoreError where error.code != .cancelled { return }
             state.partials[digest] = nil
         }
     }

@@ -79,7 +79,7 @@ extension Exchange {
             get { http.knownHosts }
             set { http.knownHosts = newValue }
         }
-        /// The URL of a proxy; nil: as the environment says (https_proxy, http_proxy, no_proxy).
+        /// The URL of a proxy; nil: as the environment says (https_proxy, http_proxy, no_proxy), and none for this machine.
         public var proxy: String? {
             get { http.proxy }
             set { http.proxy = newValue }

@@ -33,6 +33,11 @@ package protocol RemoteFiles: AnyObject, Sendable {
 extension RemoteFiles {
     package func changes(since token: [UInt8], _ check: Check) throws -> RemoteChanges? { nil }
     package func prepareUploads(_ check: Check) throws {}
+
+    /// Deletes what interrupted uploads left. Nobody waits for that: what cannot be deleted stays.
+    func removeLeftovers(_ names: [String], _ check: Check) throws {
+        do { try delete(names, check) } catch let error as StoreError where error.code != .cancelled {}
+    }
 }
 
 /// What services differ in.

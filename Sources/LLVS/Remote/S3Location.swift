@@ -25,6 +25,10 @@ package struct S3Location: Sendable {
         guard let decoded, !decoded.utf8.contains(where: { $0 < 0x20 }) else {
             throw HTTPAddress.Refusal(why: "its path is not percent-encoded text")
         }
+        // They are taken out on the way, behind the signature.
+        guard !decoded.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }) else {
+            throw HTTPAddress.Refusal(why: "its path has a part that is . or ..")
+        }
         var options: [String: String] = [:]
         for part in address.query.dropFirst().split(separator: "&") {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

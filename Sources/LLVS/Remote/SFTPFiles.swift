@@ -245,6 +245,6 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         let old = there.filter {
             !$0.isDirectory && RemoteName.isComponent($0.name) && ($0.age ?? 0) > SFTPFiles.daysOfLeftovers * 86_400
         }
-        try delete(old.prefix(ExchangeLimits.batchCount).map { "tmp/\($0.name)" }, check)
+        try removeLeftovers(old.prefix(ExchangeLimits.batchCount).map { "tmp/\($0.name)" }, check)
     }
 }

@@ -230,6 +230,6 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         // Where there is no such folder, uploads need not fail to find that out.
         guard let there = try list("tmp", withTimes: true, check) else { return try make("tmp", check) }
         let old = there.filter { !$0.isDirectory && RemoteName.isComponent($0.name) && ($0.age ?? 0) > 86_400 }
-        try delete(old.prefix(ExchangeLimits.batchCount).map { "tmp/\($0.name)" }, check)
+        try removeLeftovers(old.prefix(ExchangeLimits.batchCount).map { "tmp/\($0.name)" }, check)
     }
 }

@@ -121,6 +121,9 @@ import Testing
         #expect(own.address("x").text == "https://h:9000/s3/notes/x")
         #expect(own.bucketAddress([("prefix", "a b/")]).text == "https://h:9000/s3/notes?prefix=a%20b%2F")
         #expect(try S3Location("//notes?endpoint=https://h&addressing=virtual").address("x").text == "https://notes.h/x")
+        for path in ["../x", "a/./b", "%2E%2E/x"] {
+            #expect(throws: HTTPAddress.Refusal.self) { try S3Location("//notes/\(path)?region=r") }
+        }
         // A name with dots fits no certificate for hosts.
         #expect(try S3Location("//a.b.c?region=r").address("x").text == "https://s3.r.amazonaws.com/a.b.c/x")
     }

@@ -16,6 +16,8 @@ final class MemoryPlace: @unchecked Sendable {
     /// How many bytes a file may have that is uploaded before the call is cancelled; and how many were uploaded.
     var carries = Int.max, carried = 0
     var refusesDeletes = false
+    /// What deleting fails with otherwise.
+    var deleteFault: StoreError?
     /// How likely it is that an upload is torn, and that the answer to one is lost.
     var tearing = 0.08, losing = 0.06
     /// Sizes that listings tell in the place of the right ones.
@@ -173,6 +175,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
             try check()
             try request("delete \(name)")
             if place.refusesDeletes { throw StoreError(.permission, "Nothing is deleted here.") }
+            if let fault = place.deleteFault { throw fault }
             place.remove(name)
             if place.chance(0.05) { throw MemoryFiles.lost }
         }

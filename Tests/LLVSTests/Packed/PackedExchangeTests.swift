@@ -353,6 +353,30 @@ import Testing
         #expect(place.versions() == a.ids)
     }
 
+    /// Whatever a delete fails with: what was replaced stays, sending goes on, packs are put together, and it is tried again.
+    @Test(arguments: [405, 409, 423, 500, 0])
+    func aDeleteThatFailsStopsNothing(status: Int32) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
+        var fault = StoreError(status == 423 ? .busy : .transport, "Nothing is deleted here.")
+        fault.httpStatus = status
+        place.deleteFault = fault
+        for n in 0..<20 {
+            try a.save("n\(n)")
+            try a.exchangeOnce()
+            place.clock += 1_200
+        }
+        #expect(place.versions() == a.ids && !place.names(.base).isEmpty)
+        let left = place.files.count
+        place.deleteFault = nil
+        place.clock += 2 * 86_400
+        for n in 0..<2 {
+            try a.save("more\(n)")
+            try a.exchangeOnce()
+            place.clock += 86_400
+        }
+        #expect(place.files.count < left / 2 && place.versions() == a.ids)
+    }
+
     /// Where bytes cost money packs are merged once, and what was merged waits.
     @Test func thrift() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)

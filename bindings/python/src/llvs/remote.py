@@ -126,7 +126,7 @@ class Remote:
         key_file: for SFTP, the path of the file with the user's private key, which `password` opens if need be. Without a key
         and a password those of the ssh-agent are offered.
         known_hosts: for SFTP, the path of the file with the keys of hosts that are trusted, in the place of ~/.ssh/known_hosts.
-        proxy: its URL; else as the environment says (https_proxy, http_proxy, no_proxy).
+        proxy: its URL; else as the environment says (https_proxy, http_proxy, no_proxy), and none for this machine.
         timeout: seconds without a byte after which a transfer is given up, in whole seconds; None: 30.
         layout: "packed", "interchange" or "bridged" (both beside each other), in the place of the same in the URL.
         passphrase, identity: what is there is encrypted (docs/encryption.md), and this opens it: a passphrase, or a secret key of age
