@@ -2429,6 +2429,16 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_remove_member(LLVS_BORROWED llvs
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_change_passphrase(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes passphrase,
     llvs_bool leaked, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_error **error);
 /**
+ * What the members of an encrypted place make direct connections by, without being paired: LLVS_PAIRING_SIZE bytes that follow from its
+ * newest keys, the same for all members. When these are renewed (llvs_exchange_remove_member) it is another one. It is a secret; a device
+ * that is to connect where the place cannot be reached keeps it as it keeps a pairing, and asks again after each exchange.
+ * @param read_anew  1: the place is asked for its keys; 0: what they were when the exchange read them last, without asking the place
+ * @param pairing    owned by the caller, who wipes it
+ * Errors: LLVS_ERROR_KEY_MISSING (also when there was nothing read yet), and as llvs_exchange_members. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_pairing(LLVS_BORROWED llvs_exchange *exchange, llvs_bool read_anew,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_buffer *pairing, LLVS_OWNED llvs_error **error);
+/**
  * Joins keys that compete, which an exchange tells of as a problem LLVS_ERROR_KEYS_FORKED: a new epoch begins, which has the members of
  * both sides but those that were removed on one. Look at llvs_exchange_members first: all of them are believed. Does nothing where none
  * compete.
@@ -3556,9 +3566,24 @@ typedef struct llvs_peer_options {
     /** See "Callbacks" above; freed with the peer, or when it cannot be opened. */
     void *quota_payload;
     llvs_free_fn quota_free;
+    /** In the place of `pairing`: an exchange with an encrypted place, from whose newest keys, as it read them last, the pairing follows
+        (llvs_exchange_pairing). When it reads newer ones, the connection ends with LLVS_ERROR_WRONG_KEY: whoever is at its other end may
+        have been removed. Not with `invitation` and `compares_digits`; LLVS_ERROR_KEY_MISSING where it has read none yet. Only used during
+        the call; what is needed of it is kept. NULL: by the pairing. */
+    llvs_exchange *exchange;
+    /** Where the other side is, "192.0.2.7" say, for a host that carries the bytes and lets in whoever has the pairing: what one address
+        may have looked through is bounded then, whatever device keys are used there. None, or where `accepted` says who gets in: it is
+        not. Connections that the library carries need none. */
+    llvs_bytes place;
+    /** For a host that carries the bytes within TLS: what its exporter gives (RFC 9266: "EXPORTER-Channel-Binding", 32 bytes), 16 to 255
+        bytes that both ends of that connection have in common, and nobody else. Where it is given, the other side has to give the same,
+        or the connection ends with LLVS_ERROR_WRONG_KEY: somebody between the two holds two connections of TLS. None: nothing is said of
+        what is outside; all is encrypted from end to end in any case. */
+    llvs_bytes outer;
 } llvs_peer_options;
 #define LLVS_PEER_OPTIONS_INIT \
-    { (uint32_t)sizeof(llvs_peer_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, 0 }
+    { (uint32_t)sizeof(llvs_peer_options), 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0, 0, LLVS_NONE_INIT, 0, 0, 0, 0, 0, 0, \
+      LLVS_NONE_INIT, LLVS_NONE_INIT }
 
 /** What happened on a direct connection until now. Since 0.1. */
 typedef struct llvs_peer_state {
@@ -3712,6 +3737,17 @@ LLVS_API LLVS_CHECKED llvs_status llvs_listener_open(llvs_bytes address, LLVS_BO
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_listener_offer(LLVS_BORROWED llvs_listener *listener, LLVS_BORROWED llvs_store *store,
     llvs_bytes pairing, LLVS_OWNED llvs_error **error);
+/**
+ * Offers a store to the members of an encrypted place, who need no other pairing: to those that have its newest keys, as far as the
+ * exchange has read them (each exchange does, at most every 10 minutes). Who has only former ones gets no answer: it exchanges with the
+ * place first. Connections that were made by former ones end when newer ones are read. No invitations are made to it.
+ * @param store     kept open; the exchange may be one of another handle
+ * @param exchange  only used during the call; what is needed of it is kept
+ * Errors: LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING (it has read none yet: call llvs_exchange_pairing),
+ * LLVS_ERROR_READ_ONLY, LLVS_ERROR_CLOSED. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_listener_offer_members(LLVS_BORROWED llvs_listener *listener, LLVS_BORROWED llvs_store *store,
+    LLVS_BORROWED llvs_exchange *exchange, LLVS_OWNED llvs_error **error);
 /** Where it listens, with the port that the system chose: what others give to llvs_peer_connect. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_listener_address(LLVS_BORROWED llvs_listener *listener, LLVS_OWNED llvs_buffer *address,
     LLVS_OWNED llvs_error **error);
@@ -4084,7 +4120,7 @@ LLVS_LAYOUT(llvs_version_id, 136);
 LLVS_LAYOUT(llvs_progress, 24);
 LLVS_LAYOUT(llvs_control, 32);
 LLVS_LAYOUT(llvs_pack_options, 56);
-LLVS_LAYOUT(llvs_peer_options, 120);
+LLVS_LAYOUT(llvs_peer_options, 160);
 LLVS_LAYOUT(llvs_peer_state, 104);
 LLVS_LAYOUT(llvs_metadata_entry, 32);
 LLVS_LAYOUT(llvs_change, 56);

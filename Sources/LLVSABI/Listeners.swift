@@ -66,7 +66,9 @@ public func llvs_listener_open(
         var input = try requiredStruct(options, "llvs_peer_options", earlierSizes: earlierSizesOfPeerOptions)
         let quota = HostQuota(input.quota, Payload(input.quota_payload, input.quota_free))?.ask
         let out = try required(listener, "listener")
-        guard input.pairing.size == 0, input.invitation.size == 0, input.compares_digits == 0, input.initiator == 0 else {
+        guard input.pairing.size == 0, input.invitation.size == 0, input.compares_digits == 0, input.initiator == 0, input.exchange == nil,
+            input.place.size == 0, input.outer.size == 0
+        else {
             throw StoreError(.invalidArgument, "A listener gets pairings with the stores that it offers. Leave the other fields empty.")
         }
         input.compares_digits = 1 // nobody has a pairing yet
@@ -79,6 +81,13 @@ public func llvs_listener_offer(_ listener: OpaquePointer!, _ store: OpaquePoint
     -> llvs_status
 {
     entry(error) { try LLVSABI.listener(listener).offer(LLVSABI.store(store), Pairing(rawBytes(pairing, "pairing"))) }
+}
+
+@_cdecl("llvs_listener_offer_members") @implementation
+public func llvs_listener_offer_members(_ listener: OpaquePointer!, _ store: OpaquePointer!, _ exchange: OpaquePointer!, _ error: ErrorOut!)
+    -> llvs_status
+{
+    entry(error) { try LLVSABI.listener(listener).offer(LLVSABI.store(store), to: LLVSABI.exchange(exchange).memberPairing) }
 }
 
 @_cdecl("llvs_listener_address") @implementation

@@ -60,6 +60,19 @@ public func llvs_exchange_change_passphrase(
     }
 }
 
+@_cdecl("llvs_exchange_pairing") @implementation
+public func llvs_exchange_pairing(
+    _ exchange: OpaquePointer!, _ read_anew: llvs_bool, _ control: UnsafePointer<llvs_control>!,
+    _ pairing: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!
+) -> llvs_status {
+    pairing?.pointee = noBuffer
+    return entry(error) {
+        let out = try required(pairing, "pairing"), isReadAnew = try flag(read_anew, "read_anew")
+        let found = try LLVSABI.exchange(exchange).pairing(isReadAnew: isReadAnew, LLVSABI.control(control))
+        out.pointee = try found.withUnsafeBytes(ownedBuffer)
+    }
+}
+
 @_cdecl("llvs_exchange_join_keys") @implementation
 public func llvs_exchange_join_keys(
     _ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ error: ErrorOut!

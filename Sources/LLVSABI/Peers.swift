@@ -111,15 +111,21 @@ final class HostQuota: Sendable {
     }
 }
 
-/// Before `compares_digits` was appended.
-let earlierSizesOfPeerOptions = [88]
+/// Before `compares_digits` was appended, and before `exchange`.
+let earlierSizesOfPeerOptions = [88, 120]
 
 /// What the options of an end say.
 func peerOptions(_ input: llvs_peer_options, _ quota: (@Sendable (Int) throws -> Void)?) throws -> PeerSession.Options {
     let comparesDigits = try flag(input.compares_digits, "llvs_peer_options.compares_digits")
     let invitation = try optionalText(input.invitation, "llvs_peer_options.invitation").map(Invitation.init)
     var options: PeerSession.Options
-    if let invitation, input.pairing.size == 0 {
+    if let exchange = input.exchange {
+        guard input.pairing.size == 0 else {
+            throw StoreError(.invalidArgument, "There are a pairing and an exchange from which one follows. Give one of them.")
+        }
+        options = PeerSession.Options(members: try LLVSABI.exchange(exchange).memberPairing)
+        options.invitation = invitation
+    } else if let invitation, input.pairing.size == 0 {
         options = PeerSession.Options(invitation: invitation)
     } else if comparesDigits, input.pairing.size == 0 {
         options = PeerSession.Options()
@@ -132,6 +138,11 @@ func peerOptions(_ input: llvs_peer_options, _ quota: (@Sendable (Int) throws ->
     options.isInitiator = try flag(input.initiator, "llvs_peer_options.initiator")
     if input.identity.size > 0 { options.identity = try array(input.identity, "llvs_peer_options.identity", limit: 1_024) }
     options.device = try optionalText(input.device, "llvs_peer_options.device") ?? ""
+    options.place = try optionalText(input.place, "llvs_peer_options.place") ?? ""
+    options.outer = try array(input.outer, "llvs_peer_options.outer", limit: 255)
+    guard options.outer.isEmpty || options.outer.count >= 16 else {
+        throw StoreError(.invalidArgument, "What an exporter of TLS gives has 16 bytes or more. Give all of it.")
+    }
     options.accepted = try elements(input.accepted, input.accepted_count, "llvs_peer_options.accepted").map {
         try array($0, "llvs_peer_options.accepted", limit: 1_024)
     }

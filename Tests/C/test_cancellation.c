@@ -691,7 +691,7 @@ static void keys_of_places_are_cancelled(void **state) {
     llvs_exchange *exchange;
     llvs_member_list *members = NULL;
     llvs_control control = LLVS_CONTROL_INIT;
-    llvs_buffer identity, recipient;
+    llvs_buffer identity, recipient, pairing;
     llvs_bytes secret, half;
     stopper stopper = {0};
     char url[1024];
@@ -718,6 +718,7 @@ static void keys_of_places_are_cancelled(void **state) {
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_add_member(exchange, half, LLVS_NONE, LLVS_MEMBER_DEVICE, &control, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_remove_member(exchange, half, &control, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_change_passphrase(exchange, half, 1, &control, &error));
+    FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_pairing(exchange, 1, &control, &pairing, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_join_keys(exchange, &control, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_rekey(exchange, 1, &control, NULL, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_retire(exchange, &control, NULL, &error));

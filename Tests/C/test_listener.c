@@ -257,6 +257,93 @@ static void a_stream_of_the_hosts_is_carried(void **context) {
     llvs_store_free(b);
 }
 
+static llvs_exchange *with_place(llvs_store *store, const char *url, llvs_buffer *identity, llvs_buffer *other) {
+    llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+    llvs_bytes secret = llvs_bytes_make(identity->data, identity->size), half = llvs_bytes_make(NULL, 0);
+    llvs_exchange *exchange;
+    options.identities = &secret;
+    options.identity_count = 1;
+    if (other) {
+        half = llvs_bytes_make(other->data, other->size);
+        options.recipients = &half;
+        options.recipient_count = 1;
+    }
+    OK(llvs_exchange_open(store, llvs_str(url), &options, &exchange, &error));
+    return exchange;
+}
+static llvs_status connect_by(llvs_store *store, llvs_bytes where, llvs_exchange *exchange, llvs_peer **peer) {
+    llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
+    options.exchange = exchange;
+    return llvs_peer_connect(store, &options, where, 5, peer, NULL);
+}
+
+/* Who shares an encrypted place needs no pairing; who was removed from it gets in no more, and is let go where it is connected. */
+static void members_of_a_place_need_no_pairing(void **context) {
+    llvs_store *a = memory_store(), *b = memory_store();
+    char *folder = new_directory(), url[1024];
+    llvs_listener *listener = listen_at("127.0.0.1:0");
+    llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
+    llvs_buffer first, first_half, second, second_half, one, two, address = address_of(listener);
+    llvs_bytes where = llvs_bytes_make(address.data, address.size);
+    llvs_exchange *mine, *theirs;
+    llvs_peer *peer;
+    llvs_version_id saved = save(a, NULL, insert("a", "1"));
+    llvs_bool in_step;
+    llvs_status status;
+    (void)context;
+    snprintf(url, sizeof url, "file://%s/place", folder);
+    OK(llvs_identity_create(&first, &first_half, &error));
+    OK(llvs_identity_create(&second, &second_half, &error));
+    mine = with_place(a, url, &first, &second_half);
+    FAILS(LLVS_ERROR_KEY_MISSING, llvs_listener_offer_members(listener, a, mine, &error));
+    OK(llvs_exchange_send(mine, NULL, NULL, &error));
+    OK(llvs_listener_offer_members(listener, a, mine, &error));
+    theirs = with_place(b, url, &second, NULL);
+    assert_int_equal(connect_by(b, where, theirs, &peer), LLVS_ERROR_KEY_MISSING);
+    OK(llvs_exchange_pairing(theirs, 1, NULL, &two, &error));
+    OK(llvs_exchange_pairing(mine, 0, NULL, &one, &error));
+    assert_int_equal(one.size, LLVS_PAIRING_SIZE);
+    assert_memory_equal(one.data, two.data, LLVS_PAIRING_SIZE);
+    assert_int_equal(connect_by(b, where, theirs, &peer), LLVS_OK);
+    come_in_step(peer);
+    value_is(b, &saved, "a", "1");
+
+    /* One way of several. */
+    options.exchange = theirs;
+    options.pairing = llvs_bytes_make(one.data, one.size);
+    { llvs_peer *none; FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(b, &options, &none, &error)); }
+    options.pairing = llvs_bytes_make(NULL, 0);
+    options.compares_digits = 1;
+    { llvs_peer *none; FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(b, &options, &none, &error)); }
+    llvs_buffer_dispose(&first_half);
+    FAILS(LLVS_ERROR_NOT_FOUND, llvs_listener_invite(listener, llvs_bytes_make(one.data, one.size), 60, &first_half, &error));
+
+    OK(llvs_exchange_remove_member(mine, llvs_bytes_make(second_half.data, second_half.size), NULL, &error));
+    save(a, &saved, update("a", "2"));
+    do status = llvs_peer_wait(peer, 20, &in_step, NULL); while (status == LLVS_OK && in_step);
+    assert_int_equal(status, LLVS_ERROR_WRONG_KEY);
+    llvs_peer_free(peer);
+    assert_int_equal(connect_by(b, where, theirs, &peer), LLVS_OK);
+    assert_int_equal(llvs_peer_wait(peer, 20, &in_step, NULL), LLVS_ERROR_CUT_SHORT);
+    llvs_peer_free(peer);
+    has(b, 1);
+    llvs_buffer_dispose(&one);
+    OK(llvs_exchange_pairing(mine, 1, NULL, &one, &error));
+    assert_memory_not_equal(one.data, two.data, LLVS_PAIRING_SIZE);
+    llvs_listener_free(listener);
+    llvs_exchange_free(mine);
+    llvs_exchange_free(theirs);
+    llvs_buffer_dispose(&address);
+    llvs_buffer_dispose(&first);
+    llvs_buffer_dispose(&second);
+    llvs_buffer_dispose(&second_half);
+    llvs_buffer_dispose(&one);
+    llvs_buffer_dispose(&two);
+    llvs_store_free(a);
+    llvs_store_free(b);
+    remove_directory(folder);
+}
+
 static void what_cannot_be_is_refused(void **context) {
     static const char *const wrong[] = { "", "host", "host:", ":1", "host:99999", "a:b:1", "[::1]", "host:1x", "unix:" };
     llvs_store *store = memory_store();
@@ -294,6 +381,7 @@ int main(void) {
         cmocka_unit_test(a_unix_socket_is_its_owners),
         cmocka_unit_test(invitations_and_digits_bring_the_pairing),
         cmocka_unit_test(a_stream_of_the_hosts_is_carried),
+        cmocka_unit_test(members_of_a_place_need_no_pairing),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,7 +206,7 @@ static void keys_of_places(void **state) {
     llvs_member_list *members = NULL;
     llvs_remote *remote = NULL;
     llvs_exchange_result *result = NULL;
-    llvs_buffer identity, recipient;
+    llvs_buffer identity, recipient, pairing;
     llvs_bytes secret, half, name = llvs_str("name");
     llvs_error *problem = NULL;
     uint64_t left = 0;
@@ -248,6 +248,10 @@ static void keys_of_places(void **state) {
     FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_change_passphrase(exchange, name, 1, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_change_passphrase(exchange, LLVS_NONE, 1, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_change_passphrase(exchange, name, 2, NULL, &error));
+    FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_pairing(exchange, 1, NULL, &pairing, &error));
+    FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_pairing(exchange, 0, NULL, &pairing, &error));
+    FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_pairing(exchange, 2, NULL, &pairing, &error));
+    assert_null(pairing.data);
     FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_join_keys(exchange, NULL, &error));
     FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_rekey(exchange, 0, NULL, &left, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_rekey(exchange, 2, NULL, NULL, &error));
@@ -264,6 +268,7 @@ static void keys_of_places(void **state) {
     options.struct_size = 176;
     OK(llvs_exchange_open(store, llvs_str(url), &options, &exchange, &error));
     FAILS(LLVS_ERROR_UNSUPPORTED, llvs_exchange_members(exchange, NULL, &members, &error));
+    FAILS(LLVS_ERROR_UNSUPPORTED, llvs_exchange_pairing(exchange, 1, NULL, &pairing, &error));
     llvs_exchange_free(exchange);
     llvs_member_list_free(NULL);
     llvs_buffer_dispose(&identity);

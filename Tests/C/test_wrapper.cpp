@@ -530,6 +530,17 @@ static void encrypted_places() {
     llvs::Exchange theirs(two, url, others);
     EXPECT(theirs.retrieve().retrieved == std::vector<llvs::VersionID>{root});
     EXPECT(code_of([&] { theirs.add_member("nobody", "name"); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    EXPECT(mine.pairing() == theirs.pairing(false) && mine.pairing().size() == LLVS_PAIRING_SIZE);
+    {
+        llvs::Listener listener("127.0.0.1:0");
+        listener.offer(one, mine);
+        llvs::PeerOptions how;
+        how.exchange = &theirs;
+        llvs::Peer peer = llvs::Peer::connect(two, listener.address(), how);
+        EXPECT(peer.wait(30));
+        how.place = "192.0.2.7";
+        llvs::Peer carried(two, how);
+    }
     mine.remove_member(keys.recipients[0]);
     EXPECT(mine.members().size() == 1 && mine.members()[0].kind == LLVS_MEMBER_PASSPHRASE);
     EXPECT(code_of([&] { mine.add_member(keys.recipients[0], "name"); }) == LLVS_ERROR_INVALID_ARGUMENT);

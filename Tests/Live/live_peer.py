@@ -69,6 +69,8 @@ class Refused(Exception):
 class Peer:
     #: 1: it takes NEWS, and answers with ASK; 2: it compares ranges.
     features = 0
+    #: What an exporter of TLS gives.
+    outer = b""
 
     def __init__(self, initiator: bool, pairing: bytes, static: Optional[bytes] = None, window: int = 4 << 20) -> None:
         store_id, key = pairing[:16], pairing[16:]
@@ -162,11 +164,17 @@ class Peer:
     # What is said
 
     def hello(self) -> None:
+        features = self.features | (16 if self.outer else 0)
         self.frame(
             HELLO,
             struct.pack("<HH", 1, 1) + b"\x06python\x00" + self.incarnation + struct.pack("<Q", len(self.payloads) + 1)
-            + bytes(16) + struct.pack("<QIQ", 0, self.features, self.window),
+            + bytes(16) + struct.pack("<QIQ", 0, features, self.window) + self.outer_mac,
         )
+
+    @property
+    def outer_mac(self) -> bytes:
+        """What HELLO says of the connection outside."""
+        return noise.mac(self.key, self.outer) if self.outer else b""
 
     def have(self) -> Have:
         return negotiation.have(self.history)

@@ -96,6 +96,12 @@ class Network:
         for namespace in (self.a, self.b):
             self.nft(namespace, f"add rule inet t in iifname wire {rule}")
 
+    def counted(self, namespace: str) -> int:
+        """The bytes of what came to the `counter` among the rules of a side."""
+        chain = json.loads(run("ip", "netns", "exec", namespace, "nft", "-j", "list", "chain", "inet", "t", "in"))
+        rules = [part["rule"]["expr"] for part in chain["nftables"] if "rule" in part]
+        return sum(int(part["counter"]["bytes"]) for rule in rules for part in rule if "counter" in part)
+
     def mend(self) -> None:
         for namespace in (self.a, self.b):
             self.nft(namespace, "flush chain inet t in")

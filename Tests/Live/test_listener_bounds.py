@@ -9,7 +9,8 @@ import socket
 import struct
 import threading
 import time
-from typing import Callable, Iterator, Optional
+from pathlib import Path
+from typing import Any, Callable, Iterator, Optional
 
 import live_peer
 import pytest
@@ -369,6 +370,49 @@ def test_who_has_all_looked_through_again_and_again(store: llvs.Store, listener:
     time.sleep(1.2)
     peer = live_peer.Peer(True, PAIRING, identity)
     converse(listener, peer, lambda: peer.caught_up)
+
+
+def is_looked_through(store: llvs.Store, other: llvs.Store, place: str, **options: Any) -> bool:
+    """Whether a device that nobody knows has all looked through for it: up to there, and no further."""
+    with llvs.Peer(other, PAIRING, initiator=True, identity=options.pop("identity", None)) as two, llvs.Peer(
+            store, PAIRING, initiator=False, place=place, **options) as one:
+        one.receive(two.send())
+        two.receive(one.send())
+        try:
+            one.receive(two.send())
+        except llvs.TooLargeError as told:
+            assert "again and again" in str(told)
+            return False
+        return True
+
+
+def test_who_draws_another_device_key_each_time(store: llvs.Store) -> None:
+    """Of one address a hundred are let in at once, and then ten a second; of another one still, and whoever is accepted by its key."""
+    save(store, 1, random.Random(1))
+    mine, times, begun = os.urandom(32), 0, time.monotonic()
+    with llvs.Store(storage="memory") as other:
+        while is_looked_through(store, other, "192.0.2.7") and times < 2_000:
+            times += 1
+        assert 100 <= times <= 101 + 10 * (time.monotonic() - begun)
+        assert is_looked_through(store, other, "192.0.2.8") and is_looked_through(store, other, "")
+        assert is_looked_through(store, other, "192.0.2.7", identity=mine, accepted=[llvs.device_key(mine)])
+
+
+def test_listeners_say_where_peers_are(store: llvs.Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In Python the library is told; its own listener knows."""
+    places: list[str] = []
+
+    class Told(llvs.Peer):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            places.append(options["place"])
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(llvs.listening, "Peer", Told)
+    with llvs.Store(storage="memory") as other:
+        for address in (("127.0.0.1", 0), str(tmp_path / "socket")):
+            with llvs.listen({PAIRING: store}, address) as listener, llvs.connect(other, listener.address, PAIRING) as link:
+                assert link.wait(60)
+    assert places == ["127.0.0.1", ""]
 
 
 def test_who_fills_the_disk(store: llvs.Store) -> None:

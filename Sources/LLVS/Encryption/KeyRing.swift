@@ -9,11 +9,14 @@ struct KeyEpoch: Sendable {
     let macKey: Secret
     /// Under which the names of blobs are made.
     let nameKey: Secret
+    /// What direct connections of the members are made by.
+    let liveKey: Secret
 
     init(number: UInt32, identity: AgeIdentity, made: String, why: String, _ crypto: Crypto) throws {
         self.number = number; self.identity = identity; self.made = made; self.why = why
         macKey = try crypto.derive(identity.secret, info: "llvs mac 1")
         nameKey = try crypto.derive(identity.secret, info: "llvs name 1")
+        liveKey = try crypto.derive(identity.secret, info: "llvs live 1")
     }
     var recipient: AgeRecipient { identity.recipient }
 }

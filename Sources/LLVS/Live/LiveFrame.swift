@@ -25,6 +25,8 @@ enum LiveFrame: Equatable {
     static let headsLimit = 10_000, listedHeads = 256, samplesLimit = 512, hashesLimit = 65_536
     static let rawLimit = 64 << 20
     static let smallestWindow: UInt64 = 524_288, largestWindow: UInt64 = 16 << 20
+    /// What a side allows first; it grows to the largest.
+    static let firstWindow: UInt64 = 1 << 20
     static let wantLimit: UInt32 = 16 << 20
     static let protocolNumber: UInt16 = 1
     /// Versions that NEWS tells of at once.
@@ -37,6 +39,8 @@ enum LiveFrame: Equatable {
     static let tellsEarlier: UInt32 = 4
     /// Another: answers the HAVE of a side that is known with LIST.
     static let listsWhenKnown: UInt32 = 8
+    /// Another: says which outer connection carries the link.
+    static let tellsOuter: UInt32 = 16
     /// Bytes of versions that are sent to a known side before it has said what it has of them.
     static let unaskedLimit = 64 << 10
     /// Earlier incarnations that HELLO lists.
@@ -49,9 +53,11 @@ enum LiveFrame: Equatable {
         var arrivals: UInt64 = 1
         var since = Since()
         var features = LiveFrame.asks | LiveFrame.comparesRanges | LiveFrame.tellsEarlier | LiveFrame.listsWhenKnown
-        var window: UInt64 = 4 << 20
+        var window = LiveFrame.firstWindow
         /// Incarnations that this one goes on from, each with the ordinal up to which the order is the same.
         var earlier: [Since] = []
+        /// What shows that both sides are at the ends of one outer connection; empty where nothing was said of that.
+        var outer: [UInt8] = []
     }
     /// Up to where all of a side is known.
     struct Since: Equatable, Sendable {
@@ -114,12 +120,14 @@ enum LiveFrame: Equatable {
             out.integer(hello.since.ordinal)
             out.integer(hello.features)
             out.integer(hello.window)
-            guard hello.features & LiveFrame.tellsEarlier != 0 else { break }
-            out.bytes.append(UInt8(truncatingIfNeeded: min(hello.earlier.count, LiveFrame.earlierLimit)))
-            for one in hello.earlier.suffix(LiveFrame.earlierLimit) {
-                out.raw(one.incarnation.bytes)
-                out.integer(one.ordinal)
+            if hello.features & LiveFrame.tellsEarlier != 0 {
+                out.bytes.append(UInt8(truncatingIfNeeded: min(hello.earlier.count, LiveFrame.earlierLimit)))
+                for one in hello.earlier.suffix(LiveFrame.earlierLimit) {
+                    out.raw(one.incarnation.bytes)
+                    out.integer(one.ordinal)
+                }
             }
+            if hello.features & LiveFrame.tellsOuter != 0 { out.raw(hello.outer) }
         case .have(let have):
             out.integer(UInt32(truncatingIfNeeded: have.headCount))
             out.integer(UInt32(truncatingIfNeeded: have.versionCount))
@@ -250,10 +258,12 @@ enum LiveFrame: Equatable {
             guard hello.window >= smallestWindow, hello.window <= largestWindow else {
                 throw LiveFault(.bound, "a window has \(hello.window) bytes")
             }
-            guard hello.features & tellsEarlier != 0 else { return .hello(hello) }
-            let count = Int(try octet())
-            guard count <= earlierLimit else { throw LiveFault(.bound, "there are \(count) earlier incarnations") }
-            for _ in 0..<count { hello.earlier.append(Since(incarnation: try packID(), ordinal: try word())) }
+            if hello.features & tellsEarlier != 0 {
+                let count = Int(try octet())
+                guard count <= earlierLimit else { throw LiveFault(.bound, "there are \(count) earlier incarnations") }
+                for _ in 0..<count { hello.earlier.append(Since(incarnation: try packID(), ordinal: try word())) }
+            }
+            if hello.features & tellsOuter != 0 { hello.outer = try take(Crypto.keySize) }
             return .hello(hello)
         case 2:
             var have = Have()

@@ -28,6 +28,8 @@ struct LiveLink {
     var isOpen: Bool { sending != nil }
     var hash: [UInt8] { handshake.hash }
     var theirKey: [UInt8] { handshake.theirKey }
+    /// What shows to who shares the pairing that one knows these bytes, and tells nobody else what they are.
+    func mac(_ bytes: [UInt8]) throws -> [UInt8] { try crypto.hmac(pairing.liveKey, bytes) }
 
     init(_ pairing: Pairing, identity: Secret, isInitiator: Bool) throws {
         crypto = try Crypto(for: LiveLink.purpose)

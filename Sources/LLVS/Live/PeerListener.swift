@@ -11,7 +11,13 @@ public final class PeerListener: @unchecked Sendable {
     private let file: (path: String, identity: FileIdentity)?
     private let lock = Lock(.unordered)
     private let changed = Condition()
-    private var offers: [(pairing: Pairing, store: Store)] = []
+    private var offers: [Offer] = []
+    private struct Offer {
+        let pairing: Pairing?, members: MemberPairing?, store: Store
+        /// By the pairing of now, where it follows from keys.
+        var now: Pairing? { members?.now() ?? pairing }
+        func isBy(_ other: Pairing) -> Bool { pairing?.isSame(other) ?? false }
+    }
     private var invitations: [(invitation: Invitation, pairing: Pairing, until: Double)] = []
     /// Whom digits are compared with next: whose pairing, and until when.
     private var compared: (pairing: Pairing, until: Double)?
@@ -44,7 +50,7 @@ public final class PeerListener: @unchecked Sendable {
     /// - Throws: `.transport`, `.invalidArgument`, `.io`.
     public init(at address: String, options: PeerSession.Options) throws {
         var options = options
-        (options.isInitiator, options.pairing, options.invitation, options.comparesDigits) = (false, nil, nil, false)
+        (options.isInitiator, options.pairing, options.members, options.invitation, options.comparesDigits) = (false, nil, nil, nil, false)
         self.options = options
         let place = try LiveSocket.Address(address)
         server = try LiveSocket.listen(place, named: address)
@@ -72,9 +78,17 @@ public final class PeerListener: @unchecked Sendable {
     public func offer(_ store: Store, _ pairing: Pairing) throws {
         try store.checkWritable("Exchanging directly")
         lock.withLock {
-            offers.removeAll { $0.pairing.bytes == pairing.bytes }
-            offers.append((pairing, store))
+            offers.removeAll { $0.isBy(pairing) }
+            offers.append(Offer(pairing: pairing, members: nil, store: store))
         }
+    }
+    /// Offers a store to the members of an encrypted place: to those that have its newest keys, as far as these are known here. Who has
+    /// only former ones gets no answer, and connections that were made by these end.
+    /// - Throws: `.keyMissing` when the keys were not read yet.
+    public func offer(_ store: Store, to members: MemberPairing) throws {
+        try store.checkWritable("Exchanging directly")
+        _ = try members.current()
+        lock.withLock { offers.append(Offer(pairing: nil, members: members, store: store)) }
     }
 
     /// The code of an invitation to a store: whoever connects by it gets the store's pairing.
@@ -106,7 +120,7 @@ public final class PeerListener: @unchecked Sendable {
     }
 
     private func check(_ pairing: Pairing) throws {
-        guard lock.withLock({ offers.contains { $0.pairing.bytes == pairing.bytes } }) else {
+        guard lock.withLock({ offers.contains { $0.isBy(pairing) } }) else {
             throw StoreError(.notFound, "No store is offered here by that pairing. Offer it first.")
         }
     }
@@ -314,10 +328,10 @@ public final class PeerListener: @unchecked Sendable {
             try beginning.withUnsafeBytes { beginning in
                 var options = self.options
                 let now = Clock.steady()
+                options.place = place
                 func found(_ pairing: Pairing) -> (Store, PeerSession.Options)? {
-                    guard let offer = offers.first(where: { $0.pairing.bytes == pairing.bytes }) else { return nil }
+                    guard let offer = offers.first(where: { $0.isBy(pairing) }) else { return nil }
                     options.pairing = pairing
-                    options.place = place
                     return (offer.store, options)
                 }
                 for (i, one) in invitations.enumerated() where try one.until > now && one.invitation.matches(beginning: beginning) {
@@ -332,7 +346,10 @@ public final class PeerListener: @unchecked Sendable {
                     options.comparesDigits = true
                     return found(compared.pairing)
                 }
-                for offer in offers where try offer.pairing.matches(beginning: beginning) { return found(offer.pairing) }
+                for offer in offers where try offer.now?.matches(beginning: beginning) ?? false {
+                    (options.pairing, options.members) = (offer.pairing, offer.members)
+                    return (offer.store, options)
+                }
                 return nil
             }
         }

@@ -6,8 +6,10 @@ extension PeerSession {
         /// Those that came and wait, and their bytes.
         var frames: ArraySlice<(ordinal: UInt64, codec: UInt8, raw: Int, bytes: [UInt8])> = []
         var framesSize: UInt64 = 0
-        /// Bytes that were taken since the other side was allowed more.
-        var consumed: UInt64 = 0
+        /// Bytes that the other side may have under way: those that were taken are allowed anew.
+        var window = LiveFrame.firstWindow
+        /// Bytes that were taken since the other side was allowed more, and since the window grew.
+        var consumed: UInt64 = 0, sinceGrown: UInt64 = 0
         /// How far all that the other side has came.
         var theirMark: UInt64 = 0
         /// Versions that came over this link, which need not go back.
@@ -58,7 +60,7 @@ extension PeerSession {
             try finishRanges()
         case .data(let ordinal, let codec, let raw, let bytes):
             receiving.framesSize += UInt64(bytes.count) + 13
-            guard receiving.framesSize + receiving.consumed <= myHello.window else {
+            guard receiving.framesSize + receiving.consumed <= receiving.window else {
                 throw LiveFault(.bound, "it sends more than it was allowed")
             }
             receiving.frames.append((ordinal, codec, raw, bytes))
@@ -140,6 +142,9 @@ extension PeerSession {
         guard theirs.first <= LiveFrame.protocolNumber, theirs.last >= LiveFrame.protocolNumber else {
             throw LiveFault(.newer, "it speaks the protocols \(theirs.first) to \(theirs.last)")
         }
+        guard options.outer.isEmpty || Crypto.equal(theirs.outer, myHello.outer) else {
+            throw LiveFault(.key, "it is not at the other end of the connection that carries this one")
+        }
         hello = theirs
         status.device = theirs.device
         sending.credit = theirs.window
@@ -205,11 +210,13 @@ extension PeerSession {
             let size = UInt64(frame.bytes.count) + 13
             receiving.framesSize -= min(receiving.framesSize, size)
             receiving.consumed += size
+            receiving.sinceGrown += size
             if receiving.sink.isWaiting, frame.ordinal > 0 {
                 // What this frame says of order holds when all of it has been stored.
                 receiving.frames[receiving.frames.startIndex] = (frame.ordinal, 0, 0, [])
                 receiving.framesSize += 13
                 receiving.consumed -= min(receiving.consumed, 13)
+                receiving.sinceGrown -= min(receiving.sinceGrown, 13)
                 break
             }
             // Of a slice, in constant time: there may be as many empty frames as the window has room for.
@@ -224,10 +231,20 @@ extension PeerSession {
             try say(.ack(count: receiving.sink.stored, ordinal: frame.ordinal))
         }
         try ask()
-        if receiving.consumed >= myHello.window / 4 {
-            try say(.credit(receiving.consumed))
-            receiving.consumed = 0
+        try allowMore()
+    }
+
+    /// As much again as was taken, and twice as much at once when half of the window was: so who is far away is not waited for each time.
+    private func allowMore() throws {
+        guard receiving.consumed >= receiving.window / 4 else { return }
+        var more = receiving.consumed
+        if receiving.sinceGrown >= receiving.window / 2, receiving.window < LiveFrame.largestWindow {
+            more += receiving.window
+            receiving.window *= 2
+            receiving.sinceGrown = 0
         }
+        try say(.credit(more))
+        receiving.consumed = 0
     }
 
     /// Stores what came, as one batch.

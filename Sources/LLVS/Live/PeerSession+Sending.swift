@@ -57,6 +57,8 @@ extension PeerSession {
         guard options.accepted.isEmpty || options.accepted.contains(where: { Crypto.equal($0, link.theirKey) }) else {
             throw LiveFault(.key, "its device key is not accepted")
         }
+        // Of the devices that are let in by their keys there are few: their address does not count.
+        if !options.accepted.isEmpty { (options.accepted, options.place) = ([], "") }
         _ = try store.reloadHistory()
         let known = PeerKnowledge.of(store)
         known.load(store)
@@ -64,6 +66,10 @@ extension PeerSession {
         myHello = LiveFrame.Hello(
             device: options.device, incarnation: known.incarnation, arrivals: UInt64(store.settledRows(from: 0)) + 1,
             since: known.since(of: link.theirKey, in: store), earlier: known.earlier)
+        if !options.outer.isEmpty {
+            myHello.outer = try link.mac(options.outer)
+            myHello.features |= LiveFrame.tellsOuter
+        }
         if options.comparesDigits {
             let comparison = try DigitComparison(isInitiator: options.isInitiator, hash: link.hash)
             if let beginning = comparison.beginning { try say(beginning) }
@@ -202,8 +208,7 @@ extension PeerSession {
 
     /// Whether one more walk over all that is here may be made for the other side.
     var mayNegotiate: Bool {
-        // Of the devices that are let in by their keys there are few.
-        PeerKnowledge.of(store).mayNegotiate(link.theirKey, from: options.accepted.isEmpty ? options.place : "")
+        PeerKnowledge.of(store).mayNegotiate(link.theirKey, from: options.place)
     }
 
     /// Whether what came behind the first rows has more bytes than are sent unasked.

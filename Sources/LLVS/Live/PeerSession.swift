@@ -15,6 +15,8 @@ public final class PeerSession: @unchecked Sendable {
         public var isInitiator = true
         /// What both devices share; nil: this side gets it by an invitation.
         public var pairing: Pairing?
+        /// In the place of that, what the members of an encrypted place share. The connection ends when the keys of that are renewed.
+        public var members: MemberPairing?
         /// By which this connection is made; the side that has a pairing gives it to the other one, which has none.
         public var invitation: Invitation?
         /// Whether people compare digits by which the other side gets the pairing, or this one where it has none.
@@ -29,12 +31,18 @@ public final class PeerSession: @unchecked Sendable {
         /// Called while the session works: it must not call the session or the store.
         public var quota: (@Sendable (_ bytes: Int) throws -> Void)?
         /// Where the other side is, by which its negotiations are counted as well; empty where whoever carries the bytes does not say.
-        var place = ""
+        public var place = ""
+        /// What the two ends of the connection that carries this one, and nobody else, have in common: what an exporter of TLS gives. Given
+        /// on both sides it shows that there is one such connection, and nobody in between; given here, the other side has to give it.
+        public var outer: [UInt8] = []
         /// Hashes in a list, of both sides; fewer in tests.
         var hashesLimit = LiveFrame.hashesLimit
         /// Options of the side that connected, for all devices.
         /// - Parameter pairing: what both devices share.
         public init(pairing: Pairing) { self.pairing = pairing }
+        /// Options of the side that connected, for the members of an encrypted place.
+        /// - Parameter members: what they share.
+        public init(members: MemberPairing) { self.members = members }
         /// Options of the side that connected, by an invitation, to get the pairing.
         /// - Parameter invitation: what the other device was given to show.
         public init(invitation: Invitation) { self.invitation = invitation }
@@ -77,7 +85,7 @@ public final class PeerSession: @unchecked Sendable {
     }
 
     let store: Store
-    let options: Options
+    var options: Options
     private let lock = Lock(.unordered)
     /// The state as it was before the call that runs, and the thread of that: observers of the store are called from within it.
     private let shown = Guarded<(status: Status, thread: pthread_t?)>((Status(), nil))
@@ -129,6 +137,13 @@ public final class PeerSession: @unchecked Sendable {
         var identity = options.identity ?? [UInt8](repeating: 0, count: NoiseHandshake.keySize)
         defer { Secret.wipe(&identity) }
         if options.identity == nil { try Pairing.fillRandom(&identity) }
+        var options = options
+        if let members = options.members {
+            guard options.invitation == nil, !options.comparesDigits, options.pairing == nil else {
+                throw StoreError(.invalidArgument, "A pairing follows from an encrypted place, and another way is given. Give one of them.")
+            }
+            options.pairing = try members.current()
+        }
         self.store = store; self.options = options
         guard !options.comparesDigits || options.invitation == nil else {
             throw StoreError(.invalidArgument, "There is an invitation, and digits are to be compared. Give one of them.")
@@ -315,6 +330,9 @@ public final class PeerSession: @unchecked Sendable {
             shown.withLock { $0.thread = pthread_self() }
             defer { shown.withLock { $0 = (status, nil) } }
             do {
+                if let members = options.members, let pairing = options.pairing, status.phase != .ended, !members.isCurrent(pairing) {
+                    throw MemberPairing.Renewed()
+                }
                 try body()
                 updatePhase()
                 if status.phase == .ended { end() }
@@ -353,6 +371,12 @@ public final class PeerSession: @unchecked Sendable {
                     .wrongKey,
                     "The other side has another pairing, or somebody changed what it sent. What had come before is kept. Pair the two."),
                 nil, "")
+        case is MemberPairing.Renewed:
+            return (
+                StoreError(
+                    .wrongKey,
+                    "The keys of the encrypted place were renewed since this connection was made, as when a member is removed. What had "
+                        + "come before is kept. Connect again: members get in."), .key, "the keys were renewed since")
         case is LiveLink.Altered:
             return (
                 StoreError(

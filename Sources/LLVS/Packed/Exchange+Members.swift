@@ -54,10 +54,14 @@ public struct RemoteIdentity: Sendable {
 
 /// A transport to a place that may be encrypted.
 package protocol KeyedTransport: StoreTransport {
+    /// Whether it was opened with keys.
+    var isKeyed: Bool { get }
     /// Does something with the keys, read anew, of a place that has some.
     func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R
     /// Sends what is left, and tells the others that this device ends.
     func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult
+    /// What follows from the keys as they were read last; nil before, and for a place without.
+    var livePairing: Pairing? { get }
     /// Tells the others where the place goes on.
     func announce(_ address: String, _ store: Store, _ control: OperationControl) throws -> ExchangeResult
 }
@@ -136,6 +140,30 @@ extension Exchange {
         }
     }
 
+    /// What the members of the place make direct connections by, without being paired: 48 bytes, a secret, which follow from the newest
+    /// keys. When these are renewed it is another one, and who has only the former gets in nowhere.
+    /// - Parameters:
+    ///   - isReadAnew: whether the place is asked for its keys; else it is what they were when they were read last.
+    ///   - control: as for `retrieve`.
+    /// - Throws: `.unsupported` when the exchange was opened without keys, `.keyMissing` when there are none yet, or they were not read
+    ///   yet; as `members`.
+    public func pairing(isReadAnew: Bool = true, _ control: OperationControl = OperationControl()) throws -> [UInt8] {
+        let members = try memberPairing
+        if isReadAnew { return try withKeys("Reading the keys", control) { Pairing(try $0.currentKeys).bytes } }
+        return try members.current().bytes
+    }
+    /// The same for connections: by the keys as they were read last, also when that happens later. What was made by former ones ends.
+    /// - Throws: `.unsupported` when the exchange was opened without keys.
+    public var memberPairing: MemberPairing {
+        get throws {
+            guard let transport = transport as? any KeyedTransport, transport.isKeyed else {
+                throw StoreError(
+                    .unsupported, "\(transport.description) was opened without keys: no pairing follows from it. Give one, or the keys.")
+            }
+            return MemberPairing { transport.livePairing }
+        }
+    }
+
     /// Sends all that lies in the place anew, with its newest keys, and takes what lies there with older ones away: so that who has only
     /// these, since a device or a key was lost, can read nothing any more. (Whoever read it before keeps it.) As much is sent as lies
     /// there. What it replaces is deleted by later exchanges of this device, after a day at most; large values after one more.
@@ -173,6 +201,7 @@ extension Exchange {
 }
 
 extension PackedTransport: KeyedTransport {
+    package var livePairing: Pairing? { (keys?.opened?.keys).map(Pairing.init) }
     package func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         guard isKeyed else {
             throw StoreError(.unsupported, "The exchange with \(description) was opened without keys, and has no members to show.")
@@ -201,6 +230,8 @@ extension PackedTransport {
 }
 
 extension AutomaticTransport: KeyedTransport {
+    package var isKeyed: Bool { packs.isKeyed }
+    package var livePairing: Pairing? { packs.livePairing }
     package func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult {
         guard try isPacked(store, control) else {
             throw StoreError(.unsupported, "\(description) holds no packs: nobody there waits for this device.")

@@ -5,7 +5,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     // Sendable: `lock` guards all that changes; a run belongs to one call, and `PackedNotes` keeps others out.
     private let files: any RemoteFiles
     private let settings: PackedSettings
-    private let keys: PackedKeys?
+    let keys: PackedKeys?
     /// Whether single files are to lie beside the packs; a place that has roots is as these say.
     private let isToBeBridged: Bool
     private let bridge = BridgedVersions()
@@ -33,7 +33,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     package var remoteStatus: RemoteStatus? { lock.withLock { status } }
 
     /// Whether it was opened with keys.
-    var isKeyed: Bool { keys != nil }
+    package var isKeyed: Bool { keys != nil }
 
     func run<R>(_ store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         try store.checkWritable(what)

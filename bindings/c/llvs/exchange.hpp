@@ -233,6 +233,12 @@ public:
             return llvs_exchange_change_passphrase(raw(), detail::bytes(passphrase), leaked, control, error);
         });
     }
+    /// What the members of the place make direct connections by, without being paired; a secret. See llvs_exchange_pairing.
+    std::string pairing(bool read_anew = true, const llvs_control *control = nullptr) {
+        return detail::taken([&](llvs_buffer *pairing, llvs_error **error) {
+            return llvs_exchange_pairing(raw(), read_anew, control, pairing, error);
+        });
+    }
     /// Joins keys that compete; see llvs_exchange_join_keys.
     void join_keys(const llvs_control *control = nullptr) {
         detail::run([&](llvs_error **error) { return llvs_exchange_join_keys(raw(), control, error); });

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "control.hpp"
+#include "exchange.hpp"
 #include "reports.hpp"
 #include "store.hpp"
 
@@ -73,6 +74,12 @@ struct PeerOptions {
     bool compares_digits = false;
     /// Asked before so many bytes more are stored; what it throws ends the connection. It must not call the peer or its store.
     std::function<void(std::uint64_t)> quota;
+    /// In the place of `pairing`: an exchange with an encrypted place, from whose keys it follows; used when the peer is made.
+    const Exchange *exchange = nullptr;
+    /// Where the other side is, for a program that carries the bytes and lets in whoever has the pairing.
+    std::string place;
+    /// For a program that carries the bytes within TLS: what its exporter gives.
+    std::string outer;
 };
 
 namespace detail {
@@ -90,6 +97,9 @@ public:
         if (!keys_.empty()) raw.accepted = keys_.data();
         raw.accepted_count = keys_.size();
         raw.compares_digits = options.compares_digits;
+        if (options.exchange) raw.exchange = options.exchange->raw();
+        if (!options.place.empty()) raw.place = bytes(options.place);
+        if (!options.outer.empty()) raw.outer = bytes(options.outer);
         if (!options.quota) return;
         raw.quota = ask_for_room;
         raw.quota_payload = new Quota(options.quota);
@@ -213,6 +223,10 @@ public:
     /// Offers a store, one of several, to those that have its pairing.
     void offer(const Store &store, std::string_view pairing) const {
         detail::run([&](llvs_error **error) { return llvs_listener_offer(raw(), store.raw(), detail::bytes(pairing), error); });
+    }
+    /// Offers a store to the members of an encrypted place; see llvs_listener_offer_members.
+    void offer(const Store &store, const Exchange &members) const {
+        detail::run([&](llvs_error **error) { return llvs_listener_offer_members(raw(), store.raw(), members.raw(), error); });
     }
     /// Where it listens, with the port that the system chose.
     std::string address() const {

@@ -786,6 +786,9 @@ class llvs_peer_options(ctypes.Structure):
         ("quota", c_void_p),
         ("quota_payload", c_void_p),
         ("quota_free", c_void_p),
+        ("exchange", c_void_p),
+        ("place", llvs_bytes),
+        ("outer", llvs_bytes),
     ]
 
 

@@ -23,13 +23,14 @@ import inspect
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Generic, Iterable, Mapping, MutableMapping, Optional, TypeVar
+from typing import Any, Callable, Generic, Iterable, Mapping, MutableMapping, Optional, TypeVar, Union
 
 from . import _constants as c, errors
 from ._memory import BytesLike, as_bytes
 from .control import CancelToken
+from .exchange import Exchange
 from .links import Address
-from .live import Peer, PeerPhase, PeerState, invited, is_to_compare, whom_it_is_for
+from .live import Peer, PeerPhase, PeerState, Secret, invited, is_to_compare, offered, place_of, whom_it_is_for
 from .snapshot import Problem
 from .store import Store
 
@@ -312,7 +313,7 @@ class Link:
 async def connect(
     store: Store,
     address: Address,
-    pairing: Optional[BytesLike] = None,
+    pairing: Optional[Secret] = None,
     *,
     identity: Optional[BytesLike] = None,
     device: str = "",
@@ -339,7 +340,7 @@ async def connect(
 
 
 async def accept(
-    stores: Mapping[bytes, Store],
+    stores: Mapping[Union[bytes, Exchange], Store],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
     *,
@@ -357,6 +358,7 @@ async def accept(
             async with await llvs.aio.accept({pairing: notes}, reader, writer) as link:
                 await link.wait_ended()
 
+    stores: by their pairings, or by exchanges with encrypted places whose members get in: see `Peer`.
     compare: the pairing of one of the stores, which is given to who connects by comparing digits, once people have compared `Link.digits`
     on both sides and each said so by `Link.confirm`. To be given for the one connection that somebody here waits for; the others are let in
     by their pairings all the same. InvalidArgumentError when it is none of the stores'.
@@ -367,23 +369,24 @@ async def accept(
     """
     try:
         beginning = await asyncio.wait_for(reader.readexactly(c.PEER_BEGINNING), timeout)
-        offered = {as_bytes(one): store for one, store in stores.items()}
+        by_secret = offered(stores)
         compares, code = False, invited(invitations, beginning) if invitations else None
+        secret: Union[bytes, Exchange]
         if invitations and code is not None:
-            pairing = as_bytes(invitations.pop(code), "a pairing")
-            if pairing not in offered:
+            secret = as_bytes(invitations.pop(code), "a pairing")
+            if secret not in by_secret:
                 raise errors.InvalidArgumentError("An invitation is to the pairing of one of the stores. Give one that is in stores.")
-            store = offered[pairing]
+            store = by_secret[secret]
         elif compare is not None and is_to_compare(beginning):
-            compares, pairing = True, as_bytes(compare, "a pairing")
-            if pairing not in offered:
+            compares, secret = True, as_bytes(compare, "a pairing")
+            if secret not in by_secret:
                 raise errors.InvalidArgumentError("compare takes the pairing of one of the stores. Give one that is in stores.")
-            store = offered[pairing]
+            store = by_secret[secret]
         else:
-            pairing, store = whom_it_is_for(offered, beginning)
+            secret, store = whom_it_is_for(by_secret, beginning)
         peer = Peer(
-            store, pairing, initiator=False, identity=identity, device=device, accepted=accepted, invitation=code, compare=compares,
-            quota=quota)
+            store, secret, initiator=False, identity=identity, device=device, accepted=accepted, invitation=code, compare=compares,
+            quota=quota, place=place_of(writer.get_extra_info("peername")))
     except BaseException as error:
         writer.close()
         if isinstance(error, (asyncio.TimeoutError, EOFError)):

@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 
 import llvs
 
-from . import _abi, _structs
+from . import _abi, _pages, _structs
 from ._carrier import Carrier
 from ._lzfse import Decoder, put_decoder
 from ._handle import Handle
@@ -234,6 +234,23 @@ class Exchange(Handle):
         with self._call as pointer, Control(progress, cancel) as control:
             text = encode(unicodedata.normalize("NFC", passphrase))
             lib.llvs_exchange_change_passphrase(pointer, text, int(bool(leaked)), control)
+
+    def pairing(
+        self, *, read_anew: bool = True, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> bytes:
+        """What the members of the place, which is encrypted, make direct connections by, without being paired: 48 bytes that follow from
+        its newest keys, the same for all members, and others when these are renewed. A secret.
+
+        `connect`, `listen` and their like take the exchange itself in the place of a pairing, and go by the newest keys that it read. These
+        bytes are for a device that is to connect where the place cannot be reached: it keeps them as it keeps a pairing.
+
+        read_anew: False: what they were when the exchange read the keys last; nothing is asked of the place.
+        Raises EncryptionError (`ErrorCode.KEY_MISSING`, also when nothing was read yet), and as `members`.
+        """
+        found = _structs.llvs_buffer()
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_exchange_pairing(pointer, int(bool(read_anew)), control, ctypes.byref(found))
+        return _pages.take_buffer(found) or b""
 
     def join_keys(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> None:
         """Joins keys that compete, which an exchange tells of as a problem with `ErrorCode.KEYS_FORKED`: a new epoch begins, which has the

@@ -6,16 +6,57 @@ import selectors
 import socket
 import threading
 import time
+import weakref
 from typing import Callable, Iterable, Optional, Union
 
 from . import errors
 from ._memory import BytesLike
-from .live import Peer, PeerPhase, PeerState
+from .live import Peer, PeerPhase, PeerState, Secret
 from .snapshot import Problem
+from .observer import Observer
 from .store import Store
 
 #: Where a store is found: ("host", port), or the path of a Unix socket.
 Address = Union[str, tuple[str, int]]
+
+
+class _News:
+    """Tells all links of a store of what comes to it, by one observer: each observer costs a thread of the library's."""
+
+    _lock = threading.Lock()
+    _of: weakref.WeakKeyDictionary[Store, _News] = weakref.WeakKeyDictionary()
+
+    def __init__(self) -> None:
+        self._links: set[Link] = set()
+        self._observer: Optional[Observer] = None
+
+    @classmethod
+    def join(cls, link: Link) -> None:
+        with cls._lock:
+            news = cls._of.get(link._store) or _News()
+            if news._observer is None:
+                news._observer = link._store.observe(news._tell)
+                cls._of[link._store] = news
+            news._links.add(link)
+
+    @classmethod
+    def leave(cls, link: Link) -> None:
+        with cls._lock:
+            news = cls._of.get(link._store)
+            if news is None:
+                return
+            news._links.discard(link)
+            observer = None if news._links else news._observer
+            if observer is not None:
+                news._observer = None
+        if observer is not None:
+            observer.close()  # it waits for a call that runs
+
+    def _tell(self) -> None:
+        with self._lock:
+            links = tuple(self._links)
+        for link in links:
+            link._signal()
 
 
 class Link:
@@ -34,7 +75,7 @@ class Link:
         known_by: until when, by `time.monotonic`, the other side has to say who it is; None: as `Peer.tick` says.
         """
         self._known_by = known_by
-        self._peer, self._socket = peer, connection
+        self._store, self._peer, self._socket = store, peer, connection
         self._changed = threading.Condition()
         self._state, self._error, self._problems = peer.state, None, []  # type: PeerState, Optional[BaseException], list[Problem]
         self._closing = False
@@ -45,9 +86,13 @@ class Link:
             one.setblocking(False)
         if connection.family != getattr(socket, "AF_UNIX", None):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._observer = store.observe(self._signal)
+        _News.join(self)
         self._thread = threading.Thread(target=self._run, args=(beginning,), name="llvs link", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:
+            _News.leave(self)
+            raise
 
     def _signal(self) -> None:
         try:
@@ -72,7 +117,7 @@ class Link:
             with self._changed:
                 self._state = self._state._replace(phase=PeerPhase.ENDED)
                 self._changed.notify_all()
-            self._observer.close()
+            _News.leave(self)
             for one in (self._socket, self._wake, self._woken):
                 one.close()
             self._peer.close()
@@ -203,7 +248,7 @@ class Link:
 def connect(
     store: Store,
     address: Address,
-    pairing: Optional[BytesLike] = None,
+    pairing: Optional[Secret] = None,
     *,
     identity: Optional[BytesLike] = None,
     device: str = "",
@@ -218,6 +263,7 @@ def connect(
         with llvs.connect(notes, ("10.0.0.7", 4040), pairing) as link:
             link.wait()                 # both have everything
 
+    pairing: or an exchange with an encrypted place whose members the two are: see `Peer`.
     invitation: in the place of a pairing, a code that `Listener.invite` gave on the other side; `Link.pairing` then is what it brought.
     compare: in the place of both, people compare `Link.digits` on both sides, where the other one waits in `Listener.compare`.
     timeout: seconds for the connection itself. For the rest see `Peer`. Raises OSError, and what `Peer` raises.

@@ -11,8 +11,9 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Union
 
 from . import _abi, _constants as c, errors
 from ._memory import BytesLike, as_bytes, encode
+from .exchange import Exchange
 from .links import Address, Link
-from .live import Peer, is_to_compare, make_invitation, whom_it_is_for
+from .live import Peer, is_to_compare, make_invitation, offered, place_of, whom_it_is_for
 from .store import Store
 
 lib = _abi.lib
@@ -30,7 +31,7 @@ class Listener:
     #: Seconds until a listener that the system gives no connection, for lack of files, tries again.
     _PAUSE = 0.1
 
-    def __init__(self, server: socket.socket, stores: Mapping[bytes, Store], options: dict[str, Any]) -> None:
+    def __init__(self, server: socket.socket, stores: Mapping[Union[bytes, Exchange], Store], options: dict[str, Any]) -> None:
         """Use `listen`."""
         self._server, self._stores, self._options = server, dict(stores), options
         #: Where it listens: with the port that the system chose, where 0 was given.
@@ -119,7 +120,7 @@ class Listener:
                     return
                 time.sleep(self._PAUSE)
                 continue
-            place = str(address[0]) if address else ""
+            place = place_of(address)
             greeting = threading.Thread(target=self._greet, args=(connection, place), name="llvs greeting", daemon=True)
             with self._lock:
                 takes = self._takes(place)
@@ -153,12 +154,14 @@ class Listener:
                 beginning += data
             code = self._invited(beginning)
             compared = self._whose_digits(beginning) if code is None else None
+            secret: Union[bytes, Exchange]
             if compared is not None:
-                pairing, store = compared, self._stores[compared]
+                secret, store = compared, self._stores[compared]
             else:
-                pairing, store = whom_it_is_for(self._stores, beginning) if code is None else (code[1], self._stores[code[1]])
+                secret, store = whom_it_is_for(self._stores, beginning) if code is None else (code[1], self._stores[code[1]])
             peer = Peer(
-                store, pairing, initiator=False, invitation=code and code[0], compare=compared is not None, **self._options)
+                store, secret, initiator=False, invitation=code and code[0], compare=compared is not None, place=place,
+                **self._options)
             link = Link(store, connection, peer, beginning, until)
             with self._lock:
                 self._links.append((link, place))
@@ -273,7 +276,7 @@ class Listener:
 
 
 def listen(
-    stores: Mapping[bytes, Store],
+    stores: Mapping[Union[bytes, Exchange], Store],
     address: Address,
     *,
     identity: Optional[BytesLike] = None,
@@ -286,9 +289,11 @@ def listen(
         with llvs.listen({pairing: notes}, ("0.0.0.0", 4040)):
             ...
 
-    stores: by the pairings that `make_pairing` drew. For the rest see `Peer`. Who is not paired gets no answer. A Unix socket is made for
-    its owner alone (0600). Raises OSError.
+    stores: by the pairings that `make_pairing` drew; or by exchanges with encrypted places, which offers a store to those that have the
+    newest keys which the exchange has read. No invitations are made to such a store. For the rest see `Peer`. Who is not paired gets no
+    answer. A Unix socket is made for its owner alone (0600). Raises OSError, EncryptionError (an exchange has read no keys yet).
     """
+    by_secret = offered(stores)
     if isinstance(address, str):
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -302,6 +307,6 @@ def listen(
     else:
         server = socket.create_server(address, backlog=64)
     return Listener(
-        server, {as_bytes(pairing): store for pairing, store in stores.items()},
+        server, by_secret,
         {"identity": identity, "device": device, "accepted": tuple(accepted), "quota": quota},
     )

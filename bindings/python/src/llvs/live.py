@@ -5,16 +5,22 @@ from __future__ import annotations
 import ctypes
 import enum
 import time
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Union
 
-from . import _abi, _callbacks, _constants as c, _pages, _structs
+from . import _abi, _callbacks, _constants as c, _pages, _structs, errors
 from ._handle import Handle
 from ._memory import BytesArray, BytesLike, Column, as_bytes, copy, decode, encode
+from .exchange import Exchange
 from .snapshot import Problem, take_problems
 from .store import Store
 
 lib = _abi.lib
 byref = ctypes.byref
+
+#: By what two devices know each other: the bytes of a pairing; or an exchange with an encrypted place, from whose newest keys, as it read
+#: them last, the pairing of all members follows.
+Secret = Union[BytesLike, Exchange]
 
 
 def make_pairing() -> bytes:
@@ -85,7 +91,7 @@ class _Options:
 
     def __init__(
         self,
-        pairing: Optional[BytesLike],
+        pairing: Optional[Secret],
         initiator: bool,
         identity: Optional[BytesLike],
         device: str,
@@ -93,15 +99,19 @@ class _Options:
         invitation: Optional[str],
         compare: bool,
         quota: Optional[Callable[[int], None]],
+        place: str = "",
+        outer: BytesLike = b"",
     ) -> None:
+        self._members = pairing if isinstance(pairing, Exchange) else None
         self._secrets = secrets = Column([
-            b"" if pairing is None else as_bytes(pairing, "a pairing"), b"" if identity is None else as_bytes(identity, "a device key"),
-            encode(device), b"" if invitation is None else encode(invitation),
+            b"" if pairing is None or isinstance(pairing, Exchange) else as_bytes(pairing, "a pairing"),
+            b"" if identity is None else as_bytes(identity, "a device key"), encode(device),
+            b"" if invitation is None else encode(invitation), encode(place), as_bytes(outer, "what an exporter gives"),
         ])
         self._keys = keys = BytesArray(as_bytes(key, "a device key") for key in accepted)
         self.raw = options = _structs.llvs_peer_options(
             struct_size=ctypes.sizeof(_structs.llvs_peer_options), initiator=bool(initiator))
-        fields = (options.pairing, options.identity, options.device, options.invitation)
+        fields = (options.pairing, options.identity, options.device, options.invitation, options.place, options.outer)
         for field, start, size in zip(fields, secrets.addresses, secrets.sizes):
             field.data, field.size = start if size else None, size
         options.accepted, options.accepted_count = keys.address, keys.count
@@ -109,6 +119,16 @@ class _Options:
         if quota is not None:
             options.quota, options.quota_payload = _quota, _callbacks.register(quota)
             options.quota_free = ctypes.cast(_callbacks.payload_free, ctypes.c_void_p).value
+
+    @contextmanager
+    def given(self) -> Iterator[Any]:
+        """For the call that takes them."""
+        if self._members is None:
+            yield byref(self.raw)
+            return
+        with self._members._call as pointer:
+            self.raw.exchange = pointer
+            yield byref(self.raw)
 
 
 class Peer(Handle):
@@ -127,7 +147,7 @@ class Peer(Handle):
     def __init__(
         self,
         store: Store,
-        pairing: Optional[BytesLike] = None,
+        pairing: Optional[Secret] = None,
         *,
         initiator: bool,
         identity: Optional[BytesLike] = None,
@@ -136,10 +156,14 @@ class Peer(Handle):
         invitation: Optional[str] = None,
         compare: bool = False,
         quota: Optional[Callable[[int], None]] = None,
+        place: str = "",
+        outer: BytesLike = b"",
     ) -> None:
         """Opens it; it keeps the store.
 
-        pairing: what `make_pairing` drew, the same on both sides; None: this side gets it by the invitation.
+        pairing: what `make_pairing` drew, the same on both sides; None: this side gets it by the invitation. Or an exchange with an
+        encrypted place, whose members need no pairing: it follows from the newest keys that the exchange read, and when it reads newer
+        ones, the connection ends (EncryptionError), since whoever is at its other end may have been removed.
         invitation: the code of one, by which this connection is made. The side that has a pairing gives it to the other, which has none.
         initiator: whether this side made the connection.
         identity: the secret half of this device's key, 32 bytes that stay the same; None: one for this connection alone.
@@ -148,12 +172,17 @@ class Peer(Handle):
         compare: people compare `PeerState.digits` on both sides, and each says so by `confirm`, in the place of an invitation.
         quota: called with a number of bytes before so many more are stored; what it raises ends the connection. It must not use the peer
         or its store.
-        Raises InvalidArgumentError, PermissionDeniedError (the store was opened for reading only), UnsupportedError (no libcrypto).
+        place: the address of the other side, for a program that lets in whoever has the pairing: what one address may have looked through
+        is bounded then, whatever device keys are used there.
+        outer: for a program that carries the bytes within TLS: what its exporter gives ("EXPORTER-Channel-Binding", RFC 9266). The other
+        side has to give the same, else somebody in between holds two connections, and this one ends (EncryptionError).
+        Raises EncryptionError (the exchange read no keys yet), InvalidArgumentError, PermissionDeniedError (the store was opened for
+        reading only), UnsupportedError (no libcrypto).
         """
-        options = _Options(pairing, initiator, identity, device, accepted, invitation, compare, quota)
+        options = _Options(pairing, initiator, identity, device, accepted, invitation, compare, quota, place, outer)
         pointer = ctypes.c_void_p()
-        with store._call as owner:
-            lib.llvs_peer_open(owner, byref(options.raw), byref(pointer))
+        with store._call as owner, options.given() as given:
+            lib.llvs_peer_open(owner, given, byref(pointer))
         super().__init__(pointer.value or 0)
         self._calls_back = store._calls_back
 
@@ -201,7 +230,7 @@ class Peer(Handle):
         cls,
         store: Store,
         address: str,
-        pairing: Optional[BytesLike] = None,
+        pairing: Optional[Secret] = None,
         *,
         identity: Optional[BytesLike] = None,
         device: str = "",
@@ -216,8 +245,8 @@ class Peer(Handle):
         Raises TransportError (nothing listens there), and what `Peer` raises."""
         options = _Options(pairing, True, identity, device, accepted, invitation, compare, quota)
         pointer = ctypes.c_void_p()
-        with store._call as owner:
-            lib.llvs_peer_connect(owner, byref(options.raw), encode(address), timeout, byref(pointer))
+        with store._call as owner, options.given() as given:
+            lib.llvs_peer_connect(owner, given, encode(address), timeout, byref(pointer))
         return cls._of(pointer.value or 0, store._calls_back)
 
     @classmethod
@@ -307,10 +336,15 @@ class PeerListener(Handle):
     def _what(self) -> str:
         return "a listener for direct connections"
 
-    def offer(self, store: Store, pairing: BytesLike) -> None:
-        """Offers a store, one of several, to those that have its pairing."""
+    def offer(self, store: Store, pairing: Secret) -> None:
+        """Offers a store, one of several, to those that have its pairing; or, where that is an exchange with an encrypted place, to those
+        that have the newest keys of it which the exchange has read. Raises EncryptionError (it read none yet)."""
         with self._call as pointer, store._call as owner:
-            lib.llvs_listener_offer(pointer, owner, as_bytes(pairing, "a pairing"))
+            if isinstance(pairing, Exchange):
+                with pairing._call as members:
+                    lib.llvs_listener_offer_members(pointer, owner, members)
+            else:
+                lib.llvs_listener_offer(pointer, owner, as_bytes(pairing, "a pairing"))
         self._calls_back = self._calls_back or store._calls_back
 
     @property
@@ -387,12 +421,33 @@ def invited(codes: Iterable[str], beginning: bytes) -> Optional[str]:
     return None
 
 
-def whom_it_is_for(stores: Mapping[bytes, Store], beginning: bytes) -> tuple[bytes, Store]:
-    """Which of several stores a connection is for, with its pairing, by the `PEER_BEGINNING` bytes that it began with. Raises
+def place_of(address: Any) -> str:
+    """The host of an address that a socket gives; "" for one that has none."""
+    return str(address[0]) if isinstance(address, tuple) and address else ""
+
+
+def offered(stores: Mapping[Union[bytes, Exchange], Store]) -> dict[Union[bytes, Exchange], Store]:
+    """Stores by what they are offered by. Raises EncryptionError for an exchange that has read no keys yet."""
+    made: dict[Union[bytes, Exchange], Store] = {}
+    for secret, store in stores.items():
+        if isinstance(secret, Exchange):
+            secret.pairing(read_anew=False)
+            made[secret] = store
+        else:
+            made[as_bytes(secret, "a pairing")] = store
+    return made
+
+
+def whom_it_is_for(stores: Mapping[Union[bytes, Exchange], Store], beginning: bytes) -> tuple[Union[bytes, Exchange], Store]:
+    """Which of several stores a connection is for, with what it is offered by, by the `PEER_BEGINNING` bytes that it began with. Raises
     ConnectionError when it is for none."""
     fits = ctypes.c_uint32()
-    for pairing, store in stores.items():
+    for secret, store in stores.items():
+        try:
+            pairing = secret.pairing(read_anew=False) if isinstance(secret, Exchange) else secret
+        except errors.Error:  # it was closed, and offers nothing any more
+            continue
         lib.llvs_pairing_matches(pairing, beginning, byref(fits))
         if fits.value:
-            return pairing, store
+            return secret, store
     raise ConnectionError("The connection is of nobody who is paired with a store here.")

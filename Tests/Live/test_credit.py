@@ -1,0 +1,70 @@
+"""How much a side lets the other one have under way: little at first, more as it takes what comes, and never more than 16 MiB."""
+
+from __future__ import annotations
+
+import os
+from typing import Iterator
+
+import live_peer
+import pytest
+
+import llvs
+
+PAIRING = bytes(range(48))
+#: What frames and messages take beside the bytes of versions.
+BESIDE = 65_536
+MIB = 1 << 20
+
+
+@pytest.fixture
+def stores() -> Iterator[tuple[llvs.Store, llvs.Store]]:
+    with llvs.Store(storage="memory") as one, llvs.Store(storage="memory") as two:
+        for number in range(48):
+            one.make_version(insert={f"{number}": os.urandom(1_000_000)}, root=True)
+        yield one, two
+
+
+def turns(one: llvs.Peer, two: llvs.Peer) -> list[int]:
+    """As over a distant link: each side says all that it may before it hears of the other. How much one said, each time."""
+    said = []
+    while True:
+        there = b"".join(iter(lambda: one.send(1 << 20), b""))
+        if there:
+            two.receive(there)
+        back = b"".join(iter(lambda: two.send(1 << 20), b""))
+        if back:
+            one.receive(back)
+        if not there and not back:
+            return said
+        said.append(len(there))
+
+
+def test_a_distant_side_may_send_more_and_more(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    with llvs.Peer(stores[0], PAIRING, initiator=True) as one, llvs.Peer(stores[1], PAIRING, initiator=False) as two:
+        said = [count for count in turns(one, two) if count > 100_000]
+        assert two.state.received == 48 and one.state.phase == llvs.PeerPhase.IN_STEP
+    assert said[0] <= MIB + BESIDE and 8 * MIB < max(said) <= 16 * MIB + BESIDE
+    assert len(said) <= 8, "of 4 MiB each time there would be 12"
+
+
+def test_what_is_said_of_it(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    """To the peer that was made from the page alone: the window of HELLO, and CREDIT, of which it has at most 16 MiB left."""
+    with llvs.Peer(stores[0], PAIRING, initiator=True) as one, llvs.Peer(stores[1], PAIRING, initiator=False) as two:
+        turns(one, two)
+    source = live_peer.Peer(True, PAIRING)
+    with llvs.Peer(stores[0], PAIRING, initiator=False) as end:
+        live_peer.carry(source, end)
+    with llvs.Store(storage="memory") as empty, llvs.Peer(empty, PAIRING, initiator=False) as end:
+        peer, most = live_peer.Peer(True, PAIRING), 0
+        for payload in source.payloads.values():
+            peer.add(payload)
+        first = None
+        while data := peer.take():
+            end.receive(data)
+            while data := end.send():
+                peer.receive(data)
+            if peer.their_hello is not None and first is None:
+                first = peer.credit
+            most = max(most, peer.credit)
+        assert end.state.received == 48
+    assert first is not None and first <= MIB and 14 * MIB < most <= 16 * MIB

@@ -1,0 +1,301 @@
+"""Members of an encrypted place, who need no pairing: who gets in, who does not, and who does no more."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import shutil
+import subprocess
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Callable, Iterator, Union
+
+import live_peer
+import pytest
+from test_library import ids, wait_until
+
+import llvs
+import llvs.aio
+
+WORDS = "six random words of a person"
+
+
+class Made:
+    """A place that was encrypted once, since that takes ten seconds; each test gets a copy."""
+
+    def __init__(self, directory: Path) -> None:
+        self.folder = directory / "place"
+        self.laptop, self.phone = llvs.new_identity(), llvs.new_identity()
+        with llvs.Store(storage="memory") as store:
+            store.make_version(insert={"a": b"1"})
+            place = llvs.Remote(
+                self.folder.as_uri(), passphrase=WORDS, identity=self.laptop.secret, recipients=[self.phone.recipient])
+            with llvs.Exchange(store, place) as way:
+                way.send()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return Made(tmp_path_factory.mktemp("members"))
+
+
+class Device:
+    """A store, and its exchange with the place."""
+
+    def __init__(self, folder: Path, **keys: str) -> None:
+        self.store = llvs.Store(storage="memory")
+        self.way = llvs.Exchange(self.store, llvs.Remote(folder.as_uri(), **keys))
+
+    def close(self) -> None:
+        self.way.close()
+        self.store.close()
+
+    def save(self) -> str:
+        return self.store.make_version(self.store.most_recent_head, insert={str(time.monotonic_ns()): b"1"}).id
+
+
+@pytest.fixture
+def folder(made: Made, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made.folder, tmp_path / "place"))
+
+
+@pytest.fixture
+def devices(made: Made, folder: Path) -> Iterator[tuple[Device, Device, Device]]:
+    """The laptop, the phone, and who has the passphrase; each has exchanged."""
+    with ExitStack() as stack:
+        all_ = []
+        for keys in ({"identity": made.laptop.secret}, {"identity": made.phone.secret}, {"passphrase": WORDS}):
+            all_.append(Device(folder, **keys))
+            stack.callback(all_[-1].close)
+            all_[-1].way.retrieve()
+        yield all_[0], all_[1], all_[2]
+
+
+def by_library(device: Device) -> Any:
+    listener = llvs.PeerListener("127.0.0.1:0")
+    listener.offer(device.store, device.way)
+    return listener
+
+
+def in_python(device: Device) -> Any:
+    return llvs.listen({device.way: device.store}, ("127.0.0.1", 0))
+
+
+LISTENERS = [by_library, in_python]
+
+
+def connect(device: Device, listener: Any, secret: Union[None, bytes, llvs.Exchange] = None) -> Any:
+    """By the library's own thread where the listener has such, else by Python's."""
+    if isinstance(listener.address, str):
+        return llvs.Peer.connect(device.store, listener.address, secret or device.way)
+    return llvs.connect(device.store, listener.address, secret or device.way)
+
+
+def gets_in(device: Device, listener: Any, secret: Union[None, bytes, llvs.Exchange] = None) -> bool:
+    with connect(device, listener, secret) as link:
+        try:
+            return bool(link.wait(20))
+        except (llvs.Error, OSError):
+            return False
+
+
+def decoded(identity: str) -> bytes:
+    """The bytes of an identity of age: Bech32."""
+    bits = number = 0
+    out = []
+    for letter in identity.lower().rpartition("1")[2][:-6]:
+        number, bits = number << 5 | "qpzry9x8gf2tvdw0s3jn54khce6mua7l".index(letter), bits + 5
+        if bits >= 8:
+            bits -= 8
+            out.append(number >> bits & 255)
+    return bytes(out)
+
+
+def derived(folder: Path, identity: str, where: Path) -> bytes:
+    """The pairing that docs/live-protocol.md says, by the program `age` and the standard library."""
+    (where / "key.txt").write_text(identity + "\n")
+    ring = max((folder / "pack1" / "keys").glob("ring-*"))
+    plain = subprocess.run(["age", "--decrypt", "-i", where / "key.txt", ring], check=True, capture_output=True).stdout
+    found = json.loads(plain.splitlines()[0])
+    epoch = max(found["epochs"], key=lambda epoch: int(epoch["number"]))
+    store, word, bits = bytearray(), 0, 0
+    for letter in found["store"]:
+        word, bits = word << 5 | "abcdefghijklmnopqrstuvwxyz234567".index(letter), bits + 5
+        if bits >= 8:
+            bits -= 8
+            store.append(word >> bits & 255)
+    extracted = hmac.digest(bytes(32), decoded(epoch["identity"]), "sha256")
+    return bytes(store[:16]) + hmac.digest(extracted, b"llvs live 1\x01", hashlib.sha256)
+
+
+@pytest.mark.skipif(shutil.which("age") is None, reason="needs age")
+def test_the_pairing_is_as_the_page_says(
+    made: Made, folder: Path, devices: tuple[Device, Device, Device], tmp_path: Path
+) -> None:
+    laptop, phone, other = devices
+    for epochs in range(2):
+        expected = derived(folder, made.laptop.secret, tmp_path)
+        assert [device.way.pairing() for device in devices] == [expected] * 3
+        assert len(expected) == 48 and expected == laptop.way.pairing(read_anew=False)
+        # A peer that was made from the page alone.
+        with llvs.Peer(laptop.store, laptop.way, initiator=False) as end:
+            peer = live_peer.Peer(True, expected)
+            live_peer.carry(peer, end)
+            assert peer.caught_up
+        laptop.way.rekey(renew=True)
+    assert phone.way.pairing(read_anew=False) == expected
+
+
+@pytest.mark.parametrize("offer", LISTENERS)
+def test_members_need_no_pairing(devices: tuple[Device, Device, Device], offer: Callable[[Device], Any]) -> None:
+    laptop, phone, other = devices
+    with offer(laptop) as listener, connect(phone, listener) as one, connect(other, listener) as two:
+        assert one.wait(60) and two.wait(60)
+        for device in devices:
+            saved = device.save()
+            wait_until(lambda: all(each.store.version(saved) is not None for each in devices))
+        # The bytes, which a device keeps for when it cannot reach the place.
+        assert gets_in(phone, listener, phone.way.pairing())
+
+
+@pytest.mark.parametrize("offer", LISTENERS)
+def test_who_is_not_in_the_ring(
+    made: Made, folder: Path, devices: tuple[Device, Device, Device], offer: Callable[[Device], Any], tmp_path: Path
+) -> None:
+    laptop, phone, _ = devices
+    stranger, clear, fresh = llvs.new_identity(), tmp_path / "clear", Device(folder, identity=made.phone.secret)
+    with offer(laptop) as listener, ExitStack() as stack:
+        stack.callback(fresh.close)
+        # No key of it opens the ring.
+        outside = Device(folder, identity=stranger.secret)
+        stack.callback(outside.close)
+        for read_anew in (True, False):
+            with pytest.raises(llvs.EncryptionError) as raised:
+                outside.way.pairing(read_anew=read_anew)
+            assert raised.value.code == (llvs.ErrorCode.WRONG_KEY if read_anew else llvs.ErrorCode.KEY_MISSING)
+        with pytest.raises(llvs.EncryptionError):
+            connect(outside, listener)
+        with pytest.raises(llvs.EncryptionError):
+            offer(outside)
+        # One that has no keys, and one that has not read them yet.
+        plain = llvs.Exchange(outside.store, llvs.Remote(clear.as_uri(), layout="packed"))
+        stack.callback(plain.close)
+        with pytest.raises(llvs.UnsupportedError):
+            plain.pairing()
+        with pytest.raises(llvs.UnsupportedError):
+            connect(outside, listener, plain)
+        with pytest.raises(llvs.EncryptionError):
+            connect(fresh, listener)
+        assert fresh.way.pairing() == laptop.way.pairing() and gets_in(fresh, listener)
+        # Who guesses, and who knows the store's id and no key.
+        before = ids(laptop.store)
+        outside.save()
+        for secret in (llvs.make_pairing(), laptop.way.pairing()[:16] + bytes(32)):
+            assert not gets_in(outside, listener, secret)
+        assert ids(laptop.store) == before
+        assert gets_in(phone, listener)
+
+
+@pytest.mark.parametrize("offer", LISTENERS)
+def test_a_device_that_was_removed(made: Made, devices: tuple[Device, Device, Device], offer: Callable[[Device], Any]) -> None:
+    laptop, phone, other = devices
+    former = phone.way.pairing()
+    with offer(laptop) as listener:
+        with connect(phone, listener) as link:
+            assert link.wait(60)
+            laptop.way.remove_member(made.phone.recipient)
+            late = laptop.save()
+            with pytest.raises((llvs.Error, OSError)) as ended:
+                until = time.monotonic() + 30
+                while time.monotonic() < until:
+                    link.wait(1)
+                    time.sleep(0.05)
+            assert "the keys were renewed" in str(ended.value)
+        time.sleep(0.3)
+        assert phone.store.version(late) is None
+        # It has the former ring, and what follows from that.
+        assert phone.way.pairing() == former != laptop.way.pairing()
+        for secret in (phone.way, former):
+            assert not gets_in(phone, listener, secret)
+        # Nor does a member who knows of it connect to it.
+        with offer(phone) as theirs:
+            assert not gets_in(laptop, theirs)
+        # A member that does not know yet learns from the place, and then gets in.
+        assert not gets_in(other, listener)
+        other.way.retrieve()
+        if other.way.pairing(read_anew=False) == former:  # it reads the keys every 10 minutes
+            assert other.way.pairing() == laptop.way.pairing()
+        assert gets_in(other, listener) and ids(other.store) == ids(laptop.store)
+    assert phone.store.version(late) is None
+
+
+def test_a_ring_that_is_renewed_on_both_sides(devices: tuple[Device, Device, Device]) -> None:
+    """Ends whose bytes the program carries: either side that learns of newer keys ends what former ones made."""
+    laptop, phone, _ = devices
+    for knows in (0, 1):
+        with llvs.Peer(laptop.store, laptop.way, initiator=True) as one, llvs.Peer(phone.store, phone.way, initiator=False) as two:
+            carry(one, two)
+            assert one.state.phase == two.state.phase == llvs.PeerPhase.IN_STEP
+            laptop.way.rekey(renew=True)
+            if knows:
+                phone.way.pairing()
+            first, second = (two, one) if knows else (one, two)
+            saved = laptop.save()
+            with pytest.raises(llvs.EncryptionError, match="were renewed") as raised:
+                first.store_changed()
+            assert raised.value.code == llvs.ErrorCode.WRONG_KEY
+            with pytest.raises(llvs.EncryptionError):
+                while data := first.send():
+                    second.receive(data)
+                second.tick(0)
+            assert phone.store.version(saved) is None
+        assert phone.way.pairing() == laptop.way.pairing()
+        with llvs.Peer(laptop.store, laptop.way, initiator=True) as one, llvs.Peer(phone.store, phone.way, initiator=False) as two:
+            carry(one, two)
+            assert phone.store.version(saved) is not None
+
+
+def carry(one: llvs.Peer, two: llvs.Peer) -> None:
+    moved = True
+    while moved:
+        moved = False
+        for here, there in ((one, two), (two, one)):
+            while data := here.send():
+                there.receive(data)
+                moved = True
+
+
+def test_over_asyncio(devices: tuple[Device, Device, Device]) -> None:
+    laptop, phone, _ = devices
+    saved = laptop.save()
+
+    async def main() -> None:
+        async def come(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            async with await llvs.aio.accept({llvs.make_pairing(): phone.store, laptop.way: laptop.store}, reader, writer) as link:
+                await link.wait_ended()
+
+        async with await asyncio.start_server(come, "127.0.0.1", 0) as server:
+            async with await llvs.aio.connect(phone.store, server.sockets[0].getsockname(), phone.way) as link:
+                assert await link.wait()
+
+    asyncio.run(main())
+    assert phone.store.version(saved) is not None
+
+
+@pytest.mark.parametrize("offer", LISTENERS)
+def test_an_exchange_that_is_closed(devices: tuple[Device, Device, Device], offer: Callable[[Device], Any]) -> None:
+    """What follows from its keys is kept by the library's listener; `listen` asks it, and offers the others on."""
+    laptop, phone, other = devices
+    pairing = llvs.make_pairing()
+    with ExitStack() as stack:
+        if offer is in_python:
+            listener: Any = stack.enter_context(llvs.listen({other.way: other.store, pairing: laptop.store}, ("127.0.0.1", 0)))
+        else:
+            listener = stack.enter_context(offer(other))
+            listener.offer(laptop.store, pairing)
+        other.way.close()
+        assert gets_in(phone, listener, pairing)
+        assert gets_in(phone, listener) == (offer is by_library)
