@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import random
 import threading
+import time
 from itertools import combinations
 from pathlib import Path
-from typing import Iterator
+from typing import Callable, Iterator
 
 import live_peer
 import pytest
@@ -309,3 +310,34 @@ def test_the_host_bounds_what_is_stored(store: llvs.Store) -> None:
         with pytest.raises(llvs.Error, match="could not go on"):
             wire.one.receive(wire.two.send())
         wire.close()
+
+
+def test_links_in_python_share_what_watches_their_store(store: llvs.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of the library's for each would be most of what an idle link takes."""
+    watched: list[llvs.Store] = []
+    observe = llvs.Store.observe
+
+    def counted(self: llvs.Store, callback: Callable[[], object]) -> llvs.Observer:
+        watched.append(self)
+        return observe(self, callback)
+
+    monkeypatch.setattr(llvs.Store, "observe", counted)
+    with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as other:
+        for times in (1, 2):
+            links = [llvs.connect(other, listener.address, PAIRING) for _ in range(3)]
+            assert all(link.wait(60) for link in links)
+            assert watched.count(other) == times and watched.count(store) == times
+            for each in (store, other):
+                made = each.make_version(each.most_recent_head, insert={os.urandom(4).hex(): b"1"})
+                until = time.monotonic() + 60
+                while store.version(made) is None or other.version(made) is None:
+                    assert time.monotonic() < until
+                    time.sleep(0.01)
+            for link in links:
+                link.close()
+            # The last one that ends lets go of it; the next begins anew.
+            until = time.monotonic() + 60
+            while listener.links:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            time.sleep(0.3)
