@@ -337,20 +337,24 @@ enum RecordPath {
         }
     }
 
-    /// A place that was contested, as records show it.
-    static func json(_ place: [ContestedValues.Step]) -> [UInt8] {
-        let steps = place.map { step -> [UInt8] in
-            switch step {
-            case .name(let name):
-                var out: [UInt8] = []
-                name.withUnsafeBytes { CanonicalText.append($0, to: &out) }
-                return out
-            case .slot(let slot): return Array("{\"index\":\(slot)}".utf8)
-            case .key(.value, _, _): return Array("{\"index\":0}".utf8)
-            case .key(_, let key, let occurrence):
-                return Array("{\"key\":".utf8) + key + Array((occurrence > 0 ? ",\"occurrence\":\(occurrence)}" : "}").utf8)
-            }
+    /// A step to a contested place, as records show it.
+    /// - Parameter inBase: where an element that is known by all it is stands in the base.
+    static func step(_ step: ContestedValues.Step, inBase: Int) -> [UInt8] {
+        switch step {
+        case .name(let name):
+            var out: [UInt8] = []
+            name.withUnsafeBytes { CanonicalText.append($0, to: &out) }
+            return out
+        case .slot(let slot): return Array("{\"index\":\(slot)}".utf8)
+        case .key(.value, _, _): return Array("{\"index\":\(inBase)}".utf8)
+        case .key(_, let key, let occurrence):
+            return Array("{\"key\":".utf8) + key + Array((occurrence > 0 ? ",\"occurrence\":\(occurrence)}" : "}").utf8)
+        case .part(let from, _): return Array("{\"from\":\(from)}".utf8)
         }
-        return [UInt8(ascii: "[")] + Array(steps.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "]")]
+    }
+
+    /// A path of steps.
+    static func json(_ steps: [[UInt8]]) -> [UInt8] {
+        [UInt8(ascii: "[")] + Array(steps.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "]")]
     }
 }

@@ -6,6 +6,8 @@ public struct ContestedValues: Sendable {
         case name([UInt8])
         case slot(Int)
         case key(ElementKeys.Source, [UInt8], occurrence: Int)
+        /// Bytes of a text; the last step.
+        case part(from: Int, count: Int)
     }
 
     /// Digests of the values, by place.
@@ -27,7 +29,7 @@ public struct ContestedValues: Sendable {
         for (place, digests) in other.places { for digest in digests { add(digest, at: place) } }
     }
 
-    mutating func add(_ value: ValueRef, at place: [Step], in values: DocumentValues) throws {
+    private mutating func add(_ value: ValueRef, at place: [Step], in values: DocumentValues) throws {
         guard !value.isAbsent, !isTooMuch else { return }
         add(try Self.digest(value, in: values), at: place)
     }
@@ -43,114 +45,78 @@ public struct ContestedValues: Sendable {
         places = [:]
     }
 
+    /// The places in an order that is always the same.
+    var ordered: [(place: [Step], digests: Set<[UInt8]>)] {
+        let all = places.map { (order: Self.order($0.key), place: $0.key, digests: $0.value) }
+        return all.sorted { Bytes.compare($0.order, $1.order) < 0 }.map { ($0.place, $0.digests) }
+    }
+
+    private static func order(_ place: [Step]) -> [UInt8] {
+        place.flatMap { step -> [UInt8] in
+            switch step {
+            case .name(let name): Array("n\(name.count):".utf8) + name
+            case .slot(let slot): Array("s\(slot):".utf8)
+            case .key(let source, let key, let occurrence): Array("k\(source.rawValue),\(occurrence),\(key.count):".utf8) + key
+            case .part(let from, let count): Array("p\(from),\(count):".utf8)
+            }
+        }
+    }
+
     /// The same for equal values only.
     static func digest(_ value: ValueRef, in values: DocumentValues) throws -> [UInt8] {
         if values.isKind(value, .raw) { return [0] + SHA256.digest(values.text(value)) }
         return try [1] + CanonicalWriter.bytes(of: value, in: values, normalises: true).withUnsafeBytes { SHA256.digest($0) }
     }
 
-    /// The steps from the whole value down to a place of a merge.
-    static func steps(_ place: UInt32, _ places: KeptPlaces, in values: DocumentValues) throws -> [Step] {
-        var steps: [Step] = [], place = place
+    // MARK: What a merge tells
+
+    /// What a merge chose between. It told where elements came out.
+    /// - Parameters:
+    ///   - drafts: its records.
+    ///   - made: what came of it; nil where nothing did.
+    init(_ merge: DocumentMergeRun, _ drafts: Pieces<RecordDraft>, made: DocumentValues?) throws {
+        let result = made.map { ContestedPlaces($0, merge.rules) }
+        for (i, draft) in drafts.enumerated() {
+            if isTooMuch { break }
+            var steps = try Self.steps(draft.place, merge, result)
+            if let from = merge.starts[i] { steps.append(.part(from: from, count: merge.values.size(draft.result))) }
+            try add(draft.inputs.x, at: steps, in: merge.values)
+            try add(draft.inputs.y, at: steps, in: merge.values)
+        }
+    }
+
+    /// The steps from the whole value down to a place of a merge. Elements are told by what they are known by in what came of it, which is
+    /// the base of the merge above: one that is known by all it is may be another now.
+    private static func steps(_ place: UInt32, _ merge: DocumentMergeRun, _ result: ContestedPlaces?) throws -> [Step] {
+        var down: [UInt32] = [], place = place
         while place != KeptPlaces.whole {
-            if let name = places.name(of: place) { steps.append(.name(Array(values.text(name)))) }
-            if let known = places.element(of: place) { steps.append(try step(to: known, in: values)) }
-            if let (frame, child) = places.holder(of: place) {
-                switch frame.shape {
-                case .object: break
-                case .tuple: steps.append(.slot(child))
-                case .chain(let chain):
-                    for step in try chain.steps(of: frame.inputs, values).reversed() {
-                        switch step {
-                        case .name(let name): steps.append(.name(Array(values.text(name))))
-                        case .element(let known): steps.append(try Self.step(to: known, in: values))
-                        }
-                    }
-                case .elements: break
-                case .list(let plan): steps.append(try plan.contestedStep(child))
-                case .set(let plan): steps.append(try plan.contestedStep(child))
-                }
-            }
-            place = places.parent(of: place)
+            down.append(place)
+            place = merge.places.parent(of: place)
         }
-        return steps.reversed()
+        var steps: [Step] = [], at = ContestedPlaces.Place()
+        for place in down.reversed() {
+            guard let step = try step(place, merge, result, at) else { continue }
+            at = try result?.go(step, from: at) ?? at
+            steps.append(step)
+        }
+        return steps
     }
 
-    private static func step(to known: ShortLists.Known, in values: DocumentValues) throws -> Step {
-        switch known {
-        case .value(let base, _): .key(.value, try CanonicalWriter.bytes(of: base, in: values, normalises: true), occurrence: 0)
-        case .id(let id, let occurrence):
-            .key(.id, try CanonicalWriter.bytes(of: id, in: values, normalises: true), occurrence: occurrence)
-        }
-    }
-
-    /// Finds places in values. What a container holds is put into a table when something is first looked for in it: there may be many
-    /// places, and many elements.
-    final class Finder {
-        private struct Key: Hashable {
-            var source: ElementKeys.Source
-            var bytes: [UInt8]
-        }
-        private let values: DocumentValues
-        private let rules: RuleStates
-        private var names: [UInt64: [[UInt8]: UInt32]] = [:]
-        private var elements: [UInt64: [Key: [ValueRef]]] = [:]
-
-        init(_ values: DocumentValues, _ rules: RuleStates) {
-            self.values = values
-            self.rules = rules
-        }
-
-        private func number(_ ref: ValueRef) -> UInt64 { UInt64(ref.tree) << 32 | UInt64(ref.node) }
-
-        /// What is at a place of a side, and the state of the rules there.
-        func find(_ place: [Step], from value: ValueRef) throws -> (value: ValueRef, state: Int) {
-            var value = value, state = RuleStates.start
-            for step in place {
-                guard !value.isAbsent else { return (.absent, RuleStates.none) }
-                let tree = values.tree(value)
-                switch step {
-                case .name(let name):
-                    state = name.withUnsafeBytes { rules.step(state, $0) }
-                    value = try member(name, of: value)
-                case .slot(let slot):
-                    let children = tree.kind(value.node) == .array ? tree.children(of: value.node) : []
-                    state = rules.step(state, slot: slot)
-                    value = slot < children.count ? ValueRef(tree: value.tree, node: children[slot]) : .absent
-                case .key(let source, let bytes, let occurrence):
-                    let declared = rules.rule(state).flatMap { rules.rules.rules[$0].key }
-                    state = rules.stepToElement(state)
-                    let found = try elements(of: value, declared)[Key(source: source, bytes: bytes)] ?? []
-                    value = found.indices.contains(occurrence) ? found[occurrence] : .absent
-                }
+    private static func step(
+        _ place: UInt32, _ merge: DocumentMergeRun, _ result: ContestedPlaces?, _ at: ContestedPlaces.Place
+    ) throws -> Step? {
+        if let name = merge.places.name(of: place) { return .name(Array(merge.values.text(name))) }
+        guard let (frame, child) = merge.places.holder(of: place) else { return nil }
+        switch frame.shape {
+        case .tuple: return .slot(child)
+        case .set(let plan): return try plan.contestedStep(child)
+        case .list(let plan):
+            if let came = plan.outcome(child).at, let key = try result?.key(ofElement: came, of: at) {
+                return .key(key.source, key.bytes, occurrence: key.occurrence)
             }
-            return (value, state)
-        }
-
-        private func member(_ name: [UInt8], of value: ValueRef) throws -> ValueRef {
-            let tree = values.tree(value)
-            guard tree.kind(value.node) == .object else { return .absent }
-            if names[number(value)] == nil {
-                var table: [[UInt8]: UInt32] = [:]
-                for child in tree.children(of: value.node) {
-                    try values.work.done(1)
-                    table[Array(tree.name(of: child))] = child
-                }
-                names[number(value)] = table
-            }
-            return names[number(value)]?[name].map { ValueRef(tree: value.tree, node: $0) } ?? .absent
-        }
-
-        private func elements(of value: ValueRef, _ declared: [[[UInt8]]]?) throws -> [Key: [ValueRef]] {
-            if let known = elements[number(value)] { return known }
-            let tree = values.tree(value), keys = ElementKeys(values, declared: declared, usesID: declared == nil, atMost: 0)
-            var table: [Key: [ValueRef]] = [:]
-            for child in tree.kind(value.node) == .array ? tree.children(of: value.node) : [] {
-                let element = ValueRef(tree: value.tree, node: child), source = keys.source(of: element)
-                table[Key(source: source, bytes: try keys.bytes(of: element, source)), default: []].append(element)
-            }
-            elements[number(value)] = table
-            return table
+            return try plan.contestedStep(child)
+        // (Where it is told where elements come out, there are no short lists and no chains.)
+        case .object, .elements, .chain: return nil
         }
     }
 }

@@ -114,8 +114,8 @@ public struct DocumentMerge {
         let values = DocumentValues(all, work: work)
         func ref(_ i: Int) -> ValueRef { trees[i] == nil ? .absent : ValueRef(tree: UInt32(truncatingIfNeeded: i), node: 0) }
         let merge = DocumentMergeRun(
-            values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, swaps: swaps, tellsPlaces: tellsPlaces,
-            budget: ConflictRecordBudget(inputs: total), asking: asked)
+            values, RuleStates(rules), rulesTree: Self.rulesTree, saves: saves, swaps: swaps,
+            tellsPlaces: tellsPlaces || tellsContested, budget: ConflictRecordBudget(inputs: total), asking: asked)
         let inputs = olderIsLater ? [ref(0), ref(2), ref(1)] : [ref(0), ref(1), ref(2)]
         let result = try known == nil ? merge.run(inputs[0], inputs[1], inputs[2]) : .absent
         let (bytes, source): ([UInt8]?, MergedValue.Source)
@@ -131,17 +131,18 @@ public struct DocumentMerge {
         do {
             var budget = ConflictRecordBudget(inputs: total)
             let contestedDrafts = tellsContested ? merge.records : Pieces<RecordDraft>()
-            let outcomes = tellsPlaces ? try places(of: merge) : []
+            var outcomes = tellsPlaces ? try places(of: merge) : []
             let records = try told(merge, &budget)
             if !contested.isEmpty {
-                for record in try contestedRecords(contested, inputs, bytes, kind, merge, &budget) { try records.append(record) }
+                for (record, place) in try contestedRecords(contested, inputs, bytes, kind, merge, &budget) {
+                    try records.append(record)
+                    if tellsPlaces { outcomes.append(place ?? record.path) }
+                }
             }
             var merged = MergedValue(bytes: bytes, source: source, records: ConflictRecords(records))
             merged.places = outcomes
-            for draft in contestedDrafts {
-                let steps = try ContestedValues.steps(draft.place, merge.places, in: values)
-                try merged.contested.add(draft.inputs.x, at: steps, in: values)
-                try merged.contested.add(draft.inputs.y, at: steps, in: values)
+            if !contestedDrafts.isEmpty {
+                merged.contested = try withMade(bytes, kind) { try ContestedValues(merge, contestedDrafts, made: $0) }
             }
             return merged
         } catch is ConflictRecordBudget.Full {
@@ -192,39 +193,43 @@ public struct DocumentMerge {
             records: try ConflictRecords(record))
     }
 
-    /// Records of the places where both sides hold different values that were contested before, in the order of their paths.
+    /// Calls with what came of a merge, as it would be read; nil where nothing did.
+    private func withMade<R>(_ result: [UInt8]?, _ kind: MergeRule.Kind, _ body: (DocumentValues?) throws -> R) throws -> R {
+        guard let result else { return try body(nil) }
+        return try result.withUnsafeBytes { try body(DocumentValues([read($0, as: kind)], work: work)) }
+    }
+
+    /// Records of the places where both sides hold different values that were contested before, in the order of their paths; and where
+    /// these places are in what came of the merge, if they are.
     private func contestedRecords(
         _ contested: ContestedValues, _ inputs: [ValueRef], _ result: [UInt8]?, _ kind: MergeRule.Kind, _ merge: DocumentMergeRun,
         _ budget: inout ConflictRecordBudget
-    ) throws -> [ConflictRecord] {
-        try (result ?? []).withUnsafeBytes { bytes in
-            let text = try result == nil ? nil : read(bytes, as: kind), made = try text.map { DocumentValues([$0], work: work) }
-            let finder = ContestedValues.Finder(merge.values, merge.rules)
-            let inResult = made.map { ContestedValues.Finder($0, merge.rules) }
-            var records: [ConflictRecord] = []
-            for (place, digests) in contested.places {
-                let found = try inputs.map { try finder.find(place, from: $0) }
-                let (x, y) = (found[1].value, found[2].value)
-                guard !x.isAbsent, !y.isAbsent, try !merge.values.same(x, y) else { continue }
-                let both = try [x, y].map { try ContestedValues.digest($0, in: merge.values) }
-                guard digests.isSuperset(of: both) else { continue }
-                let root = ValueRef(tree: 0, node: 0)
-                let stands = try inResult.map { try $0.find(place, from: root).value } ?? .absent
+    ) throws -> [(record: ConflictRecord, place: [UInt8]?)] {
+        try withMade(result, kind) { made in
+            let sides = ContestedSides(merge.values, merge.rules, rules, inputs, made: made)
+            var records: [(record: ConflictRecord, place: [UInt8]?)] = []
+            for (place, digests) in contested.ordered {
+                func isContested(_ value: ValueRef) throws -> Bool {
+                    try digests.contains(ContestedValues.digest(value, in: merge.values))
+                }
+                guard let found = try sides.find(place, isContested: isContested) else { continue }
+                let both = try [found.newer, found.older].map { try ContestedValues.digest($0, in: merge.values) }
+                guard both[0] != both[1], digests.isSuperset(of: both) else { continue }
                 func json(_ ref: ValueRef, _ values: DocumentValues?) throws -> [UInt8]? {
                     guard let values, !ref.isAbsent else { return nil }
                     return try CanonicalWriter.bytes(of: ref, in: values)
                 }
-                let rule = merge.rules.rule(found[1].state).map { rules.rules[$0] }
+                let rule = merge.rules.rule(found.state).map { rules.rules[$0] }.flatMap { $0.isBuiltIn ? nil : $0 }
                 let record = ConflictRecord(
-                    kind: .contested, path: RecordPath.json(place), base: try json(found[0].value, merge.values),
-                    newer: try json(x, merge.values), older: try json(y, merge.values), result: try json(stands, made),
-                    rule: rule.map { ($0.prefix, $0.pattern) })
+                    kind: .contested, path: found.path, base: try json(found.base, merge.values),
+                    newer: try json(found.newer, merge.values), older: try json(found.older, merge.values),
+                    result: try json(found.result, found.resultValues), rule: rule.map { ($0.prefix, $0.pattern) })
                 try budget.take(record)
-                records.append(record)
+                records.append((record, found.place))
             }
             return records.sorted { a, b in
-                let order = Bytes.compare(a.path, b.path)
-                return order != 0 ? order < 0 : Bytes.compare(a.json(id: []), b.json(id: [])) < 0
+                let order = Bytes.compare(a.record.path, b.record.path)
+                return order != 0 ? order < 0 : Bytes.compare(a.record.json(id: []), b.record.json(id: [])) < 0
             }
         }
     }

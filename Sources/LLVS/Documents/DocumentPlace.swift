@@ -228,16 +228,23 @@ struct DocumentPlace {
     }
 
     /// Whether what the merge made stands there.
-    func holds(_ record: ConflictRecord) throws -> Bool {
+    /// - Parameter isPart: the record is about a part of the text there.
+    func holds(_ record: ConflictRecord, isPart: Bool) throws -> Bool {
         let result = record.result
-        if record.kind == .overlap { return try result.map { try range(ofPart: $0) != nil } ?? false }
+        if isPart { return try result.map { try range(ofPart: $0) != nil } ?? false }
         return try !isLost && Self.areSame(json(), result)
     }
 
     /// Whether that is what it was in another state.
-    func stands(as before: DocumentPlace, _ record: ConflictRecord) throws -> Bool {
-        if record.kind == .overlap { return try before.holds(record) && holds(record) }
+    func stands(as before: DocumentPlace, _ record: ConflictRecord, isPart: Bool) throws -> Bool {
+        if isPart { return try before.holds(record, isPart: true) && holds(record, isPart: true) }
         return try !isLost && !before.isLost && Self.areSame(before.json(), json())
+    }
+
+    /// Whether a place, as merges tell it, is a part of a text.
+    static func isPart(_ place: [UInt8]) -> Bool {
+        // (No string in JSON holds a quote as it is.)
+        place.lastIndex(of: UInt8(ascii: "{")).map { place[$0...].starts(with: "{\"from\":".utf8) } ?? false
     }
 
     /// What a JSON string stands for.

@@ -84,6 +84,13 @@ final class DocumentValues {
     @inline(__always)
     func text(_ ref: ValueRef) -> UnsafeRawBufferPointer { tree(ref).text(ref.node) }
 
+    /// How many bytes a string or a text has, computed or not.
+    func size(_ ref: ValueRef) -> Int {
+        guard ref.isComputed else { return ref.isAbsent ? 0 : text(ref).count }
+        if case .text(let text) = computed[Int(ref.node)] { return text.count }
+        return 0
+    }
+
     /// So many values are fetched at once.
     static let batch = 32
     /// Fewer values are near in any case.

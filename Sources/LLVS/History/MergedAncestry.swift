@@ -77,16 +77,24 @@ struct Brought: HistoryPass {
     }
 }
 
-/// Those of some versions that have one among their ancestors. O(versions since).
-struct Descendants: HistoryPass {
-    private let ancestor: UInt32, ordinals: [UInt32]
+/// Which versions have one among their ancestors, up to another one. O(versions between).
+struct LaterVersions: HistoryPass {
+    /// What was found: a flag for each version from the one on.
+    struct Found {
+        fileprivate let first: UInt32
+        fileprivate let flags: [Bool]
+
+        func contains(_ ordinal: UInt32) -> Bool { ordinal > first && Int(ordinal - first) < flags.count && flags[Int(ordinal - first)] }
+    }
+
+    private let ancestor: UInt32, last: UInt32
     private var isBehind: [Bool] = []
 
-    init(of ancestor: UInt32, among ordinals: [UInt32]) { self.ancestor = ancestor; self.ordinals = ordinals }
+    init(of ancestor: UInt32, upTo last: UInt32) { self.ancestor = ancestor; self.last = last }
 
-    mutating func go(_ steps: Int, in dag: History) -> Set<UInt32>? {
+    mutating func go(_ steps: Int, in dag: History) -> Found? {
         // Predecessors have lower ordinals; what came since is none of those asked about.
-        let first = Int(ancestor), end = max(first + 1, Int(ordinals.max() ?? 0) + 1)
+        let first = Int(ancestor), end = max(first + 1, Int(last) + 1)
         if isBehind.isEmpty {
             isBehind.reserveCapacity(end - first)
             isBehind.append(true)
@@ -102,7 +110,22 @@ struct Descendants: HistoryPass {
                     $0 != History.none && $0 >= ancestor && Int($0) - first < isBehind.count && isBehind[Int($0) - first]
                 })
         }
-        return Set(ordinals.filter { $0 > ancestor && Int($0) - first < isBehind.count && isBehind[Int($0) - first] })
+        return Found(first: ancestor, flags: isBehind)
+    }
+}
+
+/// Those of some versions that have one among their ancestors. O(versions since).
+struct Descendants: HistoryPass {
+    private let ordinals: [UInt32]
+    private var later: LaterVersions
+
+    init(of ancestor: UInt32, among ordinals: [UInt32]) {
+        self.ordinals = ordinals
+        later = LaterVersions(of: ancestor, upTo: ordinals.max() ?? 0)
+    }
+
+    mutating func go(_ steps: Int, in dag: History) -> Set<UInt32>? {
+        later.go(steps, in: dag).map { found in Set(ordinals.filter(found.contains)) }
     }
 }
 

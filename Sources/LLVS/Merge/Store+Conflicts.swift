@@ -10,6 +10,8 @@ public struct Conflict: Sendable, Equatable {
     public var isByRules = true
     /// Where in the merged value it is, as `MergedValue` tells it; nil where that is not known.
     var place: [UInt8]?
+    /// Whether it is about a part of a text: overlaps are, and what was contested there.
+    var isPart = false
 
     public static func == (a: Conflict, b: Conflict) -> Bool {
         (a.id, a.version, a.record) == (b.id, b.version, b.record) && a.isByRules == b.isByRules
@@ -18,6 +20,7 @@ public struct Conflict: Sendable, Equatable {
     /// A conflict as it is told; nothing is stored or decided by making one.
     public init(id: ValueID, version: VersionID?, record: ConflictRecord, isByRules: Bool = true) {
         self.id = id; self.version = version; self.record = record; self.isByRules = isByRules
+        isPart = record.kind == .overlap
     }
 }
 
@@ -139,6 +142,7 @@ extension Store {
             return entry.records.enumerated().map { i, record in
                 var conflict = Conflict(id: id, version: nil, record: record, isByRules: decided.contains(id))
                 if places.indices.contains(i) { conflict.place = places[i] }
+                conflict.isPart = record.kind == .overlap || conflict.place.map(DocumentPlace.isPart) ?? false
                 return conflict
             }
         }

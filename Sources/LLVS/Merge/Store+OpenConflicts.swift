@@ -69,18 +69,19 @@ extension Store {
         // A mark that was there before this merge was made is about another one like it.
         let before = try walk(Ancestors(of: [merge], among: chosen.compactMap(\.self)), control.look)
         let left = zip(conflicts, chosen).filter { $1.map(before.contains) ?? true }.map(\.0)
-        var open: [Conflict] = [], next = 0
+        var open: [Conflict] = [], next = 0, later: LaterVersions.Found?
         while next < left.count {
             let end = left[next...].firstIndex { $0.id != left[next].id } ?? left.count
-            open += try standing(left[next..<end], merge, at: head, control)
+            open += try standing(left[next..<end], merge, at: head, &later, control)
             next = end
         }
         return open
     }
 
     /// Of conflicts of one id those of which what the merge made stands at a version, and nobody edited that place since.
+    /// - Parameter later: which versions came of the merge: found once for all its conflicts, when that is first asked.
     private func standing(
-        _ conflicts: ArraySlice<Conflict>, _ merge: UInt32, at head: UInt32, _ control: PacedControl
+        _ conflicts: ArraySlice<Conflict>, _ merge: UInt32, at head: UInt32, _ later: inout LaterVersions.Found?, _ control: PacedControl
     ) throws -> [Conflict] {
         guard let id = conflicts.first?.id else { return [] }
         let rules = try valueRules(for: id, at: merge)
@@ -90,7 +91,7 @@ extension Store {
                     return try conflicts.filter { conflict in
                         try control.step()
                         let place = try DocumentPlace(of: conflict.record, at: conflict.place, in: made, made: made)
-                        return try conflict.record.kind == .overlap ? place.holds(conflict.record) : !place.isLost
+                        return try conflict.isPart ? place.holds(conflict.record, isPart: true) : !place.isLost
                     }
                 }
                 var left = try withTables(key, at: head, rules, control) { now, _ in
@@ -104,14 +105,17 @@ extension Store {
                         try control.step()
                         let version = try requireOrdinal(step.version), before = lock.withRead { dag.predecessors(version) }
                         // What was edited beside the merge is no answer to it.
-                        guard before.count == 1, try walk(AncestorSearch(merge, of: version), control.look) else { continue }
+                        guard before.count == 1 else { continue }
+                        let since = try later ?? walk(LaterVersions(of: merge, upTo: head), control.look)
+                        later = since
+                        guard since.contains(version) else { continue }
                         left = try withTables(key, at: before[0], rules, control) { was, _ in
                             try withTables(key, at: version, rules, control) { now, _ in
                                 try left.filter { conflict in
                                     try control.step()
                                     let before = try DocumentPlace(of: conflict.record, at: conflict.place, in: was, made: made)
                                     let after = try DocumentPlace(of: conflict.record, at: conflict.place, in: now, made: made)
-                                    return try after.stands(as: before, conflict.record)
+                                    return try after.stands(as: before, conflict.record, isPart: conflict.isPart)
                                 }
                             }
                         }
@@ -154,7 +158,7 @@ extension Store {
                     for i in from..<next where conflicts[i].isByRules {
                         try control.step()
                         let record = conflicts[i].record
-                        guard record.kind != .overlap, record.kind != .moveMove else { continue }
+                        guard !conflicts[i].isPart, record.kind != .moveMove else { continue }
                         // (An element that has no key is found as what it may be.)
                         let found = try [record.result, record.newer, record.older].compactMap(\.self).lazy.map {
                             try DocumentPlace(record.path, in: now, expected: $0).json()
@@ -170,7 +174,8 @@ extension Store {
 
     /// Whether what the merge made still stands there.
     private func holds(_ conflict: Conflict, _ now: DocumentTables, made: DocumentTables) throws -> Bool {
-        try DocumentPlace(of: conflict.record, at: conflict.place, in: now, made: made).holds(conflict.record)
+        try DocumentPlace(of: conflict.record, at: conflict.place, in: now, made: made)
+            .holds(conflict.record, isPart: conflict.isPart)
     }
 
     /// The changes that decide a conflict at a version: the value with what was chosen in the place of the conflict; where that is what
@@ -211,7 +216,7 @@ extension Store {
                         "A conflict of places in a list is decided by saving the list in the order that is wanted; or choose what stands.",
                         valueID: conflict.id)
                 }
-                if record.isWhole, let bytes = try chosen.flatMap({ try bytes($0, key, of: merge, rules) }) {
+                if record.isWhole, !conflict.isPart, let bytes = try chosen.flatMap({ try bytes($0, key, of: merge, rules) }) {
                     return [.update(conflict.id, data: bytes)]
                 }
                 return [try change(conflict, chosen, key, at: head, rules, made)]
@@ -222,7 +227,8 @@ extension Store {
     /// With the place that it has in what the merge made, where its path has elements: these may stand elsewhere there than in the base.
     private func placed(_ conflict: Conflict, _ merge: UInt32) throws -> Conflict {
         let record = conflict.record
-        guard record.kind == .overlap || record.path.contains(UInt8(ascii: "{")), conflict.place == nil else { return conflict }
+        let isSought = record.kind == .overlap || record.kind == .contested || record.path.contains(UInt8(ascii: "{"))
+        guard isSought, conflict.place == nil else { return conflict }
         let explained = try explained(merge, ConflictQuery(only: conflict.id), .none)
         return explained.items.first { $0.record == record } ?? conflict
     }
@@ -237,7 +243,7 @@ extension Store {
         return try withTables(key, at: head, rules) { tables, now in
             let place = try DocumentPlace(of: record, at: conflict.place, in: tables, made: made, other: chosen)
             var part: Range<Int>?
-            if record.kind == .overlap {
+            if conflict.isPart {
                 part = try record.result.flatMap { try place.range(ofPart: $0) }
                 guard let part else { throw unclear(conflict) }
                 // Text as a whole is no JSON.

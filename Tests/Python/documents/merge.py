@@ -8,21 +8,26 @@ Readings of the specification where it leaves a choice:
 - A counter whose base is no number is picked, with one record of kind `type`.
 - An element in a record's path is {"key": ...} (one declared pointer: its value; several: an array), and for elements that are known by
   their value {"index": n}, counted in the base.
+- Records of one value that come to more than 4 times the inputs and 1 MiB are one of the kind `limit`: each counts its path, its values and
+  its rule as they are written, and 64 bytes. A written result of more than 8 times the inputs and 64 KiB gives way to a side.
 - Values that are no JSON stand in records as {"sha256": ..., "size": ...}.
-- Contested values are looked for once, at the end: at their path in both outer sides.
+- Contested values are looked for once, at the end: at their path in both outer sides. An element is told there by what it is known by in
+  what the inner merge made, which is the outer base; one that is known by all it is may have been replaced in a side, and then stands for
+  it what is in its place, as far as between two elements that stayed as many were replaced, one for one. Of a text, what was contested is
+  a part of the outer base's text, and a side's is what stands between the tokens around it that the side kept.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Callable, Iterable, Optional, Union
 
 from . import json_model as j
 from .forms import is_later, lift_all
 from .rules import ELEMENT, Rule, RuleSet, Step
-from .sequences import Key, emit, keys_of, pair, pair_saved, plain_key
-from .text import Budget, merge_text
+from .sequences import Key, emit, increasing, keys_of, pair, pair_saved, plain_key
+from .text import Budget, merge_text, part_in
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,18 @@ class Raw:
 Value = Union[j.Node, Raw]
 #: Where both sides moved more elements of a list to different places, that is one record, of the list.
 MOST_MOVES = 64
-#: A name, a key of an element, or the index of a tuple's slot.
-PathStep = Union[str, Key, int]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a text: where in it, and how long; the last step of a path."""
+
+    start: int
+    count: int
+
+
+#: A name, a key of an element, the index of a tuple's slot, or a part of a text.
+PathStep = Union[str, Key, int, Part]
 Path = tuple[PathStep, ...]
 #: path: the identities of the values between which an inner merge picked.
 Contested = dict[Path, set[bytes]]
@@ -54,6 +69,19 @@ class Record:
     result: Optional[Value]
     rule: Optional[tuple[str, str]]
     inner: Path = ()
+
+    def with_key(self, depth: int, named: dict[Key, Key]) -> Record:
+        """The same with another key of an element in `inner`: what that is known by in what came out."""
+        step = self.inner[depth] if depth < len(self.inner) else None
+        if not isinstance(step, tuple) or step not in named:
+            return self
+        return replace(self, inner=self.inner[:depth] + (named[step],) + self.inner[depth + 1 :])
+
+    @property
+    def size(self) -> int:
+        """What it counts for in the budget of all records."""
+        parts = [found for found in map(self.node().get, ("path", "o", "x", "y", "result")) if found is not None]
+        return 64 + sum(len(j.canonical(part)) for part in parts) + sum(len(text.encode()) for text in self.rule or ())
 
     def node(self, value_id: str = "") -> j.Object:
         """As JSON; absent values are left out."""
@@ -231,9 +259,13 @@ class _Merge:
             newer, older = pair(base, newer, older)
         sides = by_key(o.items, base), by_key(x.items, newer), by_key(y.items, older)
         place = {key: index for index, key in enumerate(base)}
+        before = len(self.records)
         merged = self.elements(*sides, dict.fromkeys([*base, *newer, *older]), path, where, place)
         order, moves = emit(base, newer, older, set(merged))
         whole = j.Array(tuple(merged[key] for key in order))
+        named = dict(zip(order, keys_of(whole.items, rule.key)))
+        for index in range(before, len(self.records)):
+            self.records[index] = self.records[index].with_key(len(path), named)
         if len(moves) > MOST_MOVES:
             self.record("move-move", given, x, y, whole, rule, path, where)
             return whole
@@ -245,7 +277,7 @@ class _Merge:
                 sides[2].get(key),
                 merged[key],
                 rule,
-                path + (key,),
+                path + (named[key],),
                 where + (element_step(key, place, rule),),
             )
         return whole
@@ -267,7 +299,7 @@ class _Merge:
         result, overlaps, ends, limited = merge_text(base, x.text, y.text, rule.unit, rule.overlap, newer_wins, self.budget)
         for found in overlaps:
             three = j.String(found.base), j.String(found.newer), j.String(found.older)
-            self.record("overlap", *three, j.String(found.result), rule, path, where)
+            self.record("overlap", *three, j.String(found.result), rule, path + (Part(found.start, len(found.result)),), where)
         if ends:
             self.record("pick", o, x, y, j.String(result), rule, path, where)
         if limited:
@@ -296,7 +328,9 @@ def merge_values(
     unchanged = o is not None and x is not None and y is not None and o in (x, y)
     if unchanged and not contested:
         return Merged(y if x == o else x)
-    parsed = [None if data is None else read(data, kind) for data in (o, x, y)]
+    given = o, x, y
+    total = sum(len(data) for data in given if data is not None)
+    parsed = [None if data is None else read(data, kind) for data in given]
     # What bytes alone decide is not brought into other forms.
     if rules.forms and x != o and y != o and (x != y or rules.has_counter(())):
         lifted = lift_all(parsed, rules.forms)
@@ -305,25 +339,37 @@ def merge_values(
         if rules.forms.renames is None and not app_wins and x is not None and y is not None and is_later(parsed[2], parsed[1], rules.forms):
             x, y, parsed = y, x, [parsed[0], parsed[2], parsed[1]]
     result = (parsed[2] if x == o else parsed[1]) if unchanged else merge.core(parsed[0], parsed[1], parsed[2], (), ())
+    again: list[Record] = []
     for path, values in (contested or {}).items():
-        mine, theirs = lookup(parsed[1], path, rules), lookup(parsed[2], path, rules)
+        found = find_contested(path, [parsed[0], parsed[1], parsed[2], result], rules, values)
+        if found is None:
+            continue
+        place, (base, mine, theirs, stands) = found
         if mine is not None and theirs is not None and not same(mine, theirs) and {identity(mine), identity(theirs)} <= values:
-            found = lookup(result, path, rules)
-            merge.record(
-                "contested", lookup(parsed[0], path, rules), mine, theirs, found, rules.rule(steps(path)), path, shown(path, rules)
-            )
+            again.append(Record(place, "contested", base, mine, theirs, stands, rules.rule(steps(path)).given, path))
+    merge.records += sorted(again, key=lambda record: (path_bytes(record), j.canonical(record.node())))
+    def limited(data: Optional[bytes], values: list[Optional[Value]], result: Optional[Value]) -> Merged:
+        """With one record of the whole instead of all that there are."""
+        return Merged(data, (Record((), "limit", values[0], values[1], values[2], result, None),))
+
+    def told(data: Optional[bytes]) -> Merged:
+        if sum(record.size for record in merge.records) <= 4 * total + (1 << 20):
+            return Merged(data, tuple(merge.records))
+        whole = [None if value is None else read(value, kind) for value in (*given, data)]
+        return limited(data, whole[:3], whole[3])
+
     # A side's value as a whole is that side's bytes; the newer's where both are the same object.
     for value, data in ((parsed[1], x), (parsed[2], y)):
         if result is value and value is not None:
-            return Merged(data, tuple(merge.records))
+            return told(data)
     data = None if result is None else write(result, kind)
-    is_computed = result is not None and result is not rules.top.absent and not isinstance(result, Raw)
-    if data is not None and kind != "text" and is_computed and isinstance(read(data, kind), Raw):
-        # Too deep, or too large, to be merged once more.
-        merge.records.clear()
-        merge.record("limit", parsed[0], parsed[1], parsed[2], parsed[2] if x is None else parsed[1], Rule(), (), ())
-        return Merged(y if x is None else x, tuple(merge.records))
-    return Merged(data, tuple(merge.records))
+    is_written = result is not None and not isinstance(result, Raw) and kind != "text"
+    # Too deep, or too large, to be merged once more; or too long for what was given.
+    is_too_much = data is not None and result is not rules.top.absent and isinstance(read(data, kind), Raw)
+    if data is not None and is_written and (is_too_much or len(data) > 8 * total + (1 << 16)):
+        whole = [None if value is None else read(value, kind) for value in given]
+        return limited(given[2] if given[1] is None else given[1], whole, whole[2] if given[1] is None else whole[1])
+    return told(data)
 
 
 def read(data: bytes, kind: str) -> Value:
@@ -402,8 +448,8 @@ def newer_stands(rule: Rule, x: Value, y: Value) -> bool:
 
 
 def steps(path: Path) -> tuple[Step, ...]:
-    """The path as patterns see it."""
-    return tuple(ELEMENT if isinstance(step, tuple) else str(step) for step in path)
+    """The path as patterns see it: a part of a text is no step of it."""
+    return tuple(ELEMENT if isinstance(step, tuple) else str(step) for step in path if not isinstance(step, Part))
 
 
 def by_key(items: Iterable[j.Node], keys: list[Key]) -> dict[Key, j.Node]:
@@ -436,30 +482,70 @@ def element_step(key: Key, place: dict[Key, int], rule: Rule) -> j.Node:
     return j.Object((("key", value), ("occurrence", j.number(str(occurrence)))) if occurrence else (("key", value),))
 
 
-def lookup(value: Optional[Value], path: Path, rules: RuleSet) -> Optional[Value]:
-    """What is at a path."""
+def find_contested(
+    path: Path, sides: list[Optional[Value]], rules: RuleSet, values: set[bytes]
+) -> Optional[tuple[tuple[Union[str, j.Node], ...], list[Optional[Value]]]]:
+    """What is at a contested path in the base, the newer and the older side and in what came of them; and the path as records show it."""
+    shown: list[Union[str, j.Node]] = []
     for depth, step in enumerate(path):
-        if isinstance(step, str) and isinstance(value, j.Object):
-            value = value.get(step)
-        elif isinstance(step, int) and isinstance(value, j.Array):
-            value = value.items[step] if step < len(value.items) else None
-        elif isinstance(step, tuple) and isinstance(value, j.Array):
-            value = by_key(value.items, keys_of(value.items, rules.rule(steps(path[:depth])).key)).get(step)
+        rule = rules.rule(steps(path[:depth]))
+        if isinstance(step, Part):
+            parts = find_part(step, sides, rule, values)
+            return None if parts is None else (tuple(shown), parts)
+        if isinstance(step, str):
+            sides = [value.get(step) if isinstance(value, j.Object) else None for value in sides]
+            shown.append(step)
+        elif isinstance(step, int):
+            sides = [value.items[step] if isinstance(value, j.Array) and step < len(value.items) else None for value in sides]
+            shown.append(index_step(step))
         else:
-            return None
-    return value
+            lists = [value.items if isinstance(value, j.Array) else () for value in sides]
+            keys = [keys_of(items, rule.key) for items in lists]
+            shown.append(element_step(step, {key: index for index, key in enumerate(keys[0])}, rule))
+            stands = keys[0].index(step) if step in keys[0] else None
+            at = [in_place(keys[0], own, stands) if stands is not None and step[0] == "value" else index_of(own, step) for own in keys]
+            sides = [None if index is None else items[index] for items, index in zip(lists, at)]
+    return tuple(shown), sides
 
 
-def shown(path: Path, rules: RuleSet) -> tuple[Union[str, j.Node], ...]:
-    """A path as records show it."""
-    return tuple(
-        (
-            step
-            if isinstance(step, str)
-            else index_step(step) if isinstance(step, int) else element_step(step, {}, rules.rule(steps(path[:depth])))
-        )
-        for depth, step in enumerate(path)
-    )
+def index_of(keys: list[Key], key: Key) -> Optional[int]:
+    """Where a key is."""
+    return keys.index(key) if key in keys else None
+
+
+def in_place(base: list[Key], side: list[Key], index: int) -> Optional[int]:
+    """Which element of a side stands for one of the base's: that of its key, or what replaced it."""
+    if base[index] in side:
+        return side.index(base[index])
+    place = {key: at for at, key in enumerate(base)}
+    known = [at for at, key in enumerate(side) if key in place]
+    anchors = [known[at] for at in increasing([place[side[at]] for at in known])]
+    bounds = [(-1, -1)] + [(place[side[at]], at) for at in anchors] + [(len(base), len(side))]
+    for (o0, s0), (o1, s1) in zip(bounds, bounds[1:]):
+        if o0 < index < o1:
+            gone, new = base[o0 + 1 : o1], side[s0 + 1 : s1]
+            replaced = len(gone) == len(new) and all(key[0] == "value" for key in gone + new)
+            replaced = replaced and not any(key in side for key in gone) and not any(key in place for key in new)
+            return s0 + index - o0 if replaced else None
+    return None
+
+
+def find_part(part: Part, sides: list[Optional[Value]], rule: Rule, values: set[bytes]) -> Optional[list[Optional[Value]]]:
+    """A part of the base's text, if it is one that merges chose, and what the others have in its place."""
+    texts = [value.text if isinstance(value, j.String) else None for value in sides]
+    base = texts[0]
+    if base is None or texts[1] is None or texts[2] is None or part.start + part.count > len(base):
+        return None
+    own = j.String(base[part.start : part.start + part.count])
+    if identity(own) not in values:
+        return None
+    others = [None if text is None else part_in(base, text, part.start, part.start + part.count, rule.unit) for text in texts[1:]]
+    return [own, *(None if other is None else j.String(other) for other in others)]
+
+
+def path_bytes(record: Record) -> bytes:
+    """The path of a record, as JSON."""
+    return j.canonical(j.Array(tuple(j.String(step) if isinstance(step, str) else step for step in record.path)))
 
 
 def save(read_bytes: bytes, decoded: bytes, new: bytes, rules: RuleSet = RuleSet()) -> bytes:

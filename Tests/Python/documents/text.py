@@ -211,6 +211,25 @@ class Overlap:
     newer: str
     older: str
     result: str
+    #: Where in the text that came out the result begins.
+    start: int = 0
+
+
+def part_in(base: str, side: str, start: int, end: int, unit: str) -> Optional[str]:
+    """What a side has in the place of a part of its base: between the tokens around it that it kept. None where the part is not of whole
+    tokens.
+    """
+    a, b = tokens(base, unit), tokens(side, unit)
+    places = [0]
+    for token in a:
+        places.append(places[-1] + len(token))
+    if start not in places or end not in places:
+        return None
+    to_side = dict(align(a, b, Budget()))
+    before = [index for index in to_side if index < places.index(start)]
+    behind = [index for index in to_side if index >= places.index(end)]
+    first, last = to_side[max(before)] + 1 if before else 0, to_side[min(behind)] if behind else len(b)
+    return "".join(b[first:last])
 
 
 def merge_text(
@@ -227,7 +246,12 @@ def merge_text(
         style, picked = _merged_style(*[style or "" for style in styles], newer_wins)
         plain = [_convert(text, "\n") for text in (base, newer, older)]
         merged, overlaps, limited = _merge(*plain, unit, overlap, newer_wins, budget)
-        parts = [Overlap(*(_convert(part, style) for part in (one.base, one.newer, one.older, one.result))) for one in overlaps]
+        parts = [
+            Overlap(
+                *(_convert(part, style) for part in (one.base, one.newer, one.older, one.result)), len(_convert(merged[: one.start], style))
+            )
+            for one in overlaps
+        ]
         return _convert(merged, style), parts, picked, limited
     merged, overlaps, limited = _merge(base, newer, older, unit, overlap, newer_wins, budget)
     return merged, overlaps, False, limited
@@ -259,13 +283,16 @@ def _merge(base: str, newer: str, older: str, unit: str, overlap: str, newer_win
     to_x, to_y = dict(align(o, x, budget)), dict(align(o, y, budget))
     out: list[str] = []
     overlaps: list[Overlap] = []
-    o0 = x0 = y0 = 0
+    o0 = x0 = y0 = size = 0
     for kept in [*(index for index in range(len(o)) if index in to_x and index in to_y), len(o)]:
         o1, x1, y1 = kept, to_x.get(kept, len(x)), to_y.get(kept, len(y))
+        known = len(overlaps)
         chunk = _chunk(o[o0:o1], x[x0:x1], y[y0:y1], _shifted(to_x, o0, o1, x0), _shifted(to_y, o0, o1, y0), overlap, newer_wins, overlaps)
+        for one in overlaps[known:]:
+            one.start = size
+        chunk = chunk + [o[kept]] if kept < len(o) else chunk
+        size += sum(map(len, chunk))
         out += chunk
-        if kept < len(o):
-            out.append(o[kept])
         o0, x0, y0 = o1 + 1, x1 + 1, y1 + 1
     return "".join(out), overlaps, budget.limited
 

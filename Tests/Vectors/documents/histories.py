@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "Python"))
 
 from documents import rules as r  # noqa: E402
+from documents.merge import conflicts_digest  # noqa: E402
 from documents.versions import Graph, Held  # noqa: E402
 
 
@@ -49,6 +50,19 @@ def three(base: Any, one: Any, two: Any, last: Any) -> list[Any]:
 
 
 A, B = {"device": "a"}, {"device": "b"}
+
+
+def crossed(base: Any, one: Any, two: Any, after_one: Any, after_two: Any) -> list[Any]:
+    """Two merges of the same two edits, each with another edit, and a merge of these: its base was contested."""
+    return [
+        Save("o", "", base), Save("x", "o", one), Save("y", "o", two), Merge("m", "x", "y", A), Merge("k", "x", "y", B),
+        Save("x2", "m", after_one), Save("y2", "k", after_two), Merge("z", "x2", "y2"),
+    ]  # fmt: skip
+
+
+def notes(*texts: str) -> list[Any]:
+    """Elements of which nothing but all that they are tells one from another."""
+    return [{"t": text, "u": 0} for text in texts]
 
 #: name, rules, steps in the order of time
 HISTORIES: list[tuple[str, Any, list[Any]]] = [
@@ -109,6 +123,38 @@ HISTORIES: list[tuple[str, Any, list[Any]]] = [
         Save("o", "", {"v": 0}), Save("x", "o", {"v": 1}), Save("y", "o", {"v": 2}), Merge("m", "x", "y", A), Merge("k", "x", "y", B),
         Save("x2", "m", {"v": 1}), Save("y2", "k", {"v": 2, "w": 1}), Merge("z", "x2", "y2"),
     ]),
+    ("contested: a member of an element with an id", "auto", crossed(
+        [{"id": 1, "v": 0}], [{"id": 1, "v": 1}], [{"id": 1, "v": 2}], [{"id": 1, "v": 1}], [{"id": 1, "v": 2, "w": 1}])),
+    ("contested: a paired element of a list", "auto", crossed(
+        {"l": [1, 2]}, {"l": [7, 2]}, {"l": [9, 2]}, {"l": [7, 2]}, {"l": [9, 2], "w": 1})),
+    ("contested: a paired element, behind others that are new", "auto", crossed(
+        {"l": [5, 1, 2]}, {"l": [5, 7, 2]}, {"l": [5, 9, 2]}, {"l": [0, 5, 7, 2]}, {"l": [5, 9, 2, 3], "w": 1})),
+    ("contested: of two paired elements one", "auto", crossed([1, 2], [7, 8], [5, 6], [7, 6, 3], [4, 5, 6])),
+    ("contested: a member of a paired element", "auto", crossed(
+        notes("a", "z"), notes("b", "z"), notes("c", "z"), notes("b", "z"), notes("c", "z", "y"))),
+    ("contested: a paired element in a paired element", "auto", crossed(
+        [[1, 2], 0], [[3, 2], 0], [[4, 2], 0], [[3, 2], 0], [[4, 2], 0, 1])),
+    ("contested: another value than any of a paired element is none of them", "auto", crossed(
+        [1, 2], [7, 2], [9, 2], [8, 2], [9, 2, 3])),
+    ("contested: an element that both kept is none", "auto", crossed([1, 2], [7, 2], [9, 2], [7, 9, 2], [9, 2, 3])),
+    ("contested: equal values in another place are none", "auto", crossed([1, 2], [7, 2], [9, 2], [2, 7], [9, 2, 3])),
+    ("contested: words of a text", {"/t": "text"}, crossed(
+        {"t": "The cat sat."}, {"t": "The dog sat."}, {"t": "The fox sat."}, {"t": "The dog sat. It slept."}, {"t": "Well. The fox sat."})),
+    ("contested: words of a text as a whole", "text", crossed(
+        "The cat sat.", "The dog sat.", "The fox sat.", "The dog sat. It slept.", "Well. The fox sat.")),
+    ("contested: words of two places of a text", {"/t": "text"}, crossed(
+        {"t": "é a b c d e"}, {"t": "é a 1 c 2 e"}, {"t": "é a 3 c 4 e"}, {"t": "é a 1 c 4 e f"}, {"t": "0 é a 3 c 2 e"})),
+    ("contested: words between others that were replaced, too", {"/t": "text"}, crossed(
+        {"t": "a b c d"}, {"t": "a 1 c d"}, {"t": "a 2 c d"}, {"t": "a 1 x d"}, {"t": "a 2 c d e"})),
+    ("contested: lines", {"/t": {"as": "text", "unit": "line"}}, crossed(
+        {"t": "a\nb\nc\n"}, {"t": "a\n1\nc\n"}, {"t": "a\n2\nc\n"}, {"t": "0\na\n1\nc\n"}, {"t": "a\n2\nc\nd\n"})),
+    ("contested: lines, where both insertions stand", {"/t": {"as": "text", "overlap": "both"}}, crossed(
+        {"t": "a b c"}, {"t": "a 1 c"}, {"t": "a 2 c"}, {"t": "a 1 c"}, {"t": "a 2 c d"})),
+    ("contested: a text whose line ends one side changed", {"/t": {"as": "text", "unit": "line"}}, crossed(
+        {"t": "a\nb\nc\n"}, {"t": "a\r\n1\r\nc\r\n"}, {"t": "a\n2\nc\n"}, {"t": "0\r\na\r\n1\r\nc\r\n"},
+        {"t": "a\r\n2\r\nc\r\nd\r\n"})),
+    ("contested: a text in a paired element", {"/*/t": "text"}, crossed(
+        [{"t": "a b c"}, 0], [{"t": "a 1 c"}, 0], [{"t": "a 2 c"}, 0], [{"t": "a 1 c"}, 0], [{"t": "a 2 c"}, 0, 1])),
 ]  # fmt: skip
 
 
@@ -139,15 +185,17 @@ def history(name: str, rules: Any, steps: list[Any]) -> dict[str, Any]:
         if step.expected is not None:
             value, stored = step.expected
             held: Optional[Held] = Held(json.dumps(value, separators=(",", ":")).encode(), (graph.times[stored], stored), stored)
-            records = None
+            records = digest = None
         else:
             outcome = graph.merge("a", *above, rule_set)
             held = outcome.same_as or outcome.held and Held(outcome.held.data, outcome.held.recency, step.name)
             records = [record.kind for record in outcome.records]
+            digest = conflicts_digest([("a", record) for record in outcome.records]) if records else None
         graph.add(step.name, time, above, {} if held is None else {"a": held})
         versions.append({
             "name": step.name, "predecessors": list(above), "arbiter": step.arbiter, "metadata": step.metadata,
             "value": None if held is None else held.data.decode(), "stored": None if held is None else held.stored, "records": records,
+            "digest": digest,
         })  # fmt: skip
     return {"name": name, "schema": schema, "versions": versions}
 
