@@ -7,11 +7,11 @@ final class DocumentMergeRun {
     /// The base is what is undone, or what a pick stands on, and no common ancestor: what it has not got may be on both sides for one
     /// cause.
     private let swaps: Bool
-    private let tellsPlaces: Bool
+    let tellsPlaces: Bool
     /// Where in their texts the parts came out of which records tell, by the records, when places are told.
-    private(set) var starts: [Int: Int] = [:]
+    var starts: [Int: Int] = [:]
     private let rulesTree: UInt32
-    private let asked: AskedMerger?
+    let asked: AskedMerger?
     @exclusivity(unchecked) private var frames: [MergeFrame] = []
     /// Such as ended.
     @exclusivity(unchecked) private var spare: [MergeFrame] = []
@@ -25,7 +25,7 @@ final class DocumentMergeRun {
     /// Of the records.
     @exclusivity(unchecked) private(set) var places = KeptPlaces()
     /// Steps that comparing the texts of the value may still take.
-    private var textSteps = TextAlignment.stepLimit
+    var textSteps = TextAlignment.stepLimit
 
     private static let auto = MergeRule()
     /// Where both sides moved more elements of a list to different places, that is one record, of the list.
@@ -53,7 +53,7 @@ final class DocumentMergeRun {
     }
 
     /// The number of a place in `places`: the whole has none.
-    private func keep(_ place: Place) throws -> UInt32 {
+    func keep(_ place: Place) throws -> UInt32 {
         guard let frame = place.frame else { return KeptPlaces.whole }
         if frame.keptPlace == nil {
             // From the outermost on: there may be many levels, and little stack.
@@ -349,69 +349,7 @@ final class DocumentMergeRun {
         return length(inputs.y) == count && (!values.isKind(inputs.o, .array) || length(inputs.o) == count)
     }
 
-    // MARK: Picks
-
-    func pick(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place, as given: ConflictRecord.Kind? = nil) throws -> ValueRef {
-        let (x, y) = (inputs.x, inputs.y)
-        let p = values.kind(x), q = values.kind(y)
-        var kind = given ?? (p == q ? .pick : .type)
-        if given == nil, p == .raw || q == .raw { kind = rule.kind == .bytes ? .pick : .notJSON }
-        var newer = true
-        switch rule.pick {
-        case _ where saves: break
-        case .newer: break
-        case .older: newer = false
-        case .arbiter:
-            kind = .arbiter
-            if let result = try answer(inputs, place) {
-                try record(kind, inputs, result, place)
-                return result
-            }
-        case .extreme(let greatest, let pointer):
-            guard p != .raw, q != .raw else { break }
-            switch (values.find(pointer, from: x), values.find(pointer, from: y)) {
-            case (let a?, let b?):
-                let order = try values.compare(a, b)
-                newer = greatest ? order >= 0 : order <= 0
-            case (nil, .some): newer = false
-            default: break
-            }
-        }
-        let result = newer ? x : y
-        try record(kind, inputs, result, place)
-        return result
-    }
-
-    /// What the app's merger makes of it; nil when there is none, or it leaves this alone.
-    private func answer(_ inputs: RecordDraft.Inputs, _ place: Place) throws -> ValueRef? {
-        guard let asked else { return nil }
-        let isWhole = place.frame == nil
-        func given(_ ref: ValueRef) throws -> [UInt8]? {
-            if ref.isAbsent { return nil }
-            return isWhole ? Array(values.tree(ref).bytes) : try CanonicalWriter.bytes(of: ref, in: values)
-        }
-        let path = try RecordPath.json(try keep(place), places, values)
-        switch try asked.ask(path, given(inputs.o), given(inputs.x), given(inputs.y)) {
-        case .pass: return nil
-        case .value(nil): return .absent
-        case .value(let bytes?):
-            let top = rules.rules.top?.kind
-            if isWhole {
-                let tree = values.add(try JSONText.answer(bytes, as: top == .text ? .string : nil, work: values.work))
-                return ValueRef(tree: tree, node: 0)
-            }
-            let text = try JSONText.answer([UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")], as: nil, work: values.work)
-            guard text.tree.kind(0) == .array, text.tree.children(of: 0).count == 1 else {
-                throw StoreError(
-                    .invalidArgument,
-                    "The value merger's answer for \(String(decoding: path, as: UTF8.self)) of "
-                        + "\"\(String(decoding: asked.id, as: UTF8.self))\" is not one JSON text. "
-                            + "Answer with one, remove the place, or pass.",
-                    valueID: ValueID(unchecked: asked.id))
-            }
-            return ValueRef(tree: values.add(text), node: JSONTree.containerSize)
-        }
-    }
+    // MARK: Records
 
     func record(_ kind: ConflictRecord.Kind, _ inputs: RecordDraft.Inputs, _ result: ValueRef, _ place: Place) throws {
         guard !hasTooMany else { return }
@@ -431,52 +369,6 @@ final class DocumentMergeRun {
             return
         }
         records.append(draft)
-    }
-
-    // MARK: Counters and texts
-
-    private func counter(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
-        let (o, x, y) = (inputs.o, inputs.x, inputs.y)
-        guard values.isKind(x, .number), values.isKind(y, .number), o.isAbsent || values.isKind(o, .number) else {
-            return try pick(inputs, rule, place, as: .type)
-        }
-        if rule.min == nil, rule.max == nil, !o.isAbsent || rule.from.isZero, let p = JSONDecimal.short(values.text(x)),
-            let q = JSONDecimal.short(values.text(y)), let before = o.isAbsent ? 0 : JSONDecimal.short(values.text(o)) {
-            return values.add(.number(Array(String(p + q - before).utf8)))
-        }
-        let base = o.isAbsent ? rule.from : values.tree(o).decimal(o.node)
-        guard let sum = JSONDecimal.sum(values.tree(x).decimal(x.node), values.tree(y).decimal(y.node), base.negated) else {
-            return try pick(inputs, rule, place, as: .limit)
-        }
-        let result = values.add(.number(sum.spelling))
-        if rule.min.map({ JSONDecimal.compare(sum, $0) < 0 }) ?? false || rule.max.map({ JSONDecimal.compare(sum, $0) > 0 }) ?? false {
-            try record(.bound, inputs, result, place)
-        }
-        return result
-    }
-
-    private func text(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
-        let base = values.isKind(inputs.o, .string) ? values.text(inputs.o) : UnsafeRawBufferPointer(start: nil, count: 0)
-        let newerWins = saves || !rule.pick.isOlder
-        let merged: TextMerge.Merged
-        do {
-            merged = try TextMerge.merge(
-                base, values.text(inputs.x), values.text(inputs.y), unit: rule.unit, keepsBoth: rule.keepsBoth,
-                newerWins: newerWins, steps: &textSteps, work: values.work)
-        } catch is TokenTable.TooManyTokens { return try pick(inputs, rule, place, as: .limit) }
-        let result = values.add(.text(merged.text))
-        for overlap in merged.overlaps {
-            let part = RecordDraft.Inputs(
-                o: values.add(.text(overlap.base)), x: values.add(.text(overlap.newer)), y: values.add(.text(overlap.older)),
-                    state: Int(inputs.state))
-            // What stands is told once where it is a side's.
-            let result = rule.keepsBoth ? values.add(.text(overlap.result)) : newerWins ? part.x : part.y
-            if tellsPlaces { starts[records.count] = overlap.start }
-            try record(.overlap, part, result, place)
-        }
-        if merged.areEndsPicked { try record(.pick, inputs, result, place) }
-        if merged.isLimited { try record(.limit, inputs, result, place) }
-        return result
     }
 
     // MARK: Containers

@@ -1,36 +1,36 @@
 /// A list that is merged by the keys of its elements: which elements are the same on the three sides, and in which order they come out.
 final class ListAlignment {
-    private let values: DocumentValues
+    let values: DocumentValues
     private let declared: [[[UInt8]]]?
     private let saves: Bool
     /// The items of each side: elements, and runs of elements that are the same on all sides, by the first of them.
-    @exclusivity(unchecked) private(set) var base = ElementNodes()
-    @exclusivity(unchecked) private(set) var newer = ElementNodes()
-    @exclusivity(unchecked) private(set) var older = ElementNodes()
+    @exclusivity(unchecked) var base = ElementNodes()
+    @exclusivity(unchecked) var newer = ElementNodes()
+    @exclusivity(unchecked) var older = ElementNodes()
     /// The key of each item: numbers, unique within a side. Those of the base are its places. While the elements are merged, the frame has
     /// the place of each key instead.
-    @exclusivity(unchecked) private var newerKeys: [UInt32] = []
-    @exclusivity(unchecked) private var olderKeys: [UInt32] = []
-    @exclusivity(unchecked) private(set) var keyCount = 0
-    @exclusivity(unchecked) private var runCount = 0
+    @exclusivity(unchecked) var newerKeys: [UInt32] = []
+    @exclusivity(unchecked) var olderKeys: [UInt32] = []
+    @exclusivity(unchecked) var keyCount = 0
+    @exclusivity(unchecked) var runCount = 0
     /// How many elements each item of the base is; empty without runs: then all are one.
-    @exclusivity(unchecked) private var sizes: [Int32] = []
+    @exclusivity(unchecked) var sizes: [Int32] = []
     /// The class of each key: which elements would have the same key but for their occurrence.
-    @exclusivity(unchecked) private var classes: [UInt32] = []
+    @exclusivity(unchecked) var classes: [UInt32] = []
     /// How many elements of its class a key has before it, made when a record asks for one.
-    @exclusivity(unchecked) private var occurrences: [UInt32] = []
-    @exclusivity(unchecked) private var keys: ElementKeys
-    @exclusivity(unchecked) private var touched: UInt32 = 0
+    @exclusivity(unchecked) var occurrences: [UInt32] = []
+    @exclusivity(unchecked) var keys: ElementKeys
+    @exclusivity(unchecked) var touched: UInt32 = 0
     /// Elements of the base that others replaced on both sides.
-    @exclusivity(unchecked) private var paired = TokenBits(count: 0)
-    @exclusivity(unchecked) private var newerAnchors = TokenBits(count: 0)
-    @exclusivity(unchecked) private var olderAnchors = TokenBits(count: 0)
+    @exclusivity(unchecked) var paired = TokenBits(count: 0)
+    @exclusivity(unchecked) var newerAnchors = TokenBits(count: 0)
+    @exclusivity(unchecked) var olderAnchors = TokenBits(count: 0)
     /// The places in the base of its items, made when a record asks for one.
-    @exclusivity(unchecked) private var places: [Int] = []
+    @exclusivity(unchecked) var places: [Int] = []
     /// Where the last item before one came out. Made when somebody asks.
-    private var before: [Int] = []
+    var before: [Int] = []
     /// Where each key came out, when that is asked for.
-    @exclusivity(unchecked) private var outcomes: [UInt32] = []
+    @exclusivity(unchecked) var outcomes: [UInt32] = []
 
     /// - Parameter saves: the base is what an app makes of the older side.
     init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?, saves: Bool = false) throws {
@@ -194,108 +194,6 @@ final class ListAlignment {
         olderAnchors = try IncreasingRun.members(olderKeys, below: base.count, sizes: sizes, values.work)
     }
 
-    // MARK: Pairing
-
-    /// What of a side there is, by key: all that it has, and what it moved.
-    private struct Held {
-        var all: TokenBits
-        var moved: TokenBits
-
-        init(_ keys: [UInt32], _ anchors: TokenBits, of count: Int, base: Int) {
-            all = TokenBits(count: count)
-            moved = TokenBits(count: base)
-            for (i, key) in keys.enumerated() {
-                all[Int(key)] = true
-                if key < base, !anchors[i] { moved[Int(key)] = true }
-            }
-        }
-    }
-
-    /// Where as many elements were replaced on both sides, one for one, gives them the keys of those that they replaced.
-    private func pair() throws {
-        paired = TokenBits(count: base.count)
-        let inNewer = Held(newerKeys, newerAnchors, of: keyCount, base: base.count)
-        let inOlder = Held(olderKeys, olderAnchors, of: keyCount, base: base.count)
-        let end = base.count
-        var from = (o: 0, x: 0, y: 0), x = 0, y = 0
-
-        func areValues(_ keys: some Sequence<UInt32>) -> Bool { keys.allSatisfy { self.keys.source(Int(classes[Int($0)])) == .value } }
-        // An element of the base in a slice must be where it was; one that is new must not be on the other side.
-        func areInPlace(_ slice: ArraySlice<UInt32>, _ anchors: TokenBits, _ other: Held) -> Bool {
-            slice.indices.allSatisfy { slice[$0] < end ? anchors[$0] : !other.all[Int(slice[$0])] }
-        }
-        func replaces(_ o: Range<Int>, _ p: Range<Int>, _ q: Range<Int>) -> Bool {
-            guard o.count == p.count, o.count == q.count, !o.isEmpty else { return false }
-            let left = newerKeys[p], right = olderKeys[q], middle = o.lazy.map { UInt32(truncatingIfNeeded: $0) }
-            guard !left.elementsEqual(right), !left.elementsEqual(middle), !right.elementsEqual(middle) else { return false }
-            guard areValues(middle), areValues(left), areValues(right) else { return false }
-            guard o.allSatisfy({ !inNewer.moved[$0] && !inOlder.moved[$0] }) else { return false }
-            return o.contains { !inNewer.all[$0] && !inOlder.all[$0] } && areInPlace(left, newerAnchors, inOlder)
-                && areInPlace(right, olderAnchors, inNewer)
-        }
-        for place in 0...end {
-            // The anchors of a side are in the order of the base.
-            while x < newerKeys.count, !newerAnchors[x] || newerKeys[x] < place { x += 1 }
-            while y < olderKeys.count, !olderAnchors[y] || olderKeys[y] < place { y += 1 }
-            let isEnd = place == end
-            guard isEnd || (x < newerKeys.count && newerKeys[x] == place && y < olderKeys.count && olderKeys[y] == place) else { continue }
-            let to = isEnd ? (o: end, x: newerKeys.count, y: olderKeys.count) : (o: place, x: x, y: y)
-            if replaces(from.o..<to.o, from.x..<to.x, from.y..<to.y) {
-                for k in 0..<to.o - from.o {
-                    newerKeys[from.x + k] = UInt32(truncatingIfNeeded: from.o + k)
-                    olderKeys[from.y + k] = UInt32(truncatingIfNeeded: from.o + k)
-                    paired[from.o + k] = true
-                    // They stand between anchors, in their order, and so the longest run is what it was and all of them.
-                    newerAnchors[from.x + k] = true
-                    olderAnchors[from.y + k] = true
-                }
-            }
-            from = (to.o + 1, to.x + 1, to.y + 1)
-        }
-        try values.work.done(base.count + newerKeys.count + olderKeys.count)
-    }
-
-    /// In a save the base is what an app makes of the older side, which then has as many elements in the same order: those that it spells
-    /// otherwise, or knows a part of, are told by their places; and where it replaced elements one for one, they are edits of these.
-    /// False where it cannot be so, since the older side was changed: an element is at another place, or known by another key.
-    private func pairSaved() throws -> Bool {
-        let count = base.count
-        guard count > 0, olderKeys.count == count else { return false }
-        func isValue(_ key: Int) -> Bool { keys.source(Int(classes[key])) == .value }
-        func isAtPlace(_ i: Int) -> Bool { classes[Int(olderKeys[i])] == classes[i] }
-        var others = TokenBits(count: keys.count)
-        for i in 0..<count where !isAtPlace(i) { others[Int(classes[i])] = true }
-        for i in 0..<count where !isAtPlace(i) {
-            let key = Int(olderKeys[i])
-            if others[Int(classes[key])] || !isValue(key) && !isValue(i) { return false }
-        }
-        paired = TokenBits(count: count)
-        for i in 0..<count {
-            if !isAtPlace(i) { paired[i] = true }
-            olderKeys[i] = UInt32(truncatingIfNeeded: i)
-            olderAnchors[i] = true
-        }
-        let held = Held(newerKeys, newerAnchors, of: keyCount, base: count)
-        var from = (o: 0, x: 0), x = 0
-        for place in 0...count {
-            while x < newerKeys.count, !newerAnchors[x] || newerKeys[x] < place { x += 1 }
-            let isEnd = place == count
-            guard isEnd || (x < newerKeys.count && newerKeys[x] == place) else { continue }
-            let o = from.o..<place, p = from.x..<(isEnd ? newerKeys.count : x)
-            if !o.isEmpty, o.count == p.count, o.allSatisfy({ !held.all[$0] && isValue($0) }),
-                p.allSatisfy({ newerKeys[$0] >= count && isValue(Int(newerKeys[$0])) }) {
-                for k in 0..<o.count {
-                    newerKeys[p.lowerBound + k] = UInt32(truncatingIfNeeded: o.lowerBound + k)
-                    newerAnchors[p.lowerBound + k] = true
-                    paired[o.lowerBound + k] = true
-                }
-            }
-            from = (place + 1, x + 1)
-        }
-        try values.work.done(2 * count + newerKeys.count)
-        return true
-    }
-
     // MARK: Members
 
     /// Delivers what came of elements from the next one on, as far as where they are tells it: those of one value are the same on all
@@ -334,26 +232,6 @@ final class ListAlignment {
         frame.newer = places(&newerKeys)
         frame.older = places(&olderKeys)
         frame.reserve(keyCount)
-    }
-
-    /// Takes the places of the keys back.
-    private func takeKeys(from frame: MergeFrame) {
-        func sideKeys(_ places: inout [UInt32], _ count: Int) -> [UInt32] {
-            var sideKeys = [UInt32](repeating: 0, count: count)
-            for (key, place) in places.enumerated() where place != MergeFrame.none {
-                sideKeys[Int(place)] = UInt32(truncatingIfNeeded: key)
-            }
-            places = []
-            return sideKeys
-        }
-        newerKeys = sideKeys(&frame.newer, newer.count)
-        olderKeys = sideKeys(&frame.older, older.count)
-    }
-
-    /// The nodes of a key that both sides have, and the base.
-    private func nodes(of key: Int) -> (base: UInt32, newer: UInt32, older: UInt32) {
-        func node(_ items: ElementNodes, _ keys: [UInt32]) -> UInt32 { keys.firstIndex { $0 == key }.map { items[$0] } ?? MergeFrame.none }
-        return (base[key], node(newer, newerKeys), node(older, olderKeys))
     }
 
     /// What a record's path calls a child: by its key, or, where that is its value, by its place in the base.
@@ -403,130 +281,5 @@ final class ListAlignment {
             }
         }
         return Int(occurrences[child])
-    }
-
-    // MARK: Order
-
-    /// Two runs of a gap of so few pairs are compared with each other; for more it is noted where each key is.
-    private static let fewPairs = 1 << 12
-
-    /// An element that both sides moved to different places.
-    struct Move {
-        var key: Int
-        var nodes: (base: UInt32, newer: UInt32, older: UInt32)
-    }
-
-    /// The elements that came out, in order, and those that both sides moved to different places; nil: more than so many.
-    func emit(_ frame: MergeFrame, mostMoves: Int, tellsPlaces: Bool) throws -> (elements: ValueRefs, moved: [Move]?) {
-        takeKeys(from: frame)
-        var (order, moved) = try self.order(frame, mostMoves: mostMoves)
-        let moves = moved.count > mostMoves ? nil : moved.sorted().map { Move(key: $0, nodes: nodes(of: $0)) }
-        (newerKeys, olderKeys, newer, older) = ([], [], ElementNodes(), ElementNodes())
-        if tellsPlaces {
-            outcomes = [UInt32](repeating: MergeFrame.none, count: keyCount)
-            var at: UInt32 = 0
-            for key in order.lazy.map(Int.init) {
-                outcomes[key] = at
-                at += key < sizes.count ? UInt32(truncatingIfNeeded: sizes[key]) : 1
-            }
-        }
-        if sizes.isEmpty { return (ValueRefs(of: frame.results, taking: &order), moves) }
-        var elements = ValueRefs()
-        elements.reserve(sizes.reduce(frame.next) { $0 + Int($1) - 1 })
-        for key in order.lazy.map(Int.init) {
-            elements.append(frame.result(key))
-            if key < sizes.count, sizes[key] > 1 { appendRun(from: frame.result(key), Int(sizes[key]), to: &elements) }
-        }
-        return (elements, moves)
-    }
-
-    /// The keys of what came out, in order; and those that both sides moved, as far as they are not too many.
-    private func order(_ frame: MergeFrame, mostMoves: Int) throws -> (keys: [UInt32], moved: [Int]) {
-        let inNewer = inRuns(newerKeys, newerAnchors, frame), inOlder = inRuns(olderKeys, olderAnchors, frame), count = frame.next
-        let results = frame.results, newerKeys = self.newerKeys, olderKeys = self.olderKeys
-        let newerAnchors = self.newerAnchors, olderAnchors = self.olderAnchors
-        var order: [UInt32] = [], moved: [Int] = [], i = 0, j = 0, left: [UInt32] = [], right: [UInt32] = []
-        // Where in a run a key is.
-        var place: [Int32] = []
-        order.reserveCapacity(count)
-        for gap in 0...base.count {
-            // Without an anchor just before it, a gap has no run.
-            func begins(_ at: inout Int, _ sideKeys: [UInt32], _ anchors: TokenBits) -> Bool {
-                if gap == 0 { return true }
-                guard at < sideKeys.count, sideKeys[at] == gap - 1, anchors[at] else { return false }
-                at += 1
-                return true
-            }
-            func run(_ at: inout Int, _ sideKeys: [UInt32], _ anchors: TokenBits, _ out: inout [UInt32]) {
-                out.removeAll(keepingCapacity: true)
-                guard begins(&at, sideKeys, anchors) else { return }
-                while at < sideKeys.count, !anchors[at] {
-                    if !results.isAbsent(Int(sideKeys[at])) { out.append(sideKeys[at]) }
-                    at += 1
-                }
-            }
-            run(&i, newerKeys, newerAnchors, &left)
-            run(&j, olderKeys, olderAnchors, &right)
-            if !left.isEmpty || !right.isEmpty {
-                let isLong = left.count * right.count > Self.fewPairs
-                if isLong, place.isEmpty { place = [Int32](repeating: -1, count: count) }
-                try weave(left, right, inNewer, inOlder, &place, &order, &moved)
-                if moved.count > mostMoves { moved.removeLast(moved.count - mostMoves - 1) }
-            }
-            if gap < base.count, !inNewer[gap], !inOlder[gap], !results.isAbsent(gap) { order.append(UInt32(truncatingIfNeeded: gap)) }
-        }
-        try values.work.done(2 * count)
-        return (order, moved)
-    }
-
-    private func appendRun(from first: ValueRef, _ count: Int, to elements: inout ValueRefs) {
-        let tree = values.tree(first)
-        var node = first.node
-        for _ in 1..<count {
-            node = tree.next(node)
-            elements.append(ValueRef(tree: first.tree, node: node))
-        }
-    }
-
-    /// The keys that a side has in runs, by key.
-    private func inRuns(_ sideKeys: [UInt32], _ anchors: TokenBits, _ frame: MergeFrame) -> TokenBits {
-        var keys = TokenBits(count: keyCount)
-        let results = frame.results
-        for (i, key) in sideKeys.enumerated() where !anchors[i] && !results.isAbsent(Int(key)) { keys[Int(key)] = true }
-        return keys
-    }
-
-    /// The runs of one gap: shared elements hold them together; in each piece between those the older side's come first.
-    private func weave(
-        _ left: [UInt32], _ right: [UInt32], _ inNewer: TokenBits, _ inOlder: TokenBits, _ place: inout [Int32], _ order: inout [UInt32],
-        _ moved: inout [Int]
-    ) throws {
-        let isLong = left.count * right.count > Self.fewPairs
-        if isLong {
-            for (j, key) in right.enumerated() where inNewer[Int(key)] { place[Int(key)] = Int32(truncatingIfNeeded: j) }
-        }
-        let places = right.isEmpty ? [] : left.map { key in
-            isLong ? place[Int(key)] : Int32(truncatingIfNeeded: inOlder[Int(key)] ? right.firstIndex(of: key) ?? -1 : -1)
-        }
-        let shared = right.isEmpty ? TokenBits(count: left.count) : try IncreasingRun.members(places, values.work)
-        var i = 0, j = 0
-        for end in 0...left.count where end == left.count || shared[end] {
-            let to = end == left.count ? right.count : Int(places[end])
-            while j < to {
-                // What the newer side has in a run of its own stands there.
-                if !inNewer[Int(right[j])] { order.append(right[j]) }
-                j += 1
-            }
-            while i < end {
-                order.append(left[i])
-                if left[i] < base.count, inOlder[Int(left[i])] { moved.append(Int(left[i])) }
-                i += 1
-            }
-            guard end < left.count else { break }
-            order.append(left[end])
-            i += 1
-            j += 1
-        }
-        if isLong { for key in right where inNewer[Int(key)] { place[Int(key)] = -1 } }
     }
 }

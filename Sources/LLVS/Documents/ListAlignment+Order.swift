@@ -1,0 +1,145 @@
+/// In which order the elements come out.
+extension ListAlignment {
+    /// Two runs of a gap of so few pairs are compared with each other; for more it is noted where each key is.
+    private static let fewPairs = 1 << 12
+
+    /// An element that both sides moved to different places.
+    struct Move {
+        var key: Int
+        var nodes: (base: UInt32, newer: UInt32, older: UInt32)
+    }
+
+    /// Takes the places of the keys back.
+    private func takeKeys(from frame: MergeFrame) {
+        func sideKeys(_ places: inout [UInt32], _ count: Int) -> [UInt32] {
+            var sideKeys = [UInt32](repeating: 0, count: count)
+            for (key, place) in places.enumerated() where place != MergeFrame.none {
+                sideKeys[Int(place)] = UInt32(truncatingIfNeeded: key)
+            }
+            places = []
+            return sideKeys
+        }
+        newerKeys = sideKeys(&frame.newer, newer.count)
+        olderKeys = sideKeys(&frame.older, older.count)
+    }
+
+    /// The nodes of a key that both sides have, and the base.
+    private func nodes(of key: Int) -> (base: UInt32, newer: UInt32, older: UInt32) {
+        func node(_ items: ElementNodes, _ keys: [UInt32]) -> UInt32 { keys.firstIndex { $0 == key }.map { items[$0] } ?? MergeFrame.none }
+        return (base[key], node(newer, newerKeys), node(older, olderKeys))
+    }
+
+    /// The elements that came out, in order, and those that both sides moved to different places; nil: more than so many.
+    func emit(_ frame: MergeFrame, mostMoves: Int, tellsPlaces: Bool) throws -> (elements: ValueRefs, moved: [Move]?) {
+        takeKeys(from: frame)
+        var (order, moved) = try self.order(frame, mostMoves: mostMoves)
+        let moves = moved.count > mostMoves ? nil : moved.sorted().map { Move(key: $0, nodes: nodes(of: $0)) }
+        (newerKeys, olderKeys, newer, older) = ([], [], ElementNodes(), ElementNodes())
+        if tellsPlaces {
+            outcomes = [UInt32](repeating: MergeFrame.none, count: keyCount)
+            var at: UInt32 = 0
+            for key in order.lazy.map(Int.init) {
+                outcomes[key] = at
+                at += key < sizes.count ? UInt32(truncatingIfNeeded: sizes[key]) : 1
+            }
+        }
+        if sizes.isEmpty { return (ValueRefs(of: frame.results, taking: &order), moves) }
+        var elements = ValueRefs()
+        elements.reserve(sizes.reduce(frame.next) { $0 + Int($1) - 1 })
+        for key in order.lazy.map(Int.init) {
+            elements.append(frame.result(key))
+            if key < sizes.count, sizes[key] > 1 { appendRun(from: frame.result(key), Int(sizes[key]), to: &elements) }
+        }
+        return (elements, moves)
+    }
+
+    /// The keys of what came out, in order; and those that both sides moved, as far as they are not too many.
+    private func order(_ frame: MergeFrame, mostMoves: Int) throws -> (keys: [UInt32], moved: [Int]) {
+        let inNewer = inRuns(newerKeys, newerAnchors, frame), inOlder = inRuns(olderKeys, olderAnchors, frame), count = frame.next
+        let results = frame.results, newerKeys = self.newerKeys, olderKeys = self.olderKeys
+        let newerAnchors = self.newerAnchors, olderAnchors = self.olderAnchors
+        var order: [UInt32] = [], moved: [Int] = [], i = 0, j = 0, left: [UInt32] = [], right: [UInt32] = []
+        // Where in a run a key is.
+        var place: [Int32] = []
+        order.reserveCapacity(count)
+        for gap in 0...base.count {
+            // Without an anchor just before it, a gap has no run.
+            func begins(_ at: inout Int, _ sideKeys: [UInt32], _ anchors: TokenBits) -> Bool {
+                if gap == 0 { return true }
+                guard at < sideKeys.count, sideKeys[at] == gap - 1, anchors[at] else { return false }
+                at += 1
+                return true
+            }
+            func run(_ at: inout Int, _ sideKeys: [UInt32], _ anchors: TokenBits, _ out: inout [UInt32]) {
+                out.removeAll(keepingCapacity: true)
+                guard begins(&at, sideKeys, anchors) else { return }
+                while at < sideKeys.count, !anchors[at] {
+                    if !results.isAbsent(Int(sideKeys[at])) { out.append(sideKeys[at]) }
+                    at += 1
+                }
+            }
+            run(&i, newerKeys, newerAnchors, &left)
+            run(&j, olderKeys, olderAnchors, &right)
+            if !left.isEmpty || !right.isEmpty {
+                let isLong = left.count * right.count > Self.fewPairs
+                if isLong, place.isEmpty { place = [Int32](repeating: -1, count: count) }
+                try weave(left, right, inNewer, inOlder, &place, &order, &moved)
+                if moved.count > mostMoves { moved.removeLast(moved.count - mostMoves - 1) }
+            }
+            if gap < base.count, !inNewer[gap], !inOlder[gap], !results.isAbsent(gap) { order.append(UInt32(truncatingIfNeeded: gap)) }
+        }
+        try values.work.done(2 * count)
+        return (order, moved)
+    }
+
+    private func appendRun(from first: ValueRef, _ count: Int, to elements: inout ValueRefs) {
+        let tree = values.tree(first)
+        var node = first.node
+        for _ in 1..<count {
+            node = tree.next(node)
+            elements.append(ValueRef(tree: first.tree, node: node))
+        }
+    }
+
+    /// The keys that a side has in runs, by key.
+    private func inRuns(_ sideKeys: [UInt32], _ anchors: TokenBits, _ frame: MergeFrame) -> TokenBits {
+        var keys = TokenBits(count: keyCount)
+        let results = frame.results
+        for (i, key) in sideKeys.enumerated() where !anchors[i] && !results.isAbsent(Int(key)) { keys[Int(key)] = true }
+        return keys
+    }
+
+    /// The runs of one gap: shared elements hold them together; in each piece between those the older side's come first.
+    private func weave(
+        _ left: [UInt32], _ right: [UInt32], _ inNewer: TokenBits, _ inOlder: TokenBits, _ place: inout [Int32], _ order: inout [UInt32],
+        _ moved: inout [Int]
+    ) throws {
+        let isLong = left.count * right.count > Self.fewPairs
+        if isLong {
+            for (j, key) in right.enumerated() where inNewer[Int(key)] { place[Int(key)] = Int32(truncatingIfNeeded: j) }
+        }
+        let places = right.isEmpty ? [] : left.map { key in
+            isLong ? place[Int(key)] : Int32(truncatingIfNeeded: inOlder[Int(key)] ? right.firstIndex(of: key) ?? -1 : -1)
+        }
+        let shared = right.isEmpty ? TokenBits(count: left.count) : try IncreasingRun.members(places, values.work)
+        var i = 0, j = 0
+        for end in 0...left.count where end == left.count || shared[end] {
+            let to = end == left.count ? right.count : Int(places[end])
+            while j < to {
+                // What the newer side has in a run of its own stands there.
+                if !inNewer[Int(right[j])] { order.append(right[j]) }
+                j += 1
+            }
+            while i < end {
+                order.append(left[i])
+                if left[i] < base.count, inOlder[Int(left[i])] { moved.append(Int(left[i])) }
+                i += 1
+            }
+            guard end < left.count else { break }
+            order.append(left[end])
+            i += 1
+            j += 1
+        }
+        if isLong { for key in right where inNewer[Int(key)] { place[Int(key)] = -1 } }
+    }
+}
