@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import hashlib
 import json
 import os
 import pickle
@@ -419,7 +420,28 @@ def test_histories(history: dict[str, Any]) -> None:
             if value is not None:
                 assert value.stored_version == made[version["stored"]].id, version["name"]
             if len(above) == 2 and version["records"] is not None:
-                assert [record.kind.value for record in store.explain(found).records] == version["records"], version["name"]
+                explained = store.explain(found)
+                assert [record.kind.value for record in explained.records] == version["records"], version["name"]
+                assert explained.digest == (version["digest"] or ""), version["name"]
+
+
+CAPS: dict[str, Any] = runpy.run_path(str(FILE.with_name("caps.py")))
+CAP_VECTORS = json.loads(FILE.with_name("caps.json").read_text())["vectors"]
+
+
+def test_vectors_of_caps_are_what_the_model_gives() -> None:
+    """But for those that take it minutes: `caps.py --check` makes these, too."""
+    assert CAPS["text"]({vector["name"]: vector for vector in CAP_VECTORS}) == FILE.with_name("caps.json").read_text()
+
+
+@pytest.mark.parametrize("vector", CAP_VECTORS, ids=lambda vector: vector["name"])
+def test_vectors_of_caps(vector: dict[str, Any]) -> None:
+    texts = [CAPS["written"](vector[name]).encode() for name in ("base", "newer", "older")]
+    assert [len(text) for text in texts] == vector["sizes"]
+    merged = llvs.merge_values(*texts, vector["schema"].encode(), id="a")
+    assert merged.data is not None and hashlib.sha256(merged.data).hexdigest() == vector["result"]
+    assert sorted({record.kind.value for record in merged.records}) == vector["records"]
+    assert merged.digest == (vector["digest"] if vector["records"] else "")
 
 
 def test_very_many_records_are_made_when_they_are_asked_for() -> None:

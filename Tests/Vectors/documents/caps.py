@@ -1,0 +1,113 @@
+"""Writes caps.json: what merging inside values must give at its caps, by the model in Tests/Python/documents.
+
+    caps.py          writes the file anew
+    caps.py --check  says whether it is what the model gives now (the two of 2^26 steps take the model some minutes)
+
+The values are large, so they are described: a text is a list of strings and of repetitions. `{"times": n, "of": [...]}` is n times what is
+in it, with the number of the repetition, from 0 on, for each `#` of the strings right in it. Of what comes out there is SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "Python"))
+
+from documents import merge as m  # noqa: E402
+from documents import rules as r  # noqa: E402
+
+Text = list[Any]
+
+
+def times(count: int, *of: Any) -> dict[str, Any]:
+    """A repetition."""
+    return {"times": count, "of": list(of)}
+
+
+def written(text: Optional[Text]) -> Optional[str]:
+    """The text that is described."""
+    return None if text is None else "".join(_parts(text, None))
+
+
+def _parts(text: Text, number: Optional[int]) -> Iterator[str]:
+    for part in text:
+        if isinstance(part, str):
+            yield part if number is None else part.replace("#", str(number))
+        else:
+            for i in range(part["times"]):
+                yield from _parts(part["of"], i)
+
+
+def gaps(count: int, word: str, *last: Any) -> Text:
+    """Stretches without a word that is there once, of 511 pairs of words: to replace each second word takes 1,022 edits, 523,776 steps."""
+    return [times(count, "n# ", times(511, f"a {word} ")), *last]
+
+
+def deep(value: int, padding: int = 0) -> Text:
+    """An object in an object, each of whose members differs from those of the other sides."""
+    extra = ['"y":"', times(padding, "q"), '",'] if padding else []
+    return ['{"', times(1_000, "p"), '":{', times(1_093, f'"m#":{value},'), *extra, '"z":0}}']
+
+
+def members(value: str, padding: int) -> Text:
+    """An object of objects."""
+    return ["{", times(150, f'"m#":{value},'), '"p":"', times(padding, "p"), '"}']
+
+
+def standing(size: int, padding: int) -> tuple[Any, Text, Text, Text]:
+    """Rules by which something long is written for each of many objects, and base, newer and older."""
+    return {"/*/a": {"absent": "s" * size}}, members('{"a":"1"}', padding), members("{}", padding), members('{"a":"2","b":0}', padding)
+
+
+#: name, rules for the value, base, newer, older, whether the model takes minutes for it.
+CASES: list[tuple[str, Any, Text, Text, Text, bool]] = [
+    ("1,024 edits between two anchors are compared", {"as": "text", "unit": "char"}, [times(512, "ax")], [times(512, "ay")],
+     ["z", times(511, "ax"), "bx"], False),
+    ("1,025 edits are one replacement", {"as": "text", "unit": "char"}, [times(512, "ax")], [times(512, "ay"), "y"],
+     ["z", times(511, "ax"), "bx"], False),
+    # 128 gaps take 67,043,328 of 67,108,864 steps.
+    ("2^26 steps: as many as there are", "text", gaps(128, "x", "n a x a x n"), gaps(128, "y", "n a y a y n"),
+     gaps(128, "x", "n a x b x n"), True),
+    ("2^26 steps: one gap more is one replacement", "text", gaps(129, "x", "a x"), gaps(129, "y", "a y"), gaps(129, "x", "b x"), True),
+    # To the byte: 2 less than 4 times the inputs and 1 MiB, and 2 more.
+    ("records of 4 times the inputs and 1 MiB are told", "auto", deep(0), deep(1, 186), deep(2), False),
+    ("records of more than that are one", "auto", deep(0), deep(1, 185), deep(2), False),
+    # To the byte: 8 times the inputs and 64 KiB, and 1 more.
+    ("a result of 8 times the inputs and 64 KiB stands", *standing(810, 70), False),
+    ("a longer one gives way to the newer side", *standing(812, 83), False),
+]  # fmt: skip
+
+
+def vector(name: str, rules: Any, base: Text, newer: Text, older: Text, is_slow: bool) -> dict[str, Any]:
+    """One, with what the model gives."""
+    schema = json.dumps({"merge": 1, "ids": {"": "bytes", "a": rules}}, separators=(",", ":"))
+    texts = [(written(text) or "").encode() for text in (base, newer, older)]
+    merged = m.merge_values(*texts, r.parse_schema(schema.encode()).rules("a"))
+    return {
+        "name": name, "schema": schema, "base": base, "newer": newer, "older": older, "isSlow": is_slow,
+        "sizes": [len(text) for text in texts], "result": hashlib.sha256(merged.data or b"").hexdigest(),
+        "records": sorted({record.kind for record in merged.records}),
+        "digest": m.conflicts_digest([("a", record) for record in merged.records]),
+    }  # fmt: skip
+
+
+def text(before: dict[str, Any] = {}) -> str:
+    """The file's text. Slow ones of it are taken from what is given, by their names, as far as they are there and described alike."""
+    vectors = []
+    for case in CASES:
+        known = before.get(case[0]) if case[5] else None
+        is_same = known is not None and all(known[name] == part for name, part in zip(("base", "newer", "older"), case[2:5]))
+        vectors.append(known if known is not None and is_same else vector(*case))
+    return '{"format": 1, "vectors": [\n' + ",\n".join(json.dumps(one, ensure_ascii=False) for one in vectors) + "\n]}\n"
+
+
+if __name__ == "__main__":
+    path = HERE / "caps.json"
+    if "--check" in sys.argv[1:]:
+        sys.exit(path.read_text() != text())
+    path.write_text(text())
