@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -78,7 +80,8 @@ def hosts(network: Network, tmp_path: Path) -> Iterator[tuple[Host, Host]]:
     yield Host(network, network.a, tmp_path / "one"), Host(network, network.b, tmp_path / "two")
 
 
-#: A library for LD_PRELOAD that writes down which process sends over a Unix socket: that to the bus is such a one.
+#: A library for LD_PRELOAD that writes down which process sends over a Unix socket: that to the bus is such a one. Where FOOLED is set, a
+#: child is told that it is its parent, by which nobody who asks notices a fork.
 SENDS = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -86,7 +89,14 @@ SENDS = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+static int me(void) { return (int)syscall(SYS_getpid); }
+pid_t getpid(void) {
+    static pid_t first;
+    if (!first || !getenv("FOOLED")) first = me();
+    return first;
+}
 /* As beside a sanitizer the library opens others without deep binding, by which they would pass by what is below. */
 void __sanitizer_report_error_summary(void) {}
 static void note(int fd) {
@@ -95,7 +105,7 @@ static void note(int fd) {
     const char *path = getenv("SENDS");
     if (!path || getsockname(fd, (struct sockaddr *)&place, &size) != 0 || place.ss_family != AF_UNIX) return;
     char line[32];
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600), length = snprintf(line, sizeof line, "%d\\n", (int)getpid());
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600), length = snprintf(line, sizeof line, "%d\\n", me());
     if (log >= 0 && write(log, line, (size_t)length) >= 0) close(log);
 }
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
@@ -107,6 +117,9 @@ ssize_t send(int fd, const void *data, size_t size, int flags) {
     return ((ssize_t (*)(int, const void *, size_t, int))dlsym(RTLD_NEXT, "send"))(fd, data, size, flags);
 }
 """
+
+
+needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
 
 def nearby(device: Device, name: str) -> None:
@@ -158,38 +171,73 @@ def test_a_daemon_that_is_started_anew(hosts: tuple[Host, Host], tmp_path: Path)
     until(lambda: bool(two.ask("found")["laptop"]))
 
 
+class Forking:
+    """A device that forks a child whenever it is told of another one: who was called, and who spoke to the daemon."""
+
+    def __init__(self, hosts: tuple[Host, Host], folder: Path, changed: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        others = [hosts[1].device(folder / name, 2 + number) for number, name in enumerate("bcd")]
+        for number, other in enumerate(others):
+            other.ask("listen", "10.77.0.2")
+            nearby(other, f"desk{number}")
+        (folder / "sends.c").write_text(SENDS)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "sends.so", folder / "sends.c", "-ldl"], check=True)
+        changed.setenv("LD_PRELOAD", str(folder / "sends.so"))
+        changed.setenv("SENDS", str(folder / "sends"))
+        self.device = hosts[0].device(folder / "a", 1)
+        changed.delenv("LD_PRELOAD")
+        self.me = str(self.device.process.pid)
+
+        def begins() -> bool:
+            self.device.begin("forking", "laptop", str(folder / "calls"))
+            return "error" not in self.device.answer()
+
+        until(begins)
+
+    def _words(self, name: str) -> list[str]:
+        return (self.folder / name).read_text().split() if (self.folder / name).exists() else []
+
+    @property
+    def children(self) -> list[str]:
+        return self._words("forked")
+
+    @property
+    def speakers(self) -> set[str]:
+        return set(self._words("sends"))
+
+    @property
+    def calls(self) -> list[tuple[str, str]]:
+        words = self._words("calls")
+        return list(zip(words[::2], words[1::2]))
+
+
+@needs_cc
 def test_a_callback_that_forks(hosts: tuple[Host, Host], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The child is told nothing, and says nothing over the connection to the daemon, which is the parent's: that finds all, one after
     another."""
-    if shutil.which("cc") is None:
-        pytest.skip("needs a C compiler")
-    others = [hosts[1].device(tmp_path / name, 2 + number) for number, name in enumerate("bcd")]
-    for number, other in enumerate(others):
-        other.ask("listen", "10.77.0.2")
-        nearby(other, f"desk{number}")
-    (tmp_path / "sends.c").write_text(SENDS)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "sends.so", tmp_path / "sends.c", "-ldl"], check=True)
-    with monkeypatch.context() as changed:
-        changed.setenv("LD_PRELOAD", str(tmp_path / "sends.so"))
-        changed.setenv("SENDS", str(tmp_path / "sends"))
-        one = hosts[0].device(tmp_path / "a", 1)
-
-    def begins() -> bool:
-        one.begin("forking", "laptop", str(tmp_path / "calls"))
-        return "error" not in one.answer()
-
-    until(begins)
-    until(lambda: all(one.ask("found").get(f"desk{number}") for number in range(3)))
-    one.ask("alone")
-    calls = [line.split(maxsplit=1) for line in (tmp_path / "calls").read_text().splitlines()]
-    me = str(one.process.pid)
-    assert {name for _, name in calls} >= {"desk0", "desk1", "desk2"}
-    children = [process for process in (tmp_path / "forked").read_text().split()] if (tmp_path / "forked").exists() else []
-    assert len(children) >= 3 and me not in children
-    assert {process for process, _ in calls} == {me}, "children were called"
+    met = Forking(hosts, tmp_path, monkeypatch)
+    until(lambda: all(met.device.ask("found").get(f"desk{number}") for number in range(3)))
+    met.device.ask("alone")
+    assert {name for _, name in met.calls} >= {"desk0", "desk1", "desk2"}
+    assert len(met.children) >= 3 and met.me not in met.children
+    assert {process for process, _ in met.calls} == {met.me}, "children were called"
     # As long as it takes them to end.
-    until(lambda: not any(os.path.exists(f"/proc/{child}") and "zombie" not in status(child) for child in children))
-    assert set((tmp_path / "sends").read_text().split()) == {me}, "children spoke to the daemon"
+    until(lambda: not any(os.path.exists(f"/proc/{child}") and "zombie" not in status(child) for child in met.children))
+    assert met.speakers == {met.me}, "children spoke to the daemon"
+
+
+@needs_cc
+def test_a_child_that_takes_itself_for_its_parent(hosts: tuple[Host, Host], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the test above looks for is seen when nobody notices the fork: such a child speaks to the daemon."""
+    monkeypatch.setenv("FOOLED", "1")
+    met = Forking(hosts, tmp_path, monkeypatch)
+    until(lambda: bool(met.speakers & set(met.children)))
+    # The connection to the daemon is nobody's any more.
+    met.device.process.kill()
+    met.device.process.wait()
+    for child in met.children:
+        with suppress(ProcessLookupError):
+            os.kill(int(child), signal.SIGKILL)
 
 
 def status(process: str) -> str:
