@@ -117,7 +117,9 @@ enum MemberOrder {
         for i in range {
             let name = tree.name(of: all[i].node)
             longest = max(longest, name.count)
-            shared = min(shared, offset + common(piece(name), first))
+            let alike = common(piece(name), first)
+            Work.names.count(alike)
+            shared = min(shared, offset + alike)
         }
         guard longest > offset, range.count >= many else {
             sortNames(&all, range, in: tree)

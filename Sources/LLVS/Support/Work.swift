@@ -23,9 +23,11 @@ enum Work: UInt32 {
     case mapLooks = 9
     /// Versions that were gone back over for a value, since no index tells of them yet.
     case unindexed = 10
+    /// Bytes of names that were compared beyond the first that differ, to put members into their order.
+    case names = 11
 
     #if DEBUG
-    func count() { _ = llvs_shim_thread_count(rawValue, 1) }
+    func count(_ more: Int = 1) { _ = llvs_shim_thread_count(rawValue, UInt64(truncatingIfNeeded: more)) }
     /// How many the body made.
     func counting(_ body: () throws -> Void) rethrows -> Int {
         let before = llvs_shim_thread_count(rawValue, 0)
@@ -33,6 +35,6 @@ enum Work: UInt32 {
         return Int(truncatingIfNeeded: llvs_shim_thread_count(rawValue, 0) &- before)
     }
     #else
-    @inline(__always) func count() {}
+    @inline(__always) func count(_ more: @autoclosure () -> Int = 1) {}
     #endif
 }

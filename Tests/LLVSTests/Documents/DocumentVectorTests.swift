@@ -36,6 +36,75 @@ import Testing
     }
 }
 
+/// Tests/Vectors/documents/caps.json: the same at the caps, of texts that are described, since they are long.
+@Suite("Vectors of the caps of merging inside values") struct DocumentCapTests {
+    /// A string, or a repetition.
+    private struct Part: Decodable {
+        let text: String?
+        let times: Int
+        let of: [Part]
+        private enum CodingKeys: CodingKey { case times, of }
+
+        init(from decoder: any Decoder) throws {
+            text = try? decoder.singleValueContainer().decode(String.self)
+            let repetition = text == nil ? try decoder.container(keyedBy: CodingKeys.self) : nil
+            times = try repetition?.decode(Int.self, forKey: .times) ?? 0
+            of = try repetition?.decode([Part].self, forKey: .of) ?? []
+        }
+    }
+    private struct Vectors: Decodable {
+        struct Vector: Decodable {
+            let name: String
+            let schema: String
+            let base: [Part]
+            let newer: [Part]
+            let older: [Part]
+            let isSlow: Bool
+            let sizes: [Int]
+            let result: String
+            let records: [String]
+            let digest: String
+        }
+        let format: Int
+        let vectors: [Vector]
+    }
+
+    private func write(_ parts: [Part], _ number: Int?, to out: inout String) {
+        for part in parts {
+            if let text = part.text {
+                for character in text {
+                    if character == "#", let number { out += String(number) } else { out.append(character) }
+                }
+            }
+            for i in 0..<part.times { write(part.of, i, to: &out) }
+        }
+    }
+
+    @Test("vectors") func vectors() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Vectors/documents/caps.json")
+        let found = try JSONDecoder().decode(Vectors.self, from: Data(contentsOf: file))
+        #expect(found.format == 1 && found.vectors.count >= 8)
+        for vector in found.vectors {
+            #if DEBUG
+            // (Of the two that take 2^26 steps, which are many for a debug build, that which comes to the cap. Python runs both.)
+            if vector.isSlow, vector.records.isEmpty { continue }
+            #endif
+            let texts = [vector.base, vector.newer, vector.older].map { parts in
+                var text = ""
+                write(parts, nil, to: &text)
+                return text
+            }
+            #expect(texts.map(\.utf8.count) == vector.sizes, "\(vector.name)")
+            let merged = try Documents.merged(texts[0], texts[1], texts[2], schema: vector.schema, id: "a")
+            let hash = try #require(merged.bytes).withUnsafeBytes { SHA256.digest($0) }
+            #expect(hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() == vector.result, "\(vector.name)")
+            #expect(Set(merged.records.map(\.kind.name)).sorted() == vector.records, "\(vector.name)")
+            #expect(merged.digest(id: Array("a".utf8)) == vector.digest, "\(vector.name)")
+        }
+    }
+}
+
 /// Merges texts, for tests.
 enum Documents {
     static func merged(

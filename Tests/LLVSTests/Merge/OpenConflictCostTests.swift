@@ -1,0 +1,64 @@
+import LLVSTestSupport
+import Testing
+@testable import LLVS
+
+/// Open conflicts of long histories: which versions came of a merge is found in one pass over them.
+@Suite("Open conflicts of long histories") struct OpenConflictCostTests {
+    private static func received(_ id: String, _ predecessors: [String], at time: Double) throws -> Store.ReceivedVersion {
+        let behind = try predecessors.map { try VersionID($0) }
+        let version = Version(id: try VersionID(id), predecessors: behind, timestamp: time, valueDataSize: 0, metadata: Metadata())
+        return Store.ReceivedVersion(version: version, changes: [])
+    }
+
+    @Test("a pass tells what one walk for each version tells", arguments: 0..<40 as Range<UInt64>) func laterVersions(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        let store = try memoryStore(), count = Int.random(in: 2...120, using: &random)
+        var all: [Store.ReceivedVersion] = []
+        for i in 0..<count {
+            let below = Set((0..<Int.random(in: 0...2, using: &random)).compactMap { _ in
+                i == 0 ? nil : Int.random(in: max(0, i - 12)..<i, using: &random)
+            })
+            all.append(try Self.received("v\(i)", below.sorted().map { "v\($0)" }, at: Double(i)))
+        }
+        for addition in try store.add(all) { if case .problem(let error) = addition { throw error } }
+        let ordinals = try all.map { try store.requireOrdinal($0.version.id) }
+        var later = 0
+        store.lock.withRead {
+            let dag = store.quietHistory
+            for at in ordinals {
+                let last = ordinals.randomElement(using: &random) ?? at
+                var whole = LaterVersions(of: at, upTo: last), pieces = LaterVersions(of: at, upTo: last)
+                let found = whole.finish(in: dag)
+                var again: LaterVersions.Found?
+                while again == nil { again = pieces.go(7, in: dag) }
+                for other in ordinals where other <= last {
+                    #expect(found.contains(other) == dag.isAncestor(at, of: other), "\(at) and \(other)")
+                    #expect(again?.contains(other) == found.contains(other))
+                    later += found.contains(other) ? 1 : 0
+                }
+            }
+        }
+        #expect(later > 0 || count < 10)
+    }
+
+    #if DEBUG
+    @Test("versions that came later are gone through once, however many values conflict") func oncePerMerge() throws {
+        func looked(_ later: Int) throws -> Int {
+            let store = try memoryStore(), ids = ["a", "b", "c"]
+            func all(_ text: String) -> [String: String] { Dictionary(uniqueKeysWithValues: ids.map { ($0, text) }) }
+            let rules = [MergeSchema.valueID: "{\"merge\":1,\"ids\":{\"\":\"auto\"}}"]
+            let root = try store.set(all("{\"n\":0}").merging(rules) { $1 }, nil)
+            let older = try store.set(all("{\"n\":1}"), root), newer = try store.set(all("{\"n\":2}"), root)
+            var last = try store.merge(older.id, with: newer.id, arbiter: RulesArbiter())
+            for i in 0..<later { last = try store.set(all("{\"n\":2,\"m\":\(i)}"), last) }
+            var open = 0
+            let looked = try Work.versions.counting { open = try store.openConflicts(at: last.id).count }
+            #expect(open == ids.count)
+            return looked
+        }
+        let few = try looked(200), many = try looked(800)
+        // Three times over the history for where each value changed, and once for what came of the merge.
+        #expect(many <= 5 * few && many <= 8 * 800, "\(few) versions for 200, \(many) for 800")
+    }
+    #endif
+}
