@@ -3551,7 +3551,8 @@ typedef struct llvs_peer_options {
     llvs_bytes identity;
     /** What the other side is told that this device is called; UTF-8, at most 255 bytes; may be empty. */
     llvs_bytes device;
-    /** The public halves of the device keys that are accepted; NULL and 0: all that have the pairing. */
+    /** The public halves of the device keys that are accepted; NULL and 0: all that have the pairing. Whoever is given the pairing by an
+     *  invitation or by comparing digits is let in beside them, by that connection and, at a listener, by later ones. */
     const llvs_bytes *accepted;
     size_t accepted_count;
     /** The code of an invitation, by which this connection is made instead of by the pairing; none: by the pairing. The side that has a

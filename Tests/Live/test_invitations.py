@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import random
-from typing import Iterator
+import threading
+import time
+from contextlib import ExitStack
+from typing import Any, Iterator
 
 import live_peer
 import pytest
@@ -92,3 +96,79 @@ def test_an_invitation_is_good_once_and_for_a_time(stores: tuple[llvs.Store, llv
         llvs.Peer(one, initiator=True)
     with pytest.raises(llvs.InvalidArgumentError):
         llvs.Peer(one, initiator=True, invitation="no code")
+
+
+@pytest.mark.parametrize("way", ["invitation", "digits"])
+@pytest.mark.parametrize("kind", ["the library's", "Python's"])
+def test_a_new_device_at_a_listener_that_accepts_some_keys(stores: tuple[llvs.Store, llvs.Store], kind: str, way: str) -> None:
+    """Who is given the pairing gets in with it, and by its key from then on; others do not, though they have the pairing."""
+    one, two = stores
+    known, new, other = (os.urandom(32) for _ in range(3))
+    accepted = [llvs.device_key(known)]
+
+    def begin() -> tuple[str, Any]:
+        """The code; or what waits for a device whose digits are compared."""
+        if way == "invitation":
+            return listener.invite(PAIRING), None
+        if isinstance(listener, llvs.PeerListener):
+            listener.compare(PAIRING)
+            return "", lambda: listener.accept(20)
+        found: list[llvs.Link] = []
+        thread = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, 20)))
+        thread.start()
+        while listener._compared is None:
+            time.sleep(0.01)
+        return "", lambda: (thread.join(20), found[0])[1]
+
+    with ExitStack() as stack:
+        listener: Any
+        if kind == "Python's":
+            listener = stack.enter_context(llvs.listen({PAIRING: two}, ("127.0.0.1", 0), accepted=accepted))
+            address = f"127.0.0.1:{listener.address[1]}"
+        else:
+            listener = stack.enter_context(llvs.PeerListener("127.0.0.1:0", accepted=accepted))
+            listener.offer(two, PAIRING)
+            address = listener.address
+
+        def connect(identity: bytes, **options: Any) -> llvs.Peer:
+            return llvs.Peer.connect(one, address, identity=identity, **options)
+
+        with connect(new, pairing=PAIRING) as peer, pytest.raises(llvs.Error, match="not accepted"):
+            peer.wait(10)
+        code, waiting = begin()
+        with connect(new, **({"invitation": code} if code else {"compare": True})) as peer:
+            if callable(waiting):
+                met = waiting()
+                end = time.monotonic() + 10
+                while not (peer.state.digits and met.state.digits) and time.monotonic() < end:
+                    time.sleep(0.01)
+                assert peer.state.digits == met.state.digits != ""
+                peer.confirm()
+                met.confirm()
+            assert peer.wait(10) and peer.state.pairing == PAIRING
+        for key, gets_in in ((new, True), (known, True), (other, False)):
+            with connect(key, pairing=PAIRING) as peer:
+                if gets_in:
+                    assert peer.wait(10)
+                else:
+                    with pytest.raises(llvs.Error, match="not accepted"):
+                        peer.wait(10)
+        assert one.most_recent_head == two.most_recent_head
+
+
+def test_a_device_whose_digits_nobody_confirmed_is_not_accepted(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    one, two = stores
+    new = os.urandom(32)
+    with llvs.PeerListener("127.0.0.1:0", accepted=[llvs.device_key(os.urandom(32))]) as listener:
+        listener.offer(two, PAIRING)
+        listener.compare(PAIRING)
+        with llvs.Peer.connect(one, listener.address, identity=new, compare=True) as peer:
+            met = listener.accept(10)
+            assert met is not None
+            peer.wait(0.2)
+            peer.confirm()
+            peer.wait(0.2)
+            met.close()
+        with llvs.Peer.connect(one, listener.address, PAIRING, identity=new) as peer, pytest.raises(llvs.Error, match="not accepted"):
+            peer.wait(10)
+    assert not list(one.history())

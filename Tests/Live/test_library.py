@@ -693,3 +693,45 @@ def test_the_file_of_a_listener_is_its_own(store: llvs.Store, tmp_path: Path) ->
     listener._process += 1  # as in a forked child
     listener.close()
     assert path.exists()
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as one:
+            one.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="needs IPv6")
+def test_by_ipv6(store: llvs.Store) -> None:
+    with llvs.Store(storage="memory") as other:
+        other.make_version(insert={"a": b"1"})
+        for host, reached in (("::1", ["::1"]), ("::", ["::1", "127.0.0.1"])):
+            with llvs.listen({PAIRING: other}, (host, 0)) as listener:
+                for one in reached:
+                    with llvs.connect(store, (one, listener.address[1]), PAIRING) as link:
+                        assert link.wait(20)
+                    with llvs.Peer.connect(store, (one, listener.address[1]), PAIRING) as peer:
+                        assert peer.wait(20)
+                assert listener.address[0] == host
+    assert len(ids(store)) == 1
+
+
+def test_a_socket_that_a_killed_process_left(store: llvs.Store, tmp_path: Path) -> None:
+    path = str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(path)
+        left.listen()
+        # One that somebody listens at, and what is no socket, stay.
+        with pytest.raises(OSError, match="in use"):
+            llvs.listen({PAIRING: store}, path)
+    with llvs.Store(storage="memory") as other, llvs.listen({PAIRING: other}, path):
+        with llvs.connect(store, path, PAIRING) as link:
+            assert link.wait(20)
+        assert os.stat(path).st_mode & 0o777 == 0o600
+    Path(path).write_text("another's")
+    with pytest.raises(OSError, match="in use"):
+        llvs.listen({PAIRING: store}, path)
+    assert Path(path).read_text() == "another's"

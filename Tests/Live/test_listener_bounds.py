@@ -7,8 +7,11 @@ import os
 import random
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional
 
@@ -200,6 +203,120 @@ def test_who_is_paired_and_turned_away_is_no_stranger(store: llvs.Store, listene
             refused += 1
     assert refused >= 6
     assert gets_in(listener, 1), "it was taken for a stranger"
+
+
+@pytest.mark.parametrize("kind", ["the library's", "Python's"])
+def test_who_comes_for_a_store_that_was_closed_is_no_stranger(store: llvs.Store, kind: str) -> None:
+    """However often devices come for it, those of the same address get into the other stores."""
+    second = llvs.make_pairing()
+    with llvs.Store(storage="memory") as closed, llvs.Store(storage="memory") as mine, ExitStack() as stack:
+        if kind == "Python's":
+            python = stack.enter_context(llvs.listen({PAIRING: closed, second: store}, ("127.0.0.1", 0)))
+            address = f"127.0.0.1:{python.address[1]}"
+        else:
+            library = stack.enter_context(llvs.PeerListener("127.0.0.1:0"))
+            library.offer(closed, PAIRING)
+            library.offer(store, second)
+            address = library.address
+        closed.close()
+        for _ in range(7):
+            with llvs.Peer.connect(mine, address, PAIRING) as peer, pytest.raises((llvs.Error, OSError)):
+                peer.wait(5)
+        with llvs.Peer.connect(mine, address, second) as peer:
+            assert peer.wait(5)
+        # Whoever has no pairing is one.
+        for _ in range(5):
+            with llvs.Peer.connect(mine, address, bytes(48)) as peer, pytest.raises((llvs.Error, OSError)):
+                peer.wait(5)
+        with llvs.Peer.connect(mine, address, second) as peer, pytest.raises((llvs.Error, OSError)):
+            peer.wait(5)
+        if kind != "Python's":
+            with pytest.raises(llvs.NotFoundError):
+                library.invite(PAIRING)
+
+
+SHORT = """
+import os, resource, sys
+import llvs
+store, pairing = llvs.Store(storage="memory"), bytes(range(48))
+if sys.argv[1] == "Python's":
+    listener = llvs.listen({pairing: store}, ("127.0.0.1", 0))
+    print(listener.address[1], flush=True)
+else:
+    listener = llvs.PeerListener("127.0.0.1:0")
+    listener.offer(store, pairing)
+    print(listener.address.rsplit(":", 1)[1], flush=True)
+sys.stdin.readline()
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+taken = []
+try:
+    while True:
+        taken.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    # One for a connection, and one of the two that a link takes beside it.
+    os.close(taken.pop())
+    os.close(taken.pop())
+print("short", flush=True)
+sys.stdin.readline()
+for one in taken:
+    os.close(one)
+print("enough", flush=True)
+sys.stdin.readline()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("kind", ["the library's", "Python's"])
+def test_devices_that_came_while_descriptors_were_short(kind: str) -> None:
+    """They were turned away, and get in as soon as there are some."""
+    child = subprocess.Popen([sys.executable, "-c", SHORT, kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdin is not None and child.stdout is not None
+    with child, llvs.Store(storage="memory") as mine:
+        address = f"127.0.0.1:{int(child.stdout.readline())}"
+
+        def say() -> str:
+            assert child.stdin is not None and child.stdout is not None
+            child.stdin.write("\n")
+            child.stdin.flush()
+            return child.stdout.readline().strip()
+
+        assert say() == "short"
+        turned_away = 0
+        for _ in range(7):
+            with llvs.Peer.connect(mine, address, PAIRING) as peer:
+                try:
+                    peer.wait(5)
+                except (llvs.Error, OSError):
+                    turned_away += 1
+        assert turned_away == 7
+        assert say() == "enough"
+        with llvs.Peer.connect(mine, address, PAIRING) as peer:
+            assert peer.wait(5)
+        say()
+
+
+def test_more_heads_than_another_side_takes(store: llvs.Store) -> None:
+    """Both sides are told so; whoever has met the store lately gets what came since."""
+    identities, known = (os.urandom(32), os.urandom(32)), llvs.Store(storage="memory")
+    with llvs.PeerListener("127.0.0.1:0", identity=identities[0]) as kept:
+        kept.offer(store, PAIRING)
+        with llvs.Peer.connect(known, kept.address, PAIRING, identity=identities[1]) as peer:
+            store.make_version(insert={"k": b"first"})
+            assert peer.wait(20)
+            wait_until(lambda: len(ids(known)) == 1)
+        for number in range(10_001):
+            store.make_version(insert={"k": b"%d" % number}, root=True)
+        with llvs.Store(storage="memory") as new, llvs.Peer.connect(new, kept.address, PAIRING) as peer:
+            with pytest.raises(llvs.StorageError, match=r"10002 heads, which have to be merged there first"):
+                peer.wait(20)
+        with llvs.Store(storage="memory") as new, llvs.PeerListener("127.0.0.1:0") as other:
+            other.offer(new, PAIRING)
+            with llvs.Peer.connect(store, other.address, PAIRING) as peer:
+                with pytest.raises(llvs.TooLargeError, match="This store has 10002 heads.*Merge some"):
+                    peer.wait(20)
+        with llvs.Peer.connect(known, kept.address, PAIRING, identity=identities[1]) as peer:
+            assert peer.wait(30) and len(ids(known)) == 10_002
+    known.close()
 
 
 def test_who_replays_a_first_message(listener: llvs.PeerListener) -> None:

@@ -271,3 +271,46 @@ def test_no_avahi(network: Network) -> None:
     tried = subprocess.run(
         ["unshare", "-m", "sh", "-c", script, "sh", str(path / library), sys.executable], capture_output=True, text=True, timeout=60)
     assert "needs Avahi" in tried.stderr and "UnsupportedError" in tried.stderr
+
+
+FINDS = """
+import os, sys, time
+import llvs
+with llvs.Store(storage="memory") as desk, llvs.Store(storage="memory") as mine:
+    desk.make_version(insert={"a": b"1"})
+    pairing = llvs.make_pairing()
+    with llvs.PeerListener("[::1]:0") as theirs, llvs.PeerListener("127.0.0.1:0") as own:
+        theirs.offer(desk, pairing)
+        os.environ["PORT"] = theirs.address.rpartition(":")[2]
+        found, begun = [], time.monotonic()
+        with llvs.Nearby(found.append, own, name="phone"):
+            while not found and time.monotonic() - begun < 20:
+                time.sleep(0.02)
+            print(f"{time.monotonic() - begun:.1f}", found[0].name)
+            with llvs.Peer.connect(mine, found[0].addresses[0], pairing) as peer:
+                print(peer.wait(10))
+        print(open(os.environ["ANNOUNCED"]).read() == f"phone {own.address.rpartition(':')[2]}")
+    with llvs.PeerListener("unix:" + os.environ["ANNOUNCED"] + ".socket") as path:
+        try:
+            llvs.Nearby(None, path)
+        except llvs.InvalidArgumentError:
+            print("no path")
+"""
+
+
+@pytest.mark.parametrize("misses, least", [(0, 0), (1, 1.5), (2, 5.5)])
+def test_an_address_that_cannot_be_had_at_once(tmp_path: Path, misses: int, least: float) -> None:
+    """It is asked for again: whether the daemon took no question, or had no answer. The library's own listener is announced, and what is
+    found is what `Peer.connect` takes."""
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
+    source = Path(__file__).resolve().parent / "avahi.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libavahi-client.so.3", source], check=True)
+    environment = {
+        **os.environ, "LD_LIBRARY_PATH": str(tmp_path), "MISSES": str(misses), "ANNOUNCED": str(tmp_path / "announced"), "PORT": "0",
+    }
+    done = subprocess.run([sys.executable, "-c", FINDS], env=environment, capture_output=True, text=True, timeout=60)
+    lines = done.stdout.splitlines()
+    assert lines[1:] == ["True", "True", "no path"], done.stderr
+    seconds, name = lines[0].split()
+    assert name == "desk" and least <= float(seconds) < least + 6

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import asynccontextmanager
+import time
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import AsyncIterator, Iterator
 
@@ -126,6 +127,51 @@ def test_who_is_not_paired(stores: tuple[llvs.Store, llvs.Store]) -> None:
                 await asyncio.sleep(0.01)
 
     asyncio.run(main())
+
+
+def test_time_for_beginning_and_handshake_together(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    """Who dribbles has no more of it."""
+    took: list[float] = []
+
+    async def come(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        begun = time.monotonic()
+        async with await llvs.aio.accept({PAIRING: stores[1]}, reader, writer, timeout=3) as link:
+            with suppress(ConnectionError, llvs.Error):
+                await link.wait_ended()
+        took.append(time.monotonic() - begun)
+
+    async def main() -> None:
+        server = await asyncio.start_server(come, "127.0.0.1", 0)
+        async with server:
+            with llvs.Peer(stores[0], PAIRING, initiator=True) as peer:
+                beginning = peer.send()
+                reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
+                writer.write(beginning[:60])
+                await asyncio.sleep(2)
+                writer.write(beginning[60:])
+                while await asyncio.wait_for(reader.read(1_000), 20):
+                    pass
+                writer.close()
+            while not took:
+                await asyncio.sleep(0.01)
+        assert 2.5 < took[0] < 4.5
+
+    asyncio.run(main())
+
+
+def test_a_program_in_the_background(stores: tuple[llvs.Store, llvs.Store], monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[bool] = []
+    says = llvs.Peer.set_background
+    monkeypatch.setattr(llvs.Peer, "set_background", lambda peer, value: (told.append(value), says(peer, value)))
+
+    async def main() -> None:
+        async with linked(*stores) as (link, _):
+            await link.set_background(True)
+            await link.set_background(False)
+            assert await asyncio.wait_for(link.wait(), 60)
+
+    asyncio.run(main())
+    assert told == [True, False]
 
 
 def test_a_cut_and_a_closed_store_are_told(stores: tuple[llvs.Store, llvs.Store]) -> None:

@@ -221,6 +221,8 @@ FIGURES: dict[str, Figure] = {
     "live.largest_window_mib": sized("Sources/LLVS/Live/LiveFrame.swift", "largestWindow: UInt64 =", MIB),
     "live.want_mib": sized("Sources/LLVS/Live/LiveFrame.swift", "wantLimit: UInt32 =", MIB),
     "live.news": code("Sources/LLVS/Live/LiveFrame.swift", "newsLimit ="),
+    "live.quiet": code("Sources/LLVS/Live/AskedVersions.swift", "quiet ="),
+    "live.patience": code("Sources/LLVS/Live/AskedVersions.swift", r"quiet = [0-9.]+, patience ="),
     "live.payload_mib": sized("Sources/LLVS/Live/LiveVersions.swift", "payloadLimit =", MIB),
     "live.begun": code("Sources/LLVS/Live/LiveVersions.swift", "begunLimit ="),
     "live.refused": code("Sources/LLVS/Live/LiveVersions.swift", "refusedLimit ="),

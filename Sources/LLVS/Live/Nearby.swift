@@ -73,6 +73,9 @@ public enum Nearby {
         private var known: [String: [Place: Address]] = [:]
         private struct Place: Hashable { let interface: Int32, protocolNumber: Int32 }
         private struct Address: Equatable { let text: String, port: UInt16 }
+        /// Devices that are announced: how often their address could not be had, and when it is asked for anew; infinite: not at all.
+        private var announced: [Service: (misses: Int, again: Double)] = [:]
+        private struct Service: Hashable { let name: String, kind: String, domain: String, place: Place }
 
         // Numbers in Avahi's headers. `nameIsTaken` is an answer of `entry_group_add_service_strlst`, `browserFailed` an event of a
         // browser.
@@ -81,8 +84,10 @@ public enum Nearby {
         private static let removed: Int32 = 1, found: Int32 = 0, ourOwn: Int32 = 16, noDaemon: Int32 = -26
         /// Seconds until a daemon that went away is looked for again.
         private static let pause = 2.0
+        /// Seconds until the address of a device is asked for anew: twice as many each time, up to so many.
+        private static let longestPause = 60.0
         /// Devices that are kept in mind: anybody may announce any number.
-        private static let limit = 1_000
+        private static let limit = 1_000, announcedLimit = 4_000
 
         init(_ avahi: llvs_shim_avahi, name: String, port: UInt16?, _ told: @escaping @Sendable (Event) -> Void) {
             self.avahi = avahi; label = name; self.port = port; self.told = told
@@ -123,6 +128,7 @@ public enum Nearby {
         }
 
         func shut() {
+            announced = [:]
             if let client { avahi.client_free(client) } // with all that was made of it
             (client, group) = (nil, nil)
             lock.withLock {
@@ -137,6 +143,7 @@ public enum Nearby {
             while !state.stops {
                 if !hasFailed, let poll {
                     if avahi.simple_poll_iterate(poll, 1_000) != 0 { hasFailed = true }
+                    if !isInChild { askAgain() }
                     continue
                 }
                 shut()
@@ -190,17 +197,48 @@ public enum Nearby {
         private func browsed(
             _ event: Int32, _ name: String, _ place: Place, _ kind: UnsafePointer<CChar>?, _ domain: UnsafePointer<CChar>?, _ flags: Int32
         ) {
-            if event == Finder.removed { forget(name, place) }
+            let service = Service(name: name, kind: Finder.text(kind) ?? Nearby.service, domain: Finder.text(domain) ?? "", place: place)
+            if event == Finder.removed {
+                announced[service] = nil
+                forget(name, place)
+            }
             guard event == Finder.new, flags & Finder.ourOwn == 0 else { return }
-            _ = avahi.service_resolver_new(
-                client, place.interface, place.protocolNumber, name, kind, domain, Finder.anywhere, 0,
-                { resolver, interface, protocolNumber, event, name, _, _, _, address, port, _, _, payload in
+            if announced.count < Finder.announcedLimit { announced[service] = (0, .infinity) }
+            resolve(service)
+        }
+
+        /// Asks for the address of a device.
+        private func resolve(_ service: Service) {
+            let place = service.place
+            let resolver = avahi.service_resolver_new(
+                client, place.interface, place.protocolNumber, service.name, service.kind, service.domain, Finder.anywhere, 0,
+                { resolver, interface, protocolNumber, event, name, kind, domain, _, address, port, _, _, payload in
                     guard let finder = Finder.of(payload) else { return }
                     // It would go on telling of changes: those come from the browser, too.
                     defer { if !finder.isInChild { _ = finder.avahi.service_resolver_free(resolver) } }
-                    guard event == Finder.found, let name = Finder.text(name), let address else { return }
-                    finder.resolved(name, Place(interface: interface, protocolNumber: protocolNumber), address, port)
+                    guard let name = Finder.text(name) else { return }
+                    let place = Place(interface: interface, protocolNumber: protocolNumber)
+                    let service = Service(
+                        name: name, kind: Finder.text(kind) ?? Nearby.service, domain: Finder.text(domain) ?? "", place: place)
+                    guard event == Finder.found, let address else { return finder.missed(service) }
+                    finder.resolved(name, place, address, port)
                 }, me)
+            if resolver == nil { missed(service) }
+        }
+
+        /// The address of a device could not be had. While it is announced, it is asked for again.
+        private func missed(_ service: Service) {
+            guard let misses = announced[service]?.misses else { return }
+            let pause = min(Finder.longestPause, Finder.pause * Double(1 << min(misses, 10)))
+            announced[service] = (misses + 1, Clock.steady() + pause)
+        }
+
+        private func askAgain() {
+            let now = Clock.steady()
+            for (service, last) in announced where last.again <= now {
+                announced[service]?.again = .infinity
+                resolve(service)
+            }
         }
 
         private func resolved(_ name: String, _ place: Place, _ address: UnsafeRawPointer, _ port: UInt16) {

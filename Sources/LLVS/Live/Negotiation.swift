@@ -18,6 +18,9 @@ struct Negotiation {
 
     private static let perPrefix = 16
 
+    /// There are more heads here than another side takes.
+    struct TooManyHeads: Error { let count: Int }
+
     /// A summary of the history of this side: its heads, how many versions there are, and a fingerprint of them.
     mutating func have(_ look: () throws -> Void = {}) throws -> LiveFrame.Have {
         var have = LiveFrame.Have(), coded = ByteWriter()

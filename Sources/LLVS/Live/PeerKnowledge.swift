@@ -23,6 +23,8 @@ final class PeerKnowledge: Sendable {
         /// How many negotiations a device has left, and an address, and when that was so.
         var negotiations: [[UInt8]: (left: Double, at: Double)] = [:]
         var ofPlaces: [String: (left: Double, at: Double)] = [:]
+        /// What was asked for over which of the links.
+        var asked = AskedVersions()
         /// What came of a large value before its link was cut.
         var unfinished: VersionSink.Unfinished?
     }
@@ -47,7 +49,12 @@ final class PeerKnowledge: Sendable {
     var earlier: [LiveFrame.Since] { state.withLock { $0.earlier } }
 
     func join(_ link: ObjectIdentifier) { state.withLock { _ = $0.links.insert(link) } }
-    func leave(_ link: ObjectIdentifier) { state.withLock { _ = $0.links.remove(link) } }
+    func leave(_ link: ObjectIdentifier) {
+        state.withLock {
+            $0.links.remove(link)
+            $0.asked.end(link)
+        }
+    }
     var linkCount: Int { state.withLock { $0.links.count } }
 
     /// Whether a device may find out anew what is lacking, which costs a walk over all that is here.

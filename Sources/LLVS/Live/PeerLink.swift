@@ -190,11 +190,12 @@ public final class PeerLink: @unchecked Sendable {
                 (pending, at) = (try produced(room), 0)
                 room = pending.count == room ? PeerLink.outgoing : PeerLink.few
             }
-            note()
-            if session.state.phase == .ended, pending.isEmpty { return }
+            let state = note()
+            if state.phase == .ended, pending.isEmpty { return }
             let events = Int16(POLLIN) | (at < pending.count ? Int16(POLLOUT) : 0)
             var both = [pollfd(fd: wakes.reading, events: Int16(POLLIN), revents: 0), pollfd(fd: descriptor, events: events, revents: 0)]
-            let isStrange = !isPaired, rest = isStrange ? min(5, max(0, greeted - Clock.steady())) : 5
+            let isStrange = !isPaired, most: Double = state.waitsForOthers ? 1 : 5
+            let rest = isStrange ? min(most, max(0, greeted - Clock.steady())) : most
             let count = poll(&both, 2, Int32(rest * 1_000) + 1), error = Errno.current
             guard getpid() == process else { return }
             if count < 0 {
@@ -251,7 +252,7 @@ public final class PeerLink: @unchecked Sendable {
         return true
     }
 
-    private func note() {
+    @discardableResult private func note() -> PeerSession.Status {
         let state = session.state
         lock.withLock {
             isKnown = !state.key.isEmpty
@@ -259,6 +260,7 @@ public final class PeerLink: @unchecked Sendable {
             phase = state.phase
             changed.broadcast()
         }
+        return state
     }
 
     /// What is left to be said of why it ends, as far as the other side takes it.

@@ -13,11 +13,15 @@ public final class PeerListener: @unchecked Sendable {
     private let changed = Condition()
     private var offers: [Offer] = []
     private struct Offer {
-        let pairing: Pairing?, members: MemberPairing?, store: Store
+        let pairing: Pairing?, members: MemberPairing?
+        /// Nil: it was closed. Who has its pairing is no stranger all the same.
+        var store: Store?
         /// By the pairing of now, where it follows from keys.
         var now: Pairing? { members?.now() ?? pairing }
         func isBy(_ other: Pairing) -> Bool { pairing?.isSame(other) ?? false }
     }
+    /// Device keys that were given a pairing here, and are accepted from then on.
+    private var admitted: [[UInt8]] = []
     private var invitations: [(invitation: Invitation, pairing: Pairing, until: Double)] = []
     /// Whom digits are compared with next: whose pairing, and until when.
     private var compared: (pairing: Pairing, until: Double)?
@@ -120,7 +124,7 @@ public final class PeerListener: @unchecked Sendable {
     }
 
     private func check(_ pairing: Pairing) throws {
-        guard lock.withLock({ offers.contains { $0.isBy(pairing) } }) else {
+        guard lock.withLock({ offers.contains { $0.isBy(pairing) && $0.store != nil } }) else {
             throw StoreError(.notFound, "No store is offered here by that pairing. Offer it first.")
         }
     }
@@ -297,11 +301,19 @@ public final class PeerListener: @unchecked Sendable {
         guard greeting.came.count == LiveLink.beginning else { return false }
         var isTaken = false
         do {
-            guard let (store, options) = try whomItIsFor(greeting.came, greeting.place) else {
+            guard let (offered, options) = try whomItIsFor(greeting.came, greeting.place) else {
                 giveUp(greeting)
                 return true
             }
-            let session = try PeerSession(store, options: options)
+            guard let store = offered else {
+                System.close(descriptor)
+                return true
+            }
+            let session: PeerSession
+            do { session = try PeerSession(store, options: options) } catch let error as StoreError where error.code == .closed {
+                lock.withLock { for i in offers.indices where offers[i].store === store { offers[i].store = nil } }
+                throw error
+            }
             isTaken = true
             let link = try PeerLink(session, over: descriptor, beginning: greeting.came, greeted: greeting.until)
             lock.withLock {
@@ -310,7 +322,7 @@ public final class PeerListener: @unchecked Sendable {
                 changed.broadcast()
             }
         } catch {
-            lock.withLock { refuse(greeting.place) }
+            // A failure of this side, by which nobody becomes a stranger.
             if !isTaken { System.close(descriptor) }
         }
         return true
@@ -322,14 +334,18 @@ public final class PeerListener: @unchecked Sendable {
         System.close(greeting.descriptor)
     }
 
+    /// A device that was given a pairing here is let in by its key from now on.
+    private func admit(_ key: [UInt8]) { lock.withLock { if !admitted.contains(key) { admitted.append(key) } } }
+
     /// Which of the stores a connection is for, by what it began with; nil when it is for none.
-    private func whomItIsFor(_ beginning: [UInt8], _ place: String) throws -> (Store, PeerSession.Options)? {
+    private func whomItIsFor(_ beginning: [UInt8], _ place: String) throws -> (Store?, PeerSession.Options)? {
         try lock.withLock {
             try beginning.withUnsafeBytes { beginning in
                 var options = self.options
                 let now = Clock.steady()
-                options.place = place
-                func found(_ pairing: Pairing) -> (Store, PeerSession.Options)? {
+                (options.place, options.admitted) = (place, { [weak self] key in self?.admit(key) })
+                if !options.accepted.isEmpty { options.accepted += admitted }
+                func found(_ pairing: Pairing) -> (Store?, PeerSession.Options)? {
                     guard let offer = offers.first(where: { $0.isBy(pairing) }) else { return nil }
                     options.pairing = pairing
                     return (offer.store, options)

@@ -14,6 +14,8 @@ extension PeerSession {
         var theirMark: UInt64 = 0
         /// Versions that came over this link, which need not go back.
         var fromThem: Set<VersionID> = []
+        /// Of what the other side told, and since when that waits for an answer: some of it is on its way over another link.
+        var news: (ids: [VersionID], at: Double)?
         init(_ sink: VersionSink) { self.sink = sink }
     }
 
@@ -34,6 +36,10 @@ extension PeerSession {
         }
         switch frame {
         case .data, .blob, .want, .news, .ask: hasMoved = true
+        default: break
+        }
+        switch frame {
+        case .data, .blob: PeerKnowledge.of(store).noteHeard(ObjectIdentifier(self))
         default: break
         }
         switch frame {
@@ -90,7 +96,9 @@ extension PeerSession {
             if saidGoodbye { status.phase = .ended }
         case .news(let ids):
             guard hello.features & LiveFrame.asks != 0 else { break }
-            try say(.ask(store.unknown(among: ids)))
+            guard receiving.news == nil else { throw LiveFault(.frame, "NEWS came before the last of it was answered") }
+            receiving.news = (ids, Clock.steady())
+            try answerNews()
         case .ask(let ids): try send(asked: ids)
         case .pong, .unknown, .error: break
         }
@@ -133,6 +141,7 @@ extension PeerSession {
         status.pairing = comparison.pairing
         guard let hello = comparison.hello else { return }
         self.comparison = nil
+        if options.pairing != nil { options.admitted?(link.theirKey) }
         try greet(hello)
     }
 
@@ -162,7 +171,9 @@ extension PeerSession {
             throw LiveFault(.bound, "it finds out anew what is lacking again and again")
         }
         var negotiation = try Negotiation(store, hash: link.hash, hashesLimit: options.hashesLimit)
-        try say(.have(negotiation.have()))
+        let have = try negotiation.have()
+        guard have.headCount <= LiveFrame.headsLimit else { throw Negotiation.TooManyHeads(count: have.headCount) }
+        try say(.have(have))
         self.negotiation = negotiation
     }
 
@@ -254,6 +265,17 @@ extension PeerSession {
         receiving.fromThem.formUnion(added)
         if !added.isEmpty { markReceived() }
         LateArrivals.of(store).note(added)
+        if !added.isEmpty { PeerKnowledge.of(store).noteCame(added) }
+    }
+
+    /// Asks for what the other side told of and is not here. What is on its way over another link is waited for first, for a while.
+    func answerNews() throws {
+        guard let news = receiving.news else { return }
+        let isLate = isClosing || Clock.steady() - news.at >= AskedVersions.patience
+        let lacking = try PeerKnowledge.of(store).lacking(news.ids, over: ObjectIdentifier(self), in: store, evenElsewhere: isLate)
+        guard let lacking else { return }
+        receiving.news = nil
+        try say(.ask(lacking))
     }
 
     private func ask() throws { if let want = try receiving.sink.want() { try say(want) } }

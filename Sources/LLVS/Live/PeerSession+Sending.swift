@@ -54,7 +54,9 @@ extension PeerSession {
     /// The link is open: it is known who the other side is.
     func opened() throws {
         status.key = link.theirKey
-        guard options.accepted.isEmpty || options.accepted.contains(where: { Crypto.equal($0, link.theirKey) }) else {
+        // Whoever is given the pairing is new here.
+        let gives = options.pairing != nil && (options.invitation != nil || options.comparesDigits)
+        guard gives || options.accepted.isEmpty || options.accepted.contains(where: { Crypto.equal($0, link.theirKey) }) else {
             throw LiveFault(.key, "its device key is not accepted")
         }
         // Of the devices that are let in by their keys there are few: their address does not count.
@@ -76,12 +78,16 @@ extension PeerSession {
             self.comparison = comparison
             return
         }
-        if options.invitation != nil, let pairing = options.pairing { try say(.pairing(pairing.bytes)) }
+        if options.invitation != nil, let pairing = options.pairing {
+            try say(.pairing(pairing.bytes))
+            options.admitted?(link.theirKey)
+        }
         try say(.hello(myHello))
     }
 
     /// Puts what is to be sent into the link, as far as is allowed, up to some bytes.
     func produce() throws {
+        if isClosing { try answerNews() }
         for frame in urgent { try link.send(frame) }
         (urgent, urgentSize) = ([], 0)
         guard status.phase != .ended, link.isOpen else { return }
@@ -198,9 +204,12 @@ extension PeerSession {
         let end = Int(clamping: myHello.arrivals - 1), answers = theirs.features & LiveFrame.listsWhenKnown != 0
         if answers, try isMuch(behind: rows), mayNegotiate {
             var asking = try Negotiation(store, hash: link.hash, hashesLimit: options.hashesLimit)
-            try say(.have(asking.have()))
-            sending.asking = (asking, end)
-            return
+            let have = try asking.have()
+            if have.headCount <= LiveFrame.headsLimit {
+                try say(.have(have))
+                sending.asking = (asking, end)
+                return
+            }
         }
         begin()
         queueArrivals(evenNone: true)

@@ -25,7 +25,8 @@ public final class PeerSession: @unchecked Sendable {
         public var identity: [UInt8]?
         /// What the other side is told that this device is called; at most 255 bytes.
         public var device = ""
-        /// The public halves of the device keys that are accepted; empty: all that have the pairing.
+        /// The public halves of the device keys that are accepted; empty: all that have the pairing. Whoever is given the pairing on this
+        /// connection, by an invitation or by comparing digits, is let in whatever its key.
         public var accepted: [[UInt8]] = []
         /// Asked before so many bytes more are stored or asked for; what it throws ends the connection, and they are not stored.
         /// Called while the session works: it must not call the session or the store.
@@ -35,6 +36,8 @@ public final class PeerSession: @unchecked Sendable {
         /// What the two ends of the connection that carries this one, and nobody else, have in common: what an exporter of TLS gives. Given
         /// on both sides it shows that there is one such connection, and nobody in between; given here, the other side has to give it.
         public var outer: [UInt8] = []
+        /// Told the device key of whoever was given the pairing.
+        var admitted: (@Sendable (_ key: [UInt8]) -> Void)?
         /// Hashes in a list, of both sides; fewer in tests.
         var hashesLimit = LiveFrame.hashesLimit
         /// Options of the side that connected, for all devices.
@@ -82,6 +85,8 @@ public final class PeerSession: @unchecked Sendable {
         public var received = 0
         /// Why it ended, unless both sides said goodbye.
         public var error: StoreError?
+        /// Whether it waits for what another link brings, at most for some seconds.
+        var waitsForOthers = false
     }
 
     let store: Store
@@ -264,7 +269,9 @@ public final class PeerSession: @unchecked Sendable {
     public func storeChanged() throws {
         if isWithin { return }
         try step {
-            guard sending.isOn, status.phase != .ended, !isClosing else { return }
+            guard status.phase != .ended else { return }
+            try answerNews()
+            guard sending.isOn, !isClosing else { return }
             _ = try store.reloadHistory()
             try push()
         }
@@ -292,6 +299,7 @@ public final class PeerSession: @unchecked Sendable {
             if hasHeard || heardAt == nil { (heardAt, hasHeard, hasPinged) = (seconds, false, false) }
             if hasMoved || movedAt == nil { (movedAt, hasMoved) = (seconds, false) }
             if isInBackground, seconds - (movedAt ?? seconds) >= PeerSession.idleLimit { isClosing = true }
+            try answerNews()
             let silent = seconds - (heardAt ?? seconds)
             if !link.isOpen, seconds - began > PeerSession.patience { throw PeerSession.stranger }
             if comparison != nil, seconds - began > DigitComparison.patience {
@@ -365,6 +373,12 @@ public final class PeerSession: @unchecked Sendable {
                 StoreError(
                     code, "The connection was ended, since the other side broke a rule: \(fault.why). What had been stored before is kept.",
                     versionID: fault.version?.description), fault.code, fault.why)
+        case let many as Negotiation.TooManyHeads:
+            let count = many.count, limit = LiveFrame.headsLimit
+            return (
+                StoreError(
+                    .tooLarge, "This store has \(count) heads, and a device that has not met it lately is told of \(limit) at most. "
+                        + "Merge some of them; then connect again."), .bound, "it has \(count) heads, which have to be merged there first")
         case is NoiseHandshake.Refused:
             return (
                 StoreError(
@@ -392,6 +406,7 @@ public final class PeerSession: @unchecked Sendable {
         guard status.phase != .ended else { return }
         status.sent = max(0, status.sent)
         status.received = Int(clamping: receiving.sink.stored)
+        status.waitsForOthers = receiving.news != nil
         guard link.isOpen else { return }
         if !sending.isOn { status.phase = .negotiating; return }
         let isSent = sending.isTaken && sending.acknowledged == sending.mark

@@ -139,12 +139,20 @@ class Link:
     """
 
     def __init__(
-        self, store: Store, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, beginning: bytes = b""
+        self,
+        store: Store,
+        peer: Peer,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        beginning: bytes = b"",
+        known_by: Optional[float] = None,
     ) -> None:
         """Begins at once, and closes the peer and the streams when it ends.
 
         beginning: what has come of the connection already.
+        known_by: until when, by `time.monotonic`, the other side has to say who it is; None: as `Peer.tick` says.
         """
+        self._known_by = known_by
         self._peer, self._reader, self._writer = peer, reader, writer
         self._state, self._problems = peer.state, []  # type: PeerState, list[Problem]
         self._moved, self._poke = asyncio.Event(), asyncio.Event()
@@ -228,7 +236,13 @@ class Link:
         while True:
             await self._ask(self._peer.tick, time.monotonic())
             self._poke.set()
-            await asyncio.sleep(5)
+            rest = 5.0
+            if self._known_by is not None and not self._state.key:
+                rest = min(rest, self._known_by - time.monotonic())
+                if rest <= 0:
+                    # Also who is heard all the time, byte by byte.
+                    raise ConnectionError("The other side did not say in time who it is.")
+            await asyncio.sleep(rest)
 
     async def _ask(self, function: Callable[..., T], *arguments: Any) -> T:
         async with self._calling:
@@ -287,6 +301,10 @@ class Link:
         """
         await self._ask(self._peer.confirm)
         self._poke.set()
+
+    async def set_background(self, is_in_background: bool) -> None:
+        """Says whether the program is in the background from now on: see `Peer.set_background`."""
+        await call(self._peer.set_background, is_in_background)
 
     async def wait_ended(self) -> None:
         """Waits until it has ended. Raises why, unless both sides said goodbye."""
@@ -364,9 +382,10 @@ async def accept(
     by their pairings all the same. InvalidArgumentError when it is none of the stores'.
     invitations: codes that `llvs.make_invitation` drew, each with the pairing of one of the stores, which whoever connects by it gets. The
     one that was used is taken out; the program takes out those whose time is over (600 seconds).
-    timeout: seconds within which the beginning has to come. Who is not paired gets no answer: the connection is closed, and it raises
-    ConnectionError. Raises what `Peer` raises. How many come at once is bounded by the program.
+    timeout: seconds for beginning and handshake together, by which the other side says who it is. Who is not paired gets no answer: the
+    connection is closed, and it raises ConnectionError. Raises what `Peer` raises. How many come at once is bounded by the program.
     """
+    until = time.monotonic() + timeout
     try:
         beginning = await asyncio.wait_for(reader.readexactly(c.PEER_BEGINNING), timeout)
         by_secret = offered(stores)
@@ -392,4 +411,4 @@ async def accept(
         if isinstance(error, (asyncio.TimeoutError, EOFError)):
             raise ConnectionError("Nothing came by which a connection begins. It was closed.") from error
         raise
-    return Link(store, peer, reader, writer, beginning)
+    return Link(store, peer, reader, writer, beginning, until)

@@ -79,6 +79,8 @@ class Link:
         self._changed = threading.Condition()
         self._state, self._error, self._problems = peer.state, None, []  # type: PeerState, Optional[BaseException], list[Problem]
         self._closing = False
+        #: Whether it came so far that versions were exchanged.
+        self._got_in = False
         #: How often `wait` asked for a look at the store, and which of these the thread has done.
         self._asked = self._looked = 0
         self._wake, self._woken = socket.socketpair()
@@ -168,6 +170,7 @@ class Link:
         with self._changed:
             self._problems += state.problems
             self._state = state
+            self._got_in = self._got_in or PeerPhase.EXCHANGING <= state.phase < PeerPhase.ENDED
             self._changed.notify_all()
         return state
 

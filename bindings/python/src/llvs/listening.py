@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import socket
+import stat
 import threading
 import time
 from typing import Any, Callable, Iterable, Mapping, Optional, Union
@@ -50,6 +52,9 @@ class Listener:
         self._closing = False
         #: By their codes: whose they are, and until when they are good.
         self._invitations: dict[str, tuple[bytes, float]] = {}
+        #: Links that give a pairing, and the device keys that were given one.
+        self._giving: list[Link] = []
+        self._admitted: set[bytes] = set()
         #: Whose digits people compare: the pairing of their store, until one connects, and then the link.
         self._compared: Union[None, bytes, Link] = None
         self._arrived = threading.Condition(self._lock)
@@ -137,7 +142,8 @@ class Listener:
                 connection.close()
 
     def _greet(self, connection: socket.socket, place: str) -> None:
-        peer = None
+        # Whoever is not known to be paired; a failure of this side makes nobody a stranger.
+        peer, is_strange = None, True
         try:
             beginning, until = b"", time.monotonic() + self._PATIENCE
             while not (heard := self._hears(place)):
@@ -159,18 +165,22 @@ class Listener:
                 secret, store = compared, self._stores[compared]
             else:
                 secret, store = whom_it_is_for(self._stores, beginning) if code is None else (code[1], self._stores[code[1]])
+            is_strange = False
             peer = Peer(
                 store, secret, initiator=False, invitation=code and code[0], compare=compared is not None, place=place,
-                **self._options)
+                **{**self._options, "accepted": self._accepted()})
             link = Link(store, connection, peer, beginning, until)
             with self._lock:
                 self._links.append((link, place))
+                if code is not None or compared is not None:
+                    self._giving.append(link)
                 if compared is not None:
                     self._compared = link
                     self._arrived.notify_all()
         except (OSError, RuntimeError, errors.Error):
-            with self._lock:
-                self._refuse(place)
+            if is_strange:
+                with self._lock:
+                    self._refuse(place)
             connection.close()
             if peer is not None:
                 peer.close()
@@ -178,6 +188,16 @@ class Listener:
             with self._lock:
                 self._heard.discard(threading.current_thread())
                 del self._greetings[threading.current_thread()]
+
+    def _accepted(self) -> tuple[bytes, ...]:
+        """Device keys that are accepted: with those that were given a pairing here. None: all."""
+        with self._lock:
+            for link in [link for link in self._giving if link._got_in]:
+                self._giving.remove(link)
+                self._admitted.add(link._state.key)
+            self._giving = [link for link in self._giving if link._thread.is_alive()]
+            accepted: tuple[bytes, ...] = self._options["accepted"]
+            return accepted and (*accepted, *self._admitted)
 
     def invite(self, pairing: BytesLike, seconds: float = 600.0) -> str:
         """The code of an invitation to a store: whoever connects with it (`connect(..., invitation=code)`) gets the store's pairing.
@@ -275,6 +295,15 @@ class Listener:
         self.close()
 
 
+def _is_left(path: str) -> bool:
+    """Whether a Unix socket is one at which nobody listens any more: of a process that was killed."""
+    if path.startswith("\0") or not stat.S_ISSOCK(os.lstat(path).st_mode):
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
+        one.setblocking(False)
+        return one.connect_ex(path) == errno.ECONNREFUSED
+
+
 def listen(
     stores: Mapping[Union[bytes, Exchange], Store],
     address: Address,
@@ -290,14 +319,23 @@ def listen(
             ...
 
     stores: by the pairings that `make_pairing` drew; or by exchanges with encrypted places, which offers a store to those that have the
-    newest keys which the exchange has read. No invitations are made to such a store. For the rest see `Peer`. Who is not paired gets no
-    answer. A Unix socket is made for its owner alone (0600). Raises OSError, EncryptionError (an exchange has read no keys yet).
+    newest keys which the exchange has read. No invitations are made to such a store. Who is not paired gets no answer. A Unix socket is
+    made for its owner alone (0600); one that a killed process left is made anew.
+    address: of TCP ("host", port), by IPv4 or IPv6 (("::", 0): both), or the path of a Unix socket.
+    accepted: see `Peer`; whoever is given a pairing here, by `invite` or `compare`, is accepted as long as this listens.
+    For the rest see `Peer`. Raises OSError, EncryptionError (an exchange has read no keys yet).
     """
     by_secret = offered(stores)
     if isinstance(address, str):
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            server.bind(address)
+            try:
+                server.bind(address)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or not _is_left(address):
+                    raise
+                os.unlink(address)
+                server.bind(address)
             if not address.startswith("\0"):
                 os.chmod(address, 0o600)  # before anybody can connect
             server.listen(64)
@@ -305,8 +343,11 @@ def listen(
             server.close()
             raise
     else:
-        server = socket.create_server(address, backlog=64)
+        is_ipv6 = ":" in address[0]
+        server = socket.create_server(
+            address, family=socket.AF_INET6 if is_ipv6 else socket.AF_INET, backlog=64,
+            dualstack_ipv6=is_ipv6 and address[0] == "::" and socket.has_dualstack_ipv6())
     return Listener(
         server, by_secret,
-        {"identity": identity, "device": device, "accepted": tuple(accepted), "quota": quota},
+        {"identity": identity, "device": device, "accepted": tuple(as_bytes(key) for key in accepted), "quota": quota},
     )

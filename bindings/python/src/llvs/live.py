@@ -168,7 +168,8 @@ class Peer(Handle):
         initiator: whether this side made the connection.
         identity: the secret half of this device's key, 32 bytes that stay the same; None: one for this connection alone.
         device: what the other side is told that this device is called.
-        accepted: public halves of the device keys that are accepted; none: all that have the pairing.
+        accepted: public halves of the device keys that are accepted; none: all that have the pairing. Whoever is given the pairing on this
+        connection, by an invitation or by comparing digits, is let in whatever its key.
         compare: people compare `PeerState.digits` on both sides, and each says so by `confirm`, in the place of an invitation.
         quota: called with a number of bytes before so many more are stored; what it raises ends the connection. It must not use the peer
         or its store.
@@ -229,7 +230,7 @@ class Peer(Handle):
     def connect(
         cls,
         store: Store,
-        address: str,
+        address: Union[str, tuple[str, int]],
         pairing: Optional[Secret] = None,
         *,
         identity: Optional[BytesLike] = None,
@@ -240,11 +241,14 @@ class Peer(Handle):
         quota: Optional[Callable[[int], None]] = None,
         timeout: float = 10.0,
     ) -> Peer:
-        """Connects a store to the one that is offered at "host:port", "[host]:port" or "unix:/path". The library carries the bytes, on a
-        thread of its own; only `state`, `wait`, `confirm`, `set_background`, `store_changed`, `goodbye` and `close` are for such a peer.
-        Raises TransportError (nothing listens there), and what `Peer` raises."""
+        """Connects a store to the one that is offered at "host:port", "[host]:port" or "unix:/path", or at a (host, port) that `Nearby`
+        found. The library carries the bytes, on a thread of its own; only `state`, `wait`, `confirm`, `set_background`, `store_changed`,
+        `goodbye` and `close` are for such a peer. Raises TransportError (nothing listens there), and what `Peer` raises."""
         options = _Options(pairing, True, identity, device, accepted, invitation, compare, quota)
         pointer = ctypes.c_void_p()
+        if not isinstance(address, str):
+            host, port = address
+            address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         with store._call as owner, options.given() as given:
             lib.llvs_peer_connect(owner, given, encode(address), timeout, byref(pointer))
         return cls._of(pointer.value or 0, store._calls_back)
@@ -327,7 +331,10 @@ class PeerListener(Handle):
         accepted: Iterable[BytesLike] = (),
         quota: Optional[Callable[[int], None]] = None,
     ) -> None:
-        """Listens at "host:port", "[host]:port" or "unix:/path". For the rest see `Peer`. Raises TransportError, InvalidArgumentError."""
+        """Listens at "host:port", "[host]:port" or "unix:/path".
+
+        accepted: see `Peer`; whoever is given a pairing here, by `invite` or `compare`, is accepted as long as this listens.
+        For the rest see `Peer`. Raises TransportError, InvalidArgumentError."""
         options = _Options(None, False, identity, device, accepted, None, False, quota)
         pointer = ctypes.c_void_p()
         lib.llvs_listener_open(encode(address), byref(options.raw), byref(pointer))

@@ -1,0 +1,235 @@
+"""Who asks whom for what several sides told of: each version comes once where they keep to the rules, and comes at all whatever they do.
+docs/live-protocol.md, "NEWS"."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import struct
+import time
+from contextlib import ExitStack
+from itertools import combinations
+from typing import Iterator, Optional
+
+import live_peer
+import pytest
+from test_library import PAIRING, ids, versions_of, wait_until
+from test_many_links import Wire, settle
+
+import llvs
+
+#: Seconds that a side which was asked may be silent, and that another waits at most.
+QUIET, PATIENCE = 3, 10
+
+
+def test_in_any_order_each_version_comes_once() -> None:
+    """Bytes go over the links of six devices in random order and pieces, and so news of a version come while it is on its way."""
+    for seed in range(6):
+        random_ = random.Random(seed)
+        with ExitStack() as stack:
+            stores = [stack.enter_context(llvs.Store(storage="memory")) for _ in range(6)]
+            wires = [Wire(one, two) for one, two in combinations(stores, 2)]
+            settle(wires)
+            before = sum(end.state.sent for wire in wires for end in wire.ends)
+            for number in range(12):
+                one = random_.choice(stores)
+                one.make_version(one.most_recent_head, insert={f"k{number}": os.urandom(3_000)})
+                for _ in range(random_.choice((5, 200))):
+                    wire = random_.choice(wires)
+                    wire.carry(wire.bytes + random_.choice((50, 500, 5_000)))
+                    for end in wire.ends:
+                        end.store_changed()
+            settle(wires)
+            assert all(len(ids(one)) == 12 for one in stores)
+            assert sum(end.state.sent for wire in wires for end in wire.ends) - before == 60, seed
+            assert all(end.state.phase == llvs.PeerPhase.IN_STEP for wire in wires for end in wire.ends)
+            for wire in wires:
+                wire.close()
+
+
+def test_over_sockets_each_version_comes_once() -> None:
+    pairing, saves = llvs.make_pairing(), 12
+    with ExitStack() as stack:
+        stores = [stack.enter_context(llvs.Store(storage="memory")) for _ in range(6)]
+        listeners = [stack.enter_context(llvs.PeerListener("127.0.0.1:0")) for _ in stores]
+        for store, listener in zip(stores, listeners):
+            listener.offer(store, pairing)
+        ends = [
+            stack.enter_context(llvs.Peer.connect(stores[one], listeners[two].address, pairing))
+            for one, two in combinations(range(6), 2)
+        ]
+        assert all(end.wait(30) for end in ends)
+        for listener in listeners:
+            while (met := listener.accept(0.2)) is not None:
+                ends.append(stack.enter_context(met))
+        assert len(ends) == 30
+        for number in range(saves):
+            version = stores[number % 6].make_version(insert={f"k{number}": os.urandom(200_000)}, root=True)
+            wait_until(lambda version=version: all(version in store for store in stores))
+        assert all(end.wait(30) for end in ends)
+        sent = sum(end.state.sent for end in ends)
+        assert saves * 5 <= sent <= saves * 5 + 3, "each of the others gets it once"
+
+
+class Teller(live_peer.Peer):
+    """Tells of versions, and sends those that it is asked for, or does not."""
+
+    features = 1
+
+    def __init__(self, listener: llvs.PeerListener, sends: bool = True) -> None:
+        super().__init__(True, PAIRING)
+        host, port = listener.address.rsplit(":", 1)
+        self.connection: Optional[socket.socket] = socket.create_connection((host, int(port)))
+        self.does_send = sends
+        self.asked: list[list[bytes]] = []
+
+    def tell(self, payloads: dict[bytes, bytes]) -> None:
+        self.payloads.update(payloads)
+        self.frame(live_peer.NEWS, struct.pack("<H", len(payloads)) + b"".join(payloads))
+
+    def handle(self, kind: int, payload: bytes) -> None:
+        if kind != live_peer.ASK:
+            return super().handle(kind, payload)
+        self.asked.append(live_peer.read_ids(payload))
+        if self.does_send:
+            self.send_versions(self.asked[-1])
+
+    def carry(self) -> None:
+        if self.connection is None:
+            return
+        if data := self.take():
+            self.connection.sendall(data)
+        self.connection.settimeout(0.02)
+        try:
+            came = self.connection.recv(1 << 16)
+        except socket.timeout:
+            return
+        if not came:
+            return self.close()
+        self.receive(came)
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+        self.connection = None
+
+
+@pytest.fixture
+def store() -> Iterator[llvs.Store]:
+    with llvs.Store(storage="memory") as made:
+        yield made
+
+
+@pytest.fixture
+def listener(store: llvs.Store) -> Iterator[llvs.PeerListener]:
+    with llvs.PeerListener("127.0.0.1:0") as made:
+        made.offer(store, PAIRING)
+        yield made
+
+
+@pytest.fixture
+def payloads() -> dict[bytes, bytes]:
+    with llvs.Store(storage="memory") as other:
+        other.make_version(insert={"a": os.urandom(1_000)})
+        return versions_of(other).payloads
+
+
+@pytest.mark.parametrize(
+    "first, least, most",
+    [
+        ("sends", 0, 1), ("is silent", QUIET - 1, QUIET + 3), ("goes", 0, QUIET - 0.5), ("breaks a rule", 0, QUIET - 0.5),
+        ("sends something else", QUIET - 1, PATIENCE + 3), ("never comes to it", PATIENCE - 2, PATIENCE + 3),
+    ],
+)
+def test_who_is_asked_and_does_not_send(
+    store: llvs.Store, listener: llvs.PeerListener, payloads: dict[bytes, bytes], first: str, least: float, most: float
+) -> None:
+    """The other is asked, and so the version comes."""
+    one, two = Teller(listener, sends=first == "sends"), Teller(listener)
+    began = time.monotonic()
+
+    def carry(until: object, within: float) -> None:
+        end = time.monotonic() + within
+        while not until():  # type: ignore[operator]
+            assert time.monotonic() < end, "it is not asked"
+            one.carry()
+            two.carry()
+            if first == "never comes to it" and one.asked and time.monotonic() - spoke[0] > 0.3:
+                one.frame(live_peer.DATA, struct.pack("<QBI", 0, 0, 0))
+                spoke[0] = time.monotonic()
+
+    spoke = [0.0]
+    carry(lambda: one.caught_up and two.caught_up, 20)
+    if first == "sends something else":
+        with llvs.Store(storage="memory") as third:
+            third.make_version(insert={"b": b"2"})
+            others = versions_of(third).payloads
+    if first != "sends":
+        one.tell(payloads)
+        carry(lambda: one.asked, 5)
+        assert one.asked == [list(payloads)]
+    began = time.monotonic()
+    two.tell(payloads)
+    if first == "sends":
+        # Both at once: one of the two is asked, and tells the other nothing new.
+        one.tell(payloads)
+        carry(lambda: one.asked and two.asked, most + 1)
+        assert sorted(map(len, one.asked + two.asked)) == [0, len(payloads)]
+    elif first == "goes":
+        one.close()
+    elif first == "breaks a rule":
+        one.frame(99)
+    elif first == "sends something else":
+        one.payloads = others
+        one.send_versions(others)
+    try:
+        carry(lambda: two.asked, most)
+    except live_peer.Refused:
+        assert first == "breaks a rule"
+        one.close()
+        carry(lambda: two.asked, most)
+    assert least <= time.monotonic() - began
+    carry(lambda: {live_peer.text_of(version) for version in payloads} <= ids(store), 5)
+    one.close()
+    two.close()
+
+
+def test_news_before_the_last_of_it_was_answered(store: llvs.Store, listener: llvs.PeerListener, payloads: dict[bytes, bytes]) -> None:
+    """A side keeps one of them at a time."""
+    one, two = Teller(listener, sends=False), Teller(listener)
+    end = time.monotonic() + 20
+    while not (one.caught_up and two.caught_up) and time.monotonic() < end:
+        one.carry()
+        two.carry()
+    one.tell(payloads)
+    while not one.asked and time.monotonic() < end:
+        one.carry()
+    two.tell(payloads)
+    two.tell(payloads)
+    with pytest.raises(live_peer.Refused, match="before the last"):
+        while time.monotonic() < end:
+            two.carry()
+    one.close()
+    two.close()
+
+
+def test_who_closes_asks_first(store: llvs.Store, payloads: dict[bytes, bytes]) -> None:
+    """What is waited for over another link is asked for before a side says goodbye."""
+
+    class Silent(live_peer.Peer):
+        features = 1
+
+    peers = [Silent(True, PAIRING), Silent(True, PAIRING)]
+    ends = [llvs.Peer(store, PAIRING, initiator=False) for _ in peers]
+    for peer, end in zip(peers, ends):
+        live_peer.carry(peer, end)
+        peer.frame(live_peer.NEWS, struct.pack("<H", len(payloads)) + b"".join(payloads))
+        live_peer.carry(peer, end)
+    assert [[kind for kind, _ in peer.frames].count(live_peer.ASK) for peer in peers] == [1, 0]
+    ends[1].goodbye()
+    live_peer.carry(peers[1], ends[1])
+    kinds = [kind for kind, _ in peers[1].frames]
+    assert live_peer.ASK in kinds and kinds.index(live_peer.ASK) < kinds.index(live_peer.BYE)
+    for end in ends:
+        end.close()
