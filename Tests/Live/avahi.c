@@ -1,5 +1,5 @@
-/* In the place of Avahi's client (tests alone): a network on which a device called "desk" is announced, whose address cannot be had the first
-   times. What this side announces goes into the file that ANNOUNCED names. */
+/* In the place of Avahi's client (tests alone): a network on which a device called "desk" is announced, whose address cannot be had the
+   first times. What this side announces goes into the file that ANNOUNCED names. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,14 +23,20 @@ void avahi_simple_poll_free(void *poll) { (void)poll; }
 char *avahi_alternative_service_name(const char *name) { return strdup(name); }
 void avahi_free(void *memory) { free(memory); }
 const char *avahi_strerror(int error) { (void)error; return "error"; }
-char *avahi_address_snprint(char *text, size_t size, const void *address) { snprintf(text, size, "%s", (const char *)address); return text; }
+char *avahi_address_snprint(char *text, size_t size, const void *address) {
+    snprintf(text, size, "%s", (const char *)address);
+    return text;
+}
 void *avahi_client_new(const void *poll, int flags, changed told, void *payload, int *error) {
     (void)poll, (void)flags, (void)error;
     told(&thing, 2, payload);
     return &thing;
 }
 void avahi_client_free(void *client) { (void)client; }
-void *avahi_entry_group_new(void *client, changed told, void *payload) { (void)client, (void)told, (void)payload; return &thing; }
+void *avahi_entry_group_new(void *client, changed told, void *payload) {
+    (void)client, (void)told, (void)payload;
+    return &thing;
+}
 int avahi_entry_group_reset(void *group) { (void)group; return 0; }
 int avahi_entry_group_commit(void *group) { (void)group; return 0; }
 int avahi_entry_group_add_service_strlst(void *group, int interface, int protocol, int flags, const char *name, const char *kind,
