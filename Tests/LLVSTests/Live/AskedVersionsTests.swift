@@ -1,6 +1,5 @@
 import Testing
 @testable import LLVS
-import LLVSTesting
 
 /// What was asked for over which link: docs/live-protocol.md, "NEWS".
 @Suite("Live: versions that were asked for") struct AskedVersionsTests {
