@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import secrets
 from dataclasses import dataclass, field
 from typing import Optional
@@ -27,6 +28,8 @@ class Accounts:
     #: Code: redirect address, challenge.
     codes: dict[str, tuple[str, str]] = field(default_factory=dict)
     refreshes: int = 0
+    #: The redirect URI that was registered for the app; all but its port must be the same. Empty: any is taken.
+    registered: str = ""
 
     def sign_in(self) -> tuple[str, str]:
         """An access token and a refresh token."""
@@ -50,6 +53,8 @@ class Accounts:
         target, challenge = query.get("redirect_uri", ""), query.get("code_challenge", "")
         if query.get("response_type") != "code" or not target or (challenge and query.get("code_challenge_method") != "S256"):
             return Answer.of({"error": "invalid_request"}, 400)
+        if self.registered and re.sub(r":[0-9]+(?=/|$)", "", target) != self.registered:
+            return Answer.of({"error": "redirect_uri_mismatch"}, 400)
         code = secrets.token_urlsafe(12)
         self.codes[code] = (target, challenge)
         mark = "&" if "?" in target else "?"

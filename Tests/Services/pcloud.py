@@ -18,6 +18,7 @@ class PCloud(Service):
     """Every answer has the status 200; `result` says whether it is one. An upload under an existing name replaces the file.
 
     `stale` hides the newest changes from lists. `forgotten` is the feed's oldest mark: before it, there is only `reset`.
+    `api` is the host of the account's region: the other one knows neither its codes nor its tokens.
     """
 
     hosts = ("api.pcloud.com", "eapi.pcloud.com", "my.pcloud.com", "p-def1.pcloud.com")
@@ -30,6 +31,7 @@ class PCloud(Service):
         self.tickets: dict[str, str] = {}
         self.forgotten = 0
         self.stale = 0
+        self.api = "api.pcloud.com"
 
     def expire_tokens(self) -> None:
         self.accounts.expire()
@@ -52,6 +54,14 @@ class PCloud(Service):
     def template(self, request: Request) -> str:
         return "/" + ("file" if request.parts[0] == "tickets" else request.parts[0])
 
+    @property
+    def location(self) -> int:
+        return {"api.pcloud.com": 1, "eapi.pcloud.com": 2}[self.api]
+
+    def _is_elsewhere(self, request: Request) -> bool:
+        host = request.origin.split("//")[1]
+        return host != self.api and host in ("api.pcloud.com", "eapi.pcloud.com")
+
     def _refuse(self, code: int, message: str) -> Refused:
         return Refused(self.refusal(200, str(code), message))
 
@@ -66,18 +76,21 @@ class PCloud(Service):
             given |= request.form()
         if parts == ["oauth2_token"]:
             # It knows no PKCE and looks at no address; whoever gives both is judged by them.
-            answer = self.accounts.token({"grant_type": "authorization_code", **given})
+            code = "" if self._is_elsewhere(request) else given.get("code", "")
+            answer = self.accounts.token({"grant_type": "authorization_code", **given, "code": code})
             if answer.status != 200:
                 raise self._refuse(2012 if answer.status == 400 else 5000, "Invalid 'code' provided.")
             found = json.loads(answer.body) if answer.body[:1] == b"{" else None
             if found is None or "access_token" not in found:
                 return answer
-            return Answer.of({"result": 0, "access_token": found["access_token"], "token_type": "bearer", "userid": 1, "locationid": 1})
+            token = {"access_token": found["access_token"], "token_type": "bearer"}
+            return Answer.of({"result": 0, **token, "userid": 1, "locationid": self.location})
         if parts == ["oauth2", "authorize"]:
-            return self.accounts.authorize(given)
-        known = self.accounts.knows(request.headers.get("authorization", "")) or (
-            self.accounts.knows(f"Bearer {given.get('access_token', given.get('auth', ''))}")
-        )
+            answer = self.accounts.authorize(given)
+            if "Location" in answer.headers:
+                answer.headers["Location"] += f"&locationid={self.location}&hostname={self.api}"
+            return answer
+        known = not self._is_elsewhere(request) and self._is_known(request, given)
         if not known:
             raise self._refuse(2000 if "authorization" in request.headers else 1000, "Log in failed.")
         act = getattr(self, "_do_" + (parts[0] if len(parts) == 1 else ""), None)
@@ -85,6 +98,11 @@ class PCloud(Service):
             raise self._refuse(1076, "Please provide a method that exists.")
         done: dict[str, Any] = act(request, given)
         return Answer.of({"result": 0, **done})
+
+    def _is_known(self, request: Request, given: dict[str, str]) -> bool:
+        return self.accounts.knows(request.headers.get("authorization", "")) or (
+            self.accounts.knows(f"Bearer {given.get('access_token', given.get('auth', ''))}")
+        )
 
     # What the interface calls methods.
 
@@ -215,9 +233,10 @@ class PCloud(Service):
         entries = []
         for number, id in enumerate(self.tree.changes[begin : begin + size], begin + 1):
             node = self.tree.nodes.get(id)
-            kind = "folder" if node and node.is_folder else "file"
+            is_folder = node.is_folder if node else id in self.tree.folders_gone
+            kind = "folder" if is_folder else "file"
             event = f"delete{kind}" if node is None else f"create{kind}" if node.version == 1 else f"modify{kind}"
-            metadata = self._metadata(node) if node else {"fileid": int(id), "isfolder": False, "isdeleted": True}
+            metadata = self._metadata(node) if node else {f"{kind}id": int(id), "isfolder": is_folder, "isdeleted": True}
             entries.append({"event": event, "diffid": number, "time": format_datetime(self.tree.time), "metadata": metadata})
         return {"diffid": min(end, begin + size), "entries": entries}
 

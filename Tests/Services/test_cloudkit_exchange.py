@@ -526,3 +526,135 @@ def test_a_zone_that_somebody_shares(container: Container, store: llvs.Store, ne
     for url in (container.url("shared"), container.url("private", owner="_0a1b"), container.url("shared", owner="_0a1b", zone="")):
         with pytest.raises(llvs.InvalidArgumentError):
             llvs.Exchange(second, llvs.Remote(url, token_file=container.tokens))
+
+
+#: What may be said of one record.
+REFUSALS = [("ACCESS_DENIED", "PERMISSION"), ("INTERNAL_ERROR", "TRANSPORT"), ("BAD_REQUEST", "TRANSPORT")]
+
+
+def refuse_lookup(container: Container, patch: Any, bad: str, code: str) -> None:
+    inner = container.service._do_records_lookup
+
+    def lookup(*given: Any) -> dict[str, Any]:
+        found = inner(*given)["records"]
+        told = {"recordName": bad, "serverErrorCode": code, "reason": "x"}
+        return {"records": [told if each["recordName"] == bad else each for each in found]}
+
+    patch.setattr(container.service, "_do_records_lookup", lookup)
+
+
+def refuse_modify(container: Container, patch: Any, is_bad: Any, code: str) -> None:
+    inner = container.service._operate
+
+    def operate(zone: Zone, operation: Any, request: Request) -> dict[str, Any]:
+        name = operation["record"]["recordName"]
+        return {"recordName": name, "serverErrorCode": code, "reason": "x"} if is_bad(name) else inner(zone, operation, request)
+
+    patch.setattr(container.service, "_operate", operate)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("said, code", REFUSALS)
+def test_one_record_is_not_given(container: Container, new_store: Any, layout: str, said: str, code: str, monkeypatch: Any) -> None:
+    """It is a problem by its name, and the others come."""
+    place, store, made = container.place(layout=layout), new_store(), set()
+    for number in range(4):
+        made.add(store.make_version(insert={"k": b"%d" % number}, root=True).id)
+        exchange(store, place)
+    bad = [name for name in container.records("LLVS_Version" if layout == "interchange" else "LLVS_Pack") if "_r_" not in name][1]
+    second, told = new_store(), bad.replace("notes_l_", "pack1/log/")
+    with llvs.Exchange(second, place) as way:
+        with monkeypatch.context() as patch:
+            refuse_lookup(container, patch, bad, said)
+            for count in (3, 0):
+                got = way.retrieve()
+                assert len(got.retrieved) == count and [each.name for each in got.problems] == [told]
+                assert got.problems[0].code == llvs.ErrorCode[code] and bad in got.problems[0].reason
+        assert len(way.retrieve().retrieved) == 1 and ids(second) == made
+
+
+@pytest.mark.parametrize("said, code", REFUSALS)
+def test_one_record_is_not_taken(container: Container, new_store: Any, said: str, code: str, monkeypatch: Any) -> None:
+    """It is a problem by its name; those of the same request go, and those of requests behind it."""
+    store, place, seen = new_store(), container.place(), []
+    made = {store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(450)}
+
+    def is_first(name: str) -> bool:
+        seen.append(name)
+        return name == seen[0]
+
+    with llvs.Exchange(store, place) as way:
+        with monkeypatch.context() as patch:
+            refuse_modify(container, patch, is_first, said)
+            way.retrieve()
+            sent = way.send()
+            assert [each.name for each in sent.problems] == [seen[0]] and set(sent.sent) == made - {seen[0]}
+            assert sent.problems[0].code == llvs.ErrorCode[code] and seen[0] in sent.problems[0].reason
+            assert set(container.records()) == made - {seen[0]}
+        assert way.send().sent == (seen[0],)
+    assert set(exchange(new_store(), place).retrieved) == made
+
+
+def test_what_builds_on_a_record_that_is_not_taken(container: Container, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
+    exchange(store, container.place())
+    first = save(store, "first")
+    second = save(store, "second")
+    other = store.make_version(insert={"z": b"1"}, root=True)
+    refuse_modify(container, monkeypatch, lambda name: name == first.id, "ACCESS_DENIED")
+    with llvs.Exchange(store, container.place()) as way:
+        way.retrieve()
+        sent = way.send()
+    assert {each.name for each in sent.problems} == {first.id, second.id} and sent.sent == (other.id,)
+
+
+def test_nothing_may_be_written(container: Container, new_store: Any, monkeypatch: Any) -> None:
+    """Who may make no record is told once."""
+    store = new_store()
+    for number in range(10):
+        store.make_version(insert={"k": b"%d" % number}, root=True)
+    refuse_modify(container, monkeypatch, lambda name: True, "ACCESS_DENIED")
+    with llvs.Exchange(store, container.place()) as way:
+        way.retrieve()
+        with pytest.raises(llvs.PermissionDeniedError, match="Check the roles"):
+            way.send()
+
+
+STOPS = [("THROTTLED", llvs.BusyError), ("AUTHENTICATION_REQUIRED", llvs.PermissionDeniedError), ("QUOTA_EXCEEDED", llvs.StorageError),
+         ("TRY_AGAIN_LATER", llvs.TransportError)]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("said, error", [*STOPS, ("ZONE_NOT_FOUND", llvs.Error)])
+def test_what_is_said_of_one_record_and_is_of_all(
+    container: Container, new_store: Any, layout: str, said: str, error: type[Exception], monkeypatch: Any
+) -> None:
+    store, place = new_store(), container.place(layout=layout)
+    for number in range(4):
+        store.make_version(insert={"k": b"%d" % number}, root=True)
+        exchange(store, place)
+    if said != "ZONE_NOT_FOUND":
+        bad = [name for name in container.records("LLVS_Version" if layout == "interchange" else "LLVS_Pack") if "_r_" not in name][1]
+        with monkeypatch.context() as patch, llvs.Exchange(new_store(), place) as way:
+            refuse_lookup(container, patch, bad, said)
+            with pytest.raises(error):
+                way.retrieve()
+    save(store, "new")
+    with llvs.Exchange(store, place) as way:
+        way.retrieve()
+        refuse_modify(container, monkeypatch, lambda name: True, said)
+        with pytest.raises(error):
+            way.send()
+
+
+def test_what_cannot_be_looked_at_is_not_written_over(container: Container, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
+    """Of a name that is taken the record cannot be read just now: it may be whole."""
+    exchange(store, container.place())
+    version = save(store, "new")
+    fields = {"storeIdentifier": {"value": "notes", "type": "STRING"}, "appField": {"value": "of another app", "type": "STRING"}}
+    zone = next(zone for key, zone in container.service.zones.items() if key[2] == "notes")
+    zone.records[version.id] = Record(version.id, "LLVS_Version", fields, "77", 1, 1)
+    refuse_lookup(container, monkeypatch, version.id, "INTERNAL_ERROR")
+    with llvs.Exchange(store, container.place()) as way:
+        sent = way.send()
+    assert not sent.sent and [each.name for each in sent.problems] == [version.id]
+    assert zone.records[version.id].tag == "77"

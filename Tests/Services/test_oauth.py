@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
+import socket
 import stat
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -125,6 +129,81 @@ def test_nobody_comes(cloud: Cloud) -> None:
         sign_in(cloud, show=lambda address: None, timeout=0.3)
 
 
+def test_connections_that_say_nothing(cloud: Cloud) -> None:
+    """Browsers open some beforehand: they hold up neither who signs in nor the time that is waited."""
+    idle: list[socket.socket] = []
+
+    def show(address: str) -> None:
+        target = urlsplit(parse_qs(urlsplit(address).query)["redirect_uri"][0])
+        assert target.hostname is not None
+        idle.extend(socket.create_connection((target.hostname, target.port or 0)) for _ in range(3))
+        time.sleep(0.2)
+
+    def show_and_go(address: str) -> None:
+        show(address)
+        browser(address)
+
+    begun = time.monotonic()
+    sign_in(cloud, show=show_and_go, timeout=8)
+    with pytest.raises(llvs.CancelledError):
+        sign_in(cloud, show=show, timeout=0.3)
+    assert time.monotonic() - begun < 8
+    for each in idle:
+        each.close()
+
+
+def test_the_redirect_that_is_registered(cloud: Cloud) -> None:
+    """All but the port is as docs/cloud-drives.md says."""
+    page = (Path(__file__).parents[2] / "docs" / "cloud-drives.md").read_text()
+    (registered,) = set(re.findall(r"`(http://[^`]*)`", page[page.index("## Signing in") : page.index("## Pitfalls")]))
+    cloud.service.accounts.registered = registered  # type: ignore[attr-defined]
+    sign_in(cloud)
+    assert cloud.tokens.exists()
+
+
+@pytest.mark.parametrize("cloud", ["gdrive", "onedrive", "box"], indirect=True)
+def test_signing_in_during_a_renewal(cloud: Cloud, store: llvs.Store) -> None:
+    """What is under way would write the members of before over the new ones: it is waited for."""
+    cloud.sign_in()
+    cloud.service.expire_tokens()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def reading(path: str, count: int) -> None:
+        # The renewal is the first to ask for a token.
+        if path.split("?")[0].endswith("/" + KINDS[cloud.scheme][2].split("/")[-1]) and not begun.is_set():
+            begun.set()
+            go_on.wait(20)
+
+    cloud.service.reading = reading
+    renewal = threading.Thread(target=lambda: exchange(store, cloud.place()))
+    renewal.start()
+    assert begun.wait(20)
+    signing = threading.Thread(target=lambda: sign_in(cloud, client_id="another app"))
+    signing.start()
+    # Time in which it would write.
+    time.sleep(0.5)
+    go_on.set()
+    signing.join()
+    renewal.join()
+    found = json.loads(cloud.tokens.read_text())
+    assert found["client_id"] == "another app"
+    assert found["access_token"] in cloud.service.accounts.access  # type: ignore[attr-defined]
+    exchange(store, cloud.place())
+
+
+def test_a_lock_that_hangs(cloud: Cloud, monkeypatch: Any) -> None:
+    monkeypatch.setattr(llvs.oauth, "_patience", 0.3)
+    sign_in(cloud)
+    before = cloud.tokens.read_bytes()
+    with open(f"{cloud.tokens}.lock", "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(llvs.BusyError, match="lock"):
+            sign_in(cloud)
+    assert cloud.tokens.read_bytes() == before
+    sign_in(cloud)
+    assert stat.S_IMODE(os.stat(f"{cloud.tokens}.lock").st_mode) == 0o600
+
+
 @pytest.mark.parametrize(
     "answer, error",
     [
@@ -172,7 +251,7 @@ def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
     done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--client-id", "tests")
     assert done.returncode == 0, done.stderr
     assert "sign in with the browser" in done.stderr and "s3cret" not in done.stdout + done.stderr
-    (tokens,) = (tmp_path / "state/llvs/tokens").iterdir()
+    (tokens,) = (tmp_path / "state/llvs/tokens").glob("*.json")
     assert stat.S_IMODE(tokens.stat().st_mode) == 0o600 and stat.S_IMODE(tokens.parent.stat().st_mode) == 0o700
     done = llvs_command(tmp_path, "-s", store, "push", "cloud")
     assert done.returncode == 0, done.stderr
@@ -192,3 +271,45 @@ def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
     assert done.returncode == 2 and "--client-id" in done.stderr
     done = llvs_command(tmp_path, "-s", store, "remote", "add", "none", str(tmp_path), "--client-id", "tests")
     assert done.returncode == 2 and "no cloud drive" in done.stderr
+
+
+@pytest.mark.parametrize("cloud", ["box"], indirect=True)
+def test_tokens_of_remotes_that_are_gone(cloud: Cloud, tmp_path: Path) -> None:
+    """They go with the remote, also when its store was moved since; those that another one names stay."""
+    kept = tmp_path / "state/llvs/tokens"
+    first, moved, again = (str(tmp_path / f"{name}.llvs") for name in "abc")
+    with llvs.Store(first) as made:
+        made.make_version(insert={"a": b"1"})
+
+    def remote(store: str, *words: str, code: int = 0) -> str:
+        done = llvs_command(tmp_path, "-s", store, "remote", *words)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    remote(first, "add", "cloud", cloud.url(), "--client-id", "tests")
+    (tokens,) = kept.glob("*.json")
+    os.rename(first, moved)
+    remote(moved, "trust", "cloud")
+    remote(moved, "add", "same", cloud.url(), "--token-file", str(tokens))
+    remote(moved, "remove", "cloud")
+    assert tokens.exists()
+    remote(moved, "remove", "same")
+    assert list(kept.iterdir()) == []
+    # A list of remotes that came from somebody else removes no tokens.
+    remote(moved, "add", "cloud", cloud.url(), "--client-id", "tests")
+    (tokens,) = kept.glob("*.json")
+    os.rename(moved, again)
+    assert str(tokens) in remote(again, "remove", "cloud") and tokens.exists()
+
+
+@pytest.mark.parametrize("cloud", ["box"], indirect=True)
+def test_remotes_that_are_not_added_keep_no_tokens(cloud: Cloud, tmp_path: Path) -> None:
+    store, kept = str(tmp_path / "a.llvs"), tmp_path / "state/llvs/tokens"
+    with llvs.Store(store) as made:
+        made.make_version(insert={"a": b"1"})
+    done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--client-id", "tests", "--recipient", "age1x")
+    assert done.returncode == 2 and "sign in" not in done.stderr and not kept.exists()
+    # That it is known cannot be written down.
+    (tmp_path / "state/llvs/remotes").mkdir(parents=True)
+    done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--client-id", "tests")
+    assert done.returncode != 0 and "sign in" in done.stderr and list(kept.iterdir()) == []

@@ -6,7 +6,7 @@ Numbers are those of the pitfalls of docs/cloud-drives.md.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 import llvs
 import pytest
@@ -28,7 +28,7 @@ def test_a_token_that_was_revoked(pcloud: Cloud, store: llvs.Store) -> None:
     with llvs.Exchange(store, pcloud.place()) as way:
         way.retrieve()
         pcloud.service.expire_tokens()
-        with pytest.raises(llvs.PermissionDeniedError, match="Sign in again"):
+        with pytest.raises(llvs.PermissionDeniedError, match="Sign in again.*want region=eu"):
             way.retrieve()
         pcloud.sign_in(refresh_token=None)
         way.retrieve()
@@ -120,3 +120,104 @@ def test_a_file_stands_where_a_folder_should(pcloud: Cloud, store: llvs.Store) -
         problems = way.send().problems
     told = [problem.reason for problem in problems if problem.code == llvs.ErrorCode.FOREIGN_FILE]
     assert told and all("a file has that name" in reason for reason in told)
+
+
+LAYOUTS = ["interchange", "packed"]
+
+
+def refuse(pcloud: Cloud, monkeypatch: Any, result: int, is_bad: Callable[[str], bool]) -> None:
+    """Files whose links are not given."""
+    inner = pcloud.service._do_getfilelink  # type: ignore[attr-defined]
+
+    def link(request: Any, given: dict[str, str]) -> dict[str, Any]:
+        if is_bad(given["path"]):
+            raise pcloud.service._refuse(result, "No.")  # type: ignore[attr-defined]
+        found: dict[str, Any] = inner(request, given)
+        return found
+
+    monkeypatch.setattr(pcloud.service, "_do_getfilelink", link)
+
+
+def four(pcloud: Cloud, new_store: Any, layout: str) -> set[str]:
+    """Versions that build on none, each sent by a device of its own."""
+    made: set[str] = set()
+    for number in range(4):
+        each = new_store()
+        made.add(each.make_version(insert={"k": b"%d" % number}).id)
+        with llvs.Exchange(each, pcloud.place(layout=layout)) as way:
+            way.send()
+    return made
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("result, code", [(2003, "PERMISSION"), (7010, "TRANSPORT"), (5002, "TRANSPORT")])
+def test_one_file_is_not_given(pcloud: Cloud, new_store: Any, layout: str, result: int, code: str, monkeypatch: Any) -> None:
+    """It is a problem by its name, and the others come."""
+    made = four(pcloud, new_store, layout)
+    bad = files(pcloud, "versions" if layout == "interchange" else "log")[1].name
+    store, told = new_store(), f"pack1/log/{bad}" if layout == "packed" else bad
+    with llvs.Exchange(store, pcloud.place(layout=layout)) as way:
+        with monkeypatch.context() as patch:
+            refuse(pcloud, patch, result, lambda path: path.endswith(bad))
+            got = way.retrieve()
+            assert len(got.retrieved) == 3 and [each.name for each in got.problems] == [told]
+            assert got.problems[0].code == llvs.ErrorCode[code] and bad in got.problems[0].reason
+            got = way.retrieve()
+            assert not got.retrieved and [each.name for each in got.problems] == [told]
+        assert len(way.retrieve().retrieved) == 1 and ids(store) == made
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("result, error", [(2000, llvs.PermissionDeniedError), (4000, llvs.BusyError), (2008, llvs.StorageError)])
+def test_what_is_said_of_one_file_and_is_of_all(
+    pcloud: Cloud, new_store: Any, layout: str, result: int, error: type[Exception], monkeypatch: Any
+) -> None:
+    four(pcloud, new_store, layout)
+    bad = files(pcloud, "versions" if layout == "interchange" else "log")[1].name
+    refuse(pcloud, monkeypatch, result, lambda path: path.endswith(bad))
+    with llvs.Exchange(new_store(), pcloud.place(layout=layout)) as way, pytest.raises(error):
+        way.retrieve()
+
+
+def test_none_of_many_files_is_given(pcloud: Cloud, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
+    """Then the service is in trouble, and not each of them."""
+    for number in range(7):
+        save(store, f"k{number}")
+    exchange(store, pcloud.place())
+    refuse(pcloud, monkeypatch, 5002, lambda path: True)
+    with llvs.Exchange(new_store(), pcloud.place()) as way, pytest.raises(llvs.TransportError, match="cannot do it just now"):
+        way.retrieve()
+
+
+def test_a_root_that_is_not_given(pcloud: Cloud, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
+    """Who cannot read the only root makes no other beside it."""
+    exchange(store, pcloud.place(layout="packed"))
+    second = new_store()
+    save(second, "theirs")
+    with monkeypatch.context() as patch:
+        refuse(pcloud, patch, 2003, lambda path: path.rpartition("/")[0].endswith("/pack1"))
+        with llvs.Exchange(second, pcloud.place(layout="packed")) as way:
+            for work in (way.retrieve, way.send):
+                with pytest.raises(llvs.PermissionDeniedError):
+                    work()
+        assert len(files(pcloud, "pack1")) == 1
+    exchange(second, pcloud.place(layout="packed"))
+    assert ids(store) < ids(second) and len(files(pcloud, "pack1")) == 1
+
+
+def test_folders_that_go_while_changes_are_followed(pcloud: Cloud, store: llvs.Store, new_store: Any) -> None:
+    """6: any folder may be one on the way, so the directory is listed again; what another program deletes elsewhere as well."""
+    exchange(store, pcloud.place())
+    for number in range(1_100):
+        file_in(pcloud, folders(pcloud, "versions")[0].id, f"x {number}")
+    tree = pcloud.service.tree  # type: ignore[attr-defined]
+    other = tree.add("0", "other", None)
+    with llvs.Exchange(new_store(), pcloud.place()) as way:
+        way.retrieve()
+        assert pcloud.count(way.retrieve) == ["GET /diff"]
+        tree.delete(other)
+        diff = pcloud.service._do_diff  # type: ignore[attr-defined]
+        (event,) = diff(None, {"diffid": str(len(tree.changes) - 1)})["entries"]
+        assert event["event"] == "deletefolder" and event["metadata"]["folderid"] == int(other.id) and "fileid" not in event["metadata"]
+        assert "GET /listfolder" in pcloud.count(way.retrieve)
+        assert pcloud.count(way.retrieve) == ["GET /diff"]

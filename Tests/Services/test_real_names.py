@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import ssl
+import threading
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import llvs
+import llvs.oauth
 import pytest
 from box import Box
 from clouds import Cloud, exchange, ids
@@ -41,5 +46,55 @@ def test_by_their_own_addresses(kind: str, tmp_path: Path, store: llvs.Store, ne
         assert ids(second) == ids(store) and service.accounts.refreshes == (kind != "pcloud")
     finally:
         cloud.close()
+        proxy.close()
+        server.close()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
+@pytest.mark.parametrize("api", ["api.pcloud.com", "eapi.pcloud.com"])
+def test_regions_of_pcloud(api: str, tmp_path: Path, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
+    """The page says where the account is when somebody signs in, and that is where the exchange goes, unless the URL names a region."""
+    service = PCloud()
+    service.api = api
+    authority, certificate, key = make_authority(tmp_path, service.hosts)
+    server = ServiceServer(service, certificate=(str(certificate), str(key)))
+    proxy = ConnectProxy(server.server_port)
+    monkeypatch.setenv("https_proxy", proxy.url)
+    trusting, tokens = ssl.create_default_context(cafile=str(authority)), tmp_path / "pcloud.json"
+
+    def browser(address: str) -> None:
+        threading.Thread(target=lambda: urllib.request.urlopen(address, timeout=10, context=trusting).read()).start()
+
+    def place(query: str = "") -> llvs.Remote:
+        return llvs.Remote(f"pcloud:///notes?layout=interchange{query}", token_file=tokens, ca_file=str(authority), proxy=proxy.url)
+
+    try:
+        with llvs.Exchange(store, place()) as way:
+            with pytest.raises(llvs.NotFoundError):
+                way.retrieve()
+            llvs.oauth.sign_in("pcloud", tokens, client_id="tests", client_secret="s", show=browser, timeout=20, ca_file=str(authority))
+            # Also one that was opened before somebody signed in.
+            way.retrieve()
+            assert len(way.send().sent) == 3
+        assert json.loads(tokens.read_text())["token_uri"] == f"https://{api}/oauth2_token"
+        second = new_store()
+        exchange(second, place())
+        assert ids(second) == ids(store)
+        exchange(new_store(), place("&region=" + ("eu" if api == "eapi.pcloud.com" else "us")))
+        with llvs.Exchange(second, place("&region=" + ("us" if api == "eapi.pcloud.com" else "eu"))) as way:
+            with pytest.raises(llvs.PermissionDeniedError, match="want region=eu"):
+                way.retrieve()
+        # Another host than those of pCloud gets no token.
+        found = json.loads(tokens.read_text())
+        tokens.write_text(json.dumps({**found, "token_uri": "https://p-def1.pcloud.com/oauth2_token"}))
+        before = len(service.requests)
+        with llvs.Exchange(second, place()) as way:
+            if api == "api.pcloud.com":
+                way.retrieve()
+            else:
+                with pytest.raises(llvs.PermissionDeniedError):
+                    way.retrieve()
+        assert len(service.requests) > before
+    finally:
         proxy.close()
         server.close()

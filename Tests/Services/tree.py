@@ -38,6 +38,8 @@ class Tree:
         self.nodes = {root: Node(root, None, "", None, self.time, self.time, self.time)}
         #: Ids, in the order of their changes; those of what was deleted as well.
         self.changes: list[str] = []
+        #: Those of folders that were deleted.
+        self.folders_gone: set[str] = set()
         #: Whether what is deleted lies in the user's bin, which counts for the quota until it is emptied; and how many bytes that are.
         self.has_bin = False
         self.binned = 0
@@ -84,6 +86,8 @@ class Tree:
     def delete(self, node: Node) -> None:
         for each in [*self.below(node.id), node]:
             self.nodes.pop(each.id, None)
+            if each.is_folder:
+                self.folders_gone.add(each.id)
             self.binned += len(each.data or b"") if self.has_bin else 0
             self.changes.append(each.id)
 

@@ -40,6 +40,9 @@ final class CloudAccount: Sendable {
         return RemoteCounts(requests: counts.requests, bytesUp: counts.bytesUp, bytesDown: counts.bytesDown)
     }
 
+    /// Where requests go: the place, in the region of the account.
+    var home: CloudFolder { tokens?.home ?? place }
+
     // MARK: Requests
 
     /// - Parameter doing: for messages: "Reading a".

@@ -26,7 +26,7 @@ package struct CloudFolder: Sendable {
     let service: Service
     /// The folders down to the place, none for the top of the account. Decoded.
     let path: [String]
-    let endpoint: HTTPAddress
+    private(set) var endpoint: HTTPAddress
     let tokenAddress: HTTPAddress
     private let uploads: HTTPAddress
     let space: String?
@@ -41,6 +41,8 @@ package struct CloudFolder: Sendable {
         return "the folder /\(shown) of \(service.name)\(space.map { " (\($0))" } ?? "")\(whose)"
     }
     private let isElsewhere: Bool
+    /// Whether the URL leaves it to the tokens in which region the account is.
+    let leavesRegion: Bool
 
     /// - Parameter rest: of the URL, behind the scheme and its colon.
     init(_ rest: String, _ service: Service) throws(HTTPAddress.Refusal) {
@@ -106,8 +108,21 @@ package struct CloudFolder: Sendable {
         self.rate = rate
         space = options["space"]
         isElsewhere = options["endpoint"] != nil
+        leavesRegion = !service.regions.isEmpty && options["region"] == nil && !isElsewhere
         if let text = service.uploads, !isElsewhere { uploads = try HTTPAddress(text) } else { uploads = endpoint }
         tokenAddress = isElsewhere ? endpoint.appending(service.tokenPath) : try HTTPAddress(service.tokens)
+    }
+
+    /// The same in the region that tokens come from, where the URL leaves that open. No other host is taken from there.
+    func inRegion(ofTokensAt address: HTTPAddress?) -> CloudFolder {
+        guard leavesRegion, let address else { return self }
+        for text in service.regions.values {
+            guard let there = try? HTTPAddress(text), there.origin == address.origin else { continue }
+            var place = self
+            place.endpoint = there
+            return place
+        }
+        return self
     }
 
     /// The folders down to a directory of the place, from the top of the account.

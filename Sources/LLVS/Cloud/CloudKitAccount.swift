@@ -219,6 +219,15 @@ final class CloudKitAccount: Sendable {
         return error
     }
 
+    /// Whether what was said of a record concerns that one alone. What stops all: who asks, too much, no room, no zone.
+    func isOfRecord(_ record: CloudAnswer) -> Bool {
+        guard record["retryAfter"] == nil, let code = record["serverErrorCode"]?.string, !code.isEmpty else { return false }
+        return ![
+            "AUTHENTICATION_FAILED", "AUTHENTICATION_REQUIRED", "NOT_AUTHENTICATED", "SIGN_IN_FAILED", "QUOTA_EXCEEDED", "THROTTLED",
+            "TRY_AGAIN_LATER", "ZONE_BUSY", "ZONE_NOT_FOUND",
+        ].contains(code)
+    }
+
     /// For an answer that is none.
     func unusable(_ what: String, _ why: String) -> StoreError {
         StoreError(.transport, "\(what) failed: the answer \(why). Try again later, and check the endpoint.")

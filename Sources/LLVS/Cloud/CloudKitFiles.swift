@@ -18,6 +18,8 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         var known: (token: String, since: Double, names: CloudKitListing)?
         /// Changes that were sent, and wait for their versions.
         var waiting: [String: OutgoingFile] = [:]
+        /// A record was taken since this was opened: who asks may write here.
+        var hasWritten = false
     }
 
     private var place: CloudKitPlace { account.place }
@@ -126,17 +128,20 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             let keys = Set(part.flatMap { records[$0]?.keys ?? [] }).sorted()
             let json = CloudJSON.object([place.zoneID, ("records", .array(names)), ("desiredKeys", .list(keys))])
             guard let answer = try account.ask("records/lookup", json, "Reading", check) else { continue }
-            var found: [String: CloudAnswer] = [:]
+            var found: [String: CloudAnswer] = [:], refused: [String: StoreError] = [:]
             for record in answer["records"]?.elements ?? [] {
                 guard let name = record["recordName"]?.string else { continue }
                 if record["serverErrorCode"] != nil {
-                    if let error = account.failure(record, "Reading \(name) in \(description)") { throw error }
+                    guard let error = account.failure(record, "Reading \(name) in \(description)") else { continue }
+                    guard account.isOfRecord(record) else { throw error }
+                    refused[name] = error
                 } else if record["deleted"]?.bool != true {
                     found[name] = record
                 }
             }
             var assets: [(index: Int, url: String, range: Range<Int>?, limit: Int)] = []
             for i in part {
+                if let name = records[i]?.name, let error = refused[name] { contents[i] = .unreadable(CloudKitFiles.ofOne(error)) }
                 guard let record = records[i], let fields = found[record.name]?["fields"] else { continue }
                 switch try record.contents(fields) {
                 case .none: break
@@ -163,8 +168,8 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
     // MARK: Publishing
 
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
-        var published: [RemotePublished] = files.map { _ in .published }
-        var batch: [(index: Int, name: String, operation: CloudJSON)] = [], size = 0
+        var published: [RemotePublished] = files.map { _ in .published }, denied: StoreError?
+        var batch: [Write] = [], size = 0
         let records = files.map { CloudKitRecord($0.name, in: place) }
         let changes = files.indices.filter { records[$0]?.part == .changes }
         // A version is one record: its changes wait for it, which come before it.
@@ -178,7 +183,12 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
                 continue
             }
             guard record.part != .changes else { continue }
-            guard let fields = try fields(of: record, files[i], check) else {
+            let made: (members: [(String, CloudJSON)], size: Int)?
+            do { made = try fields(of: record, files[i], check) } catch let refusal as Refusal {
+                published[i] = .refused(refusal.error)
+                continue
+            }
+            guard let fields = made else {
                 published[i] = .refused(StoreError(.tooLarge, "CloudKit holds nothing of that size or form", path: files[i].name))
                 continue
             }
@@ -189,13 +199,15 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
                 ])),
             ])
             if batch.count == CloudKitFiles.recordsAtOnce || size + fields.size > CloudKitFiles.bytesAtOnce {
-                try modify(&batch, &published, check)
+                try modify(&batch, &published, &denied, check)
                 size = 0
             }
-            batch.append((i, record.name, operation))
+            batch.append((i, record.name, !files[i].replaces, operation))
             size += fields.size
         }
-        try modify(&batch, &published, check)
+        try modify(&batch, &published, &denied, check)
+        // Who may make no record at all is told once, and not for each of them.
+        if let denied, !state.withLock({ $0.hasWritten }) { throw denied }
         return published
     }
 
@@ -246,8 +258,16 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
                 at += got
             }
             return OutgoingFile(bytes)
-        case .missing, .unreadable, nil: return nil
+        case .unreadable(let error): throw Refusal(error: CloudKitFiles.ofOne(error))
+        case .missing, nil: return nil
         }
+    }
+    /// What is wrong with one record that is to be written anew.
+    private struct Refusal: Error { let error: StoreError }
+    private static func ofOne(_ error: StoreError) -> StoreError {
+        var error = error
+        error.circumstance = .oneFile
+        return error
     }
 
     private func asset(_ data: OutgoingFile, _ record: CloudKitRecord, _ field: String, _ check: Check) throws -> CloudJSON {
@@ -261,27 +281,40 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             try makeZone(check)
             answer = try account.ask("assets/upload", json, what, check)
         }
-        let url = answer?["tokens"]?.elements.first?["url"]?.string
+        let given = answer?["tokens"]?.elements.first
+        if let given, account.isOfRecord(given), let error = account.failure(given, "\(what) to \(description)") {
+            throw Refusal(error: CloudKitFiles.ofOne(error))
+        }
+        let url = given?["url"]?.string
         return try account.upload(HTTPRequest.Body(data, check), to: url, what, check)
     }
 
+    private typealias Write = (index: Int, name: String, isNew: Bool, operation: CloudJSON)
+
     private func modify(
-        _ batch: inout [(index: Int, name: String, operation: CloudJSON)], _ published: inout [RemotePublished], _ check: Check
+        _ batch: inout [Write], _ published: inout [RemotePublished], _ denied: inout StoreError?, _ check: Check
     ) throws {
         guard !batch.isEmpty else { return }
         let operations = batch.map(\.operation)
         let found = try modify(operations, "Writing", check)
-        for ((i, name, _), record) in zip(batch, found) {
+        for ((i, name, isNew, _), record) in zip(batch, found) {
             guard record["recordName"]?.string == name else {
                 throw account.unusable("Writing \(name) to \(description)", "tells of another record")
             }
-            guard record["serverErrorCode"] != nil else { published[i] = .published; continue }
+            guard record["serverErrorCode"] != nil else {
+                published[i] = .published
+                state.withLock { $0.hasWritten = true }
+                continue
+            }
             switch record["serverErrorCode"]?.string {
             case "EXISTS": published[i] = .exists
             case "LIMIT_EXCEEDED": published[i] = .refused(StoreError(.tooLarge, "CloudKit holds nothing of that size"))
-            default:
-                let what = "Writing to \(description)"
-                throw account.failure(record, what) ?? account.unusable(what, "says that the record is not there")
+            case let code:
+                let what = "Writing \(name) to \(description)"
+                let error = account.failure(record, what) ?? account.unusable(what, "says that the record is not there")
+                guard account.isOfRecord(record) else { throw error }
+                published[i] = .refused(CloudKitFiles.ofOne(error))
+                if code == "ACCESS_DENIED", isNew { denied = denied ?? error }
             }
         }
         batch = []
@@ -322,8 +355,8 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
                     ("operationType", .text("forceDelete")), ("record", .object([("recordName", .text(record.name))])),
                 ])
             }
-            for record in try modify(operations, "Deleting", check) where record["serverErrorCode"] != nil {
-                if let error = account.failure(record, "Deleting in \(description)") { throw error }
+            for (pack, record) in try zip(part, modify(operations, "Deleting", check)) where record["serverErrorCode"] != nil {
+                if let error = account.failure(record, "Deleting \(pack.name) in \(description)") { throw error }
             }
         }
     }

@@ -8,17 +8,18 @@ final class CloudTokens: Sendable {
         var members: [(name: String, json: [UInt8])] = []
     }
     private let keeper: any TokenKeeper
-    private let service: String
-    private let address: HTTPAddress
+    private let place: CloudFolder
+    private var service: String { place.service.name }
     private let client: HTTPClient
+    /// Where they were renewed, or would be, when they were read last.
+    private let origin = Guarded<(isRead: Bool, address: HTTPAddress?)>((false, nil))
 
     /// - Parameters:
     ///   - keeper: who keeps them.
     ///   - settings: how the service is reached.
     init(_ keeper: any TokenKeeper, _ place: CloudFolder, settings: HTTPSettings) {
         self.keeper = keeper
-        service = place.service.name
-        address = place.tokenAddress
+        self.place = place
         var plain = HTTPSettings()
         plain.certificateAuthorities = settings.certificateAuthorities
         plain.proxy = settings.proxy
@@ -29,6 +30,14 @@ final class CloudTokens: Sendable {
 
     /// The account, as far as it can be told from others.
     var account: String? { keeper.path }
+
+    /// The place in the region of the account, where only its tokens say which that is. Asked for within calls: the host may keep them.
+    var home: CloudFolder {
+        guard place.leavesRegion else { return place }
+        // What cannot be read is told by the request that needs it.
+        if !origin.withLock({ $0.isRead }) { _ = try? read() }
+        return place.inRegion(ofTokensAt: origin.withLock { $0.address })
+    }
 
     /// A token to ask with: that of the file, or a new one where that one was refused.
     func credentials(refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials {
@@ -63,7 +72,7 @@ final class CloudTokens: Sendable {
         var form = [("grant_type", "refresh_token"), ("refresh_token", refresh)]
         if let client = tokens.client { form.append(("client_id", client)) }
         if let secret = tokens.secret { form.append(("client_secret", secret)) }
-        var request = HTTPRequest(method: .post, address: tokens.address ?? address, doing: what + " at")
+        var request = HTTPRequest(method: .post, address: tokens.address ?? place.tokenAddress, doing: what + " at")
         request.headers = [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "application/json")]
         request.body = .bytes(Array(form.map { "\($0)=\(PercentCoding.encode($1))" }.joined(separator: "&").utf8))
         // An answer that was lost took the old token with it where tokens serve once: to ask again can only help.
@@ -91,7 +100,9 @@ final class CloudTokens: Sendable {
     }
 
     private func mustSignIn(_ why: String) -> StoreError {
-        StoreError(.permission, "The token for \(service) in \(keeper.name) serves no more: \(why). Sign in again.", path: keeper.path)
+        let regions = place.service.regions.isEmpty ? "" : " If that does not help, check the region: accounts in Europe want region=eu."
+        return StoreError(
+            .permission, "The token for \(service) in \(keeper.name) serves no more: \(why). Sign in again.\(regions)", path: keeper.path)
     }
 
     // MARK: What is kept
@@ -115,6 +126,8 @@ final class CloudTokens: Sendable {
             guard tokens.address?.keepsSecrets ?? false else { throw keeper.unusable("has a token_uri that is not encrypted (https)") }
         }
         tokens.members = found.members
+        let address = tokens.address
+        origin.withLock { $0 = (true, address) }
         return tokens
     }
 }

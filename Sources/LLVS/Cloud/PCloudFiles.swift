@@ -8,6 +8,8 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         tokenPath: "oauth2_token", rate: 10, regions: ["us": "https://api.pcloud.com/", "eu": "https://eapi.pcloud.com/"])
     /// A listing of more names is not asked for again while the account's feed tells of nothing there.
     private static let longList = 1_000
+    /// Trouble that passes, with so many files and no other, is trouble of the service.
+    private static let many = 8
 
     private let account: CloudAccount
     private let names = CloudNames()
@@ -37,7 +39,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     private func path(_ name: String) -> String { "/" + place.way(to: name).joined(separator: "/") }
 
     private func request(_ method: String, _ query: [(String, String)], _ doing: String) -> HTTPRequest {
-        account.request(.get, place.address(method, query), doing)
+        account.request(.get, account.home.address(method, query), doing)
     }
 
     /// The JSON of a success; nil where there is no such file or folder.
@@ -144,8 +146,17 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         for _ in 0..<2 where !left.isEmpty {
             let links = left.map { request("getfilelink", [("path", path(files[$0].name))], "Reading \(files[$0].name)") }
             var asked: [(index: Int, request: HTTPRequest)] = []
+            var passing: [StoreError] = []
             for (i, (link, outcome)) in zip(left, zip(links, try client.perform(links, check))) {
-                guard let answer = try answer(outcome.get(), link.what) else { continue }
+                let response = try outcome.get()
+                if let result = PCloudFiles.result(response), PCloudFiles.isOfFile(result) {
+                    var error = PCloudFiles.error(response, link.what)
+                    error.circumstance = .oneFile
+                    contents[i] = .unreadable(error)
+                    if result >= 5000 { passing.append(error) }
+                    continue
+                }
+                guard let answer = try answer(response, link.what) else { continue }
                 var request = account.request(.get, try address(answer, link.what), "Reading \(files[i].name)")
                 // The link is a secret by itself, and takes no other.
                 request.isAnonymous = true
@@ -153,6 +164,8 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
                 request.range = files[i].range
                 asked.append((i, request))
             }
+            // Where many are asked for and none is given, that is no fault of theirs.
+            if passing.count == left.count, passing.count >= PCloudFiles.many, let error = passing.first { throw error }
             for ((i, request), outcome) in zip(asked, try client.perform(asked.map(\.request), check)) {
                 contents[i] = try account.contents(request, outcome)
             }
@@ -165,7 +178,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     private func address(_ link: CloudAnswer, _ what: String) throws -> HTTPAddress {
         guard let host = link["hosts"]?.elements.first?.string, let path = link["path"]?.string, path.utf8.first == UInt8(ascii: "/")
         else { throw account.unusable(what, "holds no link") }
-        let scheme = host == place.endpoint.authority ? place.endpoint.origin.scheme : "https"
+        let endpoint = account.home.endpoint, scheme = host == endpoint.authority ? endpoint.origin.scheme : "https"
         guard let address = try? HTTPAddress("\(scheme)://\(host)\(path)") else { throw account.unusable(what, "holds no link") }
         return address
     }
@@ -267,6 +280,14 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
 
     /// A part of the path, the folder, or the file.
     private static func isMissing(_ result: Int) -> Bool { [2002, 2005, 2009].contains(result) }
+
+    /// Whether what was said when one file was asked for concerns that one alone. What stops all: who asks, too much, no room.
+    private static func isOfFile(_ result: Int) -> Bool {
+        switch result {
+        case 0, 1000, 2000, 2094, 2008, 4000...4999: false
+        default: !isMissing(result)
+        }
+    }
 
     private static let judge: @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict = { response, request in
         // Links lead to files, and not to answers.

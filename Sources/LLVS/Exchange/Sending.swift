@@ -246,7 +246,7 @@ struct Sending {
     private mutating func flush(_ batch: inout [ExchangeFiles], _ ids: inout [VersionID]) throws {
         guard !batch.isEmpty else { return }
         do { try transport.send(batch, control.within(.sending, result.versions.count, of: total)) } catch let error as StoreError
-            where error.code == .foreignFile
+            where error.code == .foreignFile || error.circumstance == .oneFile
         {
             // One of them has no room; nobody has said which.
             if ids.count == 1 { problem(ids[0], error) } else {
@@ -296,7 +296,9 @@ struct Sending {
         do {
             var batch = [files], ids = [id]
             try flush(&batch, &ids)
-        } catch let error as StoreError where [.damaged, .foreignFile].contains(error.code) { problem(id, error) }
+        } catch let error as StoreError where [.damaged, .foreignFile].contains(error.code) || error.circumstance == .oneFile {
+            problem(id, error)
+        }
     }
 
     /// Nil, and a problem, when the version cannot be sent.

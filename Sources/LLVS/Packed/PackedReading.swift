@@ -107,7 +107,7 @@ struct PackedReading {
                         versionID: missing, path: text)))
         }
         for (name, bad) in run.state.bad.sorted(by: { $0.key.id < $1.key.id }) {
-            if let fault = bad.fault, fault.kind != .notThere || run.now - bad.since >= PackedSettings.day {
+            if let fault = bad.fault, fault.kind != .notThere || fault.refusal != nil || run.now - bad.since >= PackedSettings.day {
                 taking.problem(run.problem(name, fault))
             }
         }
@@ -360,7 +360,7 @@ extension PackedRun {
         case .unreadable(let error):
             // In the middle of a sentence.
             let why = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
-            throw error.code == .tooLarge ? PackFault.tooLarge(why) : PackFault.notThere(why)
+            throw error.code == .tooLarge ? PackFault.tooLarge(why) : PackFault(kind: .notThere, why: why, refusal: error.code)
         }
     }
 }

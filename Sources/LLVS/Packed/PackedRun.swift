@@ -128,12 +128,19 @@ package final class PackedRun {
         // Those that are known stay: somebody who writes many with smaller ids pushes none of them out.
         let unknown = try sizes.keys.filter { try paced.step(0); return !known.contains($0) }
         var new = try unknown.sorted(by: { $0.id < $1.id }, looking: paced.look).prefix(PackedSettings.rootsLookedAt)
+        var withheld: [(name: PackName, error: StoreError)] = []
         while !new.isEmpty, state.roots.count < PackedSettings.rootsLimit {
             let some = new.prefix(PackedSettings.rootsLimit - state.roots.count)
             new = new.dropFirst(some.count)
             let reads = some.map { RemoteRead(name: $0.description, limit: PackFormat.fileLimit(.root)) }
-            for (name, contents) in try zip(some, files.read(reads, check)) { try takeRoot(name, contents) }
+            for (name, contents) in try zip(some, files.read(reads, check)) {
+                if case .unreadable(let error) = contents, error.code != .tooLarge { withheld.append((name, error)) }
+                try takeRoot(name, contents)
+            }
         }
+        // Who knows no root would make another beside one that cannot be read just now.
+        if state.roots.isEmpty, let error = withheld.first?.error { throw error }
+        for (name, error) in withheld { problems.append(ExchangeProblem(name: name.description, error: error)) }
         state.roots.sort { $0.name.id < $1.name.id }
         rootsListed = sizes
         return !sizes.isEmpty

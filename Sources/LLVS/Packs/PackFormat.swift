@@ -75,6 +75,8 @@ struct PackFault: Error {
     let kind: Kind
     /// In the middle of a sentence: "its digest is wrong".
     let why: String
+    /// The service does not give it, for a reason of its own: that is told at once.
+    var refusal: StoreError.Code?
 
     static func notThere(_ why: String) -> PackFault { PackFault(kind: .notThere, why: why) }
     static func damaged(_ why: String) -> PackFault { PackFault(kind: .damaged, why: why) }
@@ -102,7 +104,7 @@ struct PackFault: Error {
             case .keyMissing:
                 (.keyMissing, "It is taken once they are: they may come with the next exchange, or this device was removed.")
             }
-        return StoreError(code, "\(what) was not taken: \(why). \(advice)", versionID: version?.description)
+        return StoreError(refusal ?? code, "\(what) was not taken: \(why). \(advice)", versionID: version?.description)
     }
 }
 

@@ -142,7 +142,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
         for ((upload, file), outcome) in zip(zip(uploads, files), try self.files.publish(uploads, check)) {
             switch outcome {
             case .published: break
-            case .refused(let error): throw occupied(upload.name, error.message)
+            case .refused(let error): throw refused(upload.name, error)
             case .exists:
                 // Somebody published it at the same time. What is the same stays, so that it is there all the while; what another one wrote
                 // in its own way, too.
@@ -152,7 +152,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
         }
         guard !differing.isEmpty else { return }
         for (upload, outcome) in zip(differing, try self.files.publish(differing, check)) {
-            if case .refused(let error) = outcome { throw occupied(upload.name, error.message) }
+            if case .refused(let error) = outcome { throw refused(upload.name, error) }
         }
     }
 
@@ -163,6 +163,8 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
         guard upload.data.size <= ExchangeLimits.wholeFileSize, let id = VersionID(validating: file.name),
               let found = try files.read([RemoteRead(name: upload.name, limit: ExchangeLimits.fileSize)], check).first
         else { return false }
+        // What cannot be looked at is not written over.
+        if case .unreadable(let error) = found, error.circumstance == .oneFile { throw error }
         let mine = try upload.data.bytes()
         if case .bytes(let bytes, _) = found, Bytes.equal(bytes, mine) { return true }
         let says = try isRead(found, file.name, check) { document in
@@ -191,6 +193,10 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
         }
     }
 
+    /// Where the service does not take it, it has said all; else something is in its place.
+    private func refused(_ name: String, _ error: StoreError) -> StoreError {
+        error.circumstance == .oneFile ? error : occupied(name, error.message)
+    }
     private func occupied(_ name: String, _ why: String) -> StoreError {
         StoreError(
             .foreignFile, "\(name) in \(description) cannot be written: \(why). Move away what is there, and send again.", path: name)
@@ -230,7 +236,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
 
     public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
         let upload = RemoteUpload(name: try snapshotFile(name), data: OutgoingFile(data), replaces: true)
-        if case .refused(let error) = try files.publish([upload], {}).first { throw occupied(upload.name, error.message) }
+        if case .refused(let error) = try files.publish([upload], {}).first { throw refused(upload.name, error) }
     }
     public func deleteSnapshotFile(_ name: String) throws { try files.delete([snapshotFile(name)], {}) }
 

@@ -148,8 +148,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     public var systemCode: Int32 = 0
     /// How many seconds a server asked to be left alone for.
     package var retryAfter: Double?
-    /// What an exchange met, beside its code: for the status of a syncer.
-    package enum Circumstance: Equatable, Sendable { case remoteReset, alreadyRunning }
+    /// What an exchange met, beside its code: for the status of a syncer. `oneFile`: it is about one file alone, and stops nothing else.
+    package enum Circumstance: Equatable, Sendable { case remoteReset, alreadyRunning, oneFile }
     package var circumstance: Circumstance?
     /// What a server answered, where one did: the status of HTTP; else 0.
     public var httpStatus: Int32 = 0

@@ -469,7 +469,7 @@ final class SyncerThread: @unchecked Sendable {
         switch error.circumstance {
         case .remoteReset: return .remoteReset
         case .alreadyRunning: return .alreadyRunning
-        case nil: break
+        case .oneFile, nil: break
         }
         return switch error.code {
         case .permission: .signIn

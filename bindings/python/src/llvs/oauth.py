@@ -13,6 +13,8 @@ consents, and the file has the tokens, for nobody else to read. The library rene
 from __future__ import annotations
 
 import base64
+import contextlib
+import fcntl
 import hashlib
 import hmac
 import json
@@ -25,8 +27,8 @@ import urllib.error
 import urllib.request
 import webbrowser
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from . import errors
@@ -97,7 +99,8 @@ def sign_in(
     ca_file: certificates (PEM) of the authorities that are trusted, in the place of the system's.
 
     Raises PermissionDeniedError when the user or the service refuses, TransportError when the service cannot be reached or answers
-    something else, CancelledError when the user takes too long, OSError when the file cannot be written.
+    something else, CancelledError when the user takes too long, BusyError while another process renews what is in the file, and hangs,
+    OSError when the file cannot be written.
     """
     place = _service(service)
     if not client_id:
@@ -149,6 +152,7 @@ class _Listener:
     def __init__(self, state: str) -> None:
         self._state = state
         self._answer: Optional[dict[str, str]] = None
+        self._came = threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -162,12 +166,21 @@ class _Listener:
                 self.send_header("Content-Length", str(len(page)))
                 self.send_header("Connection", "close")
                 self.end_headers()
-                self.wfile.write(page)
+                try:
+                    self.wfile.write(page)
+                finally:
+                    # What waits may end the process: the browser has its page by then.
+                    if outer._answer is not None:
+                        outer._came.set()
 
             def log_message(self, *_: Any) -> None:
                 """The address holds the code: it goes to no log."""
 
-        class Server(HTTPServer):
+        class Server(ThreadingHTTPServer):
+            # Browsers open connections beforehand, and say nothing on them: nobody waits for those.
+            daemon_threads = True
+            block_on_close = False
+
             def handle_error(self, *_: Any) -> None:
                 """Somebody who goes away in the middle."""
 
@@ -175,9 +188,11 @@ class _Listener:
         self.address = f"http://127.0.0.1:{self._server.server_port}/"
 
     def __enter__(self) -> _Listener:
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), name="llvs sign-in", daemon=True).start()
         return self
 
     def __exit__(self, *_: Any) -> None:
+        self._server.shutdown()
         self._server.server_close()
 
     def _take(self, path: str) -> str:
@@ -191,13 +206,8 @@ class _Listener:
 
     def wait(self, timeout: float) -> tuple[str, str]:
         """The code, and the host that the account is at where the page says so."""
-        end = time.monotonic() + timeout
-        while self._answer is None:
-            left = end - time.monotonic()
-            if left <= 0:
-                raise errors.CancelledError(f"nobody has signed in for {timeout:g} seconds")
-            self._server.timeout = min(left, 1.0)
-            self._server.handle_request()
+        if not self._came.wait(timeout) or self._answer is None:
+            raise errors.CancelledError(f"nobody has signed in for {timeout:g} seconds")
         if code := self._answer.get("code"):
             return code, self._answer.get("hostname", "")
         reason = self._answer.get("error", "")
@@ -233,9 +243,47 @@ def _ask(address: str, form: Mapping[str, str], ca_file: str) -> dict[str, Any]:
     return found
 
 
+#: Seconds that a renewal of the tokens which are there may take.
+_patience = 300.0
+
+
+@contextlib.contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Keeps out all who renew the tokens in a file, as the library does.
+
+    A renewal under way would write what was there before over the new ones.
+    """
+    end = time.monotonic() + _patience
+    while True:
+        descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Another may have removed what a third had put there.
+                is_held = os.path.samestat(os.fstat(descriptor), os.lstat(f"{path}.lock"))
+            except (BlockingIOError, FileNotFoundError):
+                is_held = False
+            except OSError:
+                # A file system without locks keeps nobody out.
+                is_held = True
+            if is_held:
+                yield
+                return
+        finally:
+            os.close(descriptor)
+        if time.monotonic() >= end:
+            raise errors.BusyError(f"another process has held the lock {path}.lock for {_patience:g} seconds: end it, and try again")
+        time.sleep(0.02)
+
+
 def _write(path: str, tokens: Mapping[str, str]) -> None:
     """All of it or nothing, for nobody else to read."""
     path = os.path.realpath(path)
+    with _locked(path):
+        _replace(path, tokens)
+
+
+def _replace(path: str, tokens: Mapping[str, str]) -> None:
     part = f"{path}.{secrets.token_hex(8)}.part"
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -85,8 +85,6 @@ def add_command(
             raise Failure(f"there is no file {escape.line(str(where))}: give --client-id ID to sign in", MISUSED)
         place["token_file"] = str(where)
     remotes.check_place(session().reading(), place)
-    if client_id is not None:
-        remotes.sign_in(place["url"], Path(place["token_file"]), client_id, place.get("ca_file"))
     if has_passphrase or keep_passphrase:
         place["encrypted"] = True
     if identity_file is not None:
@@ -95,14 +93,21 @@ def add_command(
         place["recipients"] = list(recipients)
         if not encrypted.is_encrypted(place):
             raise Failure("a recipient is for an encrypted place: give --encrypted or --identity-file FILE as well", MISUSED)
-    if keep_passphrase:
-        encrypted.keep_passphrase(place["url"])
-    if keep_password:
-        password = click.prompt(f"Password at {escape.line(url)}", hide_input=True, err=True)
-        key_store.keep(place["url"], options["user"] or "", password)
-    known.places[name] = place
-    known.trust(name)
-    known.write()
+    # Nothing is asked for before all that was given is known to fit.
+    with contextlib.ExitStack() as signed_in:
+        if client_id is not None:
+            remotes.sign_in(place["url"], Path(place["token_file"]), client_id, place.get("ca_file"))
+            if token_file is None:
+                signed_in.callback(remotes.forget_tokens, place["token_file"])
+        if keep_passphrase:
+            encrypted.keep_passphrase(place["url"])
+        if keep_password:
+            password = click.prompt(f"Password at {escape.line(url)}", hide_input=True, err=True)
+            key_store.keep(place["url"], options["user"] or "", password)
+        known.places[name] = place
+        known.trust(name)
+        known.write()
+        signed_in.pop_all()
     output.show([f"{name} is {escape.line(place['url'])}"])
 
 
@@ -132,14 +137,22 @@ def trust_command(name: str) -> None:
 @remote_command.command("remove")
 @_name_argument
 def remove_command(name: str) -> None:
-    """Forget a place. What is there stays there."""
+    """Forget a place. What is there stays there; tokens that are kept with you are deleted."""
     known = _remotes()
     place = known.find(name)
+    # What came with a store, and was not added here, may name the tokens of another one.
+    is_trusted = known.is_trusted(name)
     del known.places[name]
     known.write()
     key_store.forget(place["url"], place.get("user") or "")
     encrypted.forget_passphrase(place["url"])
-    known.own_token_file(name, place["url"]).unlink(missing_ok=True)
+    remotes.forget_tokens(str(known.own_token_file(name, place["url"])))
+    tokens = place.get("token_file")
+    if tokens is not None and remotes.keeps_tokens(tokens) and all(other.get("token_file") != tokens for other in known.places.values()):
+        if is_trusted:
+            remotes.forget_tokens(tokens)
+        else:
+            output.say(f"it names the tokens in {escape.line(tokens)}: delete that file if no other store uses it")
     output.show([f"{escape.line(name)} is forgotten"])
 
 

@@ -125,6 +125,17 @@ def _state() -> Path:
     return Path(state) / "llvs"
 
 
+def keeps_tokens(path: str) -> bool:
+    """Whether a file of tokens is there, among those that are kept when nobody says where."""
+    return os.path.realpath(os.path.dirname(path)) == os.path.realpath(_state() / "tokens") and os.path.isfile(path)
+
+
+def forget_tokens(path: str) -> None:
+    """Deletes a file of tokens, and the lock beside it."""
+    for each in (path, f"{path}.lock"):
+        Path(each).unlink(missing_ok=True)
+
+
 class _Trusted:
     """The digests of remotes that were added by this user of this machine, in a file of the user's own."""
 
