@@ -73,6 +73,23 @@ PITFALLS = {
          "../Live/test_library.py::test_frames_that_break_a_rule",
          "../Live/test_library.py::test_versions_whose_predecessors_never_come", "../Live/test_library.py::test_lies_about_heads"],
 }  # fmt: skip
+DRIVES = ("gdrive", "onedrive", "box", "pcloud")
+ALL = (*DRIVES, "cloudkit")
+#: What happens to accounts and folders, by its number in docs/cloud-drives.md and by service; a text says why a service has no such thing.
+#: Tests of several services take one as a parameter, of that name.
+AT_SERVICES: dict[int, dict[str, object]] = {
+    1: {name: ["test_bad_input.py::test_a_token_that_was_revoked"] for name in ALL},
+    2: {name: ["test_bad_input.py::test_a_token_that_another_program_renewed"] for name in ALL},
+    3: {name: ["test_wrong_clocks.py::test_a_clock_that_is_wrong_by_a_day"] for name in ALL},
+    4: {name: ["test_clouds.py::test_a_folder_goes_away"] for name in DRIVES}
+    | {"cloudkit": ["test_cloudkit_exchange.py::test_a_zone_that_goes_away"]},
+    5: {name: ["test_clouds.py::test_a_folder_goes_away"] for name in DRIVES} | {"cloudkit": "a zone has its name for ever"},
+    6: {name: ["test_wrong_clocks.py::test_a_place_that_may_only_be_read"] for name in ALL},
+    7: {name: ["test_bad_input.py::test_copies_that_somebody_made"] for name in DRIVES}
+    | {"cloudkit": ["test_bad_input.py::test_records_that_somebody_copied"]},
+    8: {name: ["test_bad_input.py::test_files_that_lie_in_the_bin", "test_clouds.py::test_a_folder_goes_away"] for name in DRIVES}
+    | {"cloudkit": "it has no bin"},
+}  # fmt: skip
 BAD_INPUT = {
     "a token that was revoked": ["test_tokens.py::test_consent_taken_back", "test_pcloud.py::test_a_token_that_was_revoked",
                                  "test_cloudkit_exchange.py::test_who_asks", "test_background.py::test_somebody_has_to_sign_in"],
@@ -125,9 +142,17 @@ def test_each_has_a_test(table: dict[object, list[str]]) -> None:
     assert not [test for tests in table.values() for test in tests if not holds(test)]
 
 
-def test_the_page_has_each() -> None:
+@pytest.mark.parametrize("number", AT_SERVICES)
+def test_each_is_tried_at_each_service(number: int) -> None:
+    """Or it is said why not."""
+    assert set(AT_SERVICES[number]) == set(ALL)
+    for tests in AT_SERVICES[number].values():
+        assert tests and (isinstance(tests, str) or (isinstance(tests, list) and all(map(holds, tests))))
+
+
+@pytest.mark.parametrize("title, numbers", [("## Pitfalls", PITFALLS), ("## Bad input", AT_SERVICES)])
+def test_the_page_has_each(title: str, numbers: dict[int, object]) -> None:
     """By number."""
-    text = PAGE.read_text()
-    rows = re.findall(r"^\| (\d+) \| (.*) \|$", text[text.index("## Pitfalls") :], re.MULTILINE)
-    assert [int(number) for number, _ in rows] == list(range(1, 45))
-    assert list(range(1, 45)) == sorted(PITFALLS)
+    text = PAGE.read_text().split(title)[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", text, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, len(numbers) + 1)) == sorted(numbers)

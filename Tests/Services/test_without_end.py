@@ -8,9 +8,10 @@ from typing import Any, Callable
 import llvs
 import pytest
 from box import Box
-from clouds import Cloud, save
+from clouds import Cloud, exchange, file_in, folders, save, send
 from drive import GoogleDrive
 from onedrive import OneDrive
+from pcloud import PCloud
 from service import Answer, Request
 
 LARGE = 7_000_000
@@ -111,4 +112,67 @@ def test_folders_of_google_drive_that_are_found_and_are_not_there(
     with llvs.Exchange(second, place) as way, pytest.raises(llvs.TransportError, match="its folders change all the time"):
         way.retrieve()
     assert sum(path == "/drive/v3/files" for path in told) == 3
+    cloud.close()
+
+
+KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box, "pcloud": PCloud}
+
+
+@pytest.mark.parametrize("scheme", ["gdrive", "onedrive", "box"])
+def test_lists_that_lead_to_themselves(store: llvs.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    """Each page names itself as the next. (pCloud's lists have one page.)"""
+    cloud = Cloud(KINDS[scheme](), scheme, tmp_path)
+
+    def lie(request: Request) -> Any:
+        if scheme == "gdrive" and request.path == "/drive/v3/files" and request.method == "GET":
+            return Answer.of({"files": [], "nextPageToken": "again"})
+        if scheme == "box" and request.path.endswith("/items"):
+            return Answer.of({"entries": [], "next_marker": "again"})
+        if scheme == "onedrive" and request.path.endswith("/children"):
+            return Answer.of({"value": [], "@odata.nextLink": f"{request.origin}/v1.0/me/drive/root/children?again"})
+        return None
+
+    told = lies(cloud, monkeypatch, lie)
+    with llvs.Exchange(store, cloud.place()) as way, pytest.raises(llvs.TransportError, match="is a list that does not end"):
+        way.retrieve()
+    assert 0 < len(told) < 10
+    cloud.close()
+
+
+@pytest.mark.parametrize(
+    "scheme, how", [*((scheme, "on and on") for scheme in KINDS), ("gdrive", "in a circle"), ("onedrive", "in a circle")]
+)
+def test_feeds_that_do_not_end(
+    store: llvs.Store, new_store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, how: str
+) -> None:
+    """They are left after a hundred pages, or when they lead to themselves, and all is listed."""
+    cloud, second, turn, is_lying = Cloud(KINDS[scheme](), scheme, tmp_path), new_store(), [0], [False]
+    exchange(store, cloud.place())
+    if scheme != "box":
+        for number in range(1_100):
+            file_in(cloud, folders(cloud, "versions")[0].id, f"x {number}")
+
+    def lie(request: Request) -> Any:
+        query, path = request.query, request.path
+        if not is_lying[0] or "latest" in query.values() or "now" in query.values() or query.get("last") == "0":
+            return None
+        turn[0] += how == "on and on"
+        if scheme == "gdrive" and path == "/drive/v3/changes":
+            return Answer.of({"changes": [], "nextPageToken": f"{10**6 + turn[0]}"})
+        if scheme == "onedrive" and "/delta" in path:
+            return Answer.of({"value": [], "@odata.nextLink": f"{request.origin}/v1.0/me/drive/root/delta?token={10**6 + turn[0]}"})
+        if scheme == "box" and path == "/2.0/events":
+            return Answer.of({"entries": [{"event_type": "NOTHING"}], "next_stream_position": 10**6 + turn[0]})
+        if scheme == "pcloud" and path == "/diff":
+            return Answer.of({"result": 0, "entries": [{"event": "modifyuserinfo"}], "diffid": 10**6 + turn[0]})
+        return None
+
+    told = lies(cloud, monkeypatch, lie)
+    with llvs.Exchange(second, cloud.place()) as way:
+        way.retrieve()
+        new = save(store, "new")
+        send(store, cloud.place())
+        is_lying[0] = True
+        way.retrieve()
+        assert new.id in {version.id for version in second} and 0 < len(told) <= 202
     cloud.close()
