@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import threading
 import time
 from collections import defaultdict
@@ -117,6 +118,67 @@ def new_store(tmp_path: Path) -> Iterator[Callable[[], llvs.Store]]:
     yield make
     for store in made:
         store.close()
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_large_value_that_comes_back_is_fetched_once(new_store: Callable[[], llvs.Store], restarts: bool) -> None:
+    first, second, third, files = new_store(), new_store(), new_store(), dict[str, bytes]()
+    data = bytes(range(256)) * 20_000
+
+    def exchange(store: llvs.Store) -> int:
+        """How often a part of a large value is read."""
+        shelf = Shelf(files)
+        with llvs.Exchange(store, llvs.Remote(shelf, layout="packed")) as way:
+            assert not way.retrieve().problems and not way.send().problems
+        return sum(call.startswith("read pack1/blob") for call in shelf.calls)
+
+    version = first.make_version(insert={"large": data})
+    exchange(first)
+    assert exchange(second) == 1
+    for _ in range(3):
+        version = first.make_version(version, remove=["large"])
+        version = first.make_version(version, insert={"large": data})
+        exchange(first)
+        if restarts:
+            exchange(second)
+    assert exchange(second) == 0 and exchange(third) == 1
+    for store in (second, third):
+        assert store.at(version.id)["large"] == data and ids(store) == ids(first)
+        assert not store.verify().damages
+
+
+def test_of_a_large_encrypted_pack_what_lacks_is_read(new_store: Callable[[], llvs.Store]) -> None:
+    first, away, files, me = new_store(), new_store(), dict[str, bytes](), llvs.new_identity()
+    version = None
+
+    class Parts(Shelf):
+        def read(self, name: str, offset: int, size: int) -> Optional[llvs.FileContent]:
+            self.calls.append(f"part {name} {size}")
+            return super().read(name, offset, size)
+
+    with llvs.Exchange(first, llvs.Remote(Shelf(files), identity=me.secret)) as way:
+        for turn in range(9):
+            if turn == 7:
+                away.unpack(first.pack())
+            for n in range(16):
+                version = first.make_version(version, insert={f"{turn} {n}": random.Random(16 * turn + n).randbytes(16_000)})
+            assert not way.retrieve().problems and not way.send().problems
+    # Of eight packs one was made, which goes on to be there alone.
+    packs = sorted(name for name in files if name.startswith("pack1/log/"))
+    for name in packs[:-1]:
+        del files[name]
+    (base,) = (name for name in files if name.startswith("pack1/base/"))
+    shelf, good = Parts(files), files[base]
+    # In the middle of what is read, a byte is another one.
+    files[base] = good[:-150_000] + bytes([good[-150_000] ^ 1]) + good[-149_999:]
+    with llvs.Exchange(away, llvs.Remote(shelf, identity=me.secret)) as way:
+        assert not way.retrieve().retrieved and shelf.calls[-2] == f"part {base} 0"
+        files[base] = good
+        shelf.calls.clear()
+        assert not way.retrieve().problems
+    assert ids(away) == ids(first)
+    sizes = [int(call.split()[2]) for call in shelf.calls if call.startswith(f"part {base}")]
+    assert len(sizes) == 3 and sizes[0] == 184 and 0 < sum(sizes) < len(good) // 4
 
 
 @pytest.mark.parametrize("layout", ["", "packed", "interchange"])

@@ -20,7 +20,9 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
     var client: HTTPClient { account.client }
     package var description: String { place.description }
     package var capabilities: RemoteCapabilities {
-        RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
+        var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
+        found.tellsDigests = true
+        return found
     }
     package var counts: RemoteCounts { account.counts }
 

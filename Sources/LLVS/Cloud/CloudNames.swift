@@ -60,7 +60,11 @@ struct CloudDirectory {
     func contains(_ id: String) -> Bool { all[id] != nil }
     func ids(_ name: String) -> [String]? { oldest[name].map { [$0.id] + (others[name] ?? []).map(\.id) } }
     var entries: [RemoteEntry] {
-        oldest.values.map { RemoteEntry(name: $0.name, isDirectory: $0.isFolder, size: $0.isFolder ? nil : $0.size, age: nil) }
+        oldest.values.map { one in
+            var entry = RemoteEntry(name: one.name, isDirectory: one.isFolder, size: one.isFolder ? nil : one.size)
+            entry.digest = one.digest.flatMap(RemoteDigest.init(hex:))
+            return entry
+        }
     }
 }
 

@@ -44,7 +44,7 @@ extension DriveFiles {
 
     /// Name and bytes in one request.
     private func multipart(_ upload: CloudUpload) throws -> HTTPRequest {
-        let query = [("uploadType", "multipart"), ("fields", "\(DriveFiles.fields),sha256Checksum")]
+        let query = [("uploadType", "multipart"), ("fields", DriveFiles.fields)]
         var request = request(
             upload.isNew ? .post : .patch, "upload/drive/v3/files" + (upload.isNew ? "" : "/\(upload.id)"), query, "Writing \(upload.name)")
         let mark = try account.boundary()
@@ -68,7 +68,7 @@ extension DriveFiles {
         switch response.status {
         case 404: return nil
         case 409 where upload.isNew && DriveFiles.reason(response) == "fileIdInUse":
-            let query = [("fields", "\(DriveFiles.fields),sha256Checksum,trashed")]
+            let query = [("fields", "\(DriveFiles.fields),trashed")]
             let look = request(.get, "drive/v3/files/\(upload.id)", query, "Looking at \(upload.name)")
             guard let there = try account.ask(look, check) else { return nil }
             return try judged(upload, there, what, check)
@@ -78,7 +78,7 @@ extension DriveFiles {
 
     /// The service says what it keeps.
     private func judged(_ upload: CloudUpload, _ answer: CloudAnswer, _ what: String, _ check: Check) throws -> RemotePublished {
-        let entry = DriveFiles.entry(answer), digest = answer["sha256Checksum"]?.string
+        let entry = DriveFiles.entry(answer), digest = entry?.digest
         let isOther = digest != nil && upload.digest != nil && digest != upload.digest
         guard let entry, entry.id == upload.id, entry.size == upload.size, !isOther else {
             if upload.isNew, entry?.id == upload.id { try? remove([upload.id], upload.name, check) }
@@ -93,7 +93,7 @@ extension DriveFiles {
 
     /// In a session, which goes on where it was cut.
     private func putLarge(_ upload: CloudUpload, _ check: Check) throws -> RemotePublished? {
-        let query = [("uploadType", "resumable"), ("fields", "\(DriveFiles.fields),sha256Checksum")]
+        let query = [("uploadType", "resumable"), ("fields", DriveFiles.fields)]
         let path = "upload/drive/v3/files" + (upload.isNew ? "" : "/\(upload.id)")
         var begin = request(upload.isNew ? .post : .patch, path, query, "Writing \(upload.name)")
         begin.body = .bytes(upload.metadata)

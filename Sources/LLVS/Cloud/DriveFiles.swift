@@ -21,6 +21,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     package var description: String { place.description }
     package var capabilities: RemoteCapabilities {
         var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: account.hasRanges, hasFeed: true)
+        found.tellsDigests = true
         found.sessionsAbove = DriveFiles.wholeSize
         return found
     }
@@ -44,7 +45,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     var top: String { place.space == nil ? "root" : "appDataFolder" }
     /// What `spaces` is called in queries.
     private var spaces: [(String, String)] { place.space == nil ? [] : [("spaces", "appDataFolder")] }
-    static let fields = "id,name,parents,size,mimeType,createdTime"
+    static let fields = "id,name,parents,size,mimeType,createdTime,sha256Checksum"
 
     func request(_ method: HTTPRequest.Method, _ path: String, _ query: [(String, String)], _ doing: String) -> HTTPRequest {
         account.request(method, place.address(path, query), doing)
@@ -64,7 +65,8 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         guard let id = file["id"]?.string, let name = file["name"]?.string, DriveFiles.isID(id) else { return nil }
         return CloudEntry(
             id: id, name: name, parents: file["parents"]?.elements.compactMap(\.string) ?? [], size: file["size"]?.count,
-            isFolder: file["mimeType"]?.string == folderType, made: file["createdTime"]?.string ?? "")
+            isFolder: file["mimeType"]?.string == folderType, made: file["createdTime"]?.string ?? "",
+            digest: file["sha256Checksum"]?.string)
     }
     /// Ids become parts of addresses.
     static func isID(_ id: String) -> Bool { RemoteName.isComponent(id) }

@@ -47,24 +47,20 @@ struct PackCipher: Sendable {
 
     /// As packs are written and read at a remote. What no key here opens is a fault of its own.
     var sealing: PackSealing {
-        PackSealing(
-            seal: { try seal($0) },
-            open: { name, bytes in
-                do { return try open(name, bytes).bytes } catch let error as StoreError where error.code == .keyMissing {
-                    throw PackFault(kind: .keyMissing, why: "it is encrypted with keys that are not here")
-                }
-            },
-            keepsPlaces: false, isEncrypted: true,
+        @Sendable func told<R>(_ body: () throws -> R) throws -> R {
+            do { return try body() } catch let error as StoreError where error.code == .keyMissing {
+                throw PackFault(kind: .keyMissing, why: "it is encrypted with keys that are not here")
+            }
+        }
+        return PackSealing(
+            seal: { try seal($0) }, open: { name, bytes in try told { try open(name, bytes).bytes } },
+            openParts: { name, size, head in try told { try EncryptedPack(name, size: size, head: head, self) } },
             blobDigests: { sha256 in
                 // In the current epoch first.
                 let others = epochs.filter { $0.recipient != current.recipient }.reversed()
                 return try ([current] + others).map { try blobDigest(sha256, in: $0) }
             },
-            isCurrent: { name, head in
-                do { return try epoch(of: name, head).recipient == current.recipient } catch let error as StoreError
-                    where error.code == .keyMissing
-                { throw PackFault(kind: .keyMissing, why: "it is encrypted with keys that are not here") }
-            })
+            isCurrent: { name, head in try told { try epoch(of: name, head).recipient == current.recipient } })
     }
 
     // MARK: Reading
@@ -140,7 +136,7 @@ struct PackCipher: Sendable {
 }
 
 /// One file at an encrypted remote of which parts are read.
-struct EncryptedPack {
+struct EncryptedPack: Sendable {
     /// The epoch that it was written in.
     let epoch: KeyEpoch
     /// Bytes of what is in it.
@@ -169,6 +165,12 @@ struct EncryptedPack {
         self.cipher = cipher
         plainSize = plain
         sealedSize = size - start
+    }
+
+    /// The last bytes of what is in it, from the beginning of a segment on: about as many as are asked for, half of them at least.
+    func tail(_ count: Int) -> Range<Int> {
+        let least = max(0, plainSize - count / 2)
+        return least - least % AgePayload.segmentSize..<plainSize
     }
 
     /// Which bytes of the file at the remote hold a range of what is in it: whole segments.

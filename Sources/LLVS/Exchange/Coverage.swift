@@ -192,7 +192,18 @@ extension Store {
         try missingKeys(from: coverage, look).sorted(looking: look).map(\.id)
     }
 
-    /// The same, in no order.
+    /// Versions that stored more bytes of values than so many, in no order.
+    /// - Parameter look: called now and then; what it throws ends the work.
+    func versions(withMoreThan bytes: UInt64, _ look: () throws -> Void = {}) throws -> [VersionID] {
+        try checkOpen()
+        var found: [VersionID] = []
+        try forEachLive(look) { ordinal, dag in
+            if dag.rows[Int(ordinal)].valueDataSize > bytes { found.append(dag.id(ordinal)) }
+        }
+        return found
+    }
+
+    /// What a coverage lacks, in no order.
     /// - Parameter look: called now and then; what it throws ends the work.
     func missingKeys(from coverage: Coverage, _ look: () throws -> Void = {}) throws -> [OrderKey] {
         try checkOpen()

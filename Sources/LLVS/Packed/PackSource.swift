@@ -9,30 +9,67 @@ enum PackSource {
         case .part(let part): part.index
         }
     }
+    var services: PackServices {
+        switch self {
+        case .whole(let file): file.services
+        case .part(let part): part.services
+        }
+    }
+}
+
+/// Where parts of a pack lie at a remote, encrypted or not.
+struct PackParts {
+    let name: PackName
+    /// Bytes of the pack itself.
+    let size: Int
+    private let sealed: EncryptedPack?
+
+    /// - Parameter size: bytes of the file, which is the pack.
+    init(_ name: PackName, size: Int) { (self.name, self.size, sealed) = (name, size, nil) }
+    init(_ name: PackName, _ sealed: EncryptedPack) { (self.name, size, self.sealed) = (name, sealed.plainSize, sealed) }
+
+    /// The last bytes of the pack, in which mostly all of its index is.
+    var tail: Range<Int> { sealed?.tail(PackedSettings.tail) ?? max(0, size - PackedSettings.tail)..<size }
+
+    /// Which bytes of the file have a range of the pack.
+    /// - Throws: `PackFault`.
+    func place(of range: Range<Int>) throws -> Range<Int> { try sealed?.sealedRange(of: range) ?? range }
+
+    /// A range of the pack, by the bytes of the file that `place` tells. One to the end has a tag that is right, and zeros in its place.
+    /// - Throws: `PackFault`: they are others than somebody with the keys wrote there.
+    func open(_ range: Range<Int>, _ bytes: [UInt8]) throws -> [UInt8] {
+        guard let sealed else { return bytes }
+        var plain = try sealed.open(range, bytes)
+        if range.upperBound == size { try sealed.check(&plain) }
+        return plain
+    }
 }
 
 /// The end of a pack, and blocks of it as they are asked for: docs/pack-format.md, section 7.
 struct PartialPack {
+    let parts: PackParts
     let index: PackIndex
     /// The contents of its service records.
     let services: PackServices
-    private let size: Int
+    /// Bytes in front of a large index that are read with it: service records lie there.
+    private static let margin = 16 << 10
 
     /// - Parameters:
-    ///   - tail: the last bytes of the file.
-    ///   - read: a range of the file.
+    ///   - tail: the last bytes of the pack.
+    ///   - read: a range of the pack.
     /// - Throws: `PackFault`, and what `read` throws.
-    init(_ name: PackName, size: Int, tail: [UInt8], stores: [PackID], _ read: (Range<Int>) throws -> [UInt8]) throws {
+    init(_ parts: PackParts, tail: [UInt8], stores: [PackID], _ read: (Range<Int>) throws -> [UInt8]) throws {
+        let name = parts.name, size = parts.size
         var tail = tail
         var index = try tail.withUnsafeBytes { try PackIndex.read(name, size: size, tail: $0, stores: stores) }
         if index == nil {
-            let wanted = min(size, PackFormat.indexLimit + PackFormat.trailerSize)
-            tail = try read((size - wanted)..<size)
+            let wanted = min(size, PackIndex.size(in: tail) + PartialPack.margin)
+            tail = try read((size - wanted)..<(size - tail.count)) + tail
             index = try tail.withUnsafeBytes { try PackIndex.read(name, size: size, tail: $0, stores: stores) }
         }
         guard let index else { throw PackFault.notThere("its end is cut short") }
+        self.parts = parts
         self.index = index
-        self.size = size
         let begin = size - tail.count
         var raw: [Int: [UInt8]] = [:], records: [(UInt8, [UInt8])] = []
         for service in index.services {

@@ -14,9 +14,10 @@ struct PackedReading {
     init(_ run: PackedRun, verifyKnown: Bool) {
         self.run = run; self.verifyKnown = verifyKnown
         let fetch = PackedBlobs(run)
+        fetch.readsAll = verifyKnown
         self.fetch = fetch
         taking = PackTaking(
-            run.store, run.control, doing: run.what, from: "a pack in \(run.files.description)", fetch: { try fetch.fetch($0, into: $1) },
+            run.store, run.control, doing: run.what, from: "a pack in \(run.files.description)", fetch: { try fetch.source($0, into: $1) },
             missed: { fetch.missed[$0.digest] })
     }
     /// Versions that were found whole in some pack; and those that are here, of which a large value is lost in some.
@@ -59,6 +60,7 @@ struct PackedReading {
     mutating func verify(_ names: [PackName: Int]) throws {
         guard !names.isEmpty else { return }
         verifyKnown = true
+        fetch.readsAll = true
         try read(names)
     }
 
@@ -175,8 +177,9 @@ struct PackedReading {
 
     private func batch(_ left: inout ArraySlice<(name: PackName, size: Int)>) -> [(name: PackName, size: Int)] {
         var batch: [(name: PackName, size: Int)] = [], bytes = 0
+        let most = min(PackedSettings.bytesAtOnce, run.timeFor(.down) ?? .max)
         while let one = left.first, batch.count < PackedSettings.filesAtOnce {
-            if !batch.isEmpty, bytes + one.size > PackedSettings.bytesAtOnce { break }
+            if !batch.isEmpty, bytes + one.size > most { break }
             batch.append(one)
             bytes += max(0, one.size)
             left.removeFirst()
@@ -186,29 +189,27 @@ struct PackedReading {
 
     /// Whether the end of a pack is looked at before all of it.
     private func isLookedAtFirst(_ name: PackName, _ size: Int) throws -> Bool {
-        try name.kind == .base && size > 2 * PackedSettings.tail && !verifyKnown && run.sealing.keepsPlaces
+        try name.kind == .base && size > 2 * PackedSettings.tail && !verifyKnown
             && run.files.capabilities.hasRanges != false && run.store.statistics().versions > 1
     }
 
     /// Nil for each that cannot be read now.
     private mutating func sources(_ batch: [(name: PackName, size: Int)]) throws -> [PackSource?] {
-        var reads: [RemoteRead] = []
+        var reads: [PackedRun.FirstRead] = []
         for (name, size) in batch where kept[name] == nil && size <= PackFormat.fileLimit(name.kind) {
-            let isPart = try isLookedAtFirst(name, size)
-            reads.append(
-                RemoteRead(
-                    name: name.description, range: isPart ? (size - PackedSettings.tail)..<size : nil,
-                    limit: isPart && size > 0 ? size : PackFormat.fileLimit(name.kind)))
+            reads.append(PackedRun.FirstRead(name: name, size: size, isPart: try isLookedAtFirst(name, size)))
         }
         try run.control.check(.receiving, taking.progress, of: 0, doing: run.what)
-        var answers = try zip(reads, run.files.read(reads, run.check)).makeIterator()
-        var sources: [PackSource?] = []
+        let wholes = reads.filter { !$0.isPart }.reduce(0) { $0 + max(0, $1.size) }, start = run.rate.now
+        guard run.hasTime(for: wholes, .down) else { throw run.hasNoTime }
+        for (i, contents) in try zip(reads.indices, run.files.read(reads.map(run.request), run.check)) { reads[i].contents = contents }
+        run.rate.moved(wholes, since: start, .down)
+        var found = try run.sources(reads).makeIterator(), sources: [PackSource?] = []
         for (name, size) in batch {
             if let file = kept[name] { sources.append(.whole(file)); continue }
             do {
                 guard size <= PackFormat.fileLimit(name.kind) else { throw PackFault.tooLarge("it has \(size) bytes") }
-                guard let (read, contents) = answers.next() else { sources.append(nil); continue }
-                sources.append(try source(name, size, read.range != nil, contents))
+                sources.append(try found.next()?.get())
             } catch let fault as PackFault {
                 run.fail(name, fault)
                 sources.append(nil)
@@ -217,33 +218,19 @@ struct PackedReading {
         return sources
     }
 
-    private func source(_ name: PackName, _ size: Int, _ isPart: Bool, _ contents: RemoteContents) throws -> PackSource {
-        let stores = run.state.stores
-        if case .bytes(let bytes, let isWhole) = contents, isPart, !isWhole {
-            do {
-                return .part(try PartialPack(name, size: size, tail: bytes, stores: stores) { try run.bytes(of: name, $0) })
-            } catch let fault as PackFault where fault.kind == .damaged { return .whole(try run.whole(name, size)) }
-        }
-        let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(name.kind))
-        let sealing = run.sealing
-        return .whole(try PackFile(name, bytes, stores: stores, size: size == PackedRun.notTold ? nil : size, sealing: sealing))
-    }
-
     // MARK: One pack
 
     /// - Returns: whether versions of it wait for others.
     private mutating func take(_ name: PackName, _ size: Int, _ source: PackSource) throws -> Bool {
         do {
-            let versions = source.index.versions, outcome: PackTaking.Outcome, services: PackServices
+            let versions = source.index.versions, services = source.services, outcome: PackTaking.Outcome
             switch source {
             case .whole(let file):
-                services = file.services
                 let wanted = verifyKnown || !run.believesIndexes ? versions.inPlace : try taking.wanted(of: versions)
                 outcome = try taking.take(wanted, isVerifying: verifyKnown, tellsMissing: false, file.block)
             case .part(let part):
-                services = part.services
                 let wanted = try self.wanted(of: versions)
-                guard let done = try takeParts(name, size, part, wanted) else {
+                guard let done = try takeParts(size, part, wanted) else {
                     return try take(name, size, .whole(run.whole(name, size)))
                 }
                 outcome = done
@@ -252,8 +239,9 @@ struct PackedReading {
             found.formUnion(outcome.held)
             for (version, blob) in outcome.lost { lost[version] = blob }
             if outcome.lacksBlobs { lacking[name] = fetch.lastMissed }
-            for blob in outcome.references where run.state.blobs.count < PackFormat.blobsLimit {
+            for (version, blob) in outcome.references where run.state.blobs.count < PackFormat.blobsLimit {
                 run.state.know(blob, hasOlderKeys: fetch.hasOlderKeys(blob))
+                fetch.isHere(blob, in: version)
             }
             guard outcome.waitingFor.isEmpty, !outcome.lacksBlobs else {
                 // What waits for a large value is in the pack itself, or behind it: nothing else that comes tells when to look again.
@@ -284,15 +272,9 @@ struct PackedReading {
     }
 
     /// Takes versions of a pack of which the end is known; nil when it is better read whole.
-    private mutating func takeParts(_ name: PackName, _ size: Int, _ part: PartialPack, _ wanted: [PackIndex.VersionEntry]) throws
-        -> PackTaking.Outcome?
-    {
+    private mutating func takeParts(_ size: Int, _ part: PartialPack, _ wanted: [PackIndex.VersionEntry]) throws -> PackTaking.Outcome? {
         guard !wanted.isEmpty else { return PackTaking.Outcome() }
-        let ranges = part.ranges(of: wanted)
-        guard ranges.reduce(0, { $0 + $1.count }) * 2 <= size else { return nil }
-        let reads = ranges.map { RemoteRead(name: name.description, range: $0, limit: PackFormat.fileLimit(name.kind)) }
-        var found: [(range: Range<Int>, bytes: [UInt8])] = []
-        for (range, contents) in try zip(ranges, run.files.read(reads, run.check)) { found.append((range, try run.bytes(contents, range))) }
+        guard let found = try run.ranges(part.ranges(of: wanted), of: part.parts, size) else { return nil }
         return try taking.take(wanted, tellsMissing: false) { try part.block($0, in: found) }
     }
 }
@@ -314,15 +296,6 @@ extension PackedRun {
         state.bad[name] = PackedState.Bad(since: since, again: now + PackedSettings.wait(after: fault.kind), fault: fault)
     }
 
-    /// All of a pack.
-    /// - Throws: `PackFault`.
-    func whole(_ name: PackName, _ size: Int) throws -> PackFile {
-        let limit = PackFormat.fileLimit(name.kind)
-        let contents = try files.read([RemoteRead(name: name.description, limit: limit)], check).first ?? .missing
-        return try PackFile(
-            name, bytes(contents, atMost: limit), stores: state.stores, size: size == PackedRun.notTold ? nil : size, sealing: sealing)
-    }
-
     /// Whether what is there under a name of this writer, which it does not know, is a pack. A file that is none says nothing.
     func isPack(_ name: PackName, _ size: Int) throws -> Bool {
         if let bad = state.bad[name], bad.again > now { return false }
@@ -337,20 +310,6 @@ extension PackedRun {
     /// counts.
     var believesIndexes: Bool { sealing.isEncrypted }
 
-    /// A range of a file.
-    func bytes(of name: PackName, _ range: Range<Int>) throws -> [UInt8] {
-        let read = RemoteRead(name: name.description, range: range, limit: PackFormat.fileLimit(name.kind))
-        return try bytes(files.read([read], check).first ?? .missing, range)
-    }
-
-    /// What came of reading a range, also where all of the file came.
-    func bytes(_ contents: RemoteContents, _ range: Range<Int>) throws -> [UInt8] {
-        var bytes = try bytes(contents, atMost: PackFormat.fileLimit(.base))
-        if bytes.count > range.count, bytes.count >= range.upperBound { bytes = Array(bytes[range]) }
-        guard bytes.count == range.count else { throw PackFault.notThere("it is cut short") }
-        return bytes
-    }
-
     /// All that came.
     func bytes(_ contents: RemoteContents, atMost limit: Int) throws -> [UInt8] {
         switch contents {
@@ -362,78 +321,5 @@ extension PackedRun {
             let why = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
             throw error.code == .tooLarge ? PackFault.tooLarge(why) : PackFault(kind: .notThere, why: why, refusal: error.code)
         }
-    }
-}
-
-/// Reads large values that lie beside the packs.
-final class PackedBlobs {
-    private let run: PackedRun
-    private var older: Set<PackID> = []
-    /// Why large values could not be read, by their digests.
-    private(set) var missed: [PackID: PackTaking.MissedPart] = [:]
-    private(set) var lastMissed: PackTaking.MissedPart?
-    init(_ run: PackedRun) { self.run = run }
-
-    /// Whether one that was read lies there with other keys than those that are written with.
-    func hasOlderKeys(_ blob: BlobReference) -> Bool { older.contains(blob.digest) }
-
-    /// False when it is not there, or not what its name says.
-    func fetch(_ blob: BlobReference, into spool: SpooledBlobs) throws -> Bool {
-        if spool.has(blob) { return true }
-        // On a metered network, or with a low battery, nobody asked for it.
-        if run.control.isThrifty, blob.size > UInt64(PackFormat.inlineValue) { return false }
-        left = Int(clamping: blob.size)
-        run.control.bytes?.expect(left)
-        defer { moved(left) }
-        // Encrypted, the name depends on the keys of its time: mostly the first fits.
-        for (i, digest) in try run.sealing.blobDigests(blob.sha256).enumerated() where try fetch(blob, as: digest, into: spool) {
-            if i > 0 { older.insert(blob.digest) }
-            missed[blob.digest] = nil
-            return true
-        }
-        return false
-    }
-
-    /// Bytes of the value that is being read which did not come yet.
-    private var left = 0
-    private func moved(_ bytes: Int) {
-        run.control.bytes?.add(min(left, bytes))
-        left -= min(left, bytes)
-    }
-
-    private func fetch(_ blob: BlobReference, as digest: PackID, into spool: SpooledBlobs) throws -> Bool {
-        let names = blob.parts.enumerated().map { part, id in
-            PackName(kind: .blob, digest: digest, first: UInt32(truncatingIfNeeded: part), last: UInt32(truncatingIfNeeded: part), id: id)
-        }
-        for start in stride(from: 0, to: names.count, by: 4) {
-            let some = names[start..<min(names.count, start + 4)]
-            let reads = some.map { RemoteRead(name: $0.description, limit: PackFormat.fileLimit(.blob)) }
-            for (name, contents) in try zip(some, run.files.read(reads, run.check)) {
-                do {
-                    let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(.blob))
-                    moved(bytes.count)
-                    try spool.append(PackFile(name, bytes, stores: run.state.stores, sealing: run.sealing), of: blob.digest)
-                    run.state.partSizes[name.id] = bytes.count
-                } catch let fault as PackFault {
-                    miss(blob, name, run.cameOf(contents, fault))
-                    try spool.finishCurrent()
-                    return false
-                }
-            }
-        }
-        try spool.finishCurrent()
-        return spool.has(blob)
-    }
-
-    /// Of several names, those of older keys, the first one that is there tells more.
-    private func miss(_ blob: BlobReference, _ name: PackName, _ fault: PackFault) {
-        if let known = missed[blob.digest], known.fault.kind != .notThere || fault.kind == .notThere {
-            lastMissed = known
-            return
-        }
-        let part = PackTaking.MissedPart(name: name, fault: fault)
-        missed[blob.digest] = part
-        lastMissed = part
-        if fault.kind == .damaged { run.state.tell(blob.digest, name.id, at: run.now) }
     }
 }

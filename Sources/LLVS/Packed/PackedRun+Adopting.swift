@@ -92,7 +92,7 @@ extension PackedRun {
                 // The number is known to be one of an adoption before anything of it is at the remote.
                 try save()
                 do {
-                    guard try self.attempt(made, ids, attempt, isWhole: { try isReadBack(made.name, made.size) }) else { return }
+                    guard try self.attempt(made, ids, attempt, isWhole: { try isVerified(made) }) else { return }
                 } catch let error as StoreError where [.noSpace, .tooLarge].contains(error.code) && !inputs.isEmpty {
                     // A place that is full, or takes no pack so large, goes on to take what this device made itself.
                     state.attempts[made.name]?.outcome = .failed

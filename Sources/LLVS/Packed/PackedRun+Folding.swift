@@ -22,7 +22,7 @@ extension PackedRun {
             size += attempt.size
             if run.count == settings.fanIn { break }
         }
-        guard run.count == settings.fanIn, let first = run.first, let last = run.last else { return false }
+        guard run.count == settings.fanIn, let first = run.first, let last = run.last, hasTime(for: size, .up) else { return false }
         let level = run.compactMap { state.attempts[$0]?.level }.max() ?? 0
         guard size + (64 << 10) <= packLimit else {
             // The small ones in front of a large one are a pack of their own.
@@ -91,7 +91,7 @@ extension PackedRun {
             return true
         }
         attempt.size = made.size
-        guard try self.attempt(made, ids, attempt, isWhole: { try isReadBack(made.name, made.size) }) else { return false }
+        guard try self.attempt(made, ids, attempt, isWhole: { try isVerified(made) }) else { return false }
         replace(attempt.replaces)
         try save()
         return true
@@ -159,7 +159,26 @@ extension PackedRun {
         return result
     }
 
-    /// Whether what is at the remote is what was made.
+    /// Whether what is at the remote is what was made: as the service says, where it tells digests, or as it is read.
+    func isVerified(_ made: MadePack) throws -> Bool {
+        if files.capabilities.tellsDigests, let entry = try entry(of: made.name), entry.size == made.size,
+            entry.digest?.isRight(of: made.bytes) ?? false { return true }
+        return try isReadBack(made.name, made.size)
+    }
+
+    /// Whether a file is there whole, of which nobody knows what came of sending it.
+    func isThere(_ made: MadePack) throws -> Bool {
+        guard let entry = try entry(of: made.name), entry.size == made.size else { return false }
+        guard let isRight = entry.digest?.isRight(of: made.bytes), !isRight else { return true }
+        return try isReadBack(made.name, made.size)
+    }
+
+    private func entry(of name: PackName) throws -> RemoteEntry? {
+        let (directory, last) = RemoteName.split(name.description)
+        return try files.list(directory, withTimes: false, check)?.first { $0.name == last && !$0.isDirectory }
+    }
+
+    /// Whether what is at the remote is what was made, by its bytes.
     func isReadBack(_ name: PackName, _ size: Int) throws -> Bool {
         let read = RemoteRead(name: name.description, limit: PackFormat.fileLimit(name.kind))
         do {

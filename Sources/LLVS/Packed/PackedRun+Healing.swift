@@ -99,19 +99,4 @@ extension PackedRun {
         for name in Array(state.read.keys) { state.read[name]?.isReplaced = replaced.contains(name) }
         return unsure
     }
-
-    func end(_ name: PackName, _ size: Int) throws -> (PackIndex, PackServices) {
-        let limit = PackFormat.fileLimit(name.kind)
-        let isPart = sealing.keepsPlaces && size > PackedSettings.tail && files.capabilities.hasRanges != false
-        let read = RemoteRead(name: name.description, range: isPart ? (size - PackedSettings.tail)..<size : nil, limit: limit)
-        let contents = try files.read([read], check).first ?? .missing
-        if case .bytes(let bytes, let isWhole) = contents, isPart, !isWhole {
-            let part = try PartialPack(name, size: size, tail: bytes, stores: state.stores) { try self.bytes(of: name, $0) }
-            return (part.index, part.services)
-        }
-        let file = try PackFile(
-            name, bytes(contents, atMost: limit), stores: state.stores, size: size == PackedRun.notTold ? nil : size,
-            sealing: sealing)
-        return (file.index, file.services)
-    }
 }

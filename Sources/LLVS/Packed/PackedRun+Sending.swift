@@ -134,9 +134,10 @@ extension PackedRun {
         var upload = RemoteUpload(name: made.name.description, data: data, replaces: false)
         let isKept = made.size > files.capabilities.sessionsAbove ?? .max && made.name.kind != .base && notes.keep(made, by: state.writer)
         if isKept { upload.session = RemoteSession(kept: notes.session) { [notes] in notes.keep(session: $0) } }
+        let start = rate.now
         do {
             switch try files.publish([upload], check).first {
-            case .published: break
+            case .published: rate.moved(made.size, since: start, .up)
             case .refused(let error): throw error
             // An answer that was lost, and a second try. A listing may be behind; the file itself tells.
             case .exists, nil:
@@ -153,6 +154,7 @@ extension PackedRun {
 
     /// Uploads a part of a large value. What was sent of it is written down, so that a call that ends in the middle is gone on with.
     func uploadPart(_ made: MadePack) throws {
+        guard hasTime(for: made.size, .up) else { throw hasNoTime }
         try upload(made)
         var partial = state.partials[made.name.digest] ?? PackedState.Partial(since: now)
         guard partial.parts.count == Int(made.name.first) else { return }
@@ -195,7 +197,6 @@ extension PackedRun {
         }
     }
 
-    private func isThere(_ made: MadePack) throws -> Bool { try list(made.name.kind)[made.name] == made.size }
     private func unknown(_ made: MadePack) -> StoreError {
         StoreError(
             .transport, "Writing \(made.name) to \(files.description) failed: something else is there under its name. Exchange again.",
@@ -339,6 +340,8 @@ struct PackedSending {
                 try run.uploadPart(made)
                 return bytes.sent(made.size)
             }
+            // It is no attempt that failed: what is sent next is not made smaller for it.
+            guard run.hasTime(for: made.size, .up) else { throw run.hasNoTime }
             // What was sent of large values until now is what it names.
             for digest in Array(run.state.partials.keys) { run.state.partials[digest]?.isNamed = true }
             var attempt = PackedState.Attempt(size: made.size, listed: run.now)
@@ -406,8 +409,10 @@ extension PackedRun {
         let cut = state.attempts.filter { name, attempt in
             name.writer == state.writer && name.first == number && [.trying, .failed].contains(attempt.outcome)
         }
-        guard let least = cut.values.map(\.size).min() else { return packLimit }
-        return min(packLimit, max(PackedSettings.leastPack, least / 2))
+        let least = cut.values.map(\.size).min().map { max(PackedSettings.leastPack, $0 / 2) }
+        // A pack may have somewhat more bytes than are asked for.
+        let inTime = timeFor(.up).map { max(PackedSettings.leastPack, $0 / 4 * 3) }
+        return min(packLimit, least ?? packLimit, inTime ?? packLimit)
     }
 
     /// What this device is called, where its packs do not say so yet.

@@ -7,6 +7,7 @@ package final class PackedRun {
     let settings: PackedSettings
     /// Nil: the remote is not encrypted.
     let keys: PackedKeys?
+    let rate: TransferRate
     let control: OperationControl
     let what: String
     var state: PackedState
@@ -31,9 +32,9 @@ package final class PackedRun {
 
     init(
         _ store: Store, _ files: any RemoteFiles, _ notes: PackedNotes, _ settings: PackedSettings, _ keys: PackedKeys?,
-        _ control: OperationControl, doing what: String
+        _ rate: TransferRate, _ control: OperationControl, doing what: String
     ) throws {
-        self.store = store; self.files = files; self.notes = notes; self.settings = settings; self.keys = keys
+        self.store = store; self.files = files; self.notes = notes; self.settings = settings; self.keys = keys; self.rate = rate
         self.control = control; self.what = what
         _ = try store.reloadHistory(control)
         try control.check(.listing, 0, of: 0, doing: what)
@@ -225,7 +226,12 @@ package final class PackedRun {
                     state.attempts[name]?.outcome = .failed
                 }
             } else if attempt.outcome == .trying, name.kind == .log, name.first == state.next || state.holes.contains(name.first) {
-                try settle(name)
+                // Where more is told than a size, the size is not enough.
+                if try files.capabilities.tellsDigests && !isReadBack(name, attempt.size) {
+                    state.attempts[name]?.outcome = .failed
+                } else {
+                    try settle(name)
+                }
             } else if attempt.outcome == .failed, name.kind == .base {
                 try takeBack(name, attempt)
             }

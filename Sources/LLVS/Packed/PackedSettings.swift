@@ -2,6 +2,8 @@
 package struct PackedSettings: Sendable {
     /// Seconds since 1970.
     package var clock: @Sendable () -> Int64 = { Int64(Clock.now() + Clock.secondsFrom1970To2001) }
+    /// What time passes by within a call, in seconds.
+    var steady: @Sendable () -> Double = { Clock.steady() }
     /// When this format was made. A clock that tells an earlier time was not set yet, and nothing is put right by it.
     var earliest: Int64 = 1_750_000_000
     /// Where random numbers come from, and the time that is written into files.

@@ -12,6 +12,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     /// The exchange of single files, once there was one.
     private var beside: Exchange?
     private var besideState: [UInt8] = []
+    private let rate: TransferRate
     private let lock = Lock(.leaf)
     private var mustForget = false
     private var status: RemoteStatus?
@@ -26,6 +27,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     ///   - isBridged: whether the place is made so that single files lie beside the packs; not with keys.
     package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings(), keys: PackedKeys? = nil, isBridged: Bool = false) {
         self.files = files; self.settings = settings; self.keys = keys; isToBeBridged = isBridged && keys == nil
+        rate = TransferRate(settings.steady)
     }
 
     package var description: String { files.description }
@@ -44,7 +46,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
             keys?.forget()
             lock.withLock { mustForget = false }
         }
-        let run = try PackedRun(store, files, notes, settings, keys, control, doing: what)
+        let run = try PackedRun(store, files, notes, settings, keys, rate, control, doing: what)
         run.wantsBridge = isToBeBridged
         if seedsAnew { run.state.seedsAnew = true }
         defer {

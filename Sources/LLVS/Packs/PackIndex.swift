@@ -90,6 +90,12 @@ struct PackIndex {
         return result
     }
 
+    /// How many of the last bytes of a file have its index, by the last ones of it: of a trailer for which `read` wanted more.
+    static func size(in tail: [UInt8]) -> Int {
+        let place = tail.suffix(PackFormat.trailerSize).dropFirst(8).prefix(4)
+        return PackFormat.trailerSize + Int(place.reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
+    }
+
     private mutating func parse(_ bytes: UnsafeRawBufferPointer, end: Int, count: Int, raw: UInt64) throws {
         var cursor = PackCursor(bytes)
         try readBlocks(&cursor, end: end, raw: raw)

@@ -6,9 +6,11 @@ struct PackSealing: Sendable {
     /// The pack that a stored file holds. The bytes are those that the name says.
     /// - Throws: `PackFault`.
     var open: @Sendable (PackName, [UInt8]) throws -> [UInt8]
-    /// Whether a range of the stored file is that range of the pack; else files are read whole.
-    var keepsPlaces: Bool
-    var isEncrypted = false
+    /// The parts of a stored file of so many bytes, of which the first `EncryptedPack.headSize` are given, at least. Nil: a range of the
+    /// stored file is that range of the pack.
+    /// - Throws: `PackFault`.
+    var openParts: (@Sendable (PackName, _ size: Int, _ head: [UInt8]) throws -> EncryptedPack)?
+    var isEncrypted: Bool { openParts != nil }
     /// The digests that names of the parts of a blob may have, by SHA-256 of what they hold: first the one that is written.
     var blobDigests: @Sendable ([UInt8]) throws -> [PackID] = { PackID($0).map { [$0] } ?? [] }
 
@@ -17,7 +19,7 @@ struct PackSealing: Sendable {
     var isCurrent: @Sendable (PackName, [UInt8]) throws -> Bool = { _, _ in true }
 
     /// The file is the pack.
-    static let none = PackSealing(seal: { $0 }, open: { $1 }, keepsPlaces: true)
+    static let none = PackSealing(seal: { $0 }, open: { $1 })
 }
 
 /// What is drawn at random, and the time that is written down for people: given by simulations.

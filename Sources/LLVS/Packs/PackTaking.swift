@@ -6,8 +6,16 @@ struct PackTaking {
     /// For messages: "the pack".
     private let pack: String
     let blobs: SpooledBlobs
-    /// Makes a large value ready in `blobs`; false when it is not there. Nil: what is to be had is there already.
-    private let fetch: ((BlobReference, SpooledBlobs) throws -> Bool)?
+    /// Makes a large value ready in `blobs`. Nil: what is to be had is there already.
+    private let fetch: ((BlobReference, SpooledBlobs) throws -> BlobSource)?
+    enum BlobSource {
+        /// It is not there, or not what it says.
+        case none
+        /// It is where its reference says.
+        case found
+        /// That is known already: it was copied from a version that is here.
+        case copied
+    }
     /// What is known of the file that lacks where a large value is not there.
     private let missed: (BlobReference) -> MissedPart?
     private(set) var result = ExchangeResult()
@@ -23,8 +31,8 @@ struct PackTaking {
         var lacksBlobs = false
         /// Versions that were read, and are here as they are there.
         var held: [VersionID] = []
-        /// Large values that versions of it name, and that were read where it says.
-        var references: [BlobReference] = []
+        /// Large values that versions of it name, and that are where it says.
+        var references: [(version: VersionID, blob: BlobReference)] = []
         /// Versions that are here, of which a large value is not there, or damaged.
         var lost: [(version: VersionID, blob: BlobReference)] = []
     }
@@ -36,7 +44,7 @@ struct PackTaking {
     ///   - pack: for messages: "the pack".
     init(
         _ store: Store, _ control: OperationControl, doing what: String, from pack: String,
-        fetch: ((BlobReference, SpooledBlobs) throws -> Bool)? = nil, missed: @escaping (BlobReference) -> MissedPart? = { _ in nil }
+        fetch: ((BlobReference, SpooledBlobs) throws -> BlobSource)? = nil, missed: @escaping (BlobReference) -> MissedPart? = { _ in nil }
     ) {
         self.store = store; self.control = control; self.what = what; self.pack = pack; self.fetch = fetch; self.missed = missed
         blobs = SpooledBlobs(store.storage)
@@ -68,7 +76,15 @@ struct PackTaking {
             try control.check(.receiving, progress, of: 0, doing: what)
             if number != entry.place.block { (number, raw) = (entry.place.block, try block(Int(entry.place.block))) }
             do {
-                let received = try raw.withUnsafeBytes { try self.received(entry, $0, &outcome) }
+                let received = try raw.withUnsafeBytes { raw in
+                    try self.received(entry, raw, &outcome) { taking, predecessors, outcome in
+                        guard try !taking.store.unknown(among: predecessors).isEmpty else { return nil }
+                        // They may be among those that are about to be added.
+                        try taking.add(&batch, &outcome, isVerifying, tellsMissing)
+                        return try taking.store.unknown(among: predecessors).first
+                    }
+                }
+                guard let received else { continue }
                 batch.size += received.size
                 batch.received.append(received.version)
             } catch let missing as MissingBlob {
@@ -89,10 +105,13 @@ struct PackTaking {
         if result.problems.count < ExchangeLimits.problemCount { result.problems.append(problem) } else { furtherProblems += 1 }
     }
 
-    /// One version, out of its block or out of a blob, with what is in memory of it.
-    private func received(_ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer, _ outcome: inout Outcome) throws
-        -> (version: Store.ReceivedVersion, size: Int)
-    {
+    /// One version, out of its block or out of a blob, with what is in memory of it; nil when it waits for another, and its large values
+    /// are of no use yet.
+    /// - Parameter unknown: one of the given versions that is not here.
+    private mutating func received(
+        _ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer, _ outcome: inout Outcome,
+        unknown: (inout Self, [VersionID], inout Outcome) throws -> VersionID?
+    ) throws -> (version: Store.ReceivedVersion, size: Int)? {
         let payload = try PackFile.payload(entry.place, PackRecordType.version, in: raw)
         let size: Int, read: (UInt64, UnsafeMutableRawBufferPointer) throws -> Void
         switch try PackedVersion.form(payload) {
@@ -103,13 +122,17 @@ struct PackTaking {
                 buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: payload[Int(offset)..<Int(offset) + buffer.count]))
             }
         case .outside(let blob):
-            guard try isFetched(blob, &outcome), let found = try blobs.read(blob) else {
+            guard try isFetched(blob, entry.id, &outcome), let found = try blobs.read(blob) else {
                 throw MissingBlob(blob: blob)
             }
             (size, read) = (Int(blob.size), found)
         }
         let contents = try PackedVersion.contents(entry.id, size: size, read)
-        for blob in contents.blobs.values.sorted(by: { $0.digest < $1.digest }) where try !isFetched(blob, &outcome) {
+        if fetch != nil, !contents.blobs.isEmpty, let missing = try unknown(&self, contents.header.version.predecessors, &outcome) {
+            outcome.waitingFor.insert(missing)
+            return nil
+        }
+        for blob in contents.blobs.values.sorted(by: { $0.digest < $1.digest }) where try !isFetched(blob, entry.id, &outcome) {
             throw MissingBlob(blob: blob)
         }
         let received = try PackedVersion.received(contents, read) { reference in
@@ -123,10 +146,13 @@ struct PackTaking {
         return (received, received.changes.reduce(contents.header.metadata.memorySize) { $0 + $1.memorySize })
     }
     /// Makes a large value ready. What it was read from is true of it: others may name parts that are not there.
-    private func isFetched(_ blob: BlobReference, _ outcome: inout Outcome) throws -> Bool {
+    private func isFetched(_ blob: BlobReference, _ version: VersionID, _ outcome: inout Outcome) throws -> Bool {
         guard let fetch, !blobs.has(blob) else { return true }
-        guard try fetch(blob, blobs) else { return false }
-        outcome.references.append(blob)
+        switch try fetch(blob, blobs) {
+        case .none: return false
+        case .found: outcome.references.append((version, blob))
+        case .copied: break
+        }
         return true
     }
     private struct MissingBlob: Error { let blob: BlobReference }

@@ -56,6 +56,8 @@ package struct RemoteCapabilities: Sendable {
     package var isNear: Bool
     /// Uploads of more bytes go on where they were cut, also in another process, and are there as a whole or not at all; nil: none do.
     package var sessionsAbove: Int?
+    /// Listings tell digests of what the files hold, mostly.
+    package var tellsDigests = false
 
     package init(
         requestsToPublish: Int, isExclusive: Bool, hasRanges: Bool? = nil, hasFeed: Bool, largestFile: Int? = nil, isNear: Bool = false
@@ -83,9 +85,37 @@ package struct RemoteEntry: Sendable {
     package var size: Int?
     /// Seconds since it was changed, by the service's clock.
     package var age: Int64?
+    /// What the service says of its bytes.
+    var digest: RemoteDigest?
 
     package init(name: String, isDirectory: Bool, size: Int? = nil, age: Int64? = nil) {
         self.name = name; self.isDirectory = isDirectory; self.size = size; self.age = age
+    }
+}
+
+/// A digest of what a file holds, as a service tells it: MD5, SHA-1 or SHA-256, by its length.
+struct RemoteDigest: Equatable, Sendable {
+    private let text: String
+
+    /// Nil for what is none of them: of an object in parts S3 tells something else, for one.
+    init?(hex text: String) {
+        guard [32, 40, 64].contains(text.utf8.count), text.allSatisfy(\.isHexDigit) else { return nil }
+        self.text = text.lowercased()
+    }
+
+    /// Whether it is that of the given bytes; nil where that cannot be told, since MD5 is libcrypto's. What is not right may be a digest of
+    /// something else: of what the service keeps encrypted, say.
+    func isRight(of data: [UInt8]) -> Bool? {
+        let digest: [UInt8]?
+        switch text.utf8.count {
+        case 32: digest = (try? Crypto(for: "the digest of a file"))?.md5(data)
+        case 40:
+            var hash = SHA1()
+            data.withUnsafeBytes { hash.update($0) }
+            digest = hash.finish()
+        default: digest = data.withUnsafeBytes { SHA256.digest($0) }
+        }
+        return digest.map { AWSSignature.hex($0) == text }
     }
 }
 

@@ -19,7 +19,11 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         "the bucket \(place.bucket)\(place.prefix.isEmpty ? "" : " under \(place.prefix)") at \(place.endpoint.shown)"
     }
     package var capabilities: RemoteCapabilities {
-        lock.withLock { RemoteCapabilities(requestsToPublish: 1, isExclusive: isExclusive, hasRanges: hasRanges, hasFeed: false) }
+        var found = lock.withLock {
+            RemoteCapabilities(requestsToPublish: 1, isExclusive: isExclusive, hasRanges: hasRanges, hasFeed: false)
+        }
+        found.tellsDigests = true
+        return found
     }
     package var counts: RemoteCounts {
         let counts = client.counts
@@ -66,7 +70,7 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
                 throw StoreError(.internal, "The body of an answer went elsewhere.")
             }
             try page.finish()
-            for (key, size) in page.found {
+            for (key, size, digest) in page.found {
                 guard key.utf8.starts(with: prefix.utf8) else {
                     throw StoreError(
                         .transport,
@@ -76,7 +80,9 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
                 if size == nil, name.last == UInt8(ascii: "/") { name.removeLast() }
                 guard !name.isEmpty else { continue }
                 try Memory.grow(&entries, what)
-                entries.append(RemoteEntry(name: String(decoding: name, as: UTF8.self), isDirectory: size == nil, size: size, age: nil))
+                var entry = RemoteEntry(name: String(decoding: name, as: UTF8.self), isDirectory: size == nil, size: size)
+                entry.digest = digest
+                entries.append(entry)
             }
             pages += 1
             guard page.next == nil || (pages < S3Files.mostPages && page.next != token) else {

@@ -5,15 +5,15 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
     private var reader: XMLReader?
     private var path: [Substring] = []
     private var text: [UInt8]?
-    private var key: [UInt8]?, size: Int?
-    /// Keys, decoded, with sizes; nil for what stands for several ("folders").
-    private(set) var found: [(key: String, size: Int?)] = []
+    private var key: [UInt8]?, size: Int?, digest: RemoteDigest?
+    /// Keys, decoded, with sizes, nil for what stands for several ("folders"), and digests of what was put as a whole.
+    private(set) var found: [(key: String, size: Int?, digest: RemoteDigest?)] = []
     /// Where the next page begins; nil when this is the last.
     private(set) var next: String?
     private var isTruncated = false
     /// Whether names are encoded as in a query: the service says so, which need not do as it was asked.
     private var isEncoded = false
-    private var raw: [(key: [UInt8], size: Int?)] = []
+    private var raw: [(key: [UInt8], size: Int?, digest: RemoteDigest?)] = []
 
     init(_ what: String, expat: Expat) throws {
         self.what = what
@@ -27,7 +27,7 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
         try reader?.finish()
         reader = nil
         try Memory.grow(&found, by: raw.count, "A listing")
-        for (key, size) in raw { found.append((String(decoding: decoded(key), as: UTF8.self), size)) }
+        for (key, size, digest) in raw { found.append((String(decoding: decoded(key), as: UTF8.self), size, digest)) }
         raw = []
         if !isTruncated { next = nil } else if next == nil {
             throw StoreError(
@@ -48,8 +48,8 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
             )
         }
         path.append(name)
-        if name == "Contents" || name == "CommonPrefixes" { (key, size) = (nil, nil) }
-        if ["Key", "Size", "Prefix", "IsTruncated", "NextContinuationToken", "EncodingType"].contains(name) { text = [] }
+        if name == "Contents" || name == "CommonPrefixes" { (key, size, digest) = (nil, nil, nil) }
+        if ["Key", "Size", "ETag", "Prefix", "IsTruncated", "NextContinuationToken", "EncodingType"].contains(name) { text = [] }
     }
 
     func text(_ bytes: UnsafeRawBufferPointer) throws {
@@ -68,12 +68,14 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
         case ("Contents", "Key"), ("CommonPrefixes", "Prefix"): key = said
         case ("ListBucketResult", "EncodingType"): isEncoded = said.elementsEqual("url".utf8)
         case ("Contents", "Size"): size = Int(String(decoding: said, as: UTF8.self)).flatMap { $0 >= 0 ? $0 : nil }
+        // In quotes, which some leave away.
+        case ("Contents", "ETag"): digest = RemoteDigest(hex: String(decoding: said.filter { $0 != UInt8(ascii: "\"") }, as: UTF8.self))
         case ("ListBucketResult", "IsTruncated"): isTruncated = said.elementsEqual("true".utf8)
         case ("ListBucketResult", "NextContinuationToken"): next = said.isEmpty ? nil : String(decoding: said, as: UTF8.self)
         case (_, "Contents"), (_, "CommonPrefixes"):
             if let key {
                 try Memory.grow(&raw, "A listing")
-                raw.append((key, name == "Contents" ? size ?? 0 : nil))
+                raw.append((key, name == "Contents" ? size ?? 0 : nil, digest))
             }
         default: break
         }

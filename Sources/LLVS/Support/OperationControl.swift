@@ -2,9 +2,14 @@
 public final class CancelToken: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let lock = Lock(.leaf)
-    private var set = false
+    private var set = false, last: Double
     /// A token that is not set.
-    public init() {}
+    public init() { last = .infinity }
+    /// - Parameter end: when, by the steady clock, the work is going to be stopped: what would not be done by then is not begun.
+    package init(end: Double) { last = end }
+    package var end: Double { lock.withLock { last } }
+    /// It is stopped by then, or before.
+    package func stop(by end: Double) { lock.withLock { last = min(last, end) } }
     /// Asks the work to stop. Any thread, any number of times.
     public func cancel() { lock.withLock { set = true } }
     /// Whether `cancel` was called.

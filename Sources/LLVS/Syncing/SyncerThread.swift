@@ -19,6 +19,8 @@ final class SyncerThread: @unchecked Sendable {
     private var isStopped = false, isFinished = true
     private var thread: pthread_t?
     /// Of the running round.
+    /// When those who wait for a round end it.
+    private var ends: [Double] = []
     private var token: CancelToken?
     private var roundsBegun: UInt64 = 0, wasInterrupted = false, wasWhole = false
     /// Rows of the history that a round has sent, or was there for.
@@ -164,8 +166,17 @@ final class SyncerThread: @unchecked Sendable {
         if lock.withLock({ isStopped }) { throw Self.closed }
         guard !coordinator.exchanges.isEmpty else { throw Self.hasNoPlace }
         if control.token?.isCancelled ?? false { throw OperationControl.cancelled("Syncing") }
+        // A token has a lock of its own.
+        let current = lock.withLock { () -> CancelToken? in
+            ends.append(deadline)
+            return token
+        }
+        current?.stop(by: deadline)
         lock.lock()
-        defer { lock.unlock() }
+        defer {
+            if let i = ends.firstIndex(of: deadline) { ends.remove(at: i) }
+            lock.unlock()
+        }
         if isStopped { throw Self.closed }
         let before = roundsBegun
         schedule.wait()
@@ -186,7 +197,6 @@ final class SyncerThread: @unchecked Sendable {
                     // At the deadline nothing goes on, also no round that was there before. Its end is waited for.
                     if now < deadline || token == nil { break }
                 }
-                // A token has a lock of its own.
                 let running = token
                 lock.unlock()
                 running?.cancel()
@@ -222,7 +232,7 @@ final class SyncerThread: @unchecked Sendable {
                 let isAsked = schedule.isAsked
                 schedule.begin(round)
                 roundsBegun += 1
-                let token = CancelToken()
+                let token = CancelToken(end: ends.min() ?? .infinity)
                 self.token = token
                 told.state = .running
                 told.nextRound = nil

@@ -73,6 +73,20 @@ import Testing
         #expect(listing.found.map(\.key) == [name])
     }
 
+    /// Of what was put at once a list tells the MD5, and of other objects something else.
+    @Test(arguments: [
+        ("\"900150983CD24FB0D6963F7D28E17F72\"", true), ("900150983cd24fb0d6963f7d28e17f72", true),
+        ("\"900150983cd24fb0d6963f7d28e17f72-2\"", nil), ("", nil), ("\"800150983cd24fb0d6963f7d28e17f72\"", false),
+    ])
+    func digestsInABucket(tag: String, isRight: Bool?) throws {
+        let objects = "<Contents><Key>a</Key><ETag>\(tag)</ETag></Contents><Contents><Key>b</Key></Contents>"
+        let document = "<ListBucketResult>\(objects)</ListBucketResult>"
+        let listing = try S3Listing("The list", expat: NetworkLibraries.expat(for: "a test"))
+        try Array(document.utf8).withUnsafeBytes(listing.take)
+        try listing.finish()
+        #expect(listing.found.first?.digest?.isRight(of: Array("abc".utf8)) == isRight && listing.found.last?.digest == nil)
+    }
+
     // MARK: Signatures
 
     /// Case 2 of RFC 4231, and a key that is longer than a block (case 6).

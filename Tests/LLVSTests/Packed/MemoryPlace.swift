@@ -97,14 +97,22 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     var asked: [String] = []
     /// Bytes that were read, since it was last set to 0.
     var bytesRead = 0
+    /// Which bytes of which files were read, since it was last looked at.
+    var ranges: [(name: String, range: Range<Int>)] = []
     /// Called with what is to be put.
     var made: (String, [UInt8]) -> Void = { _, _ in }
-    /// Called with each name that was put.
-    var published: (String) -> Void = { _ in }
+    /// Called with how many bytes were read.
+    var gave: (Int) -> Void = { _ in }
+    /// Called with each name that was put; what it throws is in the place of the answer.
+    var published: (String) throws -> Void = { _ in }
     /// Whether a file that was put is told to have been there already: the answer to a first try was lost.
     var isToldTwice: (String) -> Bool = { _ in false }
     /// In the place of what is read; nil: what is there.
     var readsInstead: (String) -> [UInt8]? = { _ in nil }
+    /// What listings tell of the bytes of a file; nil: this place tells no digests.
+    var digest: ((String, [UInt8]) -> RemoteDigest?)?
+    /// Whether a part of a file can be read; else all of it comes.
+    var hasRanges = true
     /// Whether listings tell sizes, which not all services do.
     var tellsSizes = true
 
@@ -116,6 +124,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     var capabilities: RemoteCapabilities {
         var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: true, hasFeed: false)
         found.largestFile = largestFile
+        found.tellsDigests = digest != nil
         return found
     }
     var counts: RemoteCounts { RemoteCounts(requests: asked.count) }
@@ -136,7 +145,10 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
         try check()
         try request("list \(directory)")
         let entries = place.list(directory).map { name, size in
-            RemoteEntry(name: String(name.split(separator: "/").last ?? ""), isDirectory: false, size: tellsSizes ? size : nil)
+            var entry = RemoteEntry(
+                name: String(name.split(separator: "/").last ?? ""), isDirectory: false, size: tellsSizes ? size : nil)
+            entry.digest = digest?(name, place.files[name] ?? [])
+            return entry
         }
         return entries.sorted { $0.name < $1.name }
     }
@@ -148,9 +160,12 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
                 return .missing
             }
             if place.chance(0.02) { bytes = Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &place.random))) }
-            if let range = file.range { bytes = Array(bytes[range.clamped(to: 0..<bytes.count)]) }
+            let range = hasRanges ? file.range?.clamped(to: 0..<bytes.count) : nil
+            if let range { bytes = Array(bytes[range]) }
             bytesRead += bytes.count
-            return .bytes(bytes, isWhole: file.range == nil)
+            gave(bytes.count)
+            ranges.append((file.name, range ?? 0..<bytes.count))
+            return .bytes(bytes, isWhole: range == nil)
         }
     }
     func publish(_ files: [RemoteUpload], _ check: () throws -> Void) throws -> [RemotePublished] {
@@ -165,7 +180,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
             made(file.name, bytes)
             let isTorn = place.chance(place.tearing)
             place.put(file.name, isTorn ? Array(bytes.prefix(Int.random(in: 0..<bytes.count, using: &place.random))) : bytes)
-            published(file.name)
+            try published(file.name)
             if place.chance(isTorn ? 0.6 : place.losing) { throw MemoryFiles.lost }
             return isToldTwice(file.name) ? .exists : .published
         }
@@ -231,7 +246,8 @@ final class PackedDevice {
     /// - Parameter wait: called in the place of waiting.
     init(
         _ place: MemoryPlace, fanIn: Int = 8, silence: Int64? = nil, mostNames: Int? = nil, random: (@Sendable () -> UInt64)? = nil,
-        keys: RemoteKeys? = nil, isBridged: Bool = false, named: String? = nil, wait: @escaping () throws -> Void = {}
+        keys: RemoteKeys? = nil, isBridged: Bool = false, named: String? = nil, steady: @escaping () -> Double = { Clock.steady() },
+        wait: @escaping () throws -> Void = {}
     ) throws {
         self.keys = keys
         self.isBridged = isBridged
@@ -246,6 +262,8 @@ final class PackedDevice {
         settings.mostNames = mostNames ?? settings.mostNames
         settings.deviceName = named
         nonisolated(unsafe) let waits = wait
+        nonisolated(unsafe) let passes = steady
+        settings.steady = { passes() }
         settings.wait = { _, _ in try waits() }
         self.settings = settings
         let transport = PackedTransport(files, settings: settings, keys: try keys.map(PackedKeys.init), isBridged: isBridged)

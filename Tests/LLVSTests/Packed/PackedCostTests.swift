@@ -25,8 +25,17 @@ import Testing
     }
     private func stored(_ place: MemoryPlace) -> Int { place.files.values.reduce(0) { $0 + $1.count } }
 
-    @Test func ofANewDeviceAndOfOneThatWasAway() throws {
-        let place = MemoryPlace(), writers = try (0..<5).map { _ in try PackedDevice(place) }, away = try PackedDevice(place)
+    /// A device; encrypted, of one identity for all.
+    private func device(_ place: MemoryPlace, _ isEncrypted: Bool) throws -> PackedDevice {
+        try PackedDevice(place, keys: isEncrypted ? keys() : nil)
+    }
+    private func keys() throws -> RemoteKeys { try identity.withSecret { try RemoteKeys(identities: [$0], recipients: []) } }
+    private let identity: RemoteIdentity
+    init() throws { identity = try RemoteIdentity() }
+
+    @Test(arguments: [false, true]) func ofANewDeviceAndOfOneThatWasAway(isEncrypted: Bool) throws {
+        let place = MemoryPlace()
+        let writers = try (0..<5).map { _ in try device(place, isEncrypted) }, away = try device(place, isEncrypted)
         var random = SeededRandom(seed: 1)
         try writers[0].save("first", [1])
         for writer in writers { try writer.exchangeOnce() }
@@ -40,21 +49,111 @@ import Testing
         let names = Dictionary(grouping: place.names(.log) + place.names(.base), by: \.writer)
         #expect(logs.values.allSatisfy { $0.count <= 9 } && names.values.allSatisfy { $0.count <= 20 }, "\(names.mapValues(\.count))")
 
-        let new = try PackedDevice(place)
+        let new = try device(place, isEncrypted)
         let asked = try new.exchangeOnce()
         #expect(new.ids == all && asked.count <= 120)
         #expect(Double(new.files.bytesRead) <= 1.1 * Double(stored(place)), "\(new.files.bytesRead) of \(stored(place))")
-        #expect(try new.exchangeOnce() == ["list pack1/log"])
+        // Keys are looked for again every ten minutes, and each request takes twelve here.
+        #expect(try new.exchangeOnce().filter { $0 != "list pack1/keys" } == ["list pack1/log"])
 
         // Of each writer it lacks all of one merged pack, and half of another: one or the other is looked at by its end first.
         let merged = place.names(.base).filter { (place.files[$0.description]?.count ?? 0) > 2 * PackedSettings.tail && $0.last > 20 }
         #expect(merged.count == 10)
         away.files.bytesRead = 0
-        let fetched = try away.exchangeOnce(), tails = merged.count * PackedSettings.tail
-        #expect(away.ids == all && fetched.count { $0.hasPrefix("list") } <= 3)
+        let fetched = try away.exchangeOnce()
+        // Of an encrypted one the end is that of a segment, and the beginning is read as well.
+        let tails = merged.count * (isEncrypted ? PackedSettings.tail * 3 / 2 + EncryptedPack.headSize : PackedSettings.tail)
+        #expect(away.ids == all && fetched.count { $0.hasPrefix("list") } <= (isEncrypted ? 4 : 3))
         let newBytes = stored(place) - before, allowed = Int(1.3 * Double(newBytes)) + tails
         #expect(away.files.bytesRead <= allowed, "\(away.files.bytesRead) of \(newBytes)")
         // The bound says something: to read all would break it.
         #expect(allowed < stored(place) * 3 / 4, "\(allowed) of \(stored(place))")
+    }
+
+    // MARK: A little of a large pack
+
+    /// A pack that a writer merged of eight, of which another device has seven.
+    private struct Merged {
+        let place: MemoryPlace, writer: PackedDevice, away: PackedDevice, name: String, bytes: [UInt8]
+    }
+    private func merged(_ isEncrypted: Bool, versions: Int, size: Int) throws -> Merged {
+        let place = MemoryPlace(), writer = try device(place, isEncrypted), away = try device(place, isEncrypted)
+        place.pace = 1
+        var random = SeededRandom(seed: 3)
+        for round in 0..<9 {
+            if round == 7 { try away.exchangeOnce() }
+            for n in 0..<versions { try writer.save("\(round) \(n)", (0..<size).map { _ in UInt8.random(in: 0...255, using: &random) }) }
+            try writer.exchangeOnce()
+        }
+        place.clock += 2 * 86_400
+        for _ in 0..<2 { try writer.exchangeOnce() }
+        #expect(place.names(.log).count == 1)
+        let name = try #require(place.names(.base).first).description
+        away.files.ranges = []
+        return Merged(place: place, writer: writer, away: away, name: name, bytes: try #require(place.files[name]))
+    }
+
+    /// Encrypted, about as much of it is read as in clear: the beginning, the end, and the segments with the blocks that are wanted.
+    @Test(arguments: [(64, 8_000), (600, 400)]) func aLittleOfALargePack(versions: Int, size: Int) throws {
+        var ranges: [[Range<Int>]] = [], sizes: [Int] = []
+        for isEncrypted in [false, true] {
+            let merged = try merged(isEncrypted, versions: versions, size: size)
+            let asked = try merged.away.exchangeOnce()
+            #expect(merged.away.ids == merged.writer.ids && asked.count { $0.hasPrefix("list pack1/base") } == 1)
+            ranges.append(merged.away.files.ranges.filter { $0.name == merged.name }.map(\.range))
+            sizes.append(merged.bytes.count)
+        }
+        let bytes = ranges.map { $0.reduce(0) { $0 + $1.count } }
+        #expect(sizes[0] > 1 << 20 && bytes[0] < sizes[0] / 2, "\(bytes) of \(sizes)")
+        #expect(ranges[1].count == ranges[0].count + 1, "\(ranges)")
+        // Whole segments, at both ends of each range.
+        let more = EncryptedPack.headSize + 2 * ranges[0].count * AgePayload.sealedSize
+        #expect(bytes[1] <= bytes[0] + more && bytes[1] < sizes[1] * 2 / 3, "\(bytes) of \(sizes)")
+    }
+
+    /// Whatever is changed in a pack of which a part is read: nothing wrong is taken, and nothing of what was changed.
+    @Test func aPartThatWasChangedIsRefused() throws {
+        let good = try merged(true, versions: 32, size: 8_000), start = EncryptedPack.headSize, step = AgePayload.sealedSize
+        func read(_ bytes: [UInt8]) throws -> (device: PackedDevice, ranges: [Range<Int>]) {
+            good.place.files[good.name] = bytes
+            let device = try good.away.clone(random: { [place = good.place] in place.random.next() }, keys: keys())
+            _ = try device.exchange.retrieve()
+            return (device, device.files.ranges.filter { $0.name == good.name }.map(\.range))
+        }
+        let (first, wanted) = try read(good.bytes)
+        #expect(first.ids == good.writer.ids && wanted.count == 3 && wanted.allSatisfy { $0.count < good.bytes.count / 2 })
+        var refused = 0
+        for at in [0, 30, 100, 170] + stride(from: start, to: good.bytes.count, by: 2 * step) + [good.bytes.count - 1] {
+            var bad = good.bytes
+            bad[at] ^= 1
+            let (device, ranges) = try read(bad)
+            let isRead = wanted.contains { $0.contains(at) }
+            // What is not read says nothing; where it is, all of the file is read, whose pack id is wrong.
+            #expect(isRead == (ranges.last == 0..<bad.count), "\(at)")
+            #expect(device.ids == (isRead ? good.away.ids : good.writer.ids), "\(at)")
+            refused += isRead ? 1 : 0
+            good.place.files[good.name] = good.bytes
+            _ = try device.exchange.retrieve()
+            #expect(device.ids == good.writer.ids, "\(at)")
+        }
+        #expect(refused >= 8)
+        // Cut off at the end of a segment, within one, and with a byte more; segments that are whole, in another order.
+        let segments = stride(from: start, to: good.bytes.count, by: step).map { Array(good.bytes[$0..<min($0 + step, good.bytes.count)]) }
+        var swapped = segments
+        swapped.swapAt(segments.count - 3, segments.count - 2)
+        let head = good.bytes[..<start]
+        let others: [[UInt8]] = [
+            Array(head + segments.dropLast().joined()), good.bytes.dropLast(), good.bytes + [0], Array(head + swapped.joined()),
+            Array(head + (segments.dropFirst() + [segments[0]]).joined()),
+        ]
+        for (n, bad) in others.enumerated() { #expect(try read(bad).device.ids == good.away.ids, "\(n)") }
+    }
+
+    /// A service that gives all of a file for a part of it is asked once.
+    @Test(arguments: [false, true]) func withoutRangesAllOfItIsRead(isEncrypted: Bool) throws {
+        let merged = try merged(isEncrypted, versions: 32, size: 8_000)
+        merged.away.files.hasRanges = false
+        try merged.away.exchangeOnce()
+        #expect(merged.away.ids == merged.writer.ids && merged.away.files.ranges.count { $0.name == merged.name } == 1)
     }
 }

@@ -29,3 +29,73 @@ import Testing
         #expect(place.versions() == a.ids && place.names(.log).count == before + 1)
     }
 }
+
+/// Calls of which it is known when they are to end begin nothing that they would not see the end of, at the rate of the last transfers.
+@Suite("Packed: rates") struct PackedRateTests {
+    /// A line that carries 1 MiB a second. Nothing takes time but that.
+    private final class Line: @unchecked Sendable {
+        // Sendable: one thread uses it.
+        var now = 1_000.0
+        /// Bytes of uploads that were begun, and would not have been there in time.
+        var late = 0
+        func device(_ place: MemoryPlace) throws -> PackedDevice {
+            let device = try PackedDevice(place, steady: { self.now })
+            device.files.made = { _, bytes in self.now += Double(bytes.count) / Double(1 << 20) }
+            device.files.gave = { self.now += Double($0) / Double(1 << 20) }
+            return device
+        }
+    }
+    private func fill(_ device: PackedDevice, _ values: Range<Int>, _ size: Int = 256 << 10) throws {
+        for n in values {
+            var random = SeededRandom(seed: UInt64(n))
+            try device.save("\(n)", (0..<size / 8).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } })
+        }
+    }
+    /// Whether a call came to its end within so many seconds, and that it took no more.
+    private func within(_ seconds: Double, _ line: Line, _ body: (OperationControl) throws -> Void) throws -> Bool {
+        let start = line.now
+        defer { #expect(line.now <= start + seconds) }
+        do { try body(OperationControl(token: CancelToken(end: start + seconds))) } catch let error as StoreError {
+            #expect(error.code == .cancelled)
+            return false
+        }
+        return true
+    }
+
+    @Test func nothingIsBegunThatWouldNotBeThereInTime() throws {
+        let line = Line(), place = MemoryPlace(), a = try line.device(place), b = try line.device(place)
+        try fill(a, 0..<4)
+        try a.exchangeOnce()
+        try b.exchangeOnce()
+        // 12 MiB to be sent: 3 s are enough for a part of it each time, and nothing is sent twice.
+        try fill(a, 4..<52)
+        let before = line.now
+        var calls = 0
+        while try !within(3, line, { _ = try a.exchange.send($0) }), calls < 20 { calls += 1 }
+        #expect(place.versions() == a.ids && calls > 3 && calls < 10, "\(calls)")
+        #expect(line.now - before < 12.5)
+        // The same for who reads it.
+        calls = 0
+        while try !within(4, line, { _ = try b.exchange.retrieve($0) }), calls < 20 { calls += 1 }
+        #expect(b.ids == a.ids && calls > 1 && calls < 10, "\(calls)")
+    }
+
+    @Test func partsOfLargeValuesAreNotBegunInVain() throws {
+        let line = Line(), place = MemoryPlace(), a = try line.device(place), b = try line.device(place)
+        try fill(a, 0..<4)
+        try a.exchangeOnce()
+        try b.exchangeOnce()
+        try fill(a, 4..<5, 20 << 20)
+        let before = line.now
+        var calls = 0
+        while try !within(9, line, { _ = try a.exchange.send($0) }), calls < 20 { calls += 1 }
+        #expect(place.versions() == a.ids && place.names(.blob).count == 3 && calls == 2)
+        #expect(line.now - before < 20.5, "no part was sent twice")
+        // All of a value is read at once. What was not begun for its rate is tried when that is old.
+        #expect(try !within(9, line) { _ = try b.exchange.retrieve($0) })
+        #expect(b.ids.count == 4 && line.now - before < 21)
+        line.now += TransferRate.life
+        _ = try b.exchange.retrieve(OperationControl(token: CancelToken(end: line.now + 9)))
+        #expect(b.ids == a.ids)
+    }
+}

@@ -71,6 +71,61 @@ import Testing
         #expect(d.ids == a.ids)
     }
 
+    /// A large value that is removed and set again, over and over, is fetched once: by who read it before, and by who reads all of that.
+    @Test func aLargeValueThatComesBackIsFetchedOnce() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        let data = (0..<(2 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }, id = try ValueID("large")
+        func parts(_ asked: [String]) -> Int { asked.count { $0.hasPrefix("read pack1/blob") } }
+        var versions = [try a.save("large", data)]
+        try a.exchangeOnce()
+        #expect(parts(try b.exchangeOnce()) == 1)
+        for n in 0..<3 {
+            versions.append(try a.store.makeVersion(basedOn: versions.last, changes: [.remove(id)]).id)
+            // What comes back is in packs that are larger than those before: new devices read these first.
+            let filling = (0..<(n + 1) << 12).map { UInt8(truncatingIfNeeded: $0 &* ($0 >> 3)) }
+            let back: [Value.Change] = [.insert(id, data: data), .insert(try ValueID("filling \(n)"), data: filling)]
+            versions.append(try a.store.makeVersion(basedOn: versions.last, changes: back).id)
+            #expect(!(try a.exchangeOnce()).contains { $0.hasPrefix("publish pack1/blob") })
+            b.restart()
+            #expect(parts(try b.exchangeOnce()) == 0, "it is here")
+        }
+        let c = try PackedDevice(place)
+        #expect(parts(try c.exchangeOnce()) == 1, "once in an exchange")
+        for device in [b, c] {
+            for (n, version) in versions.enumerated() {
+                #expect(try device.store.value(id, at: version)?.data == (n % 2 == 0 ? data : nil), "\(n)")
+            }
+        }
+        // It is read all the same where what lies there is looked at.
+        c.files.asked = []
+        #expect(try c.exchange.retrieve(verifyKnown: true).problems.isEmpty)
+        #expect(parts(c.files.asked) >= 1)
+        // A version that waits for another waits without its large value.
+        let newest = try #require(place.names(.log).max { $0.last < $1.last }), d = try PackedDevice(place)
+        let others = place.files.filter { $0.key.hasPrefix("pack1/log/") && $0.key != newest.description }
+        for name in others.keys { place.files[name] = nil }
+        #expect(parts(try d.exchangeOnce()) == 0 && d.ids.isEmpty)
+        for (name, bytes) in others { place.files[name] = bytes }
+        #expect(parts(try d.exchangeOnce()) == 1 && d.ids == a.ids)
+    }
+
+    /// What two devices sent is read once: that the other one's files are there is seen in a listing. Those that are not are read.
+    @Test(arguments: [false, true]) func aLargeValueThatLiesTwiceIsReadOnce(isLost: Bool) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
+        let data = (0..<(2 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 8) }
+        try a.save("large", data)
+        try a.exchangeOnce()
+        try c.exchangeOnce()
+        let first = place.names(.blob)
+        try b.save("large", data)
+        _ = try b.exchange.send()
+        #expect(place.names(.blob).count == 2)
+        if isLost { for name in place.names(.blob) where !first.contains(name) { place.remove(name.description) } }
+        let asked = try c.exchangeOnce().filter { $0.contains("pack1/blob") }
+        #expect(asked.first == "list pack1/blob" && asked.count == (isLost ? 2 : 1), "\(asked)")
+        #expect(c.ids.count == (isLost ? 1 : 2))
+    }
+
     /// A device that dies, or loses the line, in the middle of a large value goes on with the part that was not there.
     @Test(arguments: [false, true]) func aLargeValueGoesOnWhereItEnded(dies: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)

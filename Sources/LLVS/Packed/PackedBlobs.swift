@@ -1,0 +1,155 @@
+/// Reads large values that lie beside the packs.
+final class PackedBlobs {
+    private let run: PackedRun
+    private var older: Set<PackID> = []
+    /// Why large values could not be read, by their digests.
+    private(set) var missed: [PackID: PackTaking.MissedPart] = [:]
+    private(set) var lastMissed: PackTaking.MissedPart?
+    /// Whether also what is known to be there is read.
+    var readsAll = false
+    /// Versions of this store that have large values, by the digests of these; and whether all of them are in it that were here before.
+    private var holders: [PackID: VersionID] = [:], knowsHolders = false
+    init(_ run: PackedRun) { self.run = run }
+
+    /// Whether one that was read lies there with other keys than those that are written with.
+    func hasOlderKeys(_ blob: BlobReference) -> Bool { older.contains(blob.digest) }
+
+    /// Makes a large value ready. One that a version here has, and that is known to be there, is not read again: that its files are listed
+    /// is enough where they are others.
+    func source(_ blob: BlobReference, into spool: SpooledBlobs) throws -> PackTaking.BlobSource {
+        if !readsAll, let known = run.state.blobs[blob.digest], try known == blob || isListed(blob), try copy(blob, into: spool) {
+            return known == blob ? .copied : .found
+        }
+        return try fetch(blob, into: spool) ? .found : .none
+    }
+
+    /// Whether all parts are there, by one listing.
+    private func isListed(_ blob: BlobReference) throws -> Bool {
+        let listed = try parts ?? run.list(.blob)
+        parts = listed
+        for (i, digest) in try run.sealing.blobDigests(blob.sha256).enumerated()
+        where PackedBlobs.names(of: blob, as: digest).allSatisfy({ listed[$0] != nil }) {
+            if i > 0 { older.insert(blob.digest) }
+            return true
+        }
+        return false
+    }
+    private var parts: [PackName: Int]?
+
+    /// A version with that value was taken.
+    func isHere(_ blob: BlobReference, in version: VersionID) { holders[blob.digest] = version }
+
+    private func copy(_ blob: BlobReference, into spool: SpooledBlobs) throws -> Bool {
+        do {
+            guard let holder = try holder(of: blob), try run.store.unknown(among: [holder]).isEmpty else { return false }
+            let record = try PackRecord(holder, of: run.store)
+            var found: ValueReader?
+            try record.forEachChange { _, entry in
+                guard found == nil, entry.kind == .insert || entry.kind == .update, UInt64(entry.size) == blob.size,
+                    try record.digest(entry) == blob.sha256
+                else { return }
+                found = try record.reader(entry, of: run.store)
+            }
+            guard let reader = found else { return false }
+            try withScratch(256 << 10) { buffer in
+                var at = 0
+                while at < reader.size {
+                    try run.check()
+                    let count = try reader.read(at: at, into: buffer)
+                    try spool.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]), of: blob.digest)
+                    at += count
+                }
+            }
+            try spool.finishCurrent()
+            return spool.has(blob)
+        } catch let error as StoreError where error.code == .damaged {
+            // What is damaged here is read there.
+            try spool.finishCurrent()
+            return false
+        }
+    }
+
+    /// Looks through what is here once, when the first value is asked for that was there before.
+    private func holder(of blob: BlobReference) throws -> VersionID? {
+        if let known = holders[blob.digest] { return known }
+        guard !knowsHolders else { return nil }
+        knowsHolders = true
+        let store = run.store, paced = run.control.paced(.listing, doing: run.what), sizes = Set(run.state.blobs.values.map(\.size))
+        for id in try store.versions(withMoreThan: UInt64(PackFormat.smallestBlob), paced.look) {
+            let record = try PackRecord(id, of: store)
+            try record.forEachChange { _, entry in
+                try paced.step(0)
+                guard entry.kind == .insert || entry.kind == .update, sizes.contains(UInt64(entry.size)),
+                    let digest = PackID(try record.digest(entry)), run.state.blobs[digest] != nil
+                else { return }
+                if holders[digest] == nil { holders[digest] = id }
+            }
+        }
+        return holders[blob.digest]
+    }
+
+    /// False when it is not there, or not what its name says.
+    func fetch(_ blob: BlobReference, into spool: SpooledBlobs) throws -> Bool {
+        if spool.has(blob) { return true }
+        // On a metered network, or with a low battery, nobody asked for it.
+        if run.control.isThrifty, blob.size > UInt64(PackFormat.inlineValue) { return false }
+        left = Int(clamping: blob.size)
+        guard run.hasTime(for: left, .down) else { throw run.hasNoTime }
+        run.control.bytes?.expect(left)
+        defer { moved(left) }
+        // Encrypted, the name depends on the keys of its time: mostly the first fits.
+        for (i, digest) in try run.sealing.blobDigests(blob.sha256).enumerated() where try fetch(blob, as: digest, into: spool) {
+            if i > 0 { older.insert(blob.digest) }
+            missed[blob.digest] = nil
+            return true
+        }
+        return false
+    }
+
+    /// Bytes of the value that is being read which did not come yet.
+    private var left = 0
+    private func moved(_ bytes: Int) {
+        run.control.bytes?.add(min(left, bytes))
+        left -= min(left, bytes)
+    }
+
+    private static func names(of blob: BlobReference, as digest: PackID) -> [PackName] {
+        blob.parts.enumerated().map { part, id in
+            PackName(kind: .blob, digest: digest, first: UInt32(truncatingIfNeeded: part), last: UInt32(truncatingIfNeeded: part), id: id)
+        }
+    }
+
+    private func fetch(_ blob: BlobReference, as digest: PackID, into spool: SpooledBlobs) throws -> Bool {
+        let names = PackedBlobs.names(of: blob, as: digest)
+        for start in stride(from: 0, to: names.count, by: 4) {
+            let some = names[start..<min(names.count, start + 4)]
+            let reads = some.map { RemoteRead(name: $0.description, limit: PackFormat.fileLimit(.blob)) }
+            for (name, contents) in try zip(some, run.files.read(reads, run.check)) {
+                do {
+                    let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(.blob))
+                    moved(bytes.count)
+                    try spool.append(PackFile(name, bytes, stores: run.state.stores, sealing: run.sealing), of: blob.digest)
+                    run.state.partSizes[name.id] = bytes.count
+                } catch let fault as PackFault {
+                    miss(blob, name, run.cameOf(contents, fault))
+                    try spool.finishCurrent()
+                    return false
+                }
+            }
+        }
+        try spool.finishCurrent()
+        return spool.has(blob)
+    }
+
+    /// Of several names, those of older keys, the first one that is there tells more.
+    private func miss(_ blob: BlobReference, _ name: PackName, _ fault: PackFault) {
+        if let known = missed[blob.digest], known.fault.kind != .notThere || fault.kind == .notThere {
+            lastMissed = known
+            return
+        }
+        let part = PackTaking.MissedPart(name: name, fault: fault)
+        missed[blob.digest] = part
+        lastMissed = part
+        if fault.kind == .damaged { run.state.tell(blob.digest, name.id, at: run.now) }
+    }
+}

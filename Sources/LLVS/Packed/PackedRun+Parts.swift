@@ -1,0 +1,115 @@
+/// Reading parts of packs: docs/pack-format.md, section 7.
+extension PackedRun {
+    /// What is asked for first of a pack, and what came.
+    struct FirstRead {
+        var name: PackName
+        var size: Int
+        /// Whether a part may do.
+        var isPart: Bool
+        var contents = RemoteContents.missing
+    }
+
+    /// The request for it: of a part the end, or, where the pack is encrypted, the beginning, which has the key.
+    func request(_ one: FirstRead) -> RemoteRead {
+        var read = RemoteRead(name: one.name.description, limit: PackFormat.fileLimit(one.name.kind))
+        guard one.isPart else { return read }
+        read.range = sealing.isEncrypted ? 0..<min(one.size, EncryptedPack.headSize) : PackParts(one.name, size: one.size).tail
+        if one.size > 0 { read.limit = one.size }
+        return read
+    }
+
+    /// Packs by what was read first of them. Of encrypted ones the ends are read now, of all at once.
+    /// - Returns: for each the pack, or what is wrong with it.
+    func sources(_ reads: [FirstRead]) throws -> [Result<PackSource, PackFault>] {
+        var parts: [PackParts?] = [], ends = reads.map(\.contents)
+        for one in reads { parts.append(try self.parts(of: one)) }
+        if sealing.isEncrypted {
+            var asked: [Int] = [], requests: [RemoteRead] = []
+            for (i, parts) in parts.enumerated() {
+                guard let parts else { continue }
+                asked.append(i)
+                requests.append(RemoteRead(name: parts.name.description, range: try parts.place(of: parts.tail), limit: reads[i].size))
+            }
+            if !asked.isEmpty { for (i, contents) in try zip(asked, files.read(requests, check)) { ends[i] = contents } }
+        }
+        return try reads.indices.map { i in
+            do { return .success(try source(reads[i], parts[i], ends[i])) } catch let fault as PackFault { return .failure(fault) }
+        }
+    }
+
+    /// Nil: all of it came, or is to be read.
+    private func parts(of one: FirstRead) throws -> PackParts? {
+        guard one.isPart, case .bytes(let bytes, false) = one.contents else { return nil }
+        guard let open = sealing.openParts else { return PackParts(one.name, size: one.size) }
+        do { return PackParts(one.name, try open(one.name, one.size, bytes)) } catch is PackFault { return nil }
+    }
+
+    private func source(_ one: FirstRead, _ parts: PackParts?, _ end: RemoteContents) throws -> PackSource {
+        guard let parts else {
+            if one.isPart, case .bytes(_, false) = one.contents { return .whole(try whole(one.name, one.size)) }
+            return .whole(try file(one.name, one.size, one.contents))
+        }
+        do {
+            let tail = try parts.open(parts.tail, bytes(end, parts.place(of: parts.tail)))
+            return .part(try PartialPack(parts, tail: tail, stores: state.stores) { try self.bytes(of: parts, $0) })
+        } catch let fault as PackFault where fault.kind == .damaged || (fault.kind == .notThere && sealing.isEncrypted) {
+            // All of it tells by its pack id whether that is so, or it is on its way.
+            return .whole(try whole(one.name, one.size))
+        }
+    }
+
+    private func file(_ name: PackName, _ size: Int, _ contents: RemoteContents) throws -> PackFile {
+        try PackFile(
+            name, bytes(contents, atMost: PackFormat.fileLimit(name.kind)), stores: state.stores,
+            size: size == PackedRun.notTold ? nil : size, sealing: sealing)
+    }
+
+    /// All of a pack.
+    /// - Throws: `PackFault`.
+    func whole(_ name: PackName, _ size: Int) throws -> PackFile {
+        guard hasTime(for: max(0, size), .down) else { throw hasNoTime }
+        let read = RemoteRead(name: name.description, limit: PackFormat.fileLimit(name.kind))
+        return try file(name, size, files.read([read], check).first ?? .missing)
+    }
+
+    /// What a pack has, by its end, where that can be read alone.
+    /// - Throws: `PackFault`.
+    func end(_ name: PackName, _ size: Int) throws -> (PackIndex, PackServices) {
+        let least = sealing.isEncrypted ? 2 * PackedSettings.tail : PackedSettings.tail
+        var one = FirstRead(name: name, size: size, isPart: size > least && files.capabilities.hasRanges != false)
+        one.contents = try files.read([request(one)], check).first ?? .missing
+        guard let source = try sources([one]).first else { throw PackFault.notThere("it was not read") }
+        let found = try source.get()
+        return (found.index, found.services)
+    }
+
+    /// Ranges of a pack of which the end is known; nil when they are half of it, or are not what somebody with the keys wrote there: then
+    /// all of it is to be read.
+    func ranges(_ ranges: [Range<Int>], of parts: PackParts, _ size: Int) throws -> [(range: Range<Int>, bytes: [UInt8])]? {
+        let places = try ranges.map { try parts.place(of: $0) }, limit = PackFormat.fileLimit(parts.name.kind)
+        let count = places.reduce(0) { $0 + $1.count }
+        guard count * 2 <= size else { return nil }
+        guard hasTime(for: count, .down) else { throw hasNoTime }
+        let reads = places.map { RemoteRead(name: parts.name.description, range: $0, limit: limit) }
+        var found: [(range: Range<Int>, bytes: [UInt8])] = []
+        for (i, contents) in try zip(ranges.indices, files.read(reads, check)) {
+            let bytes = try bytes(contents, places[i])
+            do { found.append((ranges[i], try parts.open(ranges[i], bytes))) } catch is PackFault { return nil }
+        }
+        return found
+    }
+
+    private func bytes(of parts: PackParts, _ range: Range<Int>) throws -> [UInt8] {
+        let place = try parts.place(of: range)
+        let read = RemoteRead(name: parts.name.description, range: place, limit: PackFormat.fileLimit(parts.name.kind))
+        return try parts.open(range, bytes(files.read([read], check).first ?? .missing, place))
+    }
+
+    /// What came of reading a range, also where all of the file came.
+    private func bytes(_ contents: RemoteContents, _ range: Range<Int>) throws -> [UInt8] {
+        var bytes = try bytes(contents, atMost: PackFormat.fileLimit(.base))
+        if bytes.count > range.count, bytes.count >= range.upperBound { bytes = Array(bytes[range]) }
+        guard bytes.count == range.count else { throw PackFault.notThere("it is cut short") }
+        return bytes
+    }
+}
