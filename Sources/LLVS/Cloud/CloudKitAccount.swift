@@ -145,7 +145,7 @@ final class CloudKitAccount: Sendable {
         }
         var request = HTTPRequest(method: .post, address: address, doing: "\(doing) in \(place.description) at")
         // The address is a secret by itself, and serves once.
-        request.isAnonymous = true
+        (request.isAnonymous, request.isSecret) = (true, true)
         request.body = body
         request.headers = [("Content-Type", "application/octet-stream")]
         let response = try client.perform(request, check)
@@ -168,7 +168,7 @@ final class CloudKitAccount: Sendable {
                 throw unusable(doing, "holds no asset")
             }
             var request = HTTPRequest(method: .get, address: address, doing: "\(doing) in \(place.description) at")
-            request.isAnonymous = true
+            (request.isAnonymous, request.isSecret) = (true, true)
             request.sink = .kept(limit: asset.limit)
             request.range = asset.range
             return request

@@ -132,6 +132,7 @@ extension DriveFiles {
         while true {
             var put = HTTPRequest(method: .put, address: address, doing: "Writing \(upload.name) in \(place.description) by")
             put.isAnonymous = address.origin != place.endpoint.origin
+            put.isSecret = true
             put.sink = .kept(limit: CloudAnswer.largest)
             put.repeats = false
             put.body = upload.body(from: start)

@@ -193,7 +193,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         let direct = linked.map { i, address in
             var request = request(files[i], address)
             // Its address is a secret by itself, and takes no other.
-            request.isAnonymous = true
+            (request.isAnonymous, request.isSecret) = (true, true)
             return request
         }
         for ((i, _), (request, outcome)) in zip(linked, zip(direct, try client.perform(direct, check))) {
@@ -323,7 +323,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         var start = 0, furthest = 0, stuck = 0, asksFirst = goesOn
         func request(_ method: HTTPRequest.Method) -> HTTPRequest {
             var request = account.request(method, address, "Writing \(upload.name)")
-            request.isAnonymous = true
+            (request.isAnonymous, request.isSecret) = (true, true)
             return request
         }
         while true {

@@ -86,6 +86,8 @@ package struct HTTPAddress: Sendable, Hashable {
     package var text: String { shown + query }
     /// For messages: without the query, in which services carry signatures.
     package var shown: String { "\(origin.scheme)://\(authority)\(path)" }
+    /// The same of an address whose path is a secret, too.
+    package var shownServer: String { "\(origin.scheme)://\(authority)/" }
 
     /// What lies below a path that ends with a slash. Components are encoded.
     package func appending(_ name: String) -> HTTPAddress {

@@ -89,11 +89,12 @@ extension HTTPClient {
             return refuse("the server redirects to an address that is none: \(error.why)")
         }
         if address.origin != attempt.address.origin {
+            // Where it leads is a secret of that server, maybe: only its name is told.
             guard request.method.isReading else {
-                return refuse("the server redirects to \(address.shown), another server, to which nothing is written")
+                return refuse("the server redirects to \(address.shownServer), another server, to which nothing is written")
             }
             guard attempt.address.origin.scheme != "https" || address.origin.scheme == "https" else {
-                return refuse("the server redirects to \(address.shown), which is not encrypted")
+                return refuse("the server redirects to \(address.shownServer), which is not encrypted")
             }
         }
         next.address = address

@@ -15,6 +15,15 @@ struct HTTPRequest {
         /// From a byte of it on.
         case file(TemporaryFile, from: Int = 0, size: Int)
 
+        /// A part of it.
+        func part(from start: Int, size: Int) -> Body {
+            switch self {
+            case .none: .none
+            case .bytes(let bytes): .bytes(Array(bytes.dropFirst(start).prefix(size)))
+            case .file(let file, let first, _): .file(file, from: first + start, size: size)
+            }
+        }
+
         /// Bytes; nil when there is no body.
         var size: Int? {
             switch self {
@@ -44,13 +53,15 @@ struct HTTPRequest {
     var repeats: Bool?
     /// Credentials do not go along.
     var isAnonymous = false
+    /// Who knows its address needs no other secret: no message holds more of it than the server's name.
+    var isSecret = false
     /// The service counts it among uploads as well.
     var isUpload = false
     /// For messages: "Reading".
     var doing: String
 
     /// For messages: "Reading https://host/path".
-    var what: String { "\(doing) \(address.shown)" }
+    var what: String { "\(doing) \(isSecret ? address.shownServer : address.shown)" }
 }
 
 /// Takes the body of an answer while it comes.

@@ -1,0 +1,111 @@
+"""Addresses that are secrets by themselves, as those of upload sessions and of files that may be read for a while: no message, log or
+report holds them, whatever goes wrong there."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import llvs
+import pytest
+from box import Box
+from clouds import Cloud, exchange, save
+from containers import Container
+from drive import GoogleDrive
+from onedrive import OneDrive
+from pcloud import PCloud
+from service import Answer, Request
+
+KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box, "pcloud": PCloud, "cloudkit": None}
+#: More than each takes in one request, or in a record.
+LARGE = {"gdrive": 6 << 20, "onedrive": 6 << 20, "box": 16 << 20, "pcloud": 6 << 20, "cloudkit": 1 << 20}
+SECRET = "pl4nted"
+
+
+class Planted(int):
+    """A number that is a secret when it is written in an address."""
+
+    def __str__(self) -> str:
+        return f"{SECRET}{int(self)}"
+
+    def __format__(self, form: str) -> str:
+        return format(int(self), form) if form else str(self)
+
+
+@pytest.fixture(params=KINDS)
+def service(request: Any, tmp_path: Path) -> Iterator[Any]:
+    made: Any = Container(tmp_path) if request.param == "cloudkit" else Cloud(KINDS[request.param](), request.param, tmp_path)
+    made.service.serials = map(Planted, itertools.count(1))
+    if request.param == "cloudkit":
+        numbers = itertools.count(1)
+        made.service._count = lambda: Planted(next(numbers))
+    yield made
+    made.close()
+
+
+def in_path(request: Request) -> bool:
+    """With a secret for an address."""
+    return SECRET in request.path or any(SECRET in value for name, value in request.query.items() if name == "upload_id")
+
+
+def answers(status: int, **headers: str) -> Callable[[Request], Answer]:
+    return lambda request: Answer(status, b"<html>no</html>", {"Content-Type": "text/html", **headers})
+
+
+#: Never 404: what is forgotten is begun anew.
+LIES: dict[str, Callable[[Request], Answer]] = {
+    **{str(status): answers(status) for status in (200, 400, 403, 507)},
+    "elsewhere": answers(302, Location=f"https://elsewhere.invalid/{SECRET}/x?{SECRET}"),
+    "in clear": answers(302, Location=f"http://elsewhere.invalid/{SECRET}/x?{SECRET}"),
+    "nowhere": answers(302, Location=f"gopher://{SECRET}"),
+}
+
+
+@pytest.mark.parametrize("what", ["sending", "receiving"])
+@pytest.mark.parametrize("lie", LIES)
+def test_they_are_in_no_message(service: Any, new_store: Any, monkeypatch: pytest.MonkeyPatch, lie: str, what: str) -> None:
+    said: list[str] = []
+    told: list[str] = []
+    store, second, inner = new_store(), new_store(), service.service.answer
+    save(store, "large", random.Random(5).randbytes(LARGE[service.scheme]))
+    if what == "receiving":
+        exchange(store, service.place())
+
+    def answer(request: Request) -> Answer:
+        if not in_path(request):
+            return inner(request)
+        told.append(request.path)
+        assert len(told) < 500, "it goes on for ever"
+        return LIES[lie](request)
+
+    monkeypatch.setattr(service.service, "answer", answer)
+    with llvs.observe_log(lambda level, message: said.append(message), "debug"):
+        with llvs.Exchange(store if what == "sending" else second, service.place()) as way:
+            try:
+                result = way.send() if what == "sending" else way.retrieve()
+                said += [f"{problem!r} {problem.reason}" for problem in result.problems]
+            except llvs.Error as error:
+                said += [str(error), repr(error), repr(vars(error))]
+    has_none = (service.scheme, what) in {("gdrive", "receiving"), ("box", "sending"), ("pcloud", "sending")}
+    assert bool(told) != has_none, told
+    assert has_none or len(said) > 2
+    assert not [text for text in said if SECRET in text]
+
+
+@pytest.mark.parametrize("scheme", ["gdrive", "onedrive"])
+def test_what_is_kept_of_a_session_is_for_its_owner_alone(tmp_path: Path, scheme: str) -> None:
+    """The file beside the store in which it is."""
+    cloud = Cloud(KINDS[scheme](), scheme, tmp_path)
+    cloud.service.serials = map(Planted, itertools.count(1))
+    with llvs.Store(tmp_path / "device") as store:
+        save(store, "large", random.Random(5).randbytes(9 << 20))
+        # The line breaks in the session, again and again.
+        cloud.service.inject("lost answer", 1_000, lambda request: request.method == "PUT" and in_path(request))
+        with llvs.Exchange(store, cloud.place()) as way, pytest.raises(llvs.TransportError) as error:
+            way.send()
+        assert SECRET not in str(error.value)
+        holding = [path for path in (tmp_path / "device").rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+        assert len(holding) == 1 and holding[0].stat().st_mode & 0o077 == 0
+    cloud.close()
