@@ -76,6 +76,9 @@ class CountingProxy:
 class Server:
     """One real server, with a folder that it shows at `/dav/`."""
 
+    #: How nginx listens, and what it writes down.
+    listening, logging = "", "access_log off;"
+
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.folder = name, folder
         self.shared = folder / "shared"
@@ -223,11 +226,11 @@ pid {self.folder}/pid;
 error_log {self.folder}/errors;
 events {{ worker_connections 64; }}
 http {{
-    access_log off;
+    {self.logging}
     client_body_temp_path {uploads};
     proxy_temp_path {uploads}/proxy; fastcgi_temp_path {uploads}/fastcgi; uwsgi_temp_path {uploads}/uwsgi; scgi_temp_path {uploads}/scgi;
     server {{
-        listen 127.0.0.1:{self._inner_port};
+        listen 127.0.0.1:{self._inner_port}{self.listening};
         client_max_body_size 0;
         location /dav/ {{
             root {root};

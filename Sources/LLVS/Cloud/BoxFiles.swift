@@ -25,6 +25,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
         return found
     }
     package var counts: RemoteCounts { account.counts }
+    package func account(_ check: Check?) throws -> String? { account.user }
 
     /// - Parameters:
     ///   - tokens: who keeps tokens, in the place of the credentials among the settings.

@@ -33,6 +33,9 @@ final class CloudAccount: Sendable {
 
     /// Whose it is, as far as that can be told from others.
     var name: String? { tokens?.account }
+    /// The same for what is kept: also where the folder that the tokens lie in is moved.
+    var user: String { CloudAccount.user(name) }
+    static func user(_ file: String?) -> String { (file ?? "").split(separator: "/").suffix(2).joined(separator: "/") }
     /// Whether parts of files can be read; nil until it was tried.
     var hasRanges: Bool? { ranges.withLock { $0 } }
     var counts: RemoteCounts {

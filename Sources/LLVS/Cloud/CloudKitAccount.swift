@@ -7,6 +7,8 @@ final class CloudKitAccount: Sendable {
     let place: CloudKitPlace
     private let client: HTTPClient
     private let keeper: any TokenKeeper
+    /// Whose it is, as far as that can be told from others.
+    var user: String { CloudAccount.user(keeper.path) }
     private let key: Guarded<Secret?>
     /// Nil until it was read.
     private let isOfServer = Guarded<Bool?>(nil)

@@ -29,6 +29,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: place.hasFeed, largestFile: 12 << 20)
     }
     package var counts: RemoteCounts { account.counts }
+    package func account(_ check: Check?) throws -> String? { account.user }
 
     /// - Parameters:
     ///   - tokens: who keeps keys or tokens.

@@ -21,6 +21,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
     }
     package var counts: RemoteCounts { account.counts }
+    package func account(_ check: Check?) throws -> String? { account.user }
 
     /// - Parameters:
     ///   - tokens: who keeps tokens, in the place of the credentials among the settings.

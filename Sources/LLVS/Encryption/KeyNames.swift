@@ -48,6 +48,8 @@ protocol KeyDirectory: AnyObject {
     var description: String { get }
     /// The names in the directory of keys, also those that are none of ours.
     func keyFiles() throws -> [String]
+    /// Those names with the file that was made last in front, as far as the place can tell.
+    func newestFirst(_ names: [KeyFileName]) throws -> [KeyFileName]
     /// Whether anything is there beside keys: roots, packs, parts of values.
     func holdsData() throws -> Bool
     /// The bytes of a file; nil when it is not there, or not any more. Of one with more than `limit` bytes as many and one.
@@ -56,6 +58,10 @@ protocol KeyDirectory: AnyObject {
     func create(_ name: String, _ bytes: [UInt8]) throws
     /// Removes a file; no error when it is not there.
     func delete(_ name: String) throws
+}
+
+extension KeyDirectory {
+    func newestFirst(_ names: [KeyFileName]) throws -> [KeyFileName] { names }
 }
 
 /// What making keys needs beside them: tests put their own here.

@@ -1,7 +1,7 @@
 /// Files with the identity of the member "passphrase": docs/encryption.md, section 4.
 enum PassphraseFile {
     static let sizeLimit = 4 << 10
-    /// How many are tried: each costs a fifth of a second and more.
+    /// How many are tried, the newest first: each costs a fifth of a second and more.
     static let triedLimit = 8
     /// Bytes of a passphrase.
     static let passphraseLimit = 1_024
@@ -58,6 +58,8 @@ enum PassphraseFile {
     )] {
         try check(passphrase)
         var opened: [(name: KeyFileName, identity: AgeIdentity, store: PackID)] = [], isWrong = false, fault: AgeFault?
+        // Where nothing may be deleted each change of the passphrase leaves one.
+        let names = names.count > triedLimit ? try place.newestFirst(names) : names
         for name in names.prefix(triedLimit) {
             do {
                 let (identity, store) = try open(name, passphrase, in: place, crypto)

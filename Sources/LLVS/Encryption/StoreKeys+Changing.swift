@@ -1,3 +1,19 @@
+/// A passphrase was changed, but a file of the old one could not be removed.
+struct OldPassphraseStays: Error {
+    /// Those that were made in the place of older ones, if any.
+    let keys: StoreKeys?
+    let error: StoreError
+}
+extension StoreError {
+    fileprivate func stays(_ what: String, _ files: [KeyFileName]) -> StoreError {
+        var error = self
+        let names = files.prefix(3).map { "pack1/keys/\($0)" }.joined(separator: ", ") + (files.count > 3 ? " and others" : "")
+        error.message = "The new passphrase \(what). The old one's file could not be removed: \(message) Have \(names) removed by somebody "
+            + "who may."
+        return error
+    }
+}
+
 /// Making keys, and changing who has them.
 extension StoreKeys {
     /// Seconds between the two looks that must find a place empty before keys are made: two devices that begin at once see each other, and
@@ -103,7 +119,7 @@ extension StoreKeys {
 
     /// Sets another passphrase for the same identity, and removes the files that the old one opens. A copy of these that somebody kept
     /// still opens: after a passphrase leaked, use `replacingPassphrase`.
-    /// - Throws: as `PassphraseFile.openAll`: nothing was created then.
+    /// - Throws: as `PassphraseFile.openAll`: nothing was created then. `OldPassphraseStays` when all but the removing is done.
     static func changePassphrase(
         from old: Secret, to new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto
     ) throws {
@@ -116,10 +132,14 @@ extension StoreKeys {
                 throw StoreError(.internal, "A passphrase that was just set does not open its file.")
             }
         }
-        for file in opened { try place.delete(file.name.description) }
+        do { for file in opened { try place.delete(file.name.description) } } catch let error as StoreError {
+            let what = "opens \(place.description), and so does the old one"
+            throw OldPassphraseStays(keys: nil, error: error.stays(what, opened.map(\.name)))
+        }
     }
 
     /// Gives the member "passphrase" a new identity under a new passphrase, and begins a new epoch: for one that leaked.
+    /// - Throws: `OldPassphraseStays` when all but the removing is done.
     func replacingPassphrase(by new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
         try PassphraseFile.check(new)
         let old = try KeyFiles.list(place).passphrases, identity = try AgeIdentity(crypto)
@@ -128,7 +148,11 @@ extension StoreKeys {
         let keys = try rotating(
             "the passphrase leaked", removing: members.filter { $0.kind == .passphrase }.map(\.recipient), replacing: [member], in: place,
             clock, crypto)
-        for file in old where file != name { try place.delete(file.description) }
+        let gone = old.filter { $0 != name }
+        do { for file in gone { try place.delete(file.description) } } catch let error as StoreError {
+            let what = "opens \(place.description), and new keys are there, which the old one does not open"
+            throw OldPassphraseStays(keys: keys, error: error.stays(what, gone))
+        }
         return keys
     }
 

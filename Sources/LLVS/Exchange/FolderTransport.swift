@@ -16,6 +16,8 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         public var create = true
         /// The path of the store whose versions go through it: the folder may not be that directory, nor lie in it.
         public var store: String?
+        /// Called before something is written to a folder that nobody has looked at since it was empty; what it throws keeps it from that.
+        package var look: (@Sendable (FolderTransport, _ check: @escaping () throws -> Void) throws -> Void)?
         /// A durable folder, which is made when it is not there.
         public init() {}
     }
@@ -24,9 +26,12 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     /// Each is opened once, and what is in it reached through its descriptor.
     private let folder: Folder, versions: Folder, changes: Folder, staging: Folder, snapshots: Folder
     private let isDurable: Bool
+    private let look: (@Sendable (FolderTransport, _ check: @escaping () throws -> Void) throws -> Void)?
     private let lock = Lock(.transport)
     private var state: [UInt8] = []
     private var isPrepared = false
+    /// Somebody looked whether the folder is encrypted, since it was empty.
+    private var isInClear = false
     /// Syncs that `send` did, for tests.
     private(set) var syncCount = 0
     private var listing = FolderListing()
@@ -52,6 +57,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
         staging = folder.folder("tmp")
         snapshots = folder.folder("snapshots")
         isDurable = options.durability == .full
+        look = options.look
         if let store = options.store, FolderTransport.isIn(store, path) {
             throw StoreError(
                 .invalidArgument,
@@ -85,7 +91,12 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     public func list(_ control: OperationControl) throws -> ExchangeListing {
         // A folder that has gone is an error; one that is empty is not.
         guard try FolderFiles.isDirectory(path) else { throw FolderFiles.error(.missing, "Listing the folder", path) }
-        return try lock.withLock { try listing.read(versions, changes, control) }
+        return try lock.withLock {
+            let found = try listing.read(versions, changes, control)
+            // What is empty may be encrypted by others yet.
+            if found.versions.isEmpty { isInClear = false }
+            return found
+        }
     }
 
     public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
@@ -110,6 +121,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     // MARK: Sending
 
     public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
+        if !lock.withLock({ isInClear }) { try refuseKeys(control) }
         try prepare(control)
         let sync = isDurable ? FolderSync(folder) : nil
         var staged: [DirectoryEntry] = []
@@ -153,6 +165,13 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
             }
         }
         try sync?.directory(versions)
+    }
+
+    /// Nothing is written in clear to what is encrypted, perhaps since it was opened.
+    private func refuseKeys(_ control: OperationControl) throws {
+        let what = "Looking at \(description)"
+        try look?(self) { try control.check(.listing, 0, of: 0, doing: what) }
+        lock.withLock { isInClear = true }
     }
 
     /// A name that nobody has, in `tmp/`.
@@ -225,6 +244,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
     public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
         let final = try snapshotFile(name)
+        try refuseKeys(OperationControl())
         try prepare(OperationControl())
         try lock.withLock {
             try FolderFiles.makeDirectory(snapshots)
@@ -243,6 +263,7 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     }
     public func deleteSnapshotFile(_ name: String) throws {
         let file = try snapshotFile(name)
+        try refuseKeys(OperationControl())
         file.folder.renew()
         if let linked = linked(file.folder) { throw linked }
         try FolderFiles.remove(file)

@@ -34,9 +34,12 @@ final class CurlTransfers {
     private var idle: [UnsafeMutableRawPointer] = []
     private var calls: [UnsafeMutableRawPointer: Call] = [:]
 
-    init(_ place: String) { self.place = place }
+    private let most: Int
 
-    var hasRoom: Bool { calls.count < CurlTransfers.atOnce }
+    /// - Parameter most: how many are under way at once.
+    init(_ place: String, most: Int = CurlTransfers.atOnce) { self.place = place; self.most = most }
+
+    var hasRoom: Bool { calls.count < most }
     var isEmpty: Bool { calls.isEmpty }
 
     /// Lets go of all connections; they are made anew when they are needed.

@@ -37,12 +37,20 @@ final class HTTPClient: @unchecked Sendable {
 
     init(_ settings: HTTPSettings, place: String) {
         self.settings = settings; self.place = place
-        transfers = CurlTransfers(place)
+        transfers = CurlTransfers(place, most: settings.transfersAtOnce)
     }
     deinit { close() }
 
     /// Lets go of all connections; they are made anew when they are needed.
     func close() { gate.runAlone { transfers.close() } }
+
+    /// As whom it asks, as far as that is known; whoever gives credentials is asked for them first, unless `check` is nil.
+    func user(_ check: (() throws -> Void)?) throws -> String? {
+        try gate.run("A request to \(place)") {
+            if credentials == nil, let check { credentials = try settings.credentials(for: place, refused: nil, check) }
+            return (credentials ?? settings.credentials).user
+        }
+    }
 
     /// The answer to one request.
     func perform(_ request: HTTPRequest, _ check: () throws -> Void) throws -> HTTPResponse {

@@ -157,6 +157,7 @@ package struct HTTPSettings: Sendable {
     /// How many requests the account may make, and how many uploads among them.
     var pace: RequestPace?
     var uploadPace: RequestPace?
+    var transfersAtOnce = CurlTransfers.atOnce
     /// Seconds without a byte after which a transfer is given up.
     package var stall = 30
     package init() {}

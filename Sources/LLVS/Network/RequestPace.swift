@@ -9,16 +9,19 @@ final class RequestPace: Sendable {
         var notBefore = -Double.infinity
     }
     private let perSecond: Double?
+    /// Requests that may be made at once after a time without.
+    private let depth: Double
     /// By which others find it.
     private let name: String?
     private let state: Guarded<State>
 
     /// - Parameter perSecond: requests that may be made each second, and at once after a second without; nil: as many as the server takes.
-    convenience init(perSecond: Double?) { self.init(perSecond, name: nil, notBefore: -.infinity) }
-    private init(_ perSecond: Double?, name: String?, notBefore: Double) {
+    convenience init(perSecond: Double?) { self.init(perSecond, depth: nil, name: nil, notBefore: -.infinity) }
+    private init(_ perSecond: Double?, depth: Double?, name: String?, notBefore: Double) {
         self.perSecond = perSecond.map { max($0, 0.1) }
+        self.depth = max(1, depth ?? perSecond ?? 1)
         self.name = name
-        state = Guarded(State(tokens: max(1, perSecond ?? 1), refilled: Clock.steady(), notBefore: notBefore))
+        state = Guarded(State(tokens: self.depth, refilled: Clock.steady(), notBefore: notBefore))
     }
 
     /// By `Clock.steady`: nothing is asked before.
@@ -44,7 +47,7 @@ final class RequestPace: Sendable {
         guard let perSecond else { return true }
         return state.withLock { state in
             let gained = max(0, now - state.refilled) * perSecond
-            state.tokens = min(max(1, perSecond), state.tokens + gained)
+            state.tokens = min(depth, state.tokens + gained)
             state.refilled = max(state.refilled, now)
             guard state.tokens >= 1 else { return false }
             state.tokens -= 1
@@ -62,13 +65,14 @@ final class RequestPace: Sendable {
     }
 
     /// The one of that account in this process.
-    static func shared(_ account: String, perSecond: Double?) -> RequestPace {
+    /// - Parameter depth: requests that may be made at once after a time without; nil: those of a second.
+    static func shared(_ account: String, perSecond: Double?, depth: Double? = nil) -> RequestPace {
         let name = "\(account) \(perSecond ?? 0)", now = Clock.steady()
         return all.withLock { all in
             if let known = all[name]?.pace { return known }
             all = all.filter { $0.value.pace != nil || $0.value.notBefore > now }
             let notBefore = all[name]?.notBefore ?? -.infinity
-            let made = RequestPace(perSecond, name: name, notBefore: notBefore)
+            let made = RequestPace(perSecond, depth: depth, name: name, notBefore: notBefore)
             all[name] = Known(pace: made, notBefore: notBefore)
             return made
         }

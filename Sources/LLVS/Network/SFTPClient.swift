@@ -51,6 +51,14 @@ final class SFTPClient: @unchecked Sendable {
     /// Lets go of all connections; they are made anew when they are needed.
     func close() { gate.runAlone { transfers.close() } }
 
+    /// As `HTTPClient.user`.
+    func user(_ check: (() throws -> Void)?) throws -> String? {
+        try gate.run("A request to \(place)") {
+            if credentials == nil, let check { credentials = try settings.credentials(for: place, refused: nil, check) }
+            return (credentials ?? settings.credentials).user
+        }
+    }
+
     /// What became of one.
     func perform(_ request: Request, _ check: () throws -> Void) throws -> Outcome {
         try perform([request], check).first ?? .failure(SFTPFailure(StoreError(.internal, "A request was not made.")))

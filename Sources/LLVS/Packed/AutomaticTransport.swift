@@ -1,5 +1,5 @@
 /// A place over a network whose layout nobody named: one that has packs keeps them, one with two files for each version keeps these, and an
-/// empty one gets packs.
+/// empty one gets packs. One that had single files and is empty is refused: it may be away for a moment.
 package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
     // Sendable: `lock` guards what is known of the layout; the rest has locks of its own.
     private let files: any RemoteFiles
@@ -7,6 +7,15 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
     let packs: PackedTransport
     private let lock = Lock(.leaf)
     private var isPacked: Bool?
+    /// Single files were met there.
+    private var hadVersions = false
+    /// Nothing was met there, and until then nobody looks again.
+    private var emptyUntil = -Double.infinity
+    /// What is known of the place is to be forgotten.
+    private var mustForget = false
+    /// Whether it has, or gets, packs, as a look for the sake of a snapshot found.
+    private var isPackedForSnapshots: Bool?
+    private static let freshness = 10.0
 
     /// - Parameter keys: what the place is encrypted with: then it has packs.
     package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings(), keys: PackedKeys? = nil) {
@@ -16,20 +25,70 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         isPacked = keys == nil ? nil : true
     }
 
-    /// Found out once for each opened exchange, by one or two listings where the store has not exchanged packs with the place before.
+    /// Found out once for each opened exchange, by one or two listings where the store has not exchanged packs with the place before; again
+    /// as long as the place is empty.
+    /// - Throws: `.notFound` where it had single files, and is empty.
     func isPacked(_ store: Store, _ control: OperationControl) throws -> Bool {
         if let known = lock.withLock({ isPacked }) { return known }
         let what = "Listing \(description)", check = { try control.check(.listing, 0, of: 0, doing: what) }
-        let found: Bool
-        if try PackedNotes.exist(store, remote: description) {
-            found = true
-        } else {
-            // An empty file, or a foreign one, is no version.
-            found = try !(files.list("pack1", withTimes: false, check) ?? []).isEmpty
-                || !(files.list("versions", withTimes: false, check) ?? []).contains { VersionID(validating: $0.name) != nil }
+        let account = try files.account(check)
+        if lock.withLock({ mustForget }) {
+            try store.checkWritable(what)
+            try PackedNotes(store, remote: description, account: account).remove()
+            lock.withLock { mustForget = false }
         }
-        lock.withLock { isPacked = found }
+        let found: Bool
+        if try !(PackedNotes.known(of: store, remote: description, account: account)?.roots ?? []).isEmpty {
+            found = true
+        } else if lock.withLock({ emptyUntil > Clock.steady() }) {
+            return true
+        } else if let held = try held(check) {
+            found = held
+        } else if try lock.withLock({ hadVersions }) || PackedNotes.hadVersions(store, remote: description, account: account) {
+            throw isGone
+        } else {
+            lock.withLock { emptyUntil = Clock.steady() + AutomaticTransport.freshness }
+            return true
+        }
+        if !found { try PackedNotes.setHadVersions(store, remote: description, account: account) }
+        lock.withLock {
+            isPacked = found
+            hadVersions = !found
+        }
         return found
+    }
+
+    /// Whether packs lie there, and not single files; nil: nothing does.
+    private func held(_ check: () throws -> Void) throws -> Bool? {
+        if try !(files.list("pack1", withTimes: false, check) ?? []).isEmpty { return true }
+        // An empty file, or a foreign one, is no version.
+        return try (files.list("versions", withTimes: false, check) ?? []).contains { VersionID(validating: $0.name) != nil } ? false : nil
+    }
+
+    private var isGone: StoreError {
+        StoreError(
+            .notFound,
+            "\(description) had single files of versions, and is empty. Nothing was removed here, and nothing is sent. Bring it back; or, "
+                + "to fill it anew from this store, set the restoration state of the exchange to the word \"new\", and exchange again.")
+    }
+    /// - Throws: `.notFound` when a place that had single files is empty.
+    private func checked(_ listing: ExchangeListing) throws -> ExchangeListing {
+        let isLost = lock.withLock {
+            guard isPacked == false, listing.versions.isEmpty, hadVersions else { return false }
+            // It is looked at anew: what is there next may be packs.
+            isPacked = nil
+            return true
+        }
+        if isLost { throw isGone }
+        return listing
+    }
+
+    /// Where snapshots go: beside single files alone. Nobody says for which store.
+    private func forSnapshots() throws -> any ExchangeTransport {
+        if let known = lock.withLock({ isPacked ?? isPackedForSnapshots }) { return known ? packs : versions }
+        let found = try held {} ?? true
+        lock.withLock { isPackedForSnapshots = found }
+        return found ? packs : versions
     }
 
     package func retrieve(into store: Store, verifyKnown: Bool, _ control: OperationControl) throws -> ExchangeResult? {
@@ -41,10 +100,11 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
 
     package var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
+    package func knownAccount() throws -> String? { try files.account(nil) }
     private var chosen: any ExchangeTransport { lock.withLock { isPacked } ?? false ? packs : versions }
 
-    package func list(_ control: OperationControl) throws -> ExchangeListing { try chosen.list(control) }
-    package func listToSend(_ control: OperationControl) throws -> ExchangeListing { try chosen.listToSend(control) }
+    package func list(_ control: OperationControl) throws -> ExchangeListing { try checked(chosen.list(control)) }
+    package func listToSend(_ control: OperationControl) throws -> ExchangeListing { try checked(chosen.listToSend(control)) }
     package func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         try chosen.fetchVersions(names, control)
     }
@@ -56,8 +116,8 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         try chosen.unusable(among: names, control)
     }
     package func readSnapshotFile(_ name: String) throws -> [UInt8]? { try chosen.readSnapshotFile(name) }
-    package func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws { try chosen.writeSnapshotFile(name, data) }
-    package func deleteSnapshotFile(_ name: String) throws { try chosen.deleteSnapshotFile(name) }
+    package func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws { try forSnapshots().writeSnapshotFile(name, data) }
+    package func deleteSnapshotFile(_ name: String) throws { try forSnapshots().deleteSnapshotFile(name) }
     package func snapshotFileNames() throws -> [String] { try chosen.snapshotFileNames() }
     package func snapshotFileNames(_ control: PacedControl) throws -> [String] { try chosen.snapshotFileNames(control) }
 
@@ -66,6 +126,11 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         set {
             versions.restorationState = newValue
             packs.restorationState = newValue
+            guard newValue.elementsEqual("new".utf8) else { return }
+            lock.withLock {
+                (isPacked, isPackedForSnapshots, emptyUntil) = (isKeyed ? true : nil, nil, -Double.infinity)
+                (hadVersions, mustForget) = (false, !isKeyed)
+            }
         }
     }
     package func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }

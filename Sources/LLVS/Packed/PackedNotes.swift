@@ -12,24 +12,57 @@ struct PackedNotes {
         return "packs-" + Base32.encode(Array(digest.prefix(10)))
     }
 
-    /// Whether the store has exchanged packs with a remote.
-    static func exist(_ store: Store, remote: String) throws -> Bool { try store.cacheGet(name(remote)) != nil }
+    /// The name for one of several accounts that have places of their own at one address: the first of them has the name of the address,
+    /// which notes had before accounts were told apart.
+    private static func name(_ remote: String, _ account: String?, _ storage: any Storage) throws -> String {
+        let first = name(remote)
+        guard let account, let owner = try storage.cacheGet(ownerName(first)), owner != mark(account) else { return first }
+        return name("\(remote)\n\(account)")
+    }
+    private static func ownerName(_ first: String) -> String { "\(first)-account" }
+    private static func mark(_ account: String) -> [UInt8] { Array(account.utf8).withUnsafeBytes { Array(SHA256.digest($0).prefix(10)) } }
 
     /// What a store knows of a remote, without keeping others from exchanging.
-    static func known(of store: Store, remote: String) throws -> PackedState? {
+    static func known(of store: Store, remote: String, account: String? = nil) throws -> PackedState? {
         try store.checkOpen()
-        return try store.storage.cacheGet(name(remote)).flatMap(PackedState.init(encoded:))
+        return try store.storage.cacheGet(name(remote, account, store.storage)).flatMap(PackedState.init(encoded:))
     }
 
-    /// - Parameter remote: what the remote is called.
+    // MARK: Places with single files
+
+    /// Whether single files were met there, in the place of packs.
+    static func hadVersions(_ store: Store, remote: String, account: String?) throws -> Bool {
+        try store.cacheGet(versionsName(name(remote, account, store.storage))) != nil
+    }
+    /// Keeps in mind that they were, where that can be kept.
+    static func setHadVersions(_ store: Store, remote: String, account: String?) throws {
+        let name = try versionsName(name(remote, account, store.storage))
+        if try store.cacheGet(name) == nil { try? store.cachePut(name, [1]) }
+    }
+    private static func versionsName(_ name: String) -> String { "\(name)-versions" }
+
+    // MARK: -
+
+    /// - Parameters:
+    ///   - remote: what the remote is called.
+    ///   - account: whose place it is, where the address alone does not say that.
     /// - Throws: `.busy` when another exchange of this store with the remote is running.
-    init(_ store: Store, remote: String) throws {
+    init(_ store: Store, remote: String, account: String? = nil) throws {
         try store.checkOpen()
         storage = store.storage
-        name = PackedNotes.name(remote)
+        name = try PackedNotes.name(remote, account, storage)
         do {
             busy = try BusyRemote(name, store)
             claim = try store.storage.openNote(name)
+            guard let account else { return }
+            // Another account may have been the first meanwhile.
+            guard try PackedNotes.name(remote, account, storage) == name else {
+                throw StoreError(.busy, "Another account exchanges there.")
+            }
+            let owner = PackedNotes.ownerName(name)
+            if name == PackedNotes.name(remote), try storage.cacheGet(owner) == nil {
+                try storage.cachePut(owner, PackedNotes.mark(account))
+            }
         } catch let error as StoreError where error.code == .busy {
             var busy = StoreError(
                 .busy, "Another exchange of this store with \(remote) is running, here or in another process. Try again when it is done.")
@@ -44,6 +77,7 @@ struct PackedNotes {
     func save(_ body: [UInt8]) throws { try storage.cachePut(name, PackedState.encoded(body)) }
     func remove() throws {
         forgetUpload()
+        try storage.cacheDelete(PackedNotes.versionsName(name))
         try storage.cacheDelete(name)
     }
 

@@ -179,9 +179,11 @@ struct PackedReading {
         var batch: [(name: PackName, size: Int)] = [], bytes = 0
         let most = min(PackedSettings.bytesAtOnce, run.timeFor(.down) ?? .max)
         while let one = left.first, batch.count < PackedSettings.filesAtOnce {
-            if !batch.isEmpty, bytes + one.size > most { break }
+            // Where the service does not tell sizes each may have as many bytes as are taken.
+            let size = one.size < 0 ? PackFormat.fileLimit(one.name.kind) : one.size
+            if !batch.isEmpty, size > most - bytes { break }
             batch.append(one)
-            bytes += max(0, one.size)
+            bytes += size
             left.removeFirst()
         }
         return batch

@@ -144,18 +144,27 @@ extension PackedRun {
     func changePassphrase(to new: Secret, hasLeaked: Bool) throws {
         guard let keys else { return }
         let old = keys.given.passphrase
+        var stays: StoreError?
         try change { found, place, clock, crypto in
-            if hasLeaked { return try found.replacingPassphrase(by: new, in: place, clock, crypto) }
+            if hasLeaked {
+                do { return try found.replacingPassphrase(by: new, in: place, clock, crypto) } catch let left as OldPassphraseStays {
+                    stays = left.error
+                    return left.keys ?? found
+                }
+            }
             guard let old else {
                 throw StoreError(
                     .invalidArgument,
                     "The passphrase of \(files.description) is changed by an exchange that was opened with it, and this one was opened "
                         + "with an identity. Open it with the passphrase, or say that it leaked, and a new one takes its place.")
             }
-            try StoreKeys.changePassphrase(from: old, to: new, in: place, clock, crypto)
+            do { try StoreKeys.changePassphrase(from: old, to: new, in: place, clock, crypto) } catch let left as OldPassphraseStays {
+                stays = left.error
+            }
             return found
         }
         keys.setPassphrase(new)
+        if let stays { throw stays }
     }
 
     private var isInClear: StoreError {

@@ -32,6 +32,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
 
     package var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
+    package func knownAccount() throws -> String? { try files.account(nil) }
     package var remoteStatus: RemoteStatus? { lock.withLock { status } }
 
     /// Whether it was opened with keys.
@@ -39,7 +40,8 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
 
     func run<R>(_ store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         try store.checkWritable(what)
-        let notes = try PackedNotes(store, remote: files.description)
+        let account = try files.account { try control.check(.listing, 0, of: 0, doing: what) }
+        let notes = try PackedNotes(store, remote: files.description, account: account)
         let seedsAnew = lock.withLock { mustForget }
         if seedsAnew {
             try notes.remove()

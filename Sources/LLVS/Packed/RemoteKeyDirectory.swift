@@ -31,6 +31,13 @@ final class RemoteKeyDirectory: KeyDirectory {
         return names.sorted()
     }
 
+    func newestFirst(_ names: [KeyFileName]) throws -> [KeyFileName] {
+        var ages: [String: Int64] = [:]
+        for entry in try files.list(RemoteKeyDirectory.directory, withTimes: true, check) ?? [] { ages[entry.name] = entry.age }
+        let aged = names.map { (name: $0, text: $0.description, age: ages[$0.description] ?? .max) }
+        return aged.sorted { ($0.age, $0.text) < ($1.age, $1.text) }.map(\.name)
+    }
+
     func holdsData() throws -> Bool {
         for kind in [PackKind.root, .log, .base, .blob] {
             let directory = kind == .root ? "pack1" : String(kind.prefix.dropLast())

@@ -75,6 +75,8 @@ package protocol TellingTransport: ExchangeTransport {
     var counts: RemoteCounts { get }
     /// As of the last exchange with it; nil: there was none, or the place has no packs.
     var remoteStatus: RemoteStatus? { get }
+    /// Whose place it is, as far as that is known without asking anybody; nil where the address says it.
+    func knownAccount() throws -> String?
 }
 extension RemoteTransport: TellingTransport { package var remoteStatus: RemoteStatus? { nil } }
 extension AutomaticTransport: TellingTransport { package var remoteStatus: RemoteStatus? { packs.remoteStatus } }
@@ -86,7 +88,8 @@ extension Exchange {
     public func remoteStatus() throws -> RemoteStatus? {
         guard let transport = transport as? any TellingTransport else { return nil }
         if let known = transport.remoteStatus { return known }
-        guard let state = try PackedNotes.known(of: store, remote: transport.description), !state.roots.isEmpty else { return nil }
+        guard let state = try PackedNotes.known(of: store, remote: transport.description, account: transport.knownAccount()),
+            !state.roots.isEmpty else { return nil }
         return RemoteStatus(state)
     }
 

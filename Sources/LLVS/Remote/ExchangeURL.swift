@@ -145,6 +145,7 @@ package enum ExchangeURL {
         options.durability = settings.durability
         options.create = !settings.mustExist
         options.store = store
+        options.look = { try RemoteKeyDirectory.refuseKeys(FolderRemoteFiles($0, isDurable: true), $1) }
         return try FolderTransport(path: path, options: options)
     }
 

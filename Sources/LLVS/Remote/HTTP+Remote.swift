@@ -1,12 +1,19 @@
 // What services over HTTP have in common.
 
 extension HTTPSettings {
+    /// Requests of an account each second where nobody says how many a service takes, and those that may be made at once: a minute's, which
+    /// no exchange in packs comes near.
+    private static let perSecond = 20.0, atOnce = 1_200.0
+
     /// The same, and all exchanges of this process with that server by that account leave it alone together.
     func sharingPace(with address: HTTPAddress) -> HTTPSettings {
         var settings = self
         let origin = address.origin
         let parts = [origin.scheme, origin.host, "\(origin.port)", credentials.user ?? "", credentials.token ?? ""]
-        settings.pace = RequestPace.shared(parts.joined(separator: "\n"), perSecond: nil)
+        settings.pace = RequestPace.shared(
+            parts.joined(separator: "\n"), perSecond: address.isLoopback ? nil : HTTPSettings.perSecond, depth: HTTPSettings.atOnce)
+        // Cloudflare's R2 slows down who has more under way.
+        if origin.host.hasSuffix(".r2.cloudflarestorage.com") { settings.transfersAtOnce = 2 }
         return settings
     }
 }

@@ -12,6 +12,9 @@ package protocol RemoteFiles: AnyObject, Sendable {
     var capabilities: RemoteCapabilities { get }
     /// What was asked and moved since it was opened.
     var counts: RemoteCounts { get }
+    /// Who asks, where one address may lead each user to another place; nil where it is one place for all. Whoever gives credentials is
+    /// asked for them, unless `check` is nil.
+    func account(_ check: Check?) throws -> String?
 
     /// The files of a directory; nil when it is not there.
     /// - Parameter withTimes: whether `RemoteEntry.age` is wanted.
@@ -31,6 +34,7 @@ package protocol RemoteFiles: AnyObject, Sendable {
 }
 
 extension RemoteFiles {
+    package func account(_ check: Check?) throws -> String? { nil }
     package func changes(since token: [UInt8], _ check: Check) throws -> RemoteChanges? { nil }
     package func prepareUploads(_ check: Check) throws {}
 

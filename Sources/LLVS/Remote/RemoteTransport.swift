@@ -5,6 +5,8 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
     private let lock = Lock(.leaf)
     private var known = RemoteKnowledge()
     private var isPrepared = false
+    /// Until when nobody looks again whether the place is encrypted by now.
+    private var clearUntil = -Double.infinity
     /// Seconds for which a retrieve's listing will do for the send that follows.
     private static let freshness = 10.0
     /// Files that are read before it is looked how much that was.
@@ -22,6 +24,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
 
     public var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
+    package func knownAccount() throws -> String? { try files.account(nil) }
 
     private static func path(_ folder: ExchangeListing.Foreign.Folder, _ name: String) -> String { "\(folder.rawValue)/\(name)" }
 
@@ -64,7 +67,11 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
             }
             try listing.setApart(withChanges, paced)
         }
-        lock.withLock { listing.mark = known.take(listing, digest, sizes, directories) }
+        lock.withLock {
+            listing.mark = known.take(listing, digest, sizes, directories)
+            // What is empty may be encrypted by others yet.
+            if listing.versions.isEmpty { isPrepared = false }
+        }
         return listing
     }
 
@@ -202,6 +209,13 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
             .foreignFile, "\(name) in \(description) cannot be written: \(why). Move away what is there, and send again.", path: name)
     }
 
+    /// Snapshots, too, go nowhere that has keys by now. They lie in several files, for which one look does.
+    private func refuseKeys() throws {
+        guard lock.withLock({ clearUntil < Clock.steady() }) else { return }
+        try RemoteKeyDirectory.refuseKeys(files) {}
+        lock.withLock { clearUntil = Clock.steady() + RemoteTransport.freshness }
+    }
+
     /// What is empty there.
     public func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
         lock.withLock { names.filter { VersionID(validating: $0).map(known.isEmptyThere) ?? false } }
@@ -236,9 +250,14 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
 
     public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
         let upload = RemoteUpload(name: try snapshotFile(name), data: OutgoingFile(data), replaces: true)
+        try refuseKeys()
         if case .refused(let error) = try files.publish([upload], {}).first { throw refused(upload.name, error) }
     }
-    public func deleteSnapshotFile(_ name: String) throws { try files.delete([snapshotFile(name)], {}) }
+    public func deleteSnapshotFile(_ name: String) throws {
+        let file = try snapshotFile(name)
+        try refuseKeys()
+        try files.delete([file], {})
+    }
 
     public func snapshotFileNames() throws -> [String] { try snapshotFileNames(.none) }
     public func snapshotFileNames(_ control: PacedControl) throws -> [String] {

@@ -55,6 +55,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
     }
 
     package func close() { client.close() }
+    package func account(_ check: Check?) throws -> String? { try client.user(check) ?? (check == nil ? nil : "") }
 
     private func address(_ name: String) -> HTTPAddress { base.appending(name) }
     private func folder(_ name: String) -> HTTPAddress { name.isEmpty ? base : base.appending(name + "/") }

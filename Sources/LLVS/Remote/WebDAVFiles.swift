@@ -32,6 +32,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
     }
 
     package func close() { client.close() }
+    package func account(_ check: Check?) throws -> String? { try client.user(check) ?? (check == nil ? nil : "") }
 
     private func address(_ name: String) -> HTTPAddress { base.appending(name) }
     private func collection(_ name: String) -> HTTPAddress { name.isEmpty ? base : base.appending(name + "/") }

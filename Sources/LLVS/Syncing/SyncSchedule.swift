@@ -38,6 +38,8 @@ struct SyncSchedule {
         var retryAt = -Double.infinity
         /// Nothing is sent before, by the clock: it has no room. Polls go on.
         var sendAt = -Double.infinity
+        /// Who asks may read there and not write: until somebody asks, it is only received from.
+        var mayNotSend: Bool { sendAt == .infinity }
         var retrievedAt = -Double.infinity
     }
 
@@ -141,9 +143,9 @@ struct SyncSchedule {
 
     /// When a place is visited, if rounds are wanted from `wanted` on.
     private func due(_ place: Place, _ wanted: Double) -> Double {
-        if Self.needsSomebody(place.reason) && !asked.front { return .infinity }
+        if Self.needsSomebody(place.reason) && !asked.front && !place.mayNotSend { return .infinity }
         // One that failed is tried again by the clock, without another reason; but what another process does is no failure.
-        let again = place.reason == .noSpace ? max(place.retryAt, place.sendAt) : place.retryAt
+        let again = [.noSpace, .signIn].contains(place.reason) ? max(place.retryAt, place.sendAt) : place.retryAt
         let isByClock = place.reason != .none && (place.reason != .alreadyRunning || place.retryAt > -.infinity)
         let retry = isByClock && !conditions.contains(.background) ? again : Double.infinity
         return max(min(wanted, retry), place.notBefore, place.retryAt)
@@ -185,8 +187,8 @@ struct SyncSchedule {
             guard let i = places.firstIndex(where: { $0.name == outcome.name }) else { continue }
             if outcome.moved { lastMoved = now }
             if outcome.reason == .none, !outcome.sends {
-                // There is no more room than before.
-                places[i].reason = .noSpace
+                // There is no more room than before, nor another right.
+                places[i].reason = places[i].mayNotSend ? .signIn : .noSpace
                 places[i].retryAt = -Double.infinity
                 places[i].notBefore = -Double.infinity
                 lastSuccess = now
@@ -216,6 +218,11 @@ struct SyncSchedule {
                 let again = now + pace.roomPause
                 (places[i].sendAt, places[i].retryAt) = outcome.failedToSend ? (again, -Double.infinity) : (-Double.infinity, again)
                 continue
+            }
+            if outcome.reason == .signIn {
+                // Who may read goes on receiving. Where that is refused as well, all of it waits for somebody.
+                places[i].sendAt = outcome.failedToSend ? .infinity : -.infinity
+                if outcome.failedToSend { places[i].retryAt = -.infinity; continue }
             }
             let longest = min(pace.longestPause, pace.firstPause * Double(1 << min(places[i].failures - 1, 20)))
             places[i].retryAt = now + longest * draw()

@@ -326,7 +326,7 @@ final class SyncerThread: @unchecked Sendable {
             var shown = known[place.name] ?? Syncer.Place(place: place.title)
             shown.reason = place.reason
             shown.failures = UInt64(place.failures)
-            let at = max(place.retryAt, place.sendAt, place.notBefore)
+            let at = max(place.retryAt, place.mayNotSend ? -.infinity : place.sendAt, place.notBefore)
             shown.retryAt = place.reason == .none || SyncSchedule.needsSomebody(place.reason) || at == -.infinity
                 ? nil : Clock.now() + at - Clock.steady()
             return shown
@@ -356,6 +356,7 @@ final class SyncerThread: @unchecked Sendable {
         } catch { failure = StoreError.of(error) }
         let late = LateArrivals.of(coordinator.store).nextDue()
         let after = coordinator.store.rowCount, sentUpTo = firstUnsent(outcome, round, from: rows), asked = counts(names)
+        let isLeft = isAnythingLeft(outcome, from: rows, upTo: after)
         lock.lock()
         schedule.lateSend = late
         let now = Clock.steady(), time = Clock.now()
@@ -404,9 +405,8 @@ final class SyncerThread: @unchecked Sendable {
         schedule.finish(outcomes, at: now, isInterrupted: isInterrupted)
         told.rounds &+= 1
         if isWhole && !isInterrupted { told.lastSuccess = time }
-        // What came in between by others' hands was perhaps not sent. The empty root comes with the first versions, and is not counted.
-        let came = (outcome?.before.exchanges.reduce(0) { $0 + $1.retrieved.versions.count } ?? 0) + (rows <= 1 ? 1 : 0)
-        if let outcome, outcome.after == nil, !outcome.hasMerged, after > rows + came { schedule.tell(.save, at: now) }
+        // What came in between by others' hands was perhaps not sent.
+        if isLeft { schedule.tell(.save, at: now) }
         seenRows = max(seenRows, after)
         refresh()
         self.token = nil
@@ -453,6 +453,22 @@ final class SyncerThread: @unchecked Sendable {
             found[name] = left.isEmpty ? first : min(first, coordinator.store.firstRow(among: left))
         }
         return found
+    }
+
+    /// Whether a version came during the round that it neither sent nor received: another handle of the store saved it, at any moment.
+    /// Each is met once, by the round in which it came.
+    private func isAnythingLeft(_ outcome: StoreCoordinator.SyncOutcome?, from rows: Int, upTo after: Int) -> Bool {
+        guard let outcome, after > rows else { return false }
+        let parts = outcome.before.exchanges + (outcome.after?.exchanges ?? [])
+        guard parts.contains(where: \.hasSent) else { return false }
+        // The empty root comes with the first versions, and is not told.
+        var known: Set<VersionID> = [EmptyRoot.id]
+        for part in parts {
+            known.formUnion(part.retrieved.versions + part.sent.versions)
+            known.formUnion(part.sent.left)
+            known.formUnion(part.sent.problems.compactMap { VersionID(validating: $0.name) })
+        }
+        return coordinator.store.firstRow(behind: rows, notAmong: known) < after
     }
 
     /// When progress was told last. Used on the syncer's thread alone.

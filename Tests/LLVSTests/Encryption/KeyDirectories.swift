@@ -10,9 +10,14 @@ final class MemoryKeyDirectory: KeyDirectory {
     var beforeCreating: (() throws -> Void)?
     /// What a file that is made loses at its end.
     var lost = 0
+    /// The file that was made last, where the place can tell.
+    var newest: String?
     var description: String { "the place in memory" }
 
     func keyFiles() throws -> [String] { log.append("list"); return files.keys.sorted() }
+    func newestFirst(_ names: [KeyFileName]) throws -> [KeyFileName] {
+        names.filter { $0.description == newest } + names.filter { $0.description != newest }
+    }
     func holdsData() throws -> Bool { hasData }
     func read(_ name: String, limit: Int) throws -> [UInt8]? { files[name].map { Array($0.prefix(limit + 1)) } }
     func create(_ name: String, _ bytes: [UInt8]) throws {

@@ -160,6 +160,22 @@ import LLVSTestSupport
         }
     }
 
+    /// Of more than are tried the newest are, where the place tells which these are.
+    @Test func theNewestFilesForPassphrasesAreTried() throws {
+        let place = MemoryKeyDirectory(), (mine, _) = try device("mine")
+        let name = try PassphraseFile.make(mine, store: store, Secret("one"), in: place, clock(), crypto)
+        var n = 0
+        while place.files.count < 20 {
+            n += 1
+            let bytes = Array("no file of age \(n)".utf8), id = KeyFileName.id(of: bytes)
+            if id < name.id { place.files[KeyFileName.passphrase(id: id).description] = bytes }
+        }
+        let names = try KeyFiles.list(place).passphrases
+        #expect((try? PassphraseFile.openAll(names, Secret("one"), in: place, crypto)) == nil)
+        place.newest = name.description
+        #expect(try PassphraseFile.openAll(names, Secret("one"), in: place, crypto).count == 1)
+    }
+
     @Test func namesOfKeysAreBounded() throws {
         let place = MemoryPlace(), directory = RemoteKeyDirectory(MemoryFiles(place)) {}
         for n in 0..<RemoteKeyDirectory.namesLimit {

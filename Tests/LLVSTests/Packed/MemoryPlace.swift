@@ -119,6 +119,8 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     init(_ place: MemoryPlace) { self.place = place }
     var description: String { "the place in memory" }
     var largestFile: Int?
+    /// Files that were asked for by one call, at most.
+    private(set) var mostAtOnce = 0
     /// Bytes of the file that is put last.
     private(set) var sizeToPut = 0
     var capabilities: RemoteCapabilities {
@@ -153,7 +155,8 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
         return entries.sorted { $0.name < $1.name }
     }
     func read(_ files: [RemoteRead], _ check: () throws -> Void) throws -> [RemoteContents] {
-        try files.map { file in
+        mostAtOnce = max(mostAtOnce, files.count)
+        return try files.map { file in
             try check()
             try request("read \(file.name)")
             guard var bytes = readsInstead(file.name) ?? place.files[file.name], !(place.isNew(file.name) && place.chance(0.1)) else {

@@ -215,4 +215,18 @@ import Testing
         _ = try reader.exchange.retrieve()
         #expect(clone.ids.isSubset(of: reader.ids) && original.ids.isSubset(of: reader.ids))
     }
+
+    /// Packs are in memory while they are read, and one whose size nobody tells may be as large as any.
+    @Test(arguments: [false, true]) func packsWithoutASizeAreReadOneByOne(tellsSizes: Bool) throws {
+        let place = MemoryPlace(), devices = try (0..<5).map { _ in try PackedDevice(place) }
+        for (n, device) in devices.enumerated() {
+            try device.save("k\(n)")
+            try device.exchangeOnce()
+        }
+        let reader = try PackedDevice(place)
+        reader.files.tellsSizes = tellsSizes
+        _ = try reader.exchange.retrieve()
+        #expect(reader.ids == place.versions() && reader.ids.count == 5)
+        #expect(reader.files.mostAtOnce == (tellsSizes ? 5 : 1))
+    }
 }

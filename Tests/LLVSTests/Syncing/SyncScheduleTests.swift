@@ -210,6 +210,40 @@ import Testing
         #expect(background.next(10) == .at(3_600))
     }
 
+    /// Who may not write goes on receiving by polls, and sends when somebody asks; where reading is refused, too, all of it waits.
+    @Test func whoMayOnlyReadReceives() throws {
+        let refused = ["a": SyncSchedule.Outcome(name: "a", reason: .signIn, failedToSend: true)]
+        var schedule = schedule("a")
+        _ = try run(&schedule, 0, failing: refused)
+        #expect(schedule.places[0].reason == .signIn && schedule.places[0].mayNotSend)
+        var now = 0.0
+        for _ in 0..<20 {
+            schedule.tell(.save, at: now)
+            guard case .at(let poll) = schedule.next(now), case .now(let round) = schedule.next(poll) else {
+                Issue.record("nothing at \(now)")
+                return
+            }
+            #expect(poll > now && round == SyncSchedule.Round(places: ["a"], onlySends: false, onlyReceive: ["a"]))
+            schedule.begin(round)
+            schedule.finish([SyncSchedule.Outcome(name: "a", sends: false)], at: poll)
+            #expect(schedule.places[0].reason == .signIn)
+            now = poll
+        }
+        for trigger in [SyncSchedule.Trigger.user, .front] {
+            now += 10
+            schedule.tell(trigger, at: now)
+            #expect(schedule.next(now) == whole("a"))
+            _ = try run(&schedule, now, failing: refused)
+        }
+        schedule.begin(SyncSchedule.Round(places: ["a"], onlySends: false, onlyReceive: ["a"]))
+        schedule.finish([SyncSchedule.Outcome(name: "a", reason: .signIn, sends: false)], at: now)
+        schedule.tell(.save, at: now)
+        #expect(schedule.next(now + 10_000) == .whenTold)
+        schedule.tell(.user, at: now)
+        _ = try run(&schedule, now)
+        #expect(schedule.places[0].reason == .none && !schedule.places[0].mayNotSend)
+    }
+
     @Test func whatAServerAskedForIsKeptWhoeverAsks() throws {
         var schedule = schedule("a")
         _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .rateLimited, retryAfter: 60)])

@@ -66,4 +66,35 @@ import Testing
         try coordinator.attach(Exchange(store: store, transport: CallbackTransport(SyncerTests.place())), name: "two")
         #expect(try syncer.run())
     }
+
+    /// What another handle saves while the second exchange of a round is under way goes out soon, as any save does.
+    @Test(.timeLimit(.minutes(2))) func aSaveInTheSecondExchangeOfARoundGoesOut() throws {
+        let place = MemoryPlace(), other = try PackedDevice(place), store = try memoryStore(), files = MemoryFiles(place)
+        let coordinator = try StoreCoordinator(store: store)
+        try other.save("base")
+        try other.exchangeOnce()
+        try coordinator.attach(Exchange(store: store, transport: PackedTransport(files)), name: "one")
+        try coordinator.sync()
+        try coordinator.save([.insert(try ValueID("mine"), data: [1])])
+        try other.save("other")
+        try other.exchangeOnce()
+        nonisolated(unsafe) var packs = 0, late: VersionID?
+        files.published = { name in
+            guard name.hasPrefix("pack1/log/") else { return }
+            packs += 1
+            guard packs == 2, let head = try? store.heads().last?.id, let id = try? ValueID("late") else { return }
+            late = try? store.makeVersion(basedOn: head, changes: [.insert(id, data: [2])]).id
+        }
+        var options = Syncer.Options()
+        options.afterSave = 0.1
+        options.afterSaves = 0.2
+        let syncer = try Syncer(coordinator, options: options, conditions: .background)
+        defer { syncer.stop() }
+        #expect(try syncer.run())
+        let saved = try #require(late)
+        for _ in 0..<500 where packs < 3 { usleep(10_000) }
+        #expect(packs == 3 && place.versions().contains(saved))
+        syncer.stop()
+        #expect(packs == 3, "and that is all")
+    }
 }
