@@ -321,7 +321,10 @@ enum llvs_status_value {
 
     /* Encryption. */
 
-    /** A passphrase or identity is another one than that for which something was encrypted. Nothing was changed. */
+    /**
+     * A passphrase or identity is another one than that for which something was encrypted; or the other side of a direct connection does
+     * not know a pairing or an invitation, or does not accept this device. Nothing was changed.
+     */
     LLVS_ERROR_WRONG_KEY = -75,
     /** The keys of what is encrypted are not there, or not yet. */
     LLVS_ERROR_KEY_MISSING = -76,
@@ -2706,9 +2709,9 @@ typedef uint32_t llvs_snapshot_policy;
 enum llvs_snapshot_policy_value {
     LLVS_SNAPSHOT_OFF = 0,
     /**
-     * After an exchange, when the last is at least 7 days and 20 versions old, or from a day in the future; at once when it is missing, has
-     * a broken manifest, misses chunks, or was found damaged by llvs_coordinator_bootstrap. What keeps it from being put is a problem of
-     * the exchange under the name "snapshots".
+     * After an exchange, when the last is at least 7 days old (or from a day in the future: somebody's clock is wrong) and 20 versions; at
+     * once when it is missing, has a broken manifest, misses chunks, or was found damaged by llvs_coordinator_bootstrap. What keeps it from
+     * being put is a problem of the exchange under the name "snapshots".
      */
     LLVS_SNAPSHOT_AUTO = 1
 };
@@ -2869,8 +2872,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_redo(LLVS_BORROWED llvs_coord
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes place,
     LLVS_BORROWED const llvs_exchange_options *options, LLVS_OWNED llvs_error **error);
 /**
- * Retrieves, then sends, with each attached exchange in turn. The current version does not move, except that a
- * retrieve before the first save moves it from the empty root to the most recent head without a branch.
+ * Retrieves, then sends, with each attached exchange in turn; those that could not be reached the last time come last. The current version
+ * does not move, except that a retrieve before the first save moves it from the empty root to the most recent head without a branch.
  *
  * When one of several exchanges fails, the others have their turn all the same: the call ends with the first failure, and the result
  * tells what was done, all together and each for itself (`exchanges`). So the result, which is to be released, is also given with an error,
@@ -3649,7 +3652,11 @@ LLVS_API LLVS_CHECKED llvs_status llvs_peer_open(LLVS_BORROWED llvs_store *store
  * somebody changed what it sent; the message says which), LLVS_ERROR_NEWER_FORMAT, storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_receive(LLVS_BORROWED llvs_peer *peer, llvs_bytes data, LLVS_OWNED llvs_error **error);
-/** Says that nothing comes any more. Errors: LLVS_ERROR_CUT_SHORT when the other side had not said goodbye. Since 0.1. */
+/**
+ * Says that nothing comes any more.
+ * Errors: LLVS_ERROR_WRONG_KEY when the other side ended it before it said who it is, as it does for those whom it does not know: the
+ * message says what to do. LLVS_ERROR_CUT_SHORT when it had not said goodbye. Since 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_receive_end(LLVS_BORROWED llvs_peer *peer, LLVS_OWNED llvs_error **error);
 /**
  * Gives what is to be sent next.
@@ -3712,7 +3719,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_peer_carry(LLVS_BORROWED llvs_peer *peer,
  * Waits until both stores are in step, with all that is in this one now, or the connection has ended. For what the library carries.
  * @param seconds  for how long at most
  * @param in_step  whether they are
- * Errors: why it ended, as of llvs_peer_receive; LLVS_ERROR_CUT_SHORT, LLVS_ERROR_INVALID_ARGUMENT. Since 0.1.
+ * Errors: why it ended, as of llvs_peer_receive; LLVS_ERROR_WRONG_KEY when the other side does not know the pairing or the invitation, or
+ * does not accept this device; LLVS_ERROR_CUT_SHORT, LLVS_ERROR_INVALID_ARGUMENT. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_wait(LLVS_BORROWED llvs_peer *peer, double seconds, LLVS_BORROWED llvs_bool *in_step,
     LLVS_OWNED llvs_error **error);

@@ -104,6 +104,17 @@ static void one_listener_serves_several_stores(void **context) {
     llvs_store_free(b);
 }
 
+/* The other side does not know it: the message says what happened, and what to do. */
+static void refused(llvs_peer *peer, const char *what, const char *advice) {
+    llvs_bool in_step;
+    llvs_error *told = NULL;
+    assert_int_equal(llvs_peer_wait(peer, 20, &in_step, &told), LLVS_ERROR_WRONG_KEY);
+    assert_int_equal(in_step, 0);
+    assert_non_null(strstr(llvs_error_message(told), what));
+    assert_non_null(strstr(llvs_error_message(told), advice));
+    llvs_error_free(told);
+}
+
 static void strangers_get_no_answer(void **context) {
     llvs_store *a = memory_store(), *b = memory_store();
     llvs_listener *listener = listen_at("127.0.0.1:0");
@@ -115,13 +126,12 @@ static void strangers_get_no_answer(void **context) {
     OK(llvs_listener_offer(listener, a, pairing(FIRST), &error));
     for (i = 0; i < 5; i++) {
         assert_int_equal(connect_to(b, listener, NOBODYS, &peer), LLVS_OK);
-        assert_int_equal(llvs_peer_wait(peer, 20, &in_step, NULL), LLVS_ERROR_CUT_SHORT);
-        assert_int_equal(in_step, 0);
+        refused(peer, "does not know this pairing", "pair the two anew");
         llvs_peer_free(peer);
     }
-    /* From there nobody is looked at for a minute, whatever the pairing. */
+    /* From there nobody is looked at for a minute, whatever the pairing: that is no refusal. */
     assert_int_equal(connect_to(b, listener, FIRST, &peer), LLVS_OK);
-    assert_int_equal(llvs_peer_wait(peer, 20, &in_step, NULL), LLVS_ERROR_CUT_SHORT);
+    FAILS(LLVS_ERROR_CUT_SHORT, llvs_peer_wait(peer, 20, &in_step, &error));
     llvs_peer_free(peer);
     llvs_listener_free(listener);
     llvs_store_free(a);
@@ -184,7 +194,7 @@ static void invitations_and_digits_bring_the_pairing(void **context) {
     llvs_peer_state_free(state);
     /* It is good once. */
     OK(llvs_peer_connect(c, &options, where, 5, &again, &error));
-    assert_int_equal(llvs_peer_wait(again, 20, &in_step, NULL), LLVS_ERROR_CUT_SHORT);
+    refused(again, "does not know the invitation", "Ask for a new one");
     llvs_peer_free(again);
     llvs_peer_free(peer);
     llvs_buffer_dispose(&code);

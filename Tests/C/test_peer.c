@@ -338,7 +338,7 @@ static void no_more_is_stored_than_there_is_room_for(void **context) {
     assert_int_equal(carry_one_way(one, two), LLVS_ERROR_NO_SPACE);
     assert_int_equal(version_count(b), 1);
     /* The other side is told that the store could not go on. */
-    assert_int_equal(carry_one_way(two, one), LLVS_ERROR_DAMAGED);
+    assert_int_equal(carry_one_way(two, one), LLVS_ERROR_TRANSPORT);
     llvs_peer_free(two);
     assert_int_equal(freed_rooms, 2);
     llvs_peer_free(one);

@@ -149,7 +149,7 @@ def test_one_in_the_middle(stores: tuple[llvs.Store, llvs.Store]) -> None:
 def test_between_two_people(stores: tuple[llvs.Store, llvs.Store]) -> None:
     one, two = stores
     with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
-        with llvs.connect(one, listener.address, compare=True) as early, pytest.raises((llvs.Error, OSError)):
+        with llvs.connect(one, listener.address, compare=True) as early, pytest.raises(llvs.EncryptionError, match="with nobody now"):
             early.digits(30)
         found: list[llvs.Link] = []
         waiting = threading.Thread(target=lambda: found.append(listener.compare(PAIRING, 60)))
@@ -183,10 +183,10 @@ def test_who_sees_others_says_no(stores: tuple[llvs.Store, llvs.Store]) -> None:
             waiting.join(60)
             assert link.digits(60)
             link.confirm()
-            found[0].close(1)
-            with pytest.raises((llvs.Error, OSError)):
+            found[0].close(10)
+            with pytest.raises(llvs.EncryptionError, match="the digits are not the same"):
                 link.wait(60)
-            assert link.pairing == b""
+            assert link.pairing == b"" and found[0].error is None, "who says no says goodbye"
     assert not list(one.history())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import posixpath
 import random
 import signal
 import subprocess
@@ -203,6 +204,19 @@ class TestBrokenAnswers:
         with pytest.raises(llvs.TransportError):
             retrieve(new_store(), filled)
 
+    @pytest.mark.parametrize("beginning", [b"HTTP/1.1 207 ", b"HTTP/1.1 207 Multi-Status\r\nX-More: "])
+    def test_a_header_line_without_an_end(self, filled: DavServer, new_store: Any, beginning: bytes) -> None:
+        @on("PROPFIND")
+        def fault(handler: Handler) -> bool:
+            handler.body()
+            handler.wfile.write(beginning)
+            while True:
+                handler.wfile.write(b"x" * 10_000)
+
+        filled.fault = fault
+        with pytest.raises(llvs.TransportError, match="a header whose line has no end"):
+            retrieve(new_store(), filled)
+
     def test_a_list_without_an_end(self, filled: DavServer, new_store: Any) -> None:
         @on("PROPFIND")
         def fault(handler: Handler) -> bool:
@@ -389,6 +403,61 @@ class TestStatuses:
         assert raised.value.code == llvs.ErrorCode.NO_SPACE
         server.fault = None
         assert len(send(store, server).sent) == 3
+
+    @pytest.mark.parametrize("layout", ["interchange", "packed"])
+    @pytest.mark.parametrize("status", [500, 507])
+    def test_a_disk_that_is_full(self, server: DavServer, store: llvs.Store, new_store: Any, status: int, layout: str) -> None:
+        """Whatever the server calls it; and what came of an upload does not stay there, as soon as it can be deleted."""
+        room = [1 << 30]
+
+        @on("PUT")
+        def put(handler: Handler) -> bool:
+            data, left = handler.body(), room[0] - sum(map(len, server.files.values()))
+            if posixpath.dirname(handler.name) not in server.folders or len(data) <= left:
+                return False
+            server.files[handler.name] = data[:max(0, left)]
+            handler.answer(status)
+            return True
+
+        def uploads() -> list[str]:
+            return [name for name in server.files if "/tmp/" in name]
+
+        place = llvs.Remote(f"{server.url}?layout={layout}")
+        server.fault = put
+        with llvs.Exchange(store, place) as way:
+            way.send()
+        room[0] = sum(map(len, server.files.values())) + 10
+        last = store.make_version(store.most_recent_head, insert={"large": random.Random(4).randbytes(20_000)})
+        with llvs.Exchange(store, place) as way, pytest.raises(llvs.StorageError, match="(?i)make room") as told:
+            way.send()
+        assert told.value.code == llvs.ErrorCode.NO_SPACE and not uploads()
+
+        def locked(handler: Handler) -> Optional[bool]:
+            if handler.command != "DELETE":
+                return put(handler)
+            handler.answer(503)
+            return True
+
+        server.fault = locked
+        with llvs.Exchange(store, place) as way, pytest.raises(llvs.StorageError) as told:
+            way.send()
+        assert told.value.code == llvs.ErrorCode.NO_SPACE
+        left = uploads()
+        assert left, "it could not be deleted"
+        # A day later whoever writes there does so.
+        server.fault, room[0] = put, 1 << 30
+        server.touched.update(dict.fromkeys(left, time.time() - 90_000))
+        second = new_store()
+        with llvs.Exchange(second, place) as way:
+            way.retrieve()
+            second.make_version(second.most_recent_head, insert={"more": b"1"})
+            way.send()
+        assert not uploads()
+        with llvs.Exchange(store, place) as way:
+            way.send()
+        with llvs.Exchange(second, place) as way:
+            way.retrieve()
+        assert last in second
 
     def test_files_that_vanish_in_the_middle(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
         filled.fault = on("GET", "/changes/", times=1)(lambda handler: handler.answer(404))

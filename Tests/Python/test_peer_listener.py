@@ -1,6 +1,7 @@
 """Direct connections that the library carries: `llvs.Peer.connect` and `llvs.PeerListener`."""
 
 import os
+import random
 import signal
 import socket
 import threading
@@ -38,7 +39,8 @@ def test_two_stores_of_one_listener():
                 with pytest.raises(llvs.InvalidArgumentError):
                     peer.send()
                 met = listener.accept(5)
-                assert met is not None and met.state.received == 2  # that of the other store, too
+                assert met is not None
+                until(lambda: met.state.received == 2)  # that of the other store, too
 
 
 def test_by_invitation_and_by_digits():
@@ -119,6 +121,64 @@ def test_a_link_ends_when_its_store_is_closed(tmp_path):
                 assert peer.wait(60)
                 there.close()
                 until(lambda: peer.state.phase == llvs.PeerPhase.ENDED)
+
+
+@pytest.mark.parametrize("carrier", ["library", "python"])
+def test_a_store_that_is_closed_while_it_sends_says_goodbye(tmp_path, carrier):
+    """At any moment of it: the other side hears of no tampering, and keeps what had come whole."""
+    pairing, random_ = llvs.make_pairing(), random.Random(15)
+    with llvs.Store(storage="memory") as full:
+        head = None
+        for number in range(40):
+            head = full.make_version(head, insert={f"v{number}": random_.randbytes(100_000)})
+        packed = full.pack()
+    cut = 0
+    for number in range(25):
+        there = llvs.Store(storage="memory")
+        there.unpack(packed)
+        with llvs.Store(storage="memory") as here:
+            if carrier == "library":
+                with llvs.PeerListener(f"unix:{tmp_path}/socket{number}") as listener:
+                    listener.offer(there, pairing)
+                    with llvs.Peer.connect(here, listener.address, pairing) as peer:
+                        until(lambda: peer.state.phase >= llvs.PeerPhase.EXCHANGING)
+                        time.sleep(random_.random() * 0.05)
+                        there.close()
+                        until(lambda: peer.state.phase == llvs.PeerPhase.ENDED)
+                        assert not peer.wait(10), number
+            else:
+                with llvs.listen({pairing: there}, f"{tmp_path}/socket{number}") as listener:
+                    with llvs.connect(here, listener.address, pairing) as link:
+                        until(lambda: link.state.phase >= llvs.PeerPhase.EXCHANGING)
+                        time.sleep(random_.random() * 0.05)
+                        there.close()
+                        until(lambda: link.state.phase == llvs.PeerPhase.ENDED)
+                        assert not link.wait(10) and link.error is None, number
+            cut += 0 < here.statistics().versions < 40
+    assert cut > 2, "it was closed in the middle of sending"
+
+
+def test_what_is_not_known_there_is_refused_and_told():
+    pairing, key = llvs.make_pairing(), llvs.device_key(bytes([7]) * 32)
+    with llvs.Store(storage="memory") as store, llvs.Store(storage="memory") as other:
+        with llvs.PeerListener("127.0.0.1:0") as listener:
+            listener.offer(store, pairing)
+            code = listener.invite(pairing)
+            with llvs.Peer.connect(other, listener.address, invitation=code) as peer:
+                assert peer.wait(30)
+            for refused, match in (
+                ({"invitation": code}, "does not know the invitation.*Ask for a new one"),
+                ({"pairing": llvs.make_pairing()}, "does not know this pairing.*pair the two anew"),
+                ({"compare": True}, "compares digits with nobody now"),
+            ):
+                with llvs.Peer.connect(other, listener.address, **refused) as peer, pytest.raises(llvs.EncryptionError, match=match):
+                    peer.wait(30)
+        with llvs.PeerListener("127.0.0.1:0", accepted=[key]) as listener:
+            listener.offer(store, pairing)
+            with llvs.Peer.connect(other, listener.address, pairing) as peer:
+                with pytest.raises(llvs.EncryptionError, match="does not accept the key of this device"):
+                    while not peer.wait(30):
+                        pass
 
 
 def test_the_socket_of_a_process_that_was_killed_is_made_anew(tmp_path):

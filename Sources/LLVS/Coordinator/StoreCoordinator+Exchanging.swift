@@ -52,6 +52,7 @@ extension StoreCoordinator {
     /// Lets go of an exchange, without closing it; nil when none has the name.
     public func detach(_ name: String) -> Exchange? {
         defer { attachments.tell(()) }
+        lock.withLock { _ = unreachable.remove(name) }
         return lock.withLock { attached.firstIndex { $0.name == name }.map { attached.remove(at: $0).exchange } }
     }
 
@@ -113,6 +114,11 @@ extension StoreCoordinator {
         public var failure: (any Error)?
         /// Whether retrieving, and sending, came to its end.
         var hasRetrieved = false, hasSent = false
+        /// Whether nobody answered at the other side.
+        var isUnreachable: Bool {
+            guard let error = failure as? StoreError else { return false }
+            return error.code == .transport && error.httpStatus == 0
+        }
     }
 
     /// What a call did with all exchanges.
@@ -130,8 +136,9 @@ extension StoreCoordinator {
         }
     }
 
-    /// Retrieves from, then sends to, each attached exchange in turn. The current version stays where it is, unless
-    /// nothing had been saved yet: then it moves to the most recent unbranched head.
+    /// Retrieves from, then sends to, each attached exchange in turn. Those whose other side could not be reached the last time come last,
+    /// so that the others do not wait for them. The current version stays where it is, unless nothing had been saved yet: then it moves to
+    /// the most recent unbranched head.
     ///
     /// The failure of one exchange is told beside what others did; when it was cancelled, those behind it have no turn.
     /// - Throws: `.busy` from within a callback of a running exchange, `.closed`.
@@ -146,7 +153,8 @@ extension StoreCoordinator {
         try exchangeGate.run("Exchanging", control) {
             let at = currentVersion
             var outcome = ExchangeOutcome(move: Move(from: at, to: at))
-            for (name, exchange, place) in lock.withLock({ attached }) where names?.contains(name) ?? true {
+            let (all, late) = lock.withLock { (attached.filter { names?.contains($0.name) ?? true }, unreachable) }
+            for (name, exchange, place) in all.filter({ !late.contains($0.name) }) + all.filter({ late.contains($0.name) }) {
                 var part = Exchanged(name: name, place: place)
                 do {
                     if !onlySending {
@@ -166,7 +174,9 @@ extension StoreCoordinator {
                 }
                 outcome.exchanges.append(part)
                 if (part.failure as? StoreError)?.code == .cancelled { break }
+                lock.withLock { _ = part.isUnreachable ? unreachable.insert(name).inserted : unreachable.remove(name) != nil }
             }
+            outcome.exchanges = all.compactMap { one in outcome.exchanges.first { $0.name == one.name } }
             return outcome
         }
     }

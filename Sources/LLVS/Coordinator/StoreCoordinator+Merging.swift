@@ -79,7 +79,8 @@ extension StoreCoordinator {
     }
 
     /// A whole round: exchanges, merges what came into the current version, and exchanges again when that changed something, so that
-    /// what was merged does not wait for the next round. Of several exchanges each gets what came from the others.
+    /// what was merged does not wait for the next round. Of several exchanges each gets what came from the others. A place that could not
+    /// be reached is tried once.
     ///
     /// What fails is told beside what was done: without a connection, what is here already is merged all the same.
     /// - Throws: `.busy` from within a callback of a running exchange or merge, `.closed`.
@@ -110,7 +111,9 @@ extension StoreCoordinator {
         }
         let isPassedOn = first.exchanges.count > 1 && first.exchanges.contains { !$0.retrieved.versions.isEmpty }
         if made || isPassedOn {
-            let second = try exchangeAll(among: names, onlyReceiving: onlyReceiving, control)
+            let silent = Set(first.exchanges.filter(\.isUnreachable).map(\.name))
+            let others = silent.isEmpty ? names : (names ?? Set(exchanges.map(\.name))).subtracting(silent)
+            let second = try exchangeAll(among: others, onlyReceiving: onlyReceiving, control)
             outcome.after = second
             outcome.move = outcome.move.followed(by: second.move)
         }

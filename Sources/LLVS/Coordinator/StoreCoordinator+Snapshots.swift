@@ -16,8 +16,10 @@ extension StoreCoordinator {
         do {
             if !isBroken, let found = try snapshots.find(), !found.manifest.isForeign {
                 let last = found.manifest, age = Clock.now() - last.createdAt
-                // What the manifest says may be anything: one from tomorrow or later is none that we go by.
-                let isDue = age < -86_400 || (age >= 7 * 86_400 && (last.versionCount > count || count - last.versionCount >= 20))
+                // Of two clocks that are apart, this one and that of whoever put it, nobody knows which is right: then versions alone
+                // count, or the two would put one with each exchange.
+                let isOld = age >= 7 * 86_400 || age < -86_400
+                let isDue = isOld && (last.versionCount > count || count - last.versionCount >= 20)
                 if try !isDue && !snapshots.lacksChunks(found, control) { return }
             }
         } catch let error as StoreError where error.code == .snapshotDamaged {

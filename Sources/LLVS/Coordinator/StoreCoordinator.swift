@@ -71,6 +71,8 @@ public final class StoreCoordinator: @unchecked Sendable {
     /// Written by who is through `saveGate`, and so may be read there without the lock.
     var current: VersionID
     var attached: [(name: String, exchange: Exchange, place: String)] = []
+    /// The names of the exchanges whose other side could not be reached the last time.
+    var unreachable: Set<String> = []
     /// The names of the exchanges beside which bootstrapping met a damaged snapshot.
     var brokenSnapshots: Set<String> = []
     var metadata: Metadata

@@ -73,6 +73,54 @@ extension StoreKeys {
         return passphrases
     }
 
+    /// Looks, before anything is written with new keys, whether another device made some as well at the same moment: then both go on with
+    /// the same. These are the keys that something there was written with, else those that a device without memory begins with.
+    ///
+    /// Who gives way brings its members along, and removes its own files, which nobody needs. Keys that cannot be opened here stay apart.
+    /// - Parameter isUsed: whether something is there that was written with keys.
+    func agreed(
+        in place: KeyDirectory, _ unlocking: Unlocking, _ clock: KeyClock, _ crypto: Crypto, isUsed: (StoreKeys) throws -> Bool
+    ) throws -> StoreKeys {
+        guard try KeyFiles.list(place).rings.count > 1 else { return self }
+        // Whoever has not seen these is about to write.
+        try clock.wait(StoreKeys.secondLook)
+        let seen = try StoreKeys.open(place, stores: [], unlocking, pin: pin, crypto)
+        var all = [seen]
+        for epoch in seen.forked where epoch.number == 1 {
+            all.append(try StoreKeys.open(place, stores: [], unlocking, pin: Pin(number: 1, recipient: epoch.recipient), crypto))
+        }
+        all.sort { ($0.current.number, $0.current.recipient) < ($1.current.number, $1.current.recipient) }
+        guard let first = try all.first(where: isUsed) ?? all.first, first.pin != pin else { return self }
+        var identities = unlocking.identities, needless: [KeyFileName] = [], replaced: Set<AgeRecipient> = []
+        if let passphrase = unlocking.passphrase {
+            let files = try PassphraseFile.openAll(KeyFiles.list(place).passphrases, passphrase, in: place, crypto)
+            identities += files.map(\.identity)
+            func hasIt(_ keys: StoreKeys, _ identity: AgeIdentity) -> Bool { keys.members.contains { $0.recipient == identity.recipient } }
+            if files.contains(where: { hasIt(first, $0.identity) }) {
+                let own = files.filter { hasIt(self, $0.identity) && !hasIt(first, $0.identity) }
+                needless = own.map(\.name)
+                replaced = Set(own.map(\.identity.recipient))
+            }
+        }
+        let new = members.filter { member in
+            !replaced.contains(member.recipient) && !first.members.contains { $0.recipient == member.recipient }
+        }
+        if !new.isEmpty {
+            let ring = try KeyRing(store: first.store, epochs: first.own, members: first.members + new, removed: first.removed)
+            _ = try StoreKeys.write(ring, to: place, crypto, from: first)
+        }
+        for name in try KeyFiles.list(place).rings {
+            guard let bytes = try? KeyFiles.read(name, in: place, limit: KeyRing.fileLimit),
+                let plain = try? AgeReader.decrypt(bytes, .identities(identities), crypto, limit: KeyRing.sizeLimit).plain,
+                let ring = try? KeyRing(plain, crypto), ring.newest?.recipient == current.recipient
+            else { continue }
+            needless.append(name)
+        }
+        // Where nothing can be deleted they stay, and are told of.
+        for name in needless { try? place.delete(name.description) }
+        return try StoreKeys.open(place, stores: [], unlocking, pin: first.pin, crypto)
+    }
+
     /// Gives the keys to one more member, who reads what was written and what will be.
     func adding(_ member: KeyMember, in place: KeyDirectory, _ crypto: Crypto) throws -> StoreKeys {
         guard !removed.contains(member.recipient) else {

@@ -148,6 +148,13 @@ enum LiveSocket {
         return (own, name(&storage, size)?.host ?? "")
     }
 
+    /// Closes a connection that nobody looked at: the other side is told that it was cut, and not that it is refused.
+    static func drop(_ fd: Int32) {
+        var atOnce = linger(l_onoff: 1, l_linger: 0)
+        _ = setsockopt(fd, SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<linger>.size))
+        System.close(fd)
+    }
+
     /// Where a socket listens: as `Address` reads it.
     static func own(_ fd: Int32) -> String? {
         var storage = sockaddr_storage(), size = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -19,11 +19,15 @@ public final class PeerLink: @unchecked Sendable {
     /// Whether it is known who the other side is, and until when it has to be.
     private var isKnown = false
     private let greeted: Double
+    /// What was taken of the session, and how much of it the socket has. The thread's alone.
+    private var pending: [UInt8] = [], at = 0
     /// How often somebody asked for a look at the store, and which of these was done.
     private var asked = 0, looked = 0
 
     /// Bytes that are given to the socket, and taken of it, at once: what comes at once is stored at once.
     private static let outgoing = 256 << 10, incoming = 1 << 20
+    /// Seconds in which the other side takes what is on its way when a connection ends.
+    private static let farewell = 5.0
     /// Bytes that are asked for of the session while there are few: a link that is idle takes little memory.
     private static let few = 2 << 10
 
@@ -184,7 +188,7 @@ public final class PeerLink: @unchecked Sendable {
     }
 
     private func carry() throws {
-        var pending: [UInt8] = [], at = 0, room = PeerLink.few
+        var room = PeerLink.few
         while true {
             if at == pending.count {
                 (pending, at) = (try produced(room), 0)
@@ -207,16 +211,14 @@ public final class PeerLink: @unchecked Sendable {
             try session.tick(Clock.steady())
             if both[0].revents != 0, try !look() { return }
             if both[1].revents & ~Int16(POLLOUT) != 0 {
-                var data: [UInt8] = []
-                let goesOn = try cut { () throws(Errno) in try LiveSocket.read(descriptor, into: &data, most: PeerLink.incoming) }
-                if !goesOn {
-                    try session.receiveEnd()
-                    return
-                }
-                try data.withUnsafeBytes { if !$0.isEmpty { try session.receive($0) } }
+                if try !hear() { return }
             }
             if both[1].revents & Int16(POLLOUT) != 0 {
-                at += try cut { () throws(Errno) in try LiveSocket.write(descriptor, pending[at...]) }
+                do { at += try LiveSocket.write(descriptor, pending[at...]) } catch {
+                    // What came before it was cut may say why.
+                    while try hear(afterCut: error) {}
+                    return
+                }
             }
         }
     }
@@ -227,12 +229,17 @@ public final class PeerLink: @unchecked Sendable {
         }
     }
 
-    /// The system's word for a connection that is no more.
-    private func cut<R>(_ body: () throws(Errno) -> R) throws -> R {
-        do { return try body() } catch {
-            throw StoreError(
-                .cutShort, "The connection was cut (\(error)). What had come is kept; connect again, and the exchange goes on from there.")
+    /// Takes what came; false when nothing comes any more, and both sides knew that it would end.
+    /// - Parameter cut: why nothing can be sent any more: what is there is taken, and no more is waited for.
+    private func hear(afterCut cut: Errno? = nil) throws -> Bool {
+        var data: [UInt8] = [], goesOn = true, why = cut
+        do { goesOn = try LiveSocket.read(descriptor, into: &data, most: PeerLink.incoming) } catch {
+            (goesOn, why) = (false, cut ?? error)
         }
+        if !data.isEmpty { try data.withUnsafeBytes { try session.receive($0) } }
+        if goesOn, cut == nil || !data.isEmpty { return true }
+        try session.receiveEnd(why)
+        return false
     }
 
     /// Does what the thread was woken for; false when it is to end at once.
@@ -263,15 +270,21 @@ public final class PeerLink: @unchecked Sendable {
         return state
     }
 
-    /// What is left to be said of why it ends, as far as the other side takes it.
+    /// What is left to be said of why it ends, behind what was begun, as far as the other side takes it.
     private func tellWhy() {
-        let end = Clock.steady() + 1
-        guard var left = try? produced(PeerLink.outgoing)[...] else { return }
-        while !left.isEmpty, let sent = try? LiveSocket.write(descriptor, left) {
-            left = left.dropFirst(sent)
-            guard Clock.steady() < end else { return }
-            if !left.isEmpty { guard (try? LiveSocket.wait(descriptor, Int16(POLLOUT), until: end)) == true else { return } }
+        var end = Clock.steady() + PeerLink.farewell
+        while true {
+            while at < pending.count {
+                guard let sent = try? LiveSocket.write(descriptor, pending[at...]) else { return }
+                at += sent
+                guard Clock.steady() < end, sent > 0 || (try? LiveSocket.wait(descriptor, Int16(POLLOUT), until: end)) == true else {
+                    return
+                }
+            }
+            guard let more = try? produced(PeerLink.outgoing), !more.isEmpty else { break }
+            (pending, at) = (more, 0)
         }
+        end = Clock.steady() + 1
         // Closed with bytes that nobody read it would take back what was said last.
         _ = shutdown(descriptor, Int32(SHUT_WR))
         // Who sends all the time is not waited for.

@@ -230,7 +230,7 @@ public final class PeerListener: @unchecked Sendable {
             let refused = Set(greetings.map(\.place)).filter { refusals($0) >= PeerListener.strangers }
             greetings.removeAll { greeting in
                 guard !greeting.isHeard, refused.contains(greeting.place) else { return false }
-                System.close(greeting.descriptor)
+                LiveSocket.drop(greeting.descriptor)
                 return true
             }
             for i in greetings.indices where !greetings[i].isHeard && !full.contains(greetings[i].place) {
@@ -264,7 +264,7 @@ public final class PeerListener: @unchecked Sendable {
                 if !isReady, greeting.until <= now { giveUp(greeting) }
             }
         }
-        for greeting in greetings { System.close(greeting.descriptor) }
+        for greeting in greetings { LiveSocket.drop(greeting.descriptor) }
         greetings = []
         PeerListener.remove(file)
         lock.withLock {
@@ -279,7 +279,7 @@ public final class PeerListener: @unchecked Sendable {
         do {
             while let (fd, place) = try LiveSocket.accept(server) {
                 guard lock.withLock({ takes(place) }) else {
-                    System.close(fd)
+                    LiveSocket.drop(fd)
                     continue
                 }
                 greetings.append(Greeting(descriptor: fd, place: place, until: Clock.steady() + PeerListener.patience))

@@ -20,11 +20,7 @@ extension PeerSession {
     }
 
     func take(_ frame: LiveFrame) throws {
-        if case .error(let code, let text) = frame {
-            throw StoreError(
-                code == LiveFault.Code.key.rawValue ? .wrongKey : .damaged,
-                "The other side ended the connection (\(code)): \(text). What had been stored before is kept.")
-        }
+        if case .error(let code, let text) = frame { throw PeerSession.ended(code, text) }
         guard let hello else {
             guard comparison == nil else { return try takeComparing(frame) }
             let awaitsPairing = options.pairing == nil && status.pairing == nil
@@ -104,6 +100,28 @@ extension PeerSession {
         }
     }
 
+    /// Why the other side says that it ends the connection.
+    private static func ended(_ code: UInt16, _ text: String) -> StoreError {
+        switch LiveFault.Code(rawValue: code) {
+        case .key where text == renewed:
+            StoreError(
+                .wrongKey,
+                "The other side ended the connection, as the keys were renewed since it was made. What had come before is kept. Connect "
+                    + "again: members get in.")
+        case .key:
+            StoreError(
+                .wrongKey,
+                "The other side does not accept the key of this device. Nothing was exchanged. Have it accepted there, then connect again.")
+        case .store:
+            StoreError(
+                .transport,
+                "The other side ended the connection: \(text). What had been stored before is kept. See what its store lacks, then connect "
+                    + "again.")
+        default:
+            StoreError(.damaged, "The other side ended the connection (\(code)): \(text). What had been stored before is kept.")
+        }
+    }
+
     // MARK: Digits
 
     private func takeComparing(_ frame: LiveFrame) throws {
@@ -112,7 +130,9 @@ extension PeerSession {
         case .ping(let token): try say(.pong(token))
         case .pong: break
         case .bye:
-            throw StoreError(.cutShort, "The other side ended the comparison of digits. Nothing was exchanged. Pair the two again.")
+            guard saidGoodbye else { throw Declined() }
+            (heardGoodbye, status.phase) = (true, .ended)
+            return
         case .commitment, .nonce:
             if let answer = try comparison.take(frame) { try say(answer) }
             status.digits = comparison.digits ?? ""

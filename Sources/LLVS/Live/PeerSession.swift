@@ -100,6 +100,10 @@ public final class PeerSession: @unchecked Sendable {
     /// While people compare digits.
     var comparison: DigitComparison?
     var saidGoodbye = false, heardGoodbye = false, isClosing = false
+    /// Whether a byte of the other side's came.
+    private var hasCome = false
+    /// What ended it while bytes were taken that go first.
+    private var failing: (any Error)?
     var myHello = LiveFrame.Hello()
     var hello: LiveFrame.Hello?
     var negotiation: Negotiation?
@@ -221,7 +225,7 @@ public final class PeerSession: @unchecked Sendable {
     ///   `.newerFormat`, and failures of the store. What is to be sent yet tells the other side.
     public func receive(_ bytes: UnsafeRawBufferPointer) throws {
         try step {
-            hasHeard = true
+            (hasHeard, hasCome) = (true, hasCome || !bytes.isEmpty)
             try link.append(bytes)
             while status.phase != .ended {
                 let wasOpen = link.isOpen
@@ -235,16 +239,41 @@ public final class PeerSession: @unchecked Sendable {
     }
 
     /// The connection has ended: nothing comes any more.
-    /// - Throws: `.cutShort` when it was cut.
-    public func receiveEnd() throws {
+    /// - Throws: `.wrongKey` when the other side ended it before it said who it is, as it does for those that it does not know; `.cutShort`
+    ///   when it was cut.
+    public func receiveEnd() throws { try receiveEnd(nil) }
+    /// - Parameter cut: what the system says of a connection that did not come to an orderly end.
+    func receiveEnd(_ cut: Errno?) throws {
         try step {
             guard status.phase != .ended else { return }
-            guard heardGoodbye else {
-                throw StoreError(
-                    .cutShort, "The connection was cut. What had come is kept; connect again, and the exchange goes on from there.")
-            }
+            guard heardGoodbye else { throw ended(cut) }
             status.phase = .ended
         }
+    }
+
+    /// Why it ended without a goodbye. Whoever listens closes without a byte when it does not know who connects.
+    private func ended(_ cut: Errno?) -> StoreError {
+        let how = cut.map { " (\($0))" } ?? ""
+        guard options.isInitiator, !hasCome else {
+            return StoreError(
+                .cutShort, "The connection was cut\(how). What had come is kept; connect again, and the exchange goes on from there.")
+        }
+        guard cut == nil else {
+            return StoreError(
+                .cutShort,
+                "The other side let nobody in\(how): it was ending, or has had too many tries from here that failed. Nothing was "
+                    + "exchanged. Connect again in a minute; if that does not help, pair the two anew.")
+        }
+        let why =
+            if options.invitation != nil {
+                "does not know the invitation: it was used, is too old, or has another code. Nothing was exchanged. "
+                    + "Ask for a new one there"
+            } else if options.comparesDigits {
+                "compares digits with nobody now. Nothing was exchanged. Have that asked for there, then connect again"
+            } else {
+                "does not know this pairing, or offers its store no more. Nothing was exchanged. Offer it there, or pair the two anew"
+            }
+        return StoreError(.wrongKey, "The other side \(why).")
     }
 
     /// Fills a buffer with what is to be sent next.
@@ -253,8 +282,19 @@ public final class PeerSession: @unchecked Sendable {
     public func send(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         var filled = 0
         try step {
+            if let failing {
+                self.failing = nil
+                throw failing
+            }
             while filled < buffer.count {
-                if link.outgoingCount == 0 { try produce() }
+                if link.outgoingCount == 0 {
+                    do { try produce() } catch {
+                        // What was taken may end within a message: it goes first, and why it ends behind it.
+                        guard filled > 0 else { throw error }
+                        failing = error
+                        break
+                    }
+                }
                 let count = link.take(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
                 guard count > 0 else { break }
                 filled += count
@@ -345,11 +385,11 @@ public final class PeerSession: @unchecked Sendable {
                 updatePhase()
                 if status.phase == .ended { end() }
             } catch {
-                let (told, code, text) = PeerSession.told(error)
+                let (told, farewell) = PeerSession.told(error)
                 if status.phase != .ended {
                     try? receiving.sink.flushBefore()
                     (urgent, urgentSize) = ([], 0)
-                    if link.isOpen, let code { try? link.send(LiveFrame.error(code.rawValue, text).encoded()) }
+                    if link.isOpen, !saidGoodbye, let farewell { try? link.send(farewell.encoded()) }
                     status.error = told
                     status.phase = .ended
                     end()
@@ -359,7 +399,14 @@ public final class PeerSession: @unchecked Sendable {
         }
     }
 
-    private static func told(_ error: any Error) -> (StoreError, LiveFault.Code?, String) {
+    /// The person at the other end says that the digits are not the same, or does not want to pair.
+    struct Declined: Error {}
+    /// What the other side is told when the keys of the encrypted place were renewed.
+    static let renewed = "the keys were renewed since"
+
+    /// Why it ended, for the program and for the other side.
+    private static func told(_ error: any Error) -> (StoreError, LiveFrame?) {
+        let store = LiveFrame.error(LiveFault.Code.store.rawValue, "the store could not go on")
         switch error {
         case let fault as LiveFault:
             let code: StoreError.Code =
@@ -372,33 +419,42 @@ public final class PeerSession: @unchecked Sendable {
             return (
                 StoreError(
                     code, "The connection was ended, since the other side broke a rule: \(fault.why). What had been stored before is kept.",
-                    versionID: fault.version?.description), fault.code, fault.why)
+                    versionID: fault.version?.description), .error(fault.code.rawValue, fault.why))
         case let many as Negotiation.TooManyHeads:
             let count = many.count, limit = LiveFrame.headsLimit
             return (
                 StoreError(
                     .tooLarge, "This store has \(count) heads, and a device that has not met it lately is told of \(limit) at most. "
-                        + "Merge some of them; then connect again."), .bound, "it has \(count) heads, which have to be merged there first")
+                        + "Merge some of them; then connect again."),
+                .error(LiveFault.Code.bound.rawValue, "it has \(count) heads, which have to be merged there first"))
         case is NoiseHandshake.Refused:
             return (
                 StoreError(
                     .wrongKey,
                     "The other side has another pairing, or somebody changed what it sent. What had come before is kept. Pair the two."),
-                nil, "")
+                nil)
         case is MemberPairing.Renewed:
             return (
                 StoreError(
                     .wrongKey,
                     "The keys of the encrypted place were renewed since this connection was made, as when a member is removed. What had "
-                        + "come before is kept. Connect again: members get in."), .key, "the keys were renewed since")
+                        + "come before is kept. Connect again: members get in."), .error(LiveFault.Code.key.rawValue, renewed))
+        case is Declined:
+            return (
+                StoreError(
+                    .wrongKey,
+                    "The other side says that the digits are not the same, or does not want to pair. Nothing was exchanged. "
+                        + "Pair the two again."),
+                .bye)
         case is LiveLink.Altered:
             return (
                 StoreError(
                     .damaged, "Something between the two changed what the other side sent. What had come before is kept. Connect again."),
-                nil, "")
-        case let error as StoreError:
-            return (error, error.code == .cutShort ? nil : .store, "the store could not go on")
-        default: return (StoreError(.internal, "A connection ended: \(error)."), .store, "the store could not go on")
+                nil)
+        // A store that is closed is no fault of anybody's.
+        case let error as StoreError where error.code == .closed: return (error, .bye)
+        case let error as StoreError: return (error, [.cutShort, .wrongKey].contains(error.code) ? nil : store)
+        default: return (StoreError(.internal, "A connection ended: \(error)."), store)
         }
     }
 

@@ -60,7 +60,14 @@ enum HTTPFailure {
                 "The server's certificate is not one that this machine trusts for that name. Check the address; "
                     + "for an authority of your own give its certificates (ca_file)."
         case CURLE_SSL_CONNECT_ERROR: advice = "The server speaks no TLS there, or none that is recent enough (1.2)."
-        case CURLE_OUT_OF_MEMORY: return StoreError(.outOfMemory, "\(what) failed: libcurl has no memory. Free some, and try again.")
+        case CURLE_OUT_OF_MEMORY where (try? Memory.expect(HTTPFailure.plenty, what)) == nil:
+            return StoreError(.outOfMemory, "\(what) failed: libcurl has no memory. Free some, and try again.")
+        // libcurl before 8.6 calls it a lack of memory as well.
+        case CURLE_OUT_OF_MEMORY, HTTPFailure.lineTooLong:
+            return StoreError(
+                .transport,
+                "\(what) failed: the server answers with a header whose line has no end, or is longer than libcurl takes (about 100 KB). "
+                    + "Check that it is the right address.")
         default: advice = "Try again; what had been exchanged is kept."
         }
         return StoreError(.transport, "\(what) failed: \(withoutSecrets(said)). \(advice)")
@@ -92,6 +99,11 @@ enum HTTPFailure {
     static func isPassing(_ end: CurlTransfers.End) -> Bool {
         isOfProxy(end) ? isPassing(end.connectStatus, .get) : isPassing(end.result)
     }
+
+    /// CURLE_TOO_LARGE, which older headers do not name.
+    private static let lineTooLong = CURLcode(100)
+    /// Bytes that libcurl does not want at once.
+    private static let plenty = 4 << 20
 
     static let mostTries = 5
     /// How often a request is made that ends like this: somebody waits meanwhile.

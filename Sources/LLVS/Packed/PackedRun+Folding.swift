@@ -85,16 +85,25 @@ extension PackedRun {
             attempt.seen = PackedRun.joined(attempt.seen, input.seen)
         }
         guard attempt.replaces.count <= PackFormat.entriesLimit, attempt.covers.count <= PackFormat.entriesLimit,
-            let (made, ids) = try pack(ordered, attempt, storeID, first: first, last: last)
+            let (made, ids) = try fitting({ try pack(ordered, attempt, storeID, first: first, last: last) })
         else {
             state.attempts[inputs.min { $0.first < $1.first } ?? names[0]]?.level = PackedState.Attempt.tooLarge
             return true
         }
         attempt.size = made.size
-        guard try self.attempt(made, ids, attempt, isWhole: { try isVerified(made) }) else { return false }
+        // What is too large for the service stays as it is, and is not tried again: smaller ones are put together.
+        guard let isThere = try fitting({ try self.attempt(made, ids, attempt, isWhole: { try isVerified(made) }) }) else {
+            return true
+        }
+        guard isThere else { return false }
         replace(attempt.replaces)
         try save()
         return true
+    }
+
+    /// Nil when the service refuses a file as too large.
+    private func fitting<R>(_ body: () throws -> R?) throws -> R? {
+        do { return try body() } catch let error as StoreError where error.code == .tooLarge { return nil }
     }
 
     /// A pack of this device was read back that has all that is in these: they go, when readers had time to do without.

@@ -76,7 +76,7 @@ extension PackedRun {
             guard try place.holdsData() else { return false }
             guard !names.isEmpty else { throw try place.holdsEncrypted() ? RemoteKeyDirectory.keysAreGone(files.description) : isInClear }
         }
-        let found = try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: state.pin, keys.crypto)
+        let found = try openKeys(place, keys)
         keys.set(found, names, at: now)
         try take(found)
         for name in Array(state.bad.keys) where state.bad[name]?.fault?.kind == .keyMissing { state.bad[name]?.again = 0 }
@@ -110,11 +110,43 @@ extension PackedRun {
             ).keys
             keys.set(made, [], at: 0)
             try take(made)
+            let agreed = try made.agreed(in: place, keys.given.unlocking, clock, keys.crypto, isUsed: opensRoot)
+            guard agreed.pin != made.pin else { return }
+            state.pin = nil
+            keys.set(agreed, [], at: 0)
+            try take(agreed)
         } catch let error as StoreError where error.code == .storeNotEmpty {
             // Another device was first.
             guard try readKeys(), keys.opened != nil else {
                 throw try place.holdsEncrypted() ? RemoteKeyDirectory.keysAreGone(files.description) : isInClear
             }
+        }
+    }
+
+    /// Whether a root is there that was written with these keys.
+    private func opensRoot(_ found: StoreKeys) throws -> Bool {
+        guard let keys else { return false }
+        let sealing = PackCipher(found, keys.crypto).sealing
+        let names = try (files.list("pack1", withTimes: false, check) ?? []).compactMap { PackName("pack1/" + $0.name) }
+        let roots = names.filter { $0.kind == .root }.sorted { $0.id < $1.id }.prefix(PackedSettings.rootsLimit)
+        let contents = try files.read(
+            roots.map { RemoteRead(name: $0.description, limit: PackFormat.fileLimit(.root)) }, check)
+        return zip(roots, contents).contains { name, contents in
+            guard case .bytes(let bytes, _) = contents else { return false }
+            return (try? PackedRun.root(name, bytes, sealing)) != nil
+        }
+    }
+
+    /// Neither was anything of this place read, nor anything sent there.
+    private var isUntouched: Bool { state.roots.isEmpty && state.attempts.isEmpty && state.read.isEmpty }
+
+    /// The keys that are there. A device that has met nothing but keys begins anew where these gave way to others.
+    private func openKeys(_ place: RemoteKeyDirectory, _ keys: PackedKeys) throws -> StoreKeys {
+        do { return try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: state.pin, keys.crypto) } catch let error as StoreError
+            where error.code == .keysForked && isUntouched
+        {
+            state.pin = nil
+            return try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: nil, keys.crypto)
         }
     }
 

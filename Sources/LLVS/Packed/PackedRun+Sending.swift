@@ -24,7 +24,7 @@ extension PackedRun {
             try during(.folding, adopt)
             // The number of an adoption is for nothing else.
             guard state.adopting.isEmpty else { throw isNotPutTogether }
-            try sending.publish(evenEmpty: mustFollow)
+            try publish(&sending)
         } catch let error as StoreError where error.code == .noSpace {
             try during(.deleting) { try deleteWhatIsDue(isFull: true) }
             throw error
@@ -211,7 +211,11 @@ extension PackedRun {
         try notes.put(ids, of: made.name)
         state.attempts[made.name] = attempt
         try save()
-        try upload(made)
+        do { try upload(made) } catch let error as StoreError where error.code == .tooLarge {
+            state.attempts[made.name]?.outcome = .failed
+            noteRefused(made.size)
+            throw error
+        }
         guard try isWhole() else {
             state.attempts[made.name]?.outcome = .failed
             return false
@@ -219,6 +223,21 @@ extension PackedRun {
         try settle(made.name)
         try save()
         return true
+    }
+
+    /// The service takes no file of so many bytes, and says not how many it takes: later ones have half.
+    private func noteRefused(_ size: Int) {
+        let most = max(1, min(size - 1, max(PackedSettings.leastPack, size / 2)))
+        state.refusedSize = PackedState.RefusedSize(most: min(most, state.refusedSize?.most ?? .max), at: now)
+    }
+
+    /// Sends what is new, in smaller packs where the service refuses one as too large.
+    private func publish(_ sending: inout PackedSending) throws {
+        while true {
+            let limit = packLimit
+            do { return try sending.publish(evenEmpty: mustFollow) } catch let error as StoreError
+                where error.code == .tooLarge && packLimit < limit {}
+        }
     }
 
     // MARK: The root

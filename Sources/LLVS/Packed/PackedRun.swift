@@ -28,7 +28,7 @@ package final class PackedRun {
     private var saved: ArraySlice<UInt8> = []
     private var summarized: Coverage?
     /// Bytes of a pack that is written here, about.
-    var packLimit: Int { min(PackFormat.writtenFile, files.capabilities.largestFile ?? .max) }
+    var packLimit: Int { min(PackFormat.writtenFile, files.capabilities.largestFile ?? .max, state.refusedSize?.most ?? .max) }
 
     init(
         _ store: Store, _ files: any RemoteFiles, _ notes: PackedNotes, _ settings: PackedSettings, _ keys: PackedKeys?,
@@ -46,6 +46,8 @@ package final class PackedRun {
         }
         rootsBefore = state.roots
         if case let now = settings.clock(), now >= settings.earliest { state.putRight(at: now) }
+        // Whoever runs the service may have raised its limit.
+        if let refused = state.refusedSize, settings.clock() - refused.at > PackedSettings.attemptLife { state.refusedSize = nil }
         knewBlobs = !state.blobs.isEmpty
         there = try store.coverage(behind: state.heads)
         store.uncover(state.lacking, in: &there) {}

@@ -4,10 +4,12 @@ extension PackedState {
         static let bridging: UInt8 = 1, newest: UInt8 = 2, ahead: UInt8 = 3, chains: UInt8 = 4, events: UInt8 = 5, move: UInt8 = 6
         static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9, names: UInt8 = 10, saidName: UInt8 = 11
         static let partSizes: UInt8 = 12, missingBlobs: UInt8 = 13, damagedParts: UInt8 = 14
+        static let refusedSize: UInt8 = 15
     }
     var hasMore: Bool {
         !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
             || !names.isEmpty || saidName != nil || !partSizes.isEmpty || !missingBlobs.isEmpty || !damagedParts.isEmpty
+            || refusedSize != nil
     }
 
     var parts: [(part: UInt8, contents: StateWriter)] {
@@ -74,6 +76,10 @@ extension PackedState {
             out.put(item.value.digest)
             out.bytes.integer(item.value.told)
         }
+        add(Part.refusedSize, refusedSize.map { [$0] } ?? []) { out, refused in
+            out.bytes.varint(UInt64(max(0, refused.most)))
+            out.bytes.integer(refused.at)
+        }
         return parts
     }
 
@@ -132,6 +138,8 @@ extension PackedState {
                 for (part, one) in try from.list({ from in
                     (try from.cursor.id(), DamagedPart(digest: try from.cursor.id(), told: try from.time()))
                 }) { damagedParts[part] = one }
+            case Part.refusedSize:
+                for one in try from.list({ RefusedSize(most: try $0.size(), at: try $0.time()) }) { refusedSize = one }
             default: return
             }
             try from.cursor.end()

@@ -67,6 +67,8 @@ struct PackedState {
     struct Named: Equatable { var number: UInt32, name: String }
     /// How much is at the remote.
     struct Extent: Equatable { var names: Int, bytes: Int, at: Int64 }
+    /// Bytes that packs have at most since the service refused a larger one, and when it did.
+    struct RefusedSize: Equatable { var most: Int, at: Int64 }
     /// A version that another device is to bring to the other side of a bridged remote.
     struct Bridging: Equatable { var since: Int64, isFromPacks: Bool }
     /// Parts of a large value that was not sent whole yet, from the first on.
@@ -124,6 +126,8 @@ struct PackedState {
     /// When what is known to be there is computed anew, since packs were lost; 0: they were not.
     var healing: Int64 = 0
     var refusesDeletes = false
+    /// What the service taught by refusing a file as too large.
+    var refusedSize: RefusedSize?
     /// When there was last no room for packs that are put together; 0: there was.
     var withoutRoom: Int64 = 0
     /// When what uploads left behind was last looked for.
@@ -224,6 +228,7 @@ struct PackedState {
         for (id, one) in bridging where one.since > now { bridging[id]?.since = now }
         if let since = rekeying?.since, since > now { rekeying?.since = now }
         withoutRoom = min(withoutRoom, now)
+        if let at = refusedSize?.at, at > now { refusedSize?.at = now }
         for (digest, since) in missingBlobs where since > now { missingBlobs[digest] = now }
         for (part, one) in damagedParts where one.told > now { damagedParts[part]?.told = now }
         // `based` and `prepared` that are yet to come are due by themselves.

@@ -100,16 +100,61 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         for directory in Set(files.map { Paths.parent(of: $0.name) }) where lock.withLock({ missing.contains(directory) }) {
             try make(directory, check)
         }
-        let staged = try files.map { _ in
-            "tmp/\(try posix("Naming a file in", base.shown) { () throws(Errno) in try RandomName.random().hex })"
+        let staged = try files.map { _ in try stage() }
+        do {
+            try put(files, staged, check)
+            let published = try move(files, staged, check)
+            try delete(published.indices.filter { if case .published = published[$0] { false } else { true } }.map { staged[$0] }, check)
+            return published
+        } catch let error as StoreError {
+            // What came of them is of no use, and takes room. What cannot be deleted now goes a day later.
+            if error.httpStatus != 0 { discard(staged, check) }
+            throw error
         }
-        let puts = try zip(files, staged).map { file, name in
-            var request = HTTPRequest(method: .put, address: address(name), doing: "Writing")
-            request.body = try HTTPRequest.Body(file.data, check)
-            request.headers = [("Content-Type", "application/octet-stream")]
-            return request
+    }
+
+    private func stage() throws -> String {
+        "tmp/\(try posix("Naming a file in", base.shown) { () throws(Errno) in try RandomName.random().hex })"
+    }
+
+    private func put(_ name: String, _ data: OutgoingFile, _ check: Check) throws -> HTTPRequest {
+        var request = HTTPRequest(method: .put, address: address(name), doing: "Writing")
+        request.body = try HTTPRequest.Body(data, check)
+        request.headers = [("Content-Type", "application/octet-stream")]
+        return request
+    }
+
+    /// Uploads files under the names that they have before they are moved.
+    private func put(_ files: [RemoteUpload], _ staged: [String], _ check: Check) throws {
+        let requests = try zip(files, staged).map { file, name in try put(name, file.data, check) }
+        do { try performAll(requests, making: ["tmp"], isMissing: { [404, 409, 500].contains($0) }, check) } catch let error as StoreError {
+            // Apache says so of a disk that is full. One that takes a file of no bytes, and no other, is.
+            guard error.httpStatus == 500, try takesNothing(check) else { throw error }
+            do { try performAll(requests, making: [], isMissing: { _ in false }, check) } catch let error as StoreError {
+                guard error.httpStatus == 500 else { throw error }
+                var full = StoreError(
+                    .noSpace,
+                    "Writing to \(description) failed: the server answers 500, and takes files of no bytes only. Its disk, or the user's "
+                        + "quota, is full: make room there, and exchange again.")
+                full.httpStatus = 500
+                throw full
+            }
         }
-        try performAll(puts, making: ["tmp"], isMissing: { [404, 409, 500].contains($0) }, check)
+    }
+    private func takesNothing(_ check: Check) throws -> Bool {
+        let name = try stage()
+        let response = try client.perform(put(name, OutgoingFile([]), check), check)
+        if response.isSuccess { discard([name], check) }
+        return response.isSuccess
+    }
+
+    /// Deletes as far as that can be done.
+    private func discard(_ names: [String], _ check: Check) {
+        _ = try? client.perform(names.map { HTTPRequest(method: .delete, address: address($0), doing: "Deleting") }, check)
+    }
+
+    /// Gives uploaded files their names.
+    private func move(_ files: [RemoteUpload], _ staged: [String], _ check: Check) throws -> [RemotePublished] {
         let moves = zip(files, staged).map { file, name in move(name, to: file.name, replacing: file.replaces) }
         var outcomes = try client.perform(moves, check)
         // The folder that it goes to may be missing: 409 by the standard, 403, 404 or 500 by some.
@@ -118,10 +163,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
             for directory in Set(again.map { Paths.parent(of: files[$0].name) }) { try make(directory, check) }
             for (i, outcome) in zip(again, try client.perform(again.map { moves[$0] }, check)) { outcomes[i] = outcome }
         }
-        let published = try outcomes.indices.map { try settle(files[$0], moves[$0], outcomes[$0], check) }
-        let left = published.indices.filter { if case .published = published[$0] { false } else { true } }
-        try delete(left.map { staged[$0] }, check)
-        return published
+        return try outcomes.indices.map { try settle(files[$0], moves[$0], outcomes[$0], check) }
     }
 
     private func move(_ name: String, to final: String, replacing: Bool) -> HTTPRequest {

@@ -41,7 +41,8 @@ public struct Snapshots: Sendable {
 
     // MARK: The manifest
 
-    /// The manifest of the snapshot that is there: the newest of ours, else a foreign one, else nil. One or two small reads.
+    /// The manifest of the snapshot that is there: that of ours with the most versions, else a foreign one, else nil. One or two small
+    /// reads.
     /// - Throws: `.snapshotDamaged` when there is none of ours and one that cannot be read; what the transport throws.
     public func manifest() throws -> SnapshotManifest? { try find()?.manifest }
 
@@ -58,7 +59,8 @@ public struct Snapshots: Sendable {
             do {
                 guard let found = try readManifest(prefix) else { continue }
                 if found.manifest.isForeign { foreign = foreign ?? found }
-                else if found.manifest.createdAt > ours?.manifest.createdAt ?? -.infinity { ours = found }
+                // Not by when they were made: clocks of devices may be wrong, and versions only become more.
+                else if ours.map({ found.manifest.versionCount > $0.manifest.versionCount }) ?? true { ours = found }
             } catch let error as StoreError where error.code == .snapshotDamaged { failure = failure ?? error }
         }
         if let ours { return ours }

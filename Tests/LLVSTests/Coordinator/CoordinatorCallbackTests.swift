@@ -136,6 +136,75 @@ import Testing
         #expect(try area.readSnapshotFile("llvs-v1/manifest.json") != put && area.readSnapshotFile("llvs-v1/chunk-000") != nil)
     }
 
+    /// A place where nobody answers has its turn once in a round, and from the next one on behind the others.
+    @Test func aSilentPlaceKeepsNobodyWaiting() throws {
+        let asked = Guarded<[String]>([]), isSilent = Guarded(true)
+        let coordinator = try StoreCoordinator(store: memoryStore()), other = try StoreCoordinator(store: memoryStore())
+        let fine = MemoryTransport(name: "callbacks \(VersionID.random())")
+        try other.attach(Exchange(store: other.store, transport: fine), name: "other")
+        for (name, area) in [("silent", MemoryTransport(name: "callbacks \(VersionID.random())")), ("fine", fine)] {
+            let callbacks = CallbackTransport.Callbacks(
+                description: name,
+                list: { control in
+                    asked.withLock { if $0.last != name { $0.append(name) } }
+                    if name == "silent", isSilent.withLock({ $0 }) { throw StoreError(.transport, "Nobody answers.") }
+                    return try area.list(control)
+                }, fetchVersions: area.fetchVersions, fetchChanges: area.fetchChanges, send: area.send)
+            try coordinator.attach(Exchange(store: coordinator.store, transport: CallbackTransport(callbacks)), name: name)
+        }
+        func round() throws -> (asked: [String], outcome: StoreCoordinator.SyncOutcome) {
+            // Both sides have something new, so that what is merged goes out in a second exchange.
+            try other.save(CoordinatorTests.change("a", "\(VersionID.random())"))
+            try other.exchange()
+            try coordinator.save(CoordinatorTests.change("b", "\(VersionID.random())"))
+            asked.withLock { $0 = [] }
+            let outcome = try coordinator.syncAll()
+            return (asked.withLock { $0 }, outcome)
+        }
+        for expected in [["silent", "fine"], ["fine", "silent", "fine"]] {
+            let (asked, outcome) = try round()
+            #expect(asked == expected && outcome.after?.exchanges.map(\.name) == ["fine"])
+            #expect(outcome.before.exchanges.map(\.name) == ["silent", "fine"] && (outcome.failure as? StoreError)?.code == .transport)
+        }
+        isSilent.withLock { $0 = false }
+        #expect(try round().asked == ["fine", "silent", "fine"])
+        #expect(try round().asked.prefix(2) == ["silent", "fine"])
+    }
+
+    /// One of two devices has a clock that is wrong by years: what it puts stays until there are versions enough for another.
+    @Test func aSnapshotFromTheFutureIsNotReplacedAgainAndAgain() throws {
+        let area = MemoryTransport(name: "callbacks \(VersionID.random())")
+        let coordinator = try Self.automatic(area)
+        try coordinator.exchange()
+        var ahead = try #require(try Snapshots(store: coordinator.store, transport: area).manifest())
+        ahead.createdAt += 10 * 365 * 86_400
+        try area.writeSnapshotFile("llvs-v1/manifest.json", ahead.encoded())
+        for i in 0..<5 {
+            try coordinator.save(CoordinatorTests.change("k", "\(i)"))
+            try coordinator.exchange()
+        }
+        #expect(try Snapshots(store: coordinator.store, transport: area).manifest() == ahead)
+        for i in 5..<20 { try coordinator.save(CoordinatorTests.change("k", "\(i)")) }
+        try coordinator.exchange()
+        let replaced = try #require(try Snapshots(store: coordinator.store, transport: area).manifest())
+        #expect(replaced.createdAt < ahead.createdAt && replaced.versionCount == ahead.versionCount + 20)
+    }
+
+    /// Where two of ours lie, as earlier releases put theirs elsewhere, the one with more is taken, whatever their makers' clocks said.
+    @Test func ofTwoSnapshotsTheOneWithMoreVersionsCounts() throws {
+        let area = MemoryTransport(name: "callbacks \(VersionID.random())")
+        let coordinator = try Self.automatic(area), snapshots = Snapshots(store: coordinator.store, transport: area)
+        try coordinator.exchange()
+        var former = try #require(try snapshots.manifest())
+        for i in 0..<3 { try coordinator.save(CoordinatorTests.change("k", "\(i)")) }
+        let now = try snapshots.put()
+        former.createdAt += 10 * 365 * 86_400
+        try area.writeSnapshotFile("manifest.json", former.encoded())
+        #expect(try snapshots.manifest() == now && now.versionCount == former.versionCount + 3)
+        try area.deleteSnapshotFile("llvs-v1/manifest.json")
+        #expect(try snapshots.manifest() == former)
+    }
+
     /// What a manifest claims is somebody else's word.
     @Test(arguments: ["18446744073709551615", "18446744073709551600", "1", "0"]) func aSnapshotOfAnyCountThatIsOldEnoughIsNoTrap(
         _ count: String

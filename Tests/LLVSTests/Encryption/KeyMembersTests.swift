@@ -101,6 +101,38 @@ import Testing
         }
     }
 
+    /// Two make keys at once, and each sees the other's before it writes anything: both go on with the same, and nothing else is left.
+    @Test(arguments: [false, true]) func twoFirstDevicesAgree(byPassphrase: Bool) throws {
+        for round in 0..<4 {
+            let place = MemoryKeyDirectory(), other = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
+            func made(_ place: KeyDirectory, _ members: [KeyMember]) throws -> StoreKeys {
+                try StoreKeys.create(
+                    in: place, store: store, passphrase: byPassphrase ? Secret("one two three") : nil, members: members,
+                    hasRecovery: false, clock, crypto).keys
+            }
+            // By a passphrase they need not know each other's device.
+            let one = try made(place, byPassphrase ? [memberA] : [memberA, memberB])
+            let two = try made(other, byPassphrase ? [memberB] : [memberA, memberB])
+            place.files.merge(other.files) { $1 }
+            func agreed(_ keys: StoreKeys, _ identity: AgeIdentity, used: StoreKeys.Pin?) throws -> StoreKeys {
+                let unlocking = StoreKeys.Unlocking(passphrase: byPassphrase ? try Secret("one two three") : nil, identities: [identity])
+                return try keys.agreed(in: place, unlocking, clock, crypto) { $0.pin == used }
+            }
+            // What the one was used with counts; else the smaller one.
+            let used = round < 2 ? nil : round == 2 ? one.pin : two.pin
+            let expected = try #require(used ?? [one.pin, two.pin].min { $0.recipient < $1.recipient })
+            let first = try agreed(round == 0 ? one : two, round == 0 ? a : b, used: used)
+            let second = try agreed(round == 0 ? two : one, round == 0 ? b : a, used: used)
+            #expect(first.pin == expected && second.pin == expected && second.fork == nil && second.leftOut.isEmpty)
+            #expect(place.passphrases.count == (byPassphrase ? 1 : 0))
+            for identity in [a, b] {
+                let seen = try open(place, identity)
+                #expect(seen.pin == expected && seen.fork == nil && seen.epochs.count == 1)
+                #expect(Set(seen.members.map(\.name)) == (byPassphrase ? ["a", "b", "passphrase"] : ["a", "b"]))
+            }
+        }
+    }
+
     /// Somebody who was removed knows the old keys and everybody's recipients, and has the storage.
     @Test func aFormerMemberLeadsNobodyAway() throws {
         let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b")

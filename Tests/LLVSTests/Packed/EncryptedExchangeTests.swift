@@ -234,6 +234,29 @@ import Testing
         #expect(a.ids == b.ids && a.ids.count == 2)
     }
 
+    /// One is a moment later than the other, which has sent already when its own keys are written: it goes on with those of the other.
+    @Test(arguments: [false, true]) func twoAtTheSameMomentMakeOneSetOfKeys(byPassphrase: Bool) throws {
+        let place = MemoryPlace()
+        let b = try PackedDevice(place, keys: byPassphrase ? words("one two three") : other.keys([mine.recipient]))
+        let a = try PackedDevice(place, keys: byPassphrase ? words("one two three") : mine.keys([other.recipient]))
+        let c = try PackedDevice(place, keys: byPassphrase ? words("one two three") : mine.keys())
+        try a.save("a")
+        try b.save("b")
+        var isFirst = true
+        a.files.before = { [unowned a] in
+            guard isFirst, a.files.asked.last?.hasPrefix("publish pack1/keys/") ?? false else { return }
+            isFirst = false
+            try b.exchangeOnce()
+        }
+        for device in [a, b, a, b] {
+            _ = try device.exchange.retrieve()
+            #expect(try device.exchange.send().problems.isEmpty)
+        }
+        #expect(!isFirst && a.ids == b.ids && a.ids.count == 2 && a.known?.pin == b.known?.pin)
+        #expect(place.files.keys.filter { $0.hasPrefix("pack1/keys/ring-") }.count == 1)
+        #expect(try c.exchange.retrieve().problems.isEmpty && c.ids == a.ids)
+    }
+
     @Test func members() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, keys: mine.keys())
         #expect(throws: StoreError.self) { try a.exchange.members() }

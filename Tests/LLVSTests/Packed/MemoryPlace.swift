@@ -13,6 +13,8 @@ final class MemoryPlace: @unchecked Sendable {
     var isFull = false
     /// Whether there is room for a file of this name.
     var hasRoom: (String) -> Bool = { _ in true }
+    /// Bytes that a file may have; the service refuses larger ones.
+    var most = Int.max
     /// How many bytes a file may have that is uploaded before the call is cancelled; and how many were uploaded.
     var carries = Int.max, carried = 0
     var refusesDeletes = false
@@ -179,6 +181,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
             sizeToPut = bytes.count
             place.carried += min(bytes.count, place.carries)
             guard bytes.count <= place.carries else { throw StoreError(.cancelled, "The time is over.") }
+            if bytes.count > place.most { throw StoreError(.tooLarge, "The server answers 413.") }
             if place.isFull || !place.hasRoom(file.name) { throw StoreError(.noSpace, "The place is full.") }
             made(file.name, bytes)
             let isTorn = place.chance(place.tearing)

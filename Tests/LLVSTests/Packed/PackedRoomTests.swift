@@ -71,6 +71,49 @@ import Testing
         #expect(place.names(.base).count == 2 && place.versions() == a.ids)
     }
 
+    /// A service that takes no files as large as the packs that are put together: they stay apart, and all else goes on.
+    @Test(arguments: [false, true]) func whatIsTooLargeForTheServiceStaysApart(isTold: Bool) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3), b = try PackedDevice(place)
+        place.pace = 1
+        place.most = 700 << 10
+        if isTold { a.files.largestFile = place.most }
+        func large() -> [UInt8] { (0..<300 << 10).map { _ in UInt8.random(in: 0...255, using: &place.random) } }
+        var tries = 0
+        a.files.before = { if a.files.asked.last?.hasPrefix("publish pack1/base") ?? false { tries += 1 } }
+        for n in 0..<4 {
+            let id = try a.save("large\(n)", large())
+            _ = try a.exchange.retrieve()
+            #expect(try a.exchange.send().versions == [id])
+        }
+        #expect(tries == (isTold ? 0 : 1) && place.names(.base).isEmpty && place.versions() == a.ids)
+        // It is remembered, also by another process; what is smaller is put together.
+        a.restart()
+        for n in 0..<8 {
+            try a.save("small\(n)")
+            try a.exchangeOnce()
+        }
+        #expect(place.names(.base).count >= 1 && place.files.values.allSatisfy { $0.count <= place.most })
+        #expect(tries == place.names(.base).count + (isTold ? 0 : 1))
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids && place.versions() == a.ids)
+    }
+
+    /// The same of what is new: it goes in smaller packs.
+    @Test func whatIsNewGoesInPacksThatTheServiceTakes() throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        place.most = 600 << 10
+        for n in 0..<20 {
+            try a.save("n\(n)", (0..<100 << 10).map { _ in UInt8.random(in: 0...255, using: &place.random) })
+        }
+        _ = try a.exchange.retrieve()
+        #expect(try a.exchange.send().versions.count == 20 && place.versions() == a.ids)
+        try b.exchangeOnce()
+        #expect(b.ids == a.ids)
+        // What is one version cannot be made smaller, and is told; the next exchange tells it again.
+        try a.save("one", (0..<900 << 10).map { _ in UInt8.random(in: 0...255, using: &place.random) })
+        for _ in 0..<2 { #expect { try a.exchange.send() } throws: { ($0 as? StoreError)?.code == .tooLarge } }
+    }
+
     /// Where nothing has room, what others sent is received all the same; and nothing is lost.
     @Test func receivingGoesOn() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3), b = try PackedDevice(place)

@@ -40,7 +40,8 @@ class CoordinatorSync(CoordinatorStore):
             self._transports.append(handle)
 
     def exchange(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> ExchangeResult:
-        """Retrieves, then sends, with each attached exchange in turn. The current version does not move.
+        """Retrieves, then sends, with each attached exchange in turn; those that could not be reached the last time come last. The current
+        version does not move.
 
         (Except before the first save: a retrieve then moves it to the most recent head without a branch; the result tells.) When one of
         several exchanges fails, the others have their turn all the same: the first failure is raised, and its `result` tells what was done,

@@ -285,7 +285,8 @@ class ExchangeDataError(
 
 
 class EncryptionError(Error, ValueError, codes=[c.ERROR_WRONG_KEY, c.ERROR_KEY_MISSING, c.ERROR_KEYS_FORKED]):
-    """A passphrase or identity is another one than it is encrypted for (`WRONG_KEY`), or keys are missing or compete."""
+    """A passphrase or identity is another one than it is encrypted for, or the other side of a direct connection does not know the pairing
+    or the invitation (`WRONG_KEY`); or keys are missing or compete."""
 
 
 class SnapshotError(

@@ -65,6 +65,8 @@ class Link:
 
     #: Bytes that are given to the socket at once.
     _AT_ONCE = 1 << 18
+    #: Seconds in which the other side takes what is on its way when a connection ends.
+    _FAREWELL = 5.0
 
     def __init__(
         self, store: Store, connection: socket.socket, peer: Peer, beginning: bytes = b"", known_by: Optional[float] = None
@@ -81,6 +83,8 @@ class Link:
         self._closing = False
         #: Whether it came so far that versions were exchanged.
         self._got_in = False
+        #: What was taken of the peer and is not with the socket yet; the thread's alone.
+        self._outgoing = memoryview(b"")
         #: How often `wait` asked for a look at the store, and which of these the thread has done.
         self._asked = self._looked = 0
         self._wake, self._woken = socket.socketpair()
@@ -110,8 +114,7 @@ class Link:
         except BaseException as error:
             self._error = error
             try:
-                while data := self._peer.send():
-                    self._socket.sendall(data)
+                self._tell_why()
             except (OSError, errors.Error):
                 pass
         finally:
@@ -124,17 +127,43 @@ class Link:
                 one.close()
             self._peer.close()
 
+    def _tell_why(self) -> None:
+        """What is left to be said of why it ends, behind what was begun, as far as the other side takes it."""
+        self._socket.settimeout(self._FAREWELL)
+        self._socket.sendall(self._outgoing)
+        while data := self._peer.send():
+            self._socket.sendall(data)
+        # Closed with bytes that nobody read it would take back what was said last.
+        self._socket.shutdown(socket.SHUT_WR)
+        until = time.monotonic() + 1.0
+        while (rest := until - time.monotonic()) > 0:
+            self._socket.settimeout(rest)
+            if not self._socket.recv(4 * self._AT_ONCE):
+                break
+
+    def _ended(self, cut: OSError) -> None:
+        """The connection is no more. Raises that, unless the other side had said goodbye, or something else, before."""
+        try:
+            while data := self._socket.recv(4 * self._AT_ONCE):
+                self._peer.receive(data)
+        except OSError:
+            pass
+        if not self._state.key and not self._note().key:
+            raise ConnectionError(
+                f"The other side let nobody in ({cut.strerror}): it was ending, or has had too many tries from here that failed. Nothing "
+                "was exchanged. Connect again in a minute; if that does not help, pair the two anew.") from cut
+        self._peer.receive_end()
+
     def _carry(self) -> None:
-        outgoing = memoryview(b"")
         with selectors.DefaultSelector() as selector:
             selector.register(self._woken, selectors.EVENT_READ)
             selector.register(self._socket, selectors.EVENT_READ)
             while True:
-                if not outgoing:
-                    outgoing = memoryview(self._peer.send(self._AT_ONCE))
-                if self._note().phase == PeerPhase.ENDED and not outgoing:
+                if not self._outgoing:
+                    self._outgoing = memoryview(self._peer.send(self._AT_ONCE))
+                if self._note().phase == PeerPhase.ENDED and not self._outgoing:
                     return
-                selector.modify(self._socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if outgoing else 0))
+                selector.modify(self._socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if self._outgoing else 0))
                 rest = 5.0
                 if self._known_by is not None and not self._state.key:
                     rest = min(rest, self._known_by - time.monotonic())
@@ -156,14 +185,20 @@ class Link:
                         self._changed.notify_all()
                 mask = events.get(self._socket, 0)
                 if mask & selectors.EVENT_READ:
-                    data = self._socket.recv(4 * self._AT_ONCE)  # what comes at once is stored at once
+                    try:
+                        data = self._socket.recv(4 * self._AT_ONCE)  # what comes at once is stored at once
+                    except OSError as cut:
+                        return self._ended(cut)
                     if data:
                         self._peer.receive(data)
                     else:
                         self._peer.receive_end()
                         return
-                if mask & selectors.EVENT_WRITE and outgoing:
-                    outgoing = outgoing[self._socket.send(outgoing) :]
+                if mask & selectors.EVENT_WRITE and self._outgoing:
+                    try:
+                        self._outgoing = self._outgoing[self._socket.send(self._outgoing) :]
+                    except OSError as cut:
+                        return self._ended(cut)
 
     def _note(self) -> PeerState:
         state = self._peer.state

@@ -7,6 +7,7 @@ import errno
 import os
 import socket
 import stat
+import struct
 import threading
 import time
 from typing import Any, Callable, Iterable, Mapping, Optional, Union
@@ -139,7 +140,7 @@ class Listener:
                 with self._lock:
                     del self._greetings[greeting]
             if not takes:
-                connection.close()
+                _drop(connection)
 
     def _greet(self, connection: socket.socket, place: str) -> None:
         # Whoever is not known to be paired; a failure of this side makes nobody a stranger.
@@ -149,7 +150,7 @@ class Listener:
             while not (heard := self._hears(place)):
                 if heard is None or time.monotonic() >= until or self._closing:
                     # Who waited for others of its address had no time to say who it is.
-                    connection.close()
+                    _drop(connection)
                     return
                 time.sleep(0.02)
             while len(beginning) < c.PEER_BEGINNING:
@@ -302,6 +303,15 @@ def _is_left(path: str) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
         one.setblocking(False)
         return one.connect_ex(path) == errno.ECONNREFUSED
+
+
+def _drop(connection: socket.socket) -> None:
+    """Closes a connection that nobody looked at: the other side is told that it was cut, and not that it is refused."""
+    try:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    except OSError:
+        pass
+    connection.close()
 
 
 def listen(

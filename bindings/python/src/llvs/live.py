@@ -200,7 +200,8 @@ class Peer(Handle):
             lib.llvs_peer_receive(pointer, as_bytes(data, "what came"))
 
     def receive_end(self) -> None:
-        """Nothing comes any more. Raises ExchangeDataError when the other side had not said goodbye."""
+        """Nothing comes any more. Raises EncryptionError when the other side ended it before it said who it is, as it does for those whom
+        it does not know, and ExchangeDataError when it had not said goodbye."""
         with self._call as pointer:
             lib.llvs_peer_receive_end(pointer)
 
@@ -267,7 +268,7 @@ class Peer(Handle):
 
     def wait(self, timeout: float) -> bool:
         """Waits until both stores are in step, or the connection has ended; whether they are. For what the library carries. Raises why it
-        ended."""
+        ended: EncryptionError when the other side does not know the pairing or the invitation, or does not accept this device."""
         in_step = ctypes.c_uint32()
         for seconds in _slices(timeout):
             began = time.monotonic()
