@@ -63,7 +63,7 @@ import Testing
         let fetched = try away.exchangeOnce()
         // Of an encrypted one the end is that of a segment, and the beginning is read as well.
         let tails = merged.count * (isEncrypted ? PackedSettings.tail * 3 / 2 + EncryptedPack.headSize : PackedSettings.tail)
-        #expect(away.ids == all && fetched.count { $0.hasPrefix("list") } <= (isEncrypted ? 4 : 3))
+        #expect(away.ids == all && fetched.count { $0.hasPrefix("list") && $0 != "list pack1/keys" } <= 3)
         let newBytes = stored(place) - before, allowed = Int(1.3 * Double(newBytes)) + tails
         #expect(away.files.bytesRead <= allowed, "\(away.files.bytesRead) of \(newBytes)")
         // The bound says something: to read all would break it.
@@ -136,7 +136,7 @@ import Testing
             _ = try device.exchange.retrieve()
             #expect(device.ids == good.writer.ids, "\(at)")
         }
-        #expect(refused >= 8)
+        #expect(refused >= 6)
         // Cut off at the end of a segment, within one, and with a byte more; segments that are whole, in another order.
         let segments = stride(from: start, to: good.bytes.count, by: step).map { Array(good.bytes[$0..<min($0 + step, good.bytes.count)]) }
         var swapped = segments
