@@ -15,10 +15,12 @@ final class PackedBlobs {
     func hasOlderKeys(_ blob: BlobReference) -> Bool { older.contains(blob.digest) }
 
     /// Makes a large value ready. One that a version here has, and that is known to be there, is not read again: that its files are listed
-    /// is enough where they are others.
+    /// is enough where they are others. What is only listed may be damaged, so it is not what later packs name: the value is read where
+    /// they lack one that they can name.
     func source(_ blob: BlobReference, into spool: SpooledBlobs) throws -> PackTaking.BlobSource {
-        if !readsAll, let known = run.state.blobs[blob.digest], try known == blob || isListed(blob), try copy(blob, into: spool) {
-            return known == blob ? .copied : .found
+        if !readsAll, let known = run.state.blobs[blob.digest],
+            try known == blob || (!run.state.oldBlobs.contains(blob.digest) && isListed(blob)), try copy(blob, into: spool) {
+            return .copied
         }
         return try fetch(blob, into: spool) ? .found : .none
     }
@@ -27,12 +29,9 @@ final class PackedBlobs {
     private func isListed(_ blob: BlobReference) throws -> Bool {
         let listed = try parts ?? run.list(.blob)
         parts = listed
-        for (i, digest) in try run.sealing.blobDigests(blob.sha256).enumerated()
-        where PackedBlobs.names(of: blob, as: digest).allSatisfy({ listed[$0] != nil }) {
-            if i > 0 { older.insert(blob.digest) }
-            return true
+        return try run.sealing.blobDigests(blob.sha256).contains { digest in
+            PackedBlobs.names(of: blob, as: digest).allSatisfy { listed[$0] != nil }
         }
-        return false
     }
     private var parts: [PackName: Int]?
 

@@ -11,9 +11,9 @@ struct PackTaking {
     enum BlobSource {
         /// It is not there, or not what it says.
         case none
-        /// It is where its reference says.
+        /// It was read where its reference says.
         case found
-        /// That is known already: it was copied from a version that is here.
+        /// It was copied from a version that is here.
         case copied
     }
     /// What is known of the file that lacks where a large value is not there.
@@ -31,7 +31,7 @@ struct PackTaking {
         var lacksBlobs = false
         /// Versions that were read, and are here as they are there.
         var held: [VersionID] = []
-        /// Large values that versions of it name, and that are where it says.
+        /// Large values that versions of it name, and that were read where it says.
         var references: [(version: VersionID, blob: BlobReference)] = []
         /// Versions that are here, of which a large value is not there, or damaged.
         var lost: [(version: VersionID, blob: BlobReference)] = []
