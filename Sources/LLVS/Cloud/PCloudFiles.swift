@@ -160,7 +160,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
                 guard let answer = try answer(response, link.what) else { continue }
                 var request = account.request(.get, try address(answer, link.what), "Reading \(files[i].name)")
                 // The link is a secret by itself, and takes no other.
-                request.isAnonymous = true
+                (request.isAnonymous, request.isSecret) = (true, true)
                 request.sink = .kept(limit: files[i].limit)
                 request.range = files[i].range
                 asked.append((i, request))

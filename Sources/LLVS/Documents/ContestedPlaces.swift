@@ -224,7 +224,8 @@ final class ContestedSides {
         return Found(
             base: base, newer: add(values.text(at[1].value), newer), older: add(values.text(at[2].value), older), result: result,
             resultValues: values, state: at[1].state, path: RecordPath.json(path),
-            place: found[2].map { RecordPath.json(place + [Array("{\"from\":\($0.lowerBound)}".utf8)]) })
+            // Also where nothing of it stands any more: the place is a part, and never the whole text.
+            place: RecordPath.json((found[2] == nil ? path : place) + [Array("{\"from\":\(found[2]?.lowerBound ?? from)}".utf8)]))
     }
 }
 

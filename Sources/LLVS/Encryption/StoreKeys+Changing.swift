@@ -180,9 +180,10 @@ extension StoreKeys {
                 throw StoreError(.internal, "A passphrase that was just set does not open its file.")
             }
         }
-        do { for file in opened { try place.delete(file.name.description) } } catch let error as StoreError {
+        let (left, error) = try StoreKeys.deleting(opened.map(\.name), in: place)
+        if let error {
             let what = "opens \(place.description), and so does the old one"
-            throw OldPassphraseStays(keys: nil, error: error.stays(what, opened.map(\.name)))
+            throw OldPassphraseStays(keys: nil, error: error.stays(what, left))
         }
     }
 
@@ -196,12 +197,25 @@ extension StoreKeys {
         let keys = try rotating(
             "the passphrase leaked", removing: members.filter { $0.kind == .passphrase }.map(\.recipient), replacing: [member], in: place,
             clock, crypto)
-        let gone = old.filter { $0 != name }
-        do { for file in gone { try place.delete(file.description) } } catch let error as StoreError {
+        let (left, error) = try StoreKeys.deleting(old.filter { $0 != name }, in: place)
+        if let error {
             let what = "opens \(place.description), and new keys are there, which the old one does not open"
-            throw OldPassphraseStays(keys: keys, error: error.stays(what, gone))
+            throw OldPassphraseStays(keys: keys, error: error.stays(what, left))
         }
         return keys
+    }
+
+    /// - Returns: those that stay, and why the last of them does.
+    private static func deleting(_ files: [KeyFileName], in place: KeyDirectory) throws -> ([KeyFileName], StoreError?) {
+        var left: [KeyFileName] = [], last: StoreError?
+        for file in files {
+            do { try place.delete(file.description) } catch let error as StoreError {
+                left.append(file)
+                last = error
+                if error.code == .cancelled { break }
+            }
+        }
+        return (left, last)
     }
 
     /// The epochs that lead to the current one, without those that compete.

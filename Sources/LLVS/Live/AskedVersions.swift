@@ -5,7 +5,7 @@ struct AskedVersions {
     /// Which of the links.
     typealias Link = ObjectIdentifier
     /// Seconds without versions or values over a link that was asked, after which others are; and for how long one is not asked at most.
-    static let quiet = 3.0, patience = 10.0
+    static let quiet = 3.0, patience = 5.0
 
     private var links: [VersionID: Link] = [:]
     private var asked: [Link: (ids: Set<VersionID>, heardAt: Double)] = [:]

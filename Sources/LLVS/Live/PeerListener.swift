@@ -91,8 +91,12 @@ public final class PeerListener: @unchecked Sendable {
     /// - Throws: `.keyMissing` when the keys were not read yet.
     public func offer(_ store: Store, to members: MemberPairing) throws {
         try store.checkWritable("Exchanging directly")
-        _ = try members.current()
-        lock.withLock { offers.append(Offer(pairing: nil, members: members, store: store)) }
+        let place = try members.current().storeID
+        lock.withLock {
+            // One that is offered again may know newer keys: what follows from older ones lets nobody in beside them.
+            offers.removeAll { $0.members != nil && $0.now?.storeID == place }
+            offers.append(Offer(pairing: nil, members: members, store: store))
+        }
     }
 
     /// The code of an invitation to a store: whoever connects by it gets the store's pairing.

@@ -27,6 +27,10 @@ extension PeerSession {
             switch frame {
             case .pairing(let bytes) where awaitsPairing: return status.pairing = bytes
             case .hello(let hello) where !awaitsPairing: return try greet(hello)
+            case .bye:
+                throw StoreError(
+                    .cutShort, "The other side ended the connection before it began, as its store was closed. Nothing was exchanged. "
+                        + "Connect again.")
             default: throw LiveFault(.frame, awaitsPairing ? "it does not begin with PAIRING" : "it does not begin with HELLO")
             }
         }
@@ -108,6 +112,12 @@ extension PeerSession {
                 .wrongKey,
                 "The other side ended the connection, as the keys were renewed since it was made. What had come before is kept. Connect "
                     + "again: members get in.")
+        case .key where text == outside:
+            StoreError(
+                .wrongKey,
+                "The other side says that this one is not at the other end of the connection that carries the link: somebody between "
+                    + "the two holds two connections, or only one side gave what is outside. Nothing was exchanged. Connect to the host "
+                    + "itself, and give it on both sides.")
         case .key:
             StoreError(
                 .wrongKey,
@@ -172,7 +182,7 @@ extension PeerSession {
             throw LiveFault(.newer, "it speaks the protocols \(theirs.first) to \(theirs.last)")
         }
         guard options.outer.isEmpty || Crypto.equal(theirs.outer, myHello.outer) else {
-            throw LiveFault(.key, "it is not at the other end of the connection that carries this one")
+            throw LiveFault(.key, PeerSession.outside)
         }
         hello = theirs
         status.device = theirs.device

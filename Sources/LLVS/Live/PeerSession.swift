@@ -270,6 +270,9 @@ public final class PeerSession: @unchecked Sendable {
                     + "Ask for a new one there"
             } else if options.comparesDigits {
                 "compares digits with nobody now. Nothing was exchanged. Have that asked for there, then connect again"
+            } else if options.members != nil {
+                "has other keys of the encrypted place, or offers its store no more. Nothing was exchanged. Exchange with the place on "
+                    + "both, then connect again"
             } else {
                 "does not know this pairing, or offers its store no more. Nothing was exchanged. Offer it there, or pair the two anew"
             }
@@ -403,6 +406,7 @@ public final class PeerSession: @unchecked Sendable {
     struct Declined: Error {}
     /// What the other side is told when the keys of the encrypted place were renewed.
     static let renewed = "the keys were renewed since"
+    static let outside = "it is not at the other end of the connection that carries this one"
 
     /// Why it ended, for the program and for the other side.
     private static func told(_ error: any Error) -> (StoreError, LiveFrame?) {
@@ -467,7 +471,7 @@ public final class PeerSession: @unchecked Sendable {
         if !sending.isOn { status.phase = .negotiating; return }
         let isSent = sending.isTaken && sending.acknowledged == sending.mark
         let isReceived = receiving.theirMark > 0 && receiving.frames.isEmpty && !receiving.sink.isWaiting
-        status.phase = isSent && sending.news == nil && isReceived ? .inStep : .exchanging
+        status.phase = isSent && sending.news == nil && receiving.news == nil && isReceived ? .inStep : .exchanging
         if status.phase == .inStep { PeerKnowledge.of(store).save(store, atMostEvery: PeerKnowledge.pause) }
     }
 }

@@ -46,9 +46,14 @@ final class HTTPClient: @unchecked Sendable {
 
     /// As whom it asks, as far as that is known; whoever gives credentials is asked for them first, unless `check` is nil.
     func user(_ check: (() throws -> Void)?) throws -> String? {
-        try gate.run("A request to \(place)") {
-            if credentials == nil, let check { credentials = try settings.credentials(for: place, refused: nil, check) }
-            return (credentials ?? settings.credentials).user
+        guard let check else {
+            // Nobody waits for requests to know that.
+            let known = try gate.runUnlessBusy("A request to \(place)") { credentials ?? settings.credentials }
+            return (known ?? settings.credentials).user
+        }
+        return try gate.run("A request to \(place)") {
+            if credentials == nil { credentials = try settings.credentials(for: place, refused: nil, check) ?? settings.credentials }
+            return credentials?.user
         }
     }
 

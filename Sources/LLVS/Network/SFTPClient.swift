@@ -53,9 +53,14 @@ final class SFTPClient: @unchecked Sendable {
 
     /// As `HTTPClient.user`.
     func user(_ check: (() throws -> Void)?) throws -> String? {
-        try gate.run("A request to \(place)") {
-            if credentials == nil, let check { credentials = try settings.credentials(for: place, refused: nil, check) }
-            return (credentials ?? settings.credentials).user
+        guard let check else {
+            // Nobody waits for requests to know that.
+            let known = try gate.runUnlessBusy("A request to \(place)") { credentials ?? settings.credentials }
+            return (known ?? settings.credentials).user
+        }
+        return try gate.run("A request to \(place)") {
+            if credentials == nil { credentials = try settings.credentials(for: place, refused: nil, check) ?? settings.credentials }
+            return credentials?.user
         }
     }
 

@@ -61,8 +61,8 @@ final class PackedBlobs {
             }
             try spool.finishCurrent()
             return spool.has(blob)
-        } catch let error as StoreError where error.code == .damaged {
-            // What is damaged here is read there.
+        } catch let error as StoreError where [.damaged, .io, .notFound].contains(error.code) {
+            // What cannot be read here is read there.
             try spool.finishCurrent()
             return false
         }

@@ -50,7 +50,7 @@ extension PackedRun {
         var size = 64 << 10, found: [PackName] = []
         for name in names {
             let own = max(listed[name] ?? 0, state.read[name]?.size ?? 0)
-            guard size + own <= packLimit, found.count < PackFormat.entriesLimit / 4 else { continue }
+            guard size + own <= min(packLimit, timeFor(.up) ?? .max), found.count < PackFormat.entriesLimit / 4 else { continue }
             size += own
             found.append(name)
         }

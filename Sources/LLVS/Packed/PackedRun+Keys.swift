@@ -101,8 +101,13 @@ extension PackedRun {
 
     /// Makes keys where there are none: with what the exchange was opened with.
     func makeKeys() throws {
-        guard let keys, keys.opened == nil else { return }
+        guard let keys else { return }
         let place = RemoteKeyDirectory(files, check)
+        if let opened = keys.opened {
+            // They may have been made by a call that ended before it had agreed with others.
+            if isUntouched, opened.keys.current.number == 1 { try agree(opened.keys, place, keys) }
+            return
+        }
         do {
             let made = try StoreKeys.create(
                 in: place, store: settings.random.id(), passphrase: keys.given.passphrase, members: keys.given.members(clock),
@@ -110,17 +115,22 @@ extension PackedRun {
             ).keys
             keys.set(made, [], at: 0)
             try take(made)
-            let agreed = try made.agreed(in: place, keys.given.unlocking, clock, keys.crypto, isUsed: opensRoot)
-            guard agreed.pin != made.pin else { return }
-            state.pin = nil
-            keys.set(agreed, [], at: 0)
-            try take(agreed)
+            try agree(made, place, keys)
         } catch let error as StoreError where error.code == .storeNotEmpty {
             // Another device was first.
             guard try readKeys(), keys.opened != nil else {
                 throw try place.holdsEncrypted() ? RemoteKeyDirectory.keysAreGone(files.description) : isInClear
             }
         }
+    }
+
+    /// Takes the keys of another device, where both made some at the same moment and the others are those that count.
+    private func agree(_ made: StoreKeys, _ place: RemoteKeyDirectory, _ keys: PackedKeys) throws {
+        let agreed = try made.agreed(in: place, keys.given.unlocking, clock, keys.crypto, isUsed: opensRoot)
+        guard agreed.pin != made.pin else { return }
+        state.pin = nil
+        keys.set(agreed, [], at: 0)
+        try take(agreed)
     }
 
     /// Whether a root is there that was written with these keys.

@@ -110,7 +110,11 @@ extension PackedRun {
         let gone = older.filter { !named.contains($0.id) }
         for start in stride(from: 0, to: gone.count, by: 1_000) {
             let some = gone[start..<min(gone.count, start + 1_000)]
-            do { try files.delete(some.map(\.description), check) } catch let error as StoreError where error.code != .cancelled { break }
+            do { try files.delete(some.map(\.description), check) } catch let error as StoreError where error.code != .cancelled {
+                // Where nothing may be deleted, they stay; else it is tried again.
+                guard error.code == .permission || [405, 501].contains(error.httpStatus) else { return false }
+                break
+            }
         }
         return true
     }

@@ -381,7 +381,8 @@ struct PackedSending {
             var packer = VersionPacker(store, storeID: storeID, writer: run.state.writer, place: place, paced, emit)
             for (i, id) in ids.enumerated() {
                 try run.control.check(.sending, i, of: ids.count, doing: run.what)
-                if try isForLater(id) || isHeldBack(id) { continue }
+                // What was refused before a pack was made smaller is told once.
+                if try failed.contains(id) || isForLater(id) || isHeldBack(id) { continue }
                 do { try packer.add(id) } catch let refusal as VersionPacker.Refusal {
                     failed.insert(id)
                     result.problems.append(ExchangeProblem(name: id.description, error: refusal.error))

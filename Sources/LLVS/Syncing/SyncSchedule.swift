@@ -103,7 +103,10 @@ struct SyncSchedule {
         case .user: asked.user = true
         case .front:
             asked.front = true
-            for i in places.indices { (places[i].retryAt, places[i].sendAt) = (-Double.infinity, -Double.infinity) }
+            for i in places.indices {
+                places[i].retryAt = -Double.infinity
+                if !places[i].mayNotSend { places[i].sendAt = -Double.infinity }
+            }
         }
     }
 
@@ -124,7 +127,7 @@ struct SyncSchedule {
         let ready = zip(places, dues).filter { $0.1 <= now }.map(\.0)
         guard ready.isEmpty else {
             let isFresh = ready.allSatisfy { now - $0.retrievedAt <= pace.freshness }
-            let full = ready.filter { $0.sendAt > now }.map(\.name)
+            let full = ready.filter { $0.sendAt > now && !(asked.front && $0.mayNotSend) }.map(\.name)
             return .now(Round(places: ready.map(\.name), onlySends: whole > now && isFresh, onlyReceive: Set(full)))
         }
         let first = dues.min() ?? .infinity

@@ -18,9 +18,9 @@ final class SyncerThread: @unchecked Sendable {
     private var day = 0.0
     private var isStopped = false, isFinished = true
     private var thread: pthread_t?
-    /// Of the running round.
     /// When those who wait for a round end it.
     private var ends: [Double] = []
+    /// Of the running round.
     private var token: CancelToken?
     private var roundsBegun: UInt64 = 0, wasInterrupted = false, wasWhole = false
     /// Rows of the history that a round has sent, or was there for.
@@ -232,7 +232,7 @@ final class SyncerThread: @unchecked Sendable {
                 let isAsked = schedule.isAsked
                 schedule.begin(round)
                 roundsBegun += 1
-                let token = CancelToken(end: ends.min() ?? .infinity)
+                let token = CancelToken(end: ends.filter { $0 > Clock.steady() }.min() ?? .infinity)
                 self.token = token
                 told.state = .running
                 told.nextRound = nil

@@ -30,7 +30,7 @@ from ._memory import BytesLike, as_bytes
 from .control import CancelToken
 from .exchange import Exchange
 from .links import Address
-from .live import Peer, PeerPhase, PeerState, Secret, invited, is_to_compare, offered, place_of, whom_it_is_for
+from .live import Peer, PeerPhase, PeerState, Secret, invited, is_to_compare, place_of, whom_it_is_for
 from .snapshot import Problem
 from .store import Store
 
@@ -388,7 +388,7 @@ async def accept(
     until = time.monotonic() + timeout
     try:
         beginning = await asyncio.wait_for(reader.readexactly(c.PEER_BEGINNING), timeout)
-        by_secret = offered(stores)
+        by_secret = {one if isinstance(one, Exchange) else as_bytes(one, "a pairing"): store for one, store in stores.items()}
         compares, code = False, invited(invitations, beginning) if invitations else None
         secret: Union[bytes, Exchange]
         if invitations and code is not None:

@@ -164,7 +164,8 @@ class Link:
                 if self._note().phase == PeerPhase.ENDED and not self._outgoing:
                     return
                 selector.modify(self._socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if self._outgoing else 0))
-                rest = 5.0
+                # Who waits for versions that were asked for elsewhere looks again each second.
+                rest = 1.0 if self._state.phase == PeerPhase.EXCHANGING else 5.0
                 if self._known_by is not None and not self._state.key:
                     rest = min(rest, self._known_by - time.monotonic())
                     if rest <= 0:
