@@ -197,7 +197,7 @@ class Listener:
                 self._giving.remove(link)
                 self._admitted.add(link._state.key)
             self._giving = [link for link in self._giving if link._thread.is_alive()]
-            accepted: tuple[bytes, ...] = self._options["accepted"]
+            accepted: tuple[bytes, ...] = self._options.get("accepted", ())
             return accepted and (*accepted, *self._admitted)
 
     def invite(self, pairing: BytesLike, seconds: float = 600.0) -> str:
