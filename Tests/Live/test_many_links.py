@@ -214,6 +214,8 @@ def test_what_is_saved_while_news_are_told(tmp_path: Path) -> None:
             try:
                 while not done.is_set():
                     store.make_version(root=True, insert={f"{number}": os.urandom(100)})
+                    # No faster than six links carry on a busy machine.
+                    time.sleep(0.001)
             except BaseException as error:
                 failed.append(error)
 
