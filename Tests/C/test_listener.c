@@ -178,7 +178,6 @@ static void invitations_and_digits_bring_the_pairing(void **context) {
     llvs_bytes where = llvs_bytes_make(address.data, address.size);
     llvs_peer *peer, *met = NULL, *again;
     llvs_peer_state *state, *theirs;
-    llvs_bool in_step;
     int i;
     (void)context;
     save(a, NULL, insert("a", "1"));
