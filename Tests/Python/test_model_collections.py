@@ -461,3 +461,38 @@ def test_what_cannot_be_merged_is_not_written_over(notes: llvs.Coordinator, peop
     with pytest.raises(llvs.DecodeError, match="'contact/1'.*goes beyond the limits"):
         people["1"] = Contact("Bob")
     assert notes["contact/1"] == data
+
+
+def test_a_name_that_is_there_twice_among_many_is_found_at_once(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> None:
+    """A value that anybody may have sent: it is refused in about the time that reading it takes."""
+    names = ",".join(f'"{number}":0' for number in range(200_000))
+    notes.save(insert={"contact/1": f'{{{names},"199999":1}}'.encode(), "contact/2": b'{"name":"Ann"}'})
+    with pytest.raises(llvs.DecodeError, match="'199999' is there twice"):
+        people["1"]
+    assert people["2"].name == "Ann"
+
+
+@llvs.model("loose/")
+@dataclass
+class Loose:
+    x: object = None
+
+
+@llvs.model("lifted/", upgrades=[lambda value: value])
+@dataclass
+class Lifted:
+    y: int = 0
+
+
+@pytest.mark.parametrize("model", [Loose, Lifted])
+def test_an_exponent_beyond_all_numbers_spoils_one_value(notes: llvs.Coordinator, model: Any) -> None:
+    prefix = {Loose: "loose/", Lifted: "lifted/"}[model]
+    objects = notes.collection(model)
+    notes.save(insert={f"{prefix}1": b'{"x":1E99999999999999999999}', f"{prefix}2": b'{"x":1}'})
+    found, unread = objects.read_all()
+    assert list(found) == ["2"] and list(unread) == list(objects.problems()) == ["1"]
+    with pytest.raises(llvs.DecodeError, match="exponent"):
+        objects["1"]
+    with pytest.raises(llvs.DecodeError, match="exponent"):
+        with objects.edit("1"):
+            pass

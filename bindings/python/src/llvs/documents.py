@@ -299,9 +299,10 @@ class Conflicts(Mapping[str, tuple[Conflict, ...]]):
         self.recorded = recorded
         #: SHA-256 of those that rules decided, 64 hexadecimal digits, as merge versions record it; "" when there are none.
         self.digest = digest
-        self._by_id: dict[str, tuple[Conflict, ...]] = {}
+        by_id: dict[str, list[Conflict]] = {}
         for record in records:
-            self._by_id[record.id] = (*self._by_id.get(record.id, ()), record)
+            by_id.setdefault(record.id, []).append(record)
+        self._by_id = {id: tuple(some) for id, some in by_id.items()}
 
     def __getitem__(self, id: str) -> tuple[Conflict, ...]:
         return self._by_id[id]

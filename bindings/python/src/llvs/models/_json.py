@@ -25,14 +25,19 @@ class Number:
         self.text = text
 
     def plain(self) -> Any:
-        """As Python has it: an `int` where it is written as one, else a `float`; a `Decimal` beyond these."""
+        """As Python has it: an `int` where it is written as one, else a `float`; a `Decimal` beyond these. Raises NotJSON beyond all."""
         try:
             if self.text.lstrip("-").isdigit():
                 return int(self.text)
         except ValueError:  # more digits than Python converts
             pass
         number = float(self.text)
-        return number if number not in (float("inf"), float("-inf")) else Decimal(self.text)
+        if number not in (float("inf"), float("-inf")):
+            return number
+        try:
+            return Decimal(self.text)
+        except InvalidOperation:
+            raise NotJSON(f"the number {self.text[:40]} has an exponent beyond those of Python") from None
 
     def whole(self) -> Optional[int]:
         """The integer that it is, 1.0 and 1e3 as well; None when it is none, or has more digits than can be merged."""
@@ -64,9 +69,11 @@ class Number:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise NotJSON(f"the member {twice!r} is there twice")
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise NotJSON(f"the member {name!r} is there twice")
+            seen.add(name)
     return made
 
 
