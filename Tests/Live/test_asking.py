@@ -20,7 +20,7 @@ from test_many_links import Wire, settle
 import llvs
 
 #: Seconds that a side which was asked may be silent, and that another waits at most.
-QUIET, PATIENCE = 3, 10
+QUIET, PATIENCE = 3, 5
 
 
 def test_in_any_order_each_version_comes_once() -> None:

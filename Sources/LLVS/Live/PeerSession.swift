@@ -287,7 +287,8 @@ public final class PeerSession: @unchecked Sendable {
         try step {
             if let failing {
                 self.failing = nil
-                throw failing
+                // It may have ended by the same in the meantime: then its goodbye goes out.
+                if status.phase != .ended { throw failing }
             }
             while filled < buffer.count {
                 if link.outgoingCount == 0 {
