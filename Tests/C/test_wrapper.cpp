@@ -411,7 +411,7 @@ static void direct_connections() {
     gives.store_changed();
     EXPECT(code_of([&] { carry(gives, asks); }) == LLVS_ERROR_NO_SPACE);
     llvs::Peer alone(a, how);
-    EXPECT(code_of([&] { alone.receive_end(); }) == LLVS_ERROR_CUT_SHORT);
+    EXPECT(code_of([&] { alone.receive_end(); }) == LLVS_ERROR_WRONG_KEY);
     how.pairing.pop_back();
     EXPECT(code_of([&] { llvs::Peer(a, how); }) == LLVS_ERROR_INVALID_ARGUMENT);
     EXPECT(code_of([] { llvs::observe_nearby([](const llvs::NearbyEvent &) {}, 0, std::string(64, 'x')); }) == LLVS_ERROR_INVALID_ARGUMENT);
