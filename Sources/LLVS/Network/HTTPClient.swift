@@ -52,7 +52,7 @@ final class HTTPClient: @unchecked Sendable {
             return (known ?? settings.credentials).user
         }
         return try gate.run("A request to \(place)") {
-            if credentials == nil { credentials = try settings.credentials(for: place, refused: nil, check) ?? settings.credentials }
+            try settings.fill(&credentials, for: place, check)
             return credentials?.user
         }
     }
@@ -72,7 +72,7 @@ final class HTTPClient: @unchecked Sendable {
             try check()
             if settings.renew != nil { renewals = 0 }
             _ = try transfers.open { try NetworkLibraries.curl(for: place) }
-            if credentials == nil { credentials = try settings.credentials(for: place, refused: nil, check) ?? settings.credentials }
+            try settings.fill(&credentials, for: place, check)
             var run = Run(requests)
             // libcurl has pointers to what the run holds, until it has let go of each transfer.
             defer { withExtendedLifetime(run) { transfers.dropAll() } }

@@ -171,6 +171,11 @@ package struct HTTPSettings: Sendable {
         return found
     }
 
+    /// Sees that there are credentials to ask with, the first time.
+    func fill(_ credentials: inout HTTPCredentials?, for place: String, _ check: () throws -> Void) throws {
+        if credentials == nil { credentials = try self.credentials(for: place, refused: nil, check) ?? self.credentials }
+    }
+
     /// This machine is reached without the proxy of the environment, to which credentials would go in clear; nil: as the environment says.
     func hostsWithoutProxy(_ address: HTTPAddress) -> String? { proxy == nil && address.isLoopback ? "*" : nil }
 

@@ -59,7 +59,7 @@ final class SFTPClient: @unchecked Sendable {
             return (known ?? settings.credentials).user
         }
         return try gate.run("A request to \(place)") {
-            if credentials == nil { credentials = try settings.credentials(for: place, refused: nil, check) ?? settings.credentials }
+            try settings.fill(&credentials, for: place, check)
             return credentials?.user
         }
     }
@@ -79,7 +79,7 @@ final class SFTPClient: @unchecked Sendable {
             try check()
             hasAskedAgain = false
             _ = try transfers.open { try NetworkLibraries.curlWithSFTP(for: place) }
-            if credentials == nil { credentials = try settings.credentials(for: place, refused: nil, check) ?? settings.credentials }
+            try settings.fill(&credentials, for: place, check)
             guard credentials?.user != nil, credentials?.token == nil else {
                 throw StoreError(
                     .invalidArgument, "Reaching \(place) failed: it takes a user, and no token. Give the option user, and no token.")
