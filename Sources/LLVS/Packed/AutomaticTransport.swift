@@ -83,10 +83,11 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         return listing
     }
 
-    /// Where snapshots go: beside single files alone. Nobody says for which store.
+    /// Where snapshots go: beside single files alone. Nobody says for which store. An empty place gets packs if a store found it so; to
+    /// whoever asks for single files, as a host's transport around this one does, it is a place for these.
     private func forSnapshots() throws -> any ExchangeTransport {
         if let known = lock.withLock({ isPacked ?? isPackedForSnapshots }) { return known ? packs : versions }
-        let found = try held {} ?? true
+        guard let found = try held({}) else { return lock.withLock { emptyUntil > -.infinity } ? packs : versions }
         lock.withLock { isPackedForSnapshots = found }
         return found ? packs : versions
     }

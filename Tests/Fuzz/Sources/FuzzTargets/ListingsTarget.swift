@@ -55,7 +55,7 @@ enum ListingsTarget {
             try take(listing)
             try listing.finish()
             require(listing.next != "", "a page goes on nowhere")
-            return listing.found.map { key, size in
+            return listing.found.map { key, size, _ in
                 require((size ?? 0) >= 0, "a size is below zero")
                 return key
             }

@@ -180,6 +180,7 @@ private final class FuzzedFiles: RemoteFiles, @unchecked Sendable {
     var capabilities: RemoteCapabilities { RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: true, hasFeed: false) }
     var counts: RemoteCounts { RemoteCounts() }
     func close() {}
+    func account(_ check: Check?) throws -> String? { nil }
 
     func list(_ directory: String, withTimes: Bool, _ check: () throws -> Void) throws -> [RemoteEntry]? {
         all.keys.sorted().filter { Paths.parent(of: $0) == directory }.map { name in
