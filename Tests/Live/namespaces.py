@@ -85,7 +85,9 @@ class Network:
             run("ip", "-n", namespace, "address", "add", f"{address}/24", "dev", "wire")
             for device in ("lo", "wire"):
                 run("ip", "-n", namespace, "link", "set", device, "up")
-            self.nft(namespace, "add table inet t", "add chain inet t in { type filter hook input priority 0; }")
+            chains = [f"add chain inet t {name} {{ type filter hook input priority {at}; }}" for name, at in (("in", 0), ("came", 10))]
+            # What comes is counted all the time, behind the rules of a test, whichever these are.
+            self.nft(namespace, "add table inet t", *chains, "add rule inet t came iifname wire counter")
 
     def nft(self, namespace: str, *commands: str) -> None:
         for command in commands:
@@ -94,11 +96,15 @@ class Network:
     def rule(self, rule: str) -> None:
         """For what comes over the wire, on both sides."""
         for namespace in (self.a, self.b):
-            self.nft(namespace, f"add rule inet t in iifname wire {rule}")
+            self.only(namespace, rule)
+
+    def only(self, namespace: str, rule: str) -> None:
+        """For what comes over the wire to one side, in the place of its rule of before: nothing comes without either in between."""
+        self.nft(namespace, f"flush chain inet t in; add rule inet t in iifname wire {rule}")
 
     def counted(self, namespace: str) -> int:
-        """The bytes of what came to the `counter` among the rules of a side."""
-        chain = json.loads(run("ip", "netns", "exec", namespace, "nft", "-j", "list", "chain", "inet", "t", "in"))
+        """The bytes that came over the wire to a side, and that its rules let through."""
+        chain = json.loads(run("ip", "netns", "exec", namespace, "nft", "-j", "list", "chain", "inet", "t", "came"))
         rules = [part["rule"]["expr"] for part in chain["nftables"] if "rule" in part]
         return sum(int(part["counter"]["bytes"]) for rule in rules for part in rule if "counter" in part)
 
@@ -137,5 +143,5 @@ def missing() -> str:
 def until(holds: Callable[[], bool]) -> None:
     end = time.monotonic() + 120
     while not holds():
-        assert time.monotonic() < end
+        assert time.monotonic() < end, "it was waited for in vain"
         time.sleep(0.05)
