@@ -305,7 +305,9 @@ RULES: list[tuple[Any, Any]] = [
     (Annotated[str, llvs.Pick("arbiter")], {"/m": {"pick": "arbiter"}}),
     (Annotated[Tag, llvs.Register(), llvs.Pick(max="weight")], {"/m": {"as": "register", "pick": {"max": "/weight"}}}),
     (Annotated[int, llvs.Pick(min="/a/b")], {"/m": {"pick": {"min": "/a/b"}}}),
-    (Annotated[int, llvs.DeleteWins()], {"/m": {"delete": "delete"}}),
+    (Annotated[Optional[int], llvs.DeleteWins()], {"/m": {"delete": "delete"}}),
+    (list[Annotated[Phone, llvs.DeleteWins()]], {"/m/*": {"delete": "delete"}}),
+    (dict[str, Annotated[int, llvs.DeleteWins()]], {"/m/*": {"delete": "delete"}}),
     (Annotated[dict[str, int], llvs.Absent({})], {"/m": {"absent": {}}}),
     (Annotated[Tag, llvs.Identity("name")], {"/m": {"identity": ["/name"]}}),
     (dict[str, Annotated[str, llvs.Text()]], {"/m/*": "text"}),
@@ -337,7 +339,7 @@ def test_a_counter_begins_with_the_default_of_the_member() -> None:
 def test_a_text_begins_with_the_default_of_the_member() -> None:
     """What both sides wrote into it is written into the default, which is there once."""
     assert rules_of(Annotated[str, llvs.Text()], default="Dear")["/m"] == {"as": "text", "absent": "Dear"}
-    assert rules_of(Annotated[str, llvs.Text(), llvs.Absent("Hi")], default="Dear")["/m"] == {"as": "text", "absent": "Hi"}
+    assert rules_of(Annotated[str, llvs.Text(), llvs.Absent("Dear")], default="Dear")["/m"] == {"as": "text", "absent": "Dear"}
     assert rules_of(Annotated[str, llvs.Text()], default="")["/m"] == "text"
     assert rules_of(Annotated[str, llvs.Text()], default="x" * 1022)["/m"] == {"as": "text", "absent": "x" * 1022}
     with pytest.raises(TypeError, match="Made.m: the default of a text is 1024 bytes of JSON at most"):

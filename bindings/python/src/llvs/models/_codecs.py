@@ -280,7 +280,10 @@ class Choice(Codec):
         raise self.refuse(value)
 
     def decode(self, tree: Any) -> Any:
-        written = plain(tree)
+        # (1.0 is the number 1.)
+        written = tree.whole() if isinstance(tree, Number) else tree
+        if written is None and tree is not None:
+            raise self.refuse(tree)
         try:
             return self.readers[type(written), written]
         except (KeyError, TypeError):

@@ -10,6 +10,7 @@ from typing import Any, Optional
 #: Beyond these a number makes a value that cannot be merged inside (docs/merging-internals.md).
 DIGITS_MAX = 400
 EXPONENT_MAX = 9999
+_BEYOND = 10**DIGITS_MAX
 
 
 class NotJSON(ValueError):
@@ -144,6 +145,8 @@ def _write(tree: Any, parts: list[str]) -> None:
 
 def number_text(number: Any) -> str:
     """A number as JSON has it. Raises ValueError for what is none, or has more digits than a merge takes."""
+    if type(number) is int and -_BEYOND < number < _BEYOND:
+        return repr(number)
     if isinstance(number, float):
         if number != number or number in (float("inf"), float("-inf")):
             raise ValueError(f"{number} is no number of JSON")
@@ -182,11 +185,21 @@ def canonical(tree: Any) -> str:
     if isinstance(tree, list):
         return "[" + ",".join(map(canonical, tree)) + "]"
     if isinstance(tree, Number):
-        try:
-            sign, digits, exponent = Decimal(tree.text).as_tuple()
-        except InvalidOperation:
-            return tree.text
-        text = "".join(map(str, digits))
-        kept = text.rstrip("0")
-        return f"{'-' if sign and kept else ''}{kept.lstrip('0')}e{int(exponent) + len(text) - len(kept) if kept else 0}"
+        return _canonical_number(tree.text)
     return write(tree).decode()
+
+
+def _canonical_number(text: str) -> str:
+    """The digits from the first to the last that is no zero, and the power of ten of that."""
+    digits, shift = text.lstrip("-"), 0
+    if not digits.isdigit():
+        mantissa, _, exponent = digits.lower().partition("e")
+        whole, _, fraction = mantissa.partition(".")
+        try:
+            digits, shift = whole + fraction, int(exponent or 0) - len(fraction)
+        except ValueError:  # more digits than Python converts
+            return text
+    kept = digits.rstrip("0")
+    if not kept:
+        return "0"
+    return f"{'-' if text[0] == '-' else ''}{kept.lstrip('0')}e{shift + len(digits) - len(kept)}"

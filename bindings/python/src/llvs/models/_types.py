@@ -12,8 +12,9 @@ from typing import Any, Mapping, Optional
 
 from . import _codecs, _containers
 from ._codecs import Codec, Member
-from ._json import write
+from ._json import canonical, parse, write
 from ._pydantic import PydanticRecord
+from .errors import Mismatch
 from .rules import Convert, MergeRule, Named, escaped, segment
 
 #: How much JSON a rule may hold for what is absent.
@@ -36,8 +37,9 @@ class Compiler:
         self.bare: dict[type, dict[str, str]] = {}
         self.uses: list[tuple[type, frozenset[str]]] = []
 
-    def member(self, hint: Any, where: str, foreign: bool = False) -> Member:
-        """What an annotation says. foreign: of a pydantic model, which encodes types that are not known here."""
+    def member(self, hint: Any, where: str, foreign: bool = False, known_by: frozenset[str] = frozenset()) -> Member:
+        """What an annotation says. foreign: of a pydantic model, which encodes types that are not known here. known_by: members that need
+        no default, where it is a class with members."""
         rule: dict[str, Any] = {}
         name: Optional[str] = None
         convert: Optional[Convert] = None
@@ -70,7 +72,7 @@ class Compiler:
         if convert is not None:
             codec = _codecs.Converted(convert.encode, convert.decode, f"what {where} converts")
         else:
-            codec = self.codec(hint, where, foreign, keys)
+            codec = self.codec(hint, where, foreign, keys, known_by)
         return Member(codec, self.complete(rule, codec, where), optional, name)
 
     def complete(self, rule: dict[str, Any], codec: Codec, where: str) -> dict[str, Any]:
@@ -85,8 +87,10 @@ class Compiler:
             raise TypeError(f"{where}: a key is for a list or a set, and the rule is {rule['as']!r}")
         return rule
 
-    def codec(self, hint: Any, where: str, foreign: bool = False, keys: frozenset[str] = frozenset()) -> Codec:
-        """The codec of a type. keys: members that the elements of a list need no default for, where it is one."""
+    def codec(
+        self, hint: Any, where: str, foreign: bool = False, keys: frozenset[str] = frozenset(), known_by: frozenset[str] = frozenset()
+    ) -> Codec:
+        """The codec of a type. keys: members that the elements of a list need no default for, where it is one. known_by: as `member`."""
         if hint in _codecs.SCALARS:
             return _codecs.SCALARS[hint]
         if hint is Any or hint is object:
@@ -95,17 +99,20 @@ class Compiler:
         if hint in (list, set, frozenset, dict, tuple) and not foreign:
             raise TypeError(f"{where}: say of what the {hint.__name__} is, as in list[str] or dict[str, int]; Any is allowed")
         if origin in (list, set, frozenset):
-            return _containers.Sequence(origin, self.element(arguments[0], where, foreign, keys))
+            return _containers.Sequence(origin, self.member(arguments[0], where, foreign, keys))
         if origin is tuple:
             if len(arguments) == 2 and arguments[1] is Ellipsis:
-                return _containers.Sequence(tuple, self.element(arguments[0], where, foreign, keys))
-            return _containers.Fixed([self.member(one, where, foreign) for one in arguments])
+                return _containers.Sequence(tuple, self.member(arguments[0], where, foreign, keys))
+            slots = [self.member(one, where, foreign) for one in arguments]
+            if any(one.rule != dict(one.codec.rule) for one in slots):
+                raise TypeError(f"{where}: a slot of a tuple has no rule of its own, since it stands as a whole; use a dataclass")
+            return _containers.Fixed(slots)
         if origin is dict:
             if arguments[0] is not str and not foreign:
                 raise TypeError(f"{where}: the keys of a dict are strings in JSON; make it dict[str, ...]")
             return _containers.Names(self.member(arguments[1], where, foreign))
         if origin in (typing.Union, types.UnionType):
-            return self.union(arguments, where, foreign)
+            return self.union(arguments, where, foreign, known_by)
         if origin is typing.Literal:
             values = {value: value for value in arguments}
             if len(values) != len(arguments):
@@ -116,27 +123,21 @@ class Compiler:
                 raise TypeError(f"{where}: the values of {hint.__name__} must be strings or integers")
             return _codecs.Choice({one: one.value for one in hint}, hint.__name__)
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-            return self.record(hint)
+            return self.record(hint, known_by)
         if is_pydantic(hint):
-            return self.pydantic(hint)
+            return self.pydantic(hint, known_by)
         if foreign:
             return _codecs.Anything()
+        if isinstance(hint, (MergeRule, Named, Convert)):
+            raise TypeError(f"{where}: {hint!r} is no type, but says more of one: write Annotated[int, {hint!r}]")
         raise TypeError(
             f"{where}: {getattr(hint, '__name__', hint)} is no type that can be kept as JSON here; use a dataclass, or say how by "
             "Annotated[..., llvs.Convert(encode, decode)]"
         )
 
-    def element(self, hint: Any, where: str, foreign: bool, keys: frozenset[str]) -> Member:
-        """As `member`, for the elements of a list or set: the members of their key need no default."""
-        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-            return Member(self.record(hint, keys), {})
-        if is_pydantic(hint):
-            return Member(self.pydantic(hint, keys), {})
-        return self.member(hint, where, foreign)
-
-    def union(self, arguments: tuple[Any, ...], where: str, foreign: bool) -> Codec:
+    def union(self, arguments: tuple[Any, ...], where: str, foreign: bool, known_by: frozenset[str]) -> Codec:
         """A union, when JSON can tell its members apart."""
-        choices = [self.member(one, where, foreign) for one in arguments]
+        choices = [self.member(one, where, foreign, known_by) for one in arguments]
         seen: set[str] = set()
         for one in choices:
             if seen & one.codec.json_types and not foreign:
@@ -171,8 +172,11 @@ class Compiler:
             if member.rule.get("as") == "counter" and member.codec is _codecs.SCALARS[Decimal]:
                 raise TypeError(f"{place}: pydantic writes a Decimal as a string, which cannot be a counter; make it an int")
             begin_with(member, info.default, place)
+            if not info.is_required() and not getattr(info, "default_factory_takes_validated_data", False):
+                check_absent(member, info.get_default(call_default_factory=True), place)
             field = Member(member.codec, member.rule, member.optional, alias)
             field.writes_null = not (info.is_required() or info.default is None and info.default_factory is None)
+            check_removal(field, place)
             made.fields[name] = (field, False)
         return made
 
@@ -195,7 +199,10 @@ class Compiler:
             if any(name == (other.name or attribute) for attribute, (other, _) in made.fields.items()):
                 raise TypeError(f"{place}: another member is called {name!r} in JSON already")
             begin_with(member, field.default, place)
+            if not required:
+                check_absent(member, field.default if field.default is not dataclasses.MISSING else field.default_factory(), place)
             member.writes_null = not member.optional or not required and field.default is not None
+            check_removal(member, place)
             made.fields[field.name] = (member, required)
         return made
 
@@ -241,6 +248,39 @@ def begin_with(member: Member, default: Any, place: str) -> None:
                 f"{place}: the default of a text is {_ABSENT_MAX} bytes of JSON at most; make it \"\", and show the longer one where it is"
             )
         member.rule["absent"] = default
+
+
+def check_absent(member: Member, default: Any, place: str) -> None:
+    """Raises where what a member stands for in a merge is not what it is read as. (None, where that is left out, says nothing.)"""
+    if "absent" not in member.rule or default is None:
+        return
+    absent = member.rule["absent"]
+    try:
+        is_same = canonical(parse(write(member.encode(default)))) == canonical(parse(write(absent)))
+    except (Mismatch, TypeError, ValueError):
+        is_same = False
+    if not is_same:
+        raise TypeError(
+            f"{place}: where the member is missing it is merged as {absent!r}, and read as its default, {default!r}. Let Absent() and the "
+            "default be the same"
+        )
+
+
+def check_removal(member: Member, place: str) -> None:
+    """Raises where a rule is about the removal of a member that is never left out."""
+    if member.rule.get("delete") != "delete" or member.optional and not member.writes_null:
+        return
+    inside, codec = "", member.codec
+    if isinstance(codec, _containers.Names):
+        inside = "For what is removed from it, write dict[str, Annotated[..., llvs.DeleteWins()]]; for the dict itself, make"
+    elif isinstance(codec, _containers.Sequence):
+        if "object" in codec.element.codec.json_types:
+            inside = f"For its elements, write {codec.type.__name__}[Annotated[..., llvs.DeleteWins()]]; for the whole, make"
+        else:
+            inside = "Its elements stay removed without it; for the whole, make"
+    raise TypeError(
+        f"{place}: DeleteWins() is about what one side removed, and this member is always written. {inside or 'Make'} it Optional with None"
+    )
 
 
 def readable(model: Any, name: str, info: Any) -> set[str]:

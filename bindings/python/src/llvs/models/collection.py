@@ -147,7 +147,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
 
         Of all versions of the store, also of branches and of what is not merged yet. Errors and cost as for `Store.value_history`.
         """
-        value_id, store = self.prefix + id, self._coordinator.store
+        value_id, store = self._value_id(id), self._coordinator.store
         for version, kind in store.value_history(value_id):
             found = store.value(value_id, at=version)
             object, problem = None, None
@@ -196,7 +196,10 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         """
         if isinstance(remove, str):
             raise TypeError(f"remove takes several ids: remove=[{remove!r}], not remove={remove!r}")
-        return self._save(dict(objects or {}), {}, list(remove), expected, metadata=metadata, group=group, description=description)
+        remove = list(remove)
+        for id in (*(objects or {}), *remove):
+            self._value_id(id)
+        return self._save(dict(objects or {}), {}, remove, expected, metadata=metadata, group=group, description=description)
 
     @contextmanager
     def edit(
@@ -220,7 +223,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         since is kept. metadata, group, description: as for `Coordinator.save`.
         Raises KeyError when there is none and no default, UnknownVersionError, and at the end what `save` raises.
         """
-        found = self._coordinator.value(self.prefix + id, at=at)
+        found = self._coordinator.value(self._value_id(id), at=at)
         if found is not None:
             object, reading = self._definition.reading(found.data, found.id, found.stored_version)
         elif default is not None:
@@ -267,6 +270,12 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
             except errors.MovedError:
                 if expected is not None:
                     raise
+
+    def _value_id(self, id: str) -> str:
+        """The id of the value. Raises TypeError for what is no id."""
+        if not isinstance(id, str):
+            raise TypeError(f"the ids of {self.model.__name__} objects are strings: {str(id)!r}, not {id!r}")
+        return self.prefix + id
 
     # Rules
 

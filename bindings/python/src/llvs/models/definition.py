@@ -268,6 +268,8 @@ def model(
     The class itself is not changed. Raises TypeError for a class that cannot be a model: a member has no default, a type is not known, or
     a rule is not for its type.
     """
+    if not isinstance(prefix, str):
+        raise TypeError("model takes the prefix of its values: write @llvs.model('contact/') above the class")
     if not prefix or prefix.startswith("__llvs"):
         raise ValueError(
             f"{prefix!r} cannot be the prefix of a model: the ids of its values begin with it, and those of others do not; use 'contact/'"

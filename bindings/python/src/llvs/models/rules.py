@@ -165,7 +165,13 @@ class Pick(MergeRule):
 
 @dataclass(frozen=True)
 class DeleteWins(MergeRule):
-    """What one side removed stays removed, though the other changed it; without it, the change stands."""
+    """What one side removed stays removed, though the other changed it; without it, the change stands.
+
+        phones: list[Annotated[Phone, llvs.DeleteWins()]] = field(default_factory=list)     # each phone
+        draft: Annotated[Optional[str], llvs.DeleteWins()] = None                           # the member
+
+    Refused at a member that is always written, which nobody can remove. `rules={"": llvs.DeleteWins()}` of `model` is about whole objects.
+    """
 
     def rule(self) -> dict[str, Any]:
         """`{"delete": "delete"}`."""
@@ -173,7 +179,10 @@ class DeleteWins(MergeRule):
 
 
 class Absent(MergeRule):
-    """What a member stands for where it is missing: `settings: Annotated[dict[str, str], llvs.Absent({})]`."""
+    """What a member stands for where it is missing: `settings: Annotated[dict[str, str], llvs.Absent({})]`.
+
+    The same as the default of the member, where that is not None: a value without the member is read as that.
+    """
 
     def __init__(self, value: Any) -> None:
         """value: whatever JSON can hold."""

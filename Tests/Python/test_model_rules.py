@@ -1,0 +1,170 @@
+"""Rules of models that would do nothing, or contradict a default, are refused; and those for elements do what they say."""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Optional
+
+import llvs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llvs.models._json import canonical, parse, write
+from pydantic import BaseModel
+
+
+@dataclass
+class Phone:
+    id: str
+    number: str = ""
+
+
+class Base(enum.IntEnum):
+    TWO = 2
+    TEN = 10
+
+
+def made(hint: Any, **default: Any) -> Any:
+    """A model with one member `m`."""
+    namespace = {"__annotations__": {"m": hint}, "m": field(**default)}
+    return llvs.model("x/")(dataclass(type("Made", (), namespace)))
+
+
+ELEMENTS: list[tuple[Any, Any, Any]] = [
+    (list[Annotated[Phone, llvs.DeleteWins()]], [Phone("a"), Phone("b")], [Phone("a", "1"), Phone("b")]),
+    (Annotated[list[Annotated[Phone, llvs.DeleteWins()]], llvs.Key("id")], [Phone("a"), Phone("b")], [Phone("a", "1"), Phone("b")]),
+    (Annotated[set[Annotated[Any, llvs.DeleteWins()]], llvs.Key("/k")], None, None),
+    (dict[str, Annotated[int, llvs.DeleteWins()]], {"a": 1, "b": 2}, {"a": 3, "b": 2}),
+]
+
+
+@pytest.mark.parametrize("hint,before,edited", [case for case in ELEMENTS if case[1]], ids=str)
+def test_an_element_that_one_side_removed_stays_removed(hint: Any, before: Any, edited: Any) -> None:
+    """Their key needs no default here either."""
+    model, place = made(hint, default_factory=type(before)), f"memory:{hint}"
+    with llvs.Coordinator(storage="memory", exchange=place) as one, llvs.Coordinator(storage="memory", exchange=place) as two:
+        one.collection(model)["1"] = model(before)
+        one.sync()
+        two.sync()
+        with one.collection(model).edit("1") as value:
+            del value.m["a" if isinstance(before, dict) else 0]
+        with two.collection(model).edit("1") as value:
+            value.m = edited
+        for device in (one, two, one):
+            device.sync()
+        assert one.collection(model)["1"].m == two.collection(model)["1"].m == ({"b": 2} if isinstance(before, dict) else [Phone("b")])
+
+
+def test_elements_that_may_be_missing_need_no_default_for_their_key() -> None:
+    assert made(list[Optional[Phone]], default_factory=list).__llvs_model__.rules == {"": "auto"}
+    with pytest.raises(TypeError, match="Phone.id needs a default"):
+        made(dict[str, Annotated[Phone, llvs.DeleteWins()]], default_factory=dict)
+
+
+@pytest.mark.parametrize("hint,default,told", [
+    (list[Phone], {"default_factory": list}, r"For its elements, write list\[Annotated\[..., llvs.DeleteWins\(\)\]\]; for the whole, make"),
+    (dict[str, int], {"default_factory": dict}, r"write dict\[str, Annotated\[..., llvs.DeleteWins\(\)\]\]; for the dict itself, make it"),
+    (set[str], {"default_factory": set}, "Its elements stay removed without it"),
+    (str, {"default": ""}, "this member is always written. Make it Optional with None"),
+    (Optional[str], {"default": "a"}, "this member is always written"),
+])  # fmt: skip
+def test_removals_of_what_is_never_removed(hint: Any, default: Any, told: str) -> None:
+    with pytest.raises(TypeError, match="Made.m: DeleteWins.*" + told):
+        made(Annotated[hint, llvs.DeleteWins()], **default)
+    assert made(Annotated[Optional[hint], llvs.DeleteWins()], default=None)
+
+
+@pytest.mark.parametrize("hint,absent,default", [
+    (dict[str, str], {"a": "b"}, {"default_factory": dict}),
+    (str, None, {"default": ""}),
+    (int, 1, {"default": 0}),
+    (Optional[str], "a", {"default": "b"}),
+    (set[int], [1, 1], {"default_factory": lambda: {1}}),
+])  # fmt: skip
+def test_what_is_absent_is_the_default(hint: Any, absent: Any, default: Any) -> None:
+    with pytest.raises(TypeError, match=r"Made.m: where the member is missing it is merged as .*, and read as its default, .*\. Let"):
+        made(Annotated[hint, llvs.Absent(absent)], **default)
+
+
+def test_an_absent_that_is_the_default_stands() -> None:
+    assert made(Annotated[int, llvs.Absent(1.0)], default=1)
+    assert made(Annotated[dict[str, str], llvs.Absent({"a": "b"})], default_factory=lambda: {"a": "b"})
+    assert made(Annotated[Optional[dict[str, str]], llvs.Absent({})], default=None)
+
+
+def test_what_a_beginner_writes_is_told_what_to_write() -> None:
+    with pytest.raises(TypeError, match=r"write @llvs.model\('contact/'\) above the class"):
+        llvs.model(Phone)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"Made.m: Counter\(.*\) is no type, but says more of one: write Annotated"):
+        made(llvs.Counter(), default=0)
+    with pytest.raises(TypeError, match="Made.m: a slot of a tuple has no rule of its own"):
+        made(tuple[Annotated[int, llvs.Counter()], int], default=(0, 0))
+    model = made(int, default=0)
+    with llvs.Coordinator(storage="memory") as notes:
+        collection = notes.collection(model)
+        for use in (
+            lambda: collection.update({1: model()}), lambda: collection.save(remove=[1]), lambda: collection.edit(1).__enter__(),
+            lambda: list(collection.history(1)), lambda: collection.__setitem__(1, model()),
+        ):
+            with pytest.raises(TypeError, match="the ids of Made objects are strings: '1', not 1"):
+                use()
+        assert 1 not in collection and not len(collection)
+
+
+def test_of_pydantic() -> None:
+    class Device(BaseModel):
+        id: str
+        name: str = ""
+
+    @llvs.model("x/")
+    class Fitting(BaseModel):
+        devices: list[Annotated[Device, llvs.DeleteWins()]] = []
+        settings: Annotated[dict[str, str], llvs.Absent({})] = {}
+        draft: Annotated[Optional[str], llvs.DeleteWins()] = None
+
+    assert llvs.definition_of(Fitting).rules["/devices/*"] == {"delete": "delete"}
+    with pytest.raises(TypeError, match="Useless.devices: DeleteWins"):
+
+        @llvs.model("x/")
+        class Useless(BaseModel):
+            devices: Annotated[list[Device], llvs.DeleteWins()] = []
+
+    with pytest.raises(TypeError, match="Other.settings: where the member is missing"):
+
+        @llvs.model("x/")
+        class Other(BaseModel):
+            settings: Annotated[dict[str, str], llvs.Absent({"a": "b"})] = {}
+
+
+@pytest.mark.parametrize("hint", [Literal[2, 10], Base])
+def test_equal_numbers_are_one_choice(hint: Any) -> None:
+    """However they are written (P17); and what is read is written as it was."""
+    model = made(hint, default=2 if hint is not Base else Base.TWO)
+    with llvs.Coordinator(storage="memory") as notes:
+        for text, number in ((b"2.0", 2), (b"2e0", 2), (b"1e1", 10), (b"10.00", 10)):
+            notes.save(update={"x/1": b'{"m":' + text + b',"n":1}'})
+            assert notes.collection(model)["1"] == model(hint(number) if hint is Base else number)
+            with notes.collection(model).edit("1"):
+                pass
+            assert json.loads(notes["x/1"], parse_float=str)["m"] == text.decode()
+        for text in (b"2.5", b"3", b"true", b"null", b'"2"', b"[2]", b"1e999"):
+            notes.save(update={"x/1": b'{"m":' + text + b"}"})
+            with pytest.raises(llvs.DecodeError, match="/m"):
+                notes.collection(model)["1"]
+
+
+@given(
+    st.decimals(allow_nan=False, allow_infinity=False, places=3) | st.integers().map(Decimal),
+    st.integers(-30, 30),
+    st.decimals(allow_nan=False, allow_infinity=False, places=2),
+)
+def test_equal_numbers_have_one_canonical_text(number: Decimal, shift: int, other: Decimal) -> None:
+    def text(number: Decimal, spelling: str) -> str:
+        return canonical(parse(format(number, spelling).encode()))
+
+    same = number.scaleb(shift)
+    assert text(same, "f") == text(same, "e") == canonical(parse(write(same)))
+    assert (text(number, "f") == text(other, "f")) == (number == other)
