@@ -403,3 +403,32 @@ def test_words_that_stand_there_twice_are_told_by_where_they_came_out() -> None:
     edited = fork.make(merged, {"e/1": b"So the dog and the dog"})
     assert fork.store.open_conflicts(edited).records == (conflict,)
     assert fork.store.at(fork.store.choose(conflict, "older", at=edited))["e/1"] == b"So the dog and the fox"
+
+
+def test_one_value_is_looked_at_as_where_others_conflict_too() -> None:
+    """What is open in it is told, and what is chosen goes to its place: an element to where it was, words to where they were."""
+    phones = [{"id": 1}, {"id": 2}]
+    fork = Fork(
+        {"d/1": {"items": phones}, "d/2": {"bio": "a b c"}, "d/3": 0},
+        {"d/1": {"items": [{"id": 2}]}, "d/2": {"bio": "a b y"}, "d/3": 1},
+        {"d/1": {"items": [{"id": 1, "t": 1}, {"id": 2}]}, "d/2": {"bio": "z b z"}, "d/3": 2},
+    )
+    merged = fork.store.merge(fork.older, fork.newer)
+    assert [fork.value(id, merged) for id in ("d/1", "d/2")] == [{"items": [{"id": 1, "t": 1}, {"id": 2}]}, {"bio": "z b z"}]
+    everything = fork.store.open_conflicts(merged)
+    assert list(everything) == ["d/1", "d/2", "d/3"]
+    for id in everything:
+        assert fork.store.open_conflicts(merged, id=id) == {id: everything[id]} == fork.store.explain(merged, id=id)
+    chosen = fork.store.choose(everything["d/2"][0], "older", at=merged)
+    assert fork.value("d/2", chosen) == {"bio": "z b y"}
+    removed = fork.store.choose(everything["d/1"][0], "older", at=merged)
+    assert fork.value("d/1", removed) == {"items": [{"id": 2}]}
+    rules = RULES.replace(b'"/items": {', b'"/items/*": {"delete": "delete"}, "/items": {')
+    back = Fork(
+        {"d/1": {"items": phones}, "d/3": 0, "__llvs_schema": rules}, {"d/1": {"items": [{"id": 1, "t": 1}, {"id": 2}]}, "d/3": 1},
+        {"d/1": {"items": [{"id": 2}]}, "d/3": 2},
+    )
+    merged = back.store.merge(back.older, back.newer)
+    assert back.value("d/1", merged) == {"items": [{"id": 2}]}
+    chosen = back.store.choose(back.store.open_conflicts(merged)["d/1"][0], "older", at=merged)
+    assert back.value("d/1", chosen) == {"items": [{"id": 1, "t": 1}, {"id": 2}]}

@@ -85,11 +85,12 @@ extension Store {
         guard sides.count == 2, let made = try version(versionID(ordinal)) else { return Conflicts() }
         // Whoever made it, the newer one is the first.
         let first = lock.withRead { dag.isNewer(sides[0], sides[1]) } ? 0 : 1
-        var (conflicts, marks) = try found(sides[first], sides[1 - first], query, among: among, control, standing: ordinal)
+        var (conflicts, marks, stands) = try found(sides[first], sides[1 - first], query, among: among, control, standing: ordinal)
         let keys = [MergeMarks.arbiterKey, MergeMarks.conflictsKey]
         if query.only == nil { conflicts.areRecorded = keys.allSatisfy { made.metadata[$0] == marks[$0] } }
         let isAsked = query.arbiter.given != nil || query.arbiter.merger != nil
-        let isByOthers = !isAsked && keys.contains { made.metadata[$0] != marks[$0] }
+        // Of one value alone the marks of the merge tell nothing.
+        let isByOthers = !isAsked && (query.only == nil ? keys.contains { made.metadata[$0] != marks[$0] } : !stands)
         for i in conflicts.items.indices { conflicts.items[i].version = made.id }
         // Others came to other results: those that stand there are told.
         if isByOthers {
@@ -100,20 +101,22 @@ extension Store {
     }
 
     /// - Parameter standing: the merge that was made; its values stand where no rules decided.
-    /// - Returns: the conflicts, and what a merge version would say of them.
+    /// - Returns: the conflicts, what a merge version would say of them, and whether the merge that was made holds what was decided, where
+    ///   one value is asked about.
     private func found(
         _ first: UInt32, _ second: UInt32, _ query: ConflictQuery, among: Set<[UInt8]>? = nil, _ control: PacedControl,
         standing: UInt32? = nil
-    ) throws -> (conflicts: Conflicts, marks: Metadata) {
+    ) throws -> (conflicts: Conflicts, marks: Metadata, stands: Bool) {
         let bases = try walk(CommonAncestors([first], [second]), control.look)
         let areSettled = try !bases.isEmpty && walk(MergesOnly(first, second), control.look)
         if try areSettled || haveEqualStates(first, second, given: query.arbiter.given, control) {
-            return (Conflicts(), try MergeMarks.settled(rank(of: first), rank(of: second)))
+            return (Conflicts(), try MergeMarks.settled(rank(of: first), rank(of: second)), true)
         }
         var rules = try RulesMerge(first, second, bases, query.arbiter, recencies: Recencies(), in: self, control)
         guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
-            return (Conflicts(), Metadata())
+            return (Conflicts(), Metadata(), true)
         }
+        var stands = true
         var all: [(id: [UInt8], records: ConflictRecords)] = [], conflicts = Conflicts(), marks = Metadata()
         if rules != nil {
             rules?.tellsPlaces = standing != nil
@@ -121,7 +124,8 @@ extension Store {
                 try control.step()
                 if let only = query.only, !only.bytes.withUnsafeBytes({ Bytes.equal($0, difference.key) }) { continue }
                 if let among, !among.contains(Array(difference.key)) { continue }
-                _ = try rules?.decide(difference)
+                let result = try rules?.decide(difference)
+                if query.only != nil, let standing, let result { stands = try holds(result, of: difference, at: standing) }
             }
             if let rules {
                 marks = try rules.marked(Metadata())
@@ -147,7 +151,22 @@ extension Store {
             }
         }
         if let only = query.only { conflicts.items.removeAll { $0.id != only } }
-        return (conflicts, marks)
+        return (conflicts, marks, stands)
+    }
+
+    /// Whether a merge version holds what rules come to for an id.
+    private func holds(_ result: HeldMerge.Result, of difference: Difference, at merge: UInt32) throws -> Bool {
+        let there = try maps.entry(difference.key, at: merge)
+        switch result {
+        case .a: return there?.version == difference.before?.version
+        case .b: return there?.version == difference.after?.version
+        case .absent: return there == nil
+        case .computed(let data, _):
+            guard let there, there.version == merge else { return false }
+            return try records.withBody(place(of: merge), there, id: difference.key, stored: versionID(merge)) { bytes in
+                data.withUnsafeBytes { Bytes.equal($0, bytes) }
+            }
+        }
     }
 
     /// The record of an id that is decided as a whole.
