@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Iterator, Optional
 
@@ -213,6 +215,39 @@ def test_what_cannot_be_undone_is_told_and_passed_over() -> None:
         first = notes.undo()
         assert first is not None and first.version is None and first.superseded == ("x",)
         assert notes.undo() is None and json.loads(notes["x"]) == 7
+
+
+@pytest.mark.parametrize("storage", ["file", "sqlite"])
+def test_what_cannot_be_undone_is_told_once_by_several_processes(tmp_path: Path, storage: str) -> None:
+    """Each undo is of a process of its own."""
+    place = tmp_path / "store"
+    with llvs.Coordinator(place, storage=storage, device="a") as notes:
+        saved(notes, 1, "y")
+        saved(notes, 1, "x")
+        saved(notes, 2, "x")
+    with llvs.Coordinator(place, storage=storage, device="b") as others:
+        saved(others, 7, "x")
+
+    def undo(function: str = "undo") -> Any:
+        script = (
+            "import json, sys, llvs\n"
+            "with llvs.Coordinator(sys.argv[1], storage=sys.argv[2], device='a') as notes:\n"
+            "    done = getattr(notes, sys.argv[3])()\n"
+            "    print(json.dumps(done and [done.version is not None, done.undone, done.superseded]))\n"
+        )
+        made = subprocess.run([sys.executable, "-c", script, place, storage, function], check=True, capture_output=True)
+        return json.loads(made.stdout)
+
+    assert undo() == [False, [], ["x"]]
+    assert undo() == [False, [], ["x"]]  # of the save before
+    assert undo() == [True, ["y"], []]
+    assert undo() is None
+    with llvs.Coordinator(place, storage=storage, device="a") as notes:
+        assert dict(notes) == {"x": b"7"} and not notes.can_undo
+    # What was passed over stays so, behind an undo that is done again as well.
+    assert undo("redo") == [True, ["y"], []]
+    assert undo() == [True, ["y"], []]
+    assert undo() is None
 
 
 def test_a_given_version_is_reverted() -> None:

@@ -97,7 +97,8 @@ extension StoreCoordinator {
     }
 
     /// Takes back the last save of this device that was not undone yet, as `Store.revert` does, in a version of its own. What others
-    /// changed since stays. When nothing of it is left to take back, nothing is stored, and the next call goes on with the save before.
+    /// changed since stays. When nothing of it is left to take back, nothing is stored, and the next call goes on with the save before,
+    /// also of another process.
     /// - Throws: `.invalidArgument` when the coordinator has no device, and as `Store.revert`.
     public func undo(metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Undone {
         let device = try device()
@@ -145,11 +146,30 @@ extension StoreCoordinator {
                 differences = KnownDifferences()
                 self.move(to: version.id)
             } else {
-                passedOver.formUnion(what.versions)
+                passOver(what.versions)
             }
             return (what, reverted)
         }
         return Undone(what: done.0, reverted: done.1, move: move)
+    }
+
+    // MARK: Saves of which nothing is left
+
+    /// The cache in which they are kept for the next process. Without it they are told about once more, and nothing else.
+    private var passedOverName: String { "undo-\(options.name)" }
+
+    private func knownAsPassedOver() -> Set<VersionID> {
+        if let passedOver { return passedOver }
+        let text = (try? store.cacheGet(passedOverName)) ?? []
+        let known = Set(text.split(separator: UInt8(ascii: "\n")).compactMap { $0.withUnsafeBytes { VersionID(validating: $0) } })
+        passedOver = known
+        return known
+    }
+
+    private func passOver(_ versions: [VersionID]) {
+        let all = knownAsPassedOver().union(versions)
+        passedOver = all
+        try? store.cachePut(passedOverName, Array(all.map { "\($0)\n" }.sorted().joined().utf8))
     }
 
     /// The caller holds `saveGate`.
@@ -158,6 +178,7 @@ extension StoreCoordinator {
         // Of what is here: others may have named any number of versions that nobody has.
         var undone: Set<UInt32> = [], redone: Set<UInt32> = []
         guard current != EmptyRoot.id else { return (nil, nil) }
+        let passedOver = knownAsPassedOver()
         let paced = control.paced(.reading, doing: "Looking for what to undo in \(store.description)")
         func ordinal(_ id: VersionID) -> UInt32? { store.lock.withRead { store.dag.ordinal(of: id) } }
         let walk = try store.walk(HistoryQuery(from: [current]), control)

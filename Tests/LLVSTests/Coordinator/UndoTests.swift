@@ -90,6 +90,31 @@ import Testing
         #expect(throws: StoreError.self) { try nobody.undo() }
     }
 
+    @Test("what cannot be undone is passed over, also after it was opened again") func passedOver() throws {
+        let directory = TemporaryDirectory()
+        try withExtendedLifetime(directory) {
+            let path = directory.path + "/store"
+            func opened<R>(_ device: String, _ body: (StoreCoordinator) throws -> R) throws -> R {
+                let notes = try StoreCoordinator(path: path, options: options(device))
+                defer { try? notes.close() }
+                return try body(notes)
+            }
+            let first = try opened("a") { notes in
+                try save(notes, "1")
+                try notes.save([.update(id("y"), data: bytes("mine"))])
+                try save(notes, "2")
+                return notes.currentVersion
+            }
+            try opened("b") { try save($0, "theirs") }
+            let superseded = try opened("a") { try $0.undo() }
+            #expect(superseded.what?.versions == [first] && superseded.reverted.version == nil && !superseded.move.isMove)
+            let undone = try opened("a") { try $0.undo() }
+            #expect(undone.reverted.version != nil && undone.reverted.undone == [try id("y")])
+            #expect(try opened("a") { try $0.undo() }.reverted.version == nil)
+            #expect(try opened("a") { try $0.undo() }.what == nil)
+        }
+    }
+
     @Test("rules are added, and what the store has stands") func rules() throws {
         let notes = try StoreCoordinator(store: memoryStore())
         func schema(_ ids: String) -> [UInt8] { bytes("{\"merge\":1,\"ids\":{\(ids)}}") }
