@@ -102,5 +102,5 @@ def test_vectors_and_histories_are_run_by_all() -> None:
 
 
 def test_p39_has_a_test() -> None:
-    """Merge storms; P1 to P38 are vectors (test_every_pitfall_has_a_vector)."""
+    """Merge storms end; what their merges come to is in vectors, as for all pitfalls (test_every_pitfall_has_a_vector)."""
     assert holds("test_syncer.py::test_storms_of_merges_end") and holds("test_documents_engine.py::test_every_pitfall_has_a_vector")

@@ -113,6 +113,14 @@ HISTORIES: list[tuple[str, Any, list[Any]]] = [
         Merge("k", "x", "y", B, "most_recent_change", ({"v": 0, "w": 1}, "y")), Merge("m", "x", "y", A),
         Merge("z", "k", "m", None, "rules", ({"v": 1, "w": 1}, "m")),
     ]),
+    ("P39 merges on a merge store nothing anew where the other side brings nothing", "auto", [
+        Save("o", "", {"v": 0}), Save("x", "o", {"v": 1}), Save("y", "o", {"v": 0, "w": 1}), Save("other", "o", {"v": 0}),
+        Merge("m", "x", "y"), Merge("k", "m", "other", A), Merge("l", "other", "m", B), Merge("z", "k", "l"),
+    ]),
+    ("P39 what one side alone changed is stored once, however often it is merged", "auto", [
+        Save("o", "", {"v": 0}), Save("x", "o", {"v": 1}), Save("y", "o", {"v": 0}), Merge("m", "x", "y", A), Merge("k", "y", "x", B),
+        Merge("z", "m", "k"),
+    ]),
     ("an edit beats a removal, whichever is the newer", "auto", [
         Save("o", "", {"v": 0}), Save("x", "o", {"v": 1}), Save("y", "o", None), Merge("z", "x", "y"),
     ]),
