@@ -1797,13 +1797,21 @@ enum llvs_conflict_kind_value {
     LLVS_CONFLICT_NOT_JSON = 4,
     /** Both sides replaced the same part of a text; the conflict's values are that part. */
     LLVS_CONFLICT_OVERLAP = 5,
-    /** Both sides moved an element of a list, to different places. */
+    /** Both sides moved an element of a list, to different places. Of more than 64 of one list there is one conflict, of that list. */
     LLVS_CONFLICT_MOVE_MOVE = 6,
     /** The sides hold two values between which an earlier merge had to choose. */
     LLVS_CONFLICT_CONTESTED = 7,
     /** A counter is outside of the bounds that its rule gives. */
     LLVS_CONFLICT_BOUND = 8,
-    /** A text was compared less finely, since it is too different; or a counter has too many digits, and one side stands. */
+    /**
+     * A limit was reached. Of a text: it was compared less finely, since it is too different; or it has too many parts, and one side
+     * stands. Of a counter: the sum has too many digits, and one side stands. Of the whole value (the path is []) one of two things:
+     *
+     * - The merged value would be too large, or could not be merged again. The newer side stands, the older one where the newer removed it.
+     * - The value is merged, and has too many conflicts: they come to more than four times the three inputs and 1 MiB. None of them is told
+     *   one by one, anywhere: not by what merges, nor by llvs_store_explain and llvs_store_open_conflicts. This one conflict is in their
+     *   place, also in the digest of the merge version, and has the whole values: who has to know more compares these.
+     */
     LLVS_CONFLICT_LIMIT = 9,
     /** Both sides changed what the rules leave to a value merger of the host; without one the newer stands. */
     LLVS_CONFLICT_ARBITER = 10

@@ -39,7 +39,9 @@ class ConflictKind(str, enum.Enum):
     CONTESTED = "contested"
     #: A counter is outside of the bounds that its rule gives.
     BOUND = "bound"
-    #: A text was compared less finely, since it is too different; or a counter has too many digits, and one side stands.
+    #: A limit was reached. Of a text: it was compared less finely, since it is too different. Of a counter: the sum has too many digits,
+    #: and one side stands. Of the whole value (the path is empty): the merged value would be too large, and one side stands; or the
+    #: value is merged, and has more conflicts than are told one by one, anywhere: this one is in their place, with the whole values.
     LIMIT = "limit"
     #: Both sides changed what the rules leave to an arbiter of the host; the newer stands.
     ARBITER = "arbiter"
