@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import llvs
 from llvs.tools import demo
 
-from .conftest import Run
+from .conftest import Run, program
 
 
 @pytest.fixture
@@ -99,6 +100,26 @@ def test_undo_redo_and_revert(book: Run) -> None:
     assert book("revert", saved).out.splitlines()[1:] == ["  b", "  c was changed since: that stays"]
     assert "nothing is left" in book("revert", saved, code=1).err
     assert book("get", "c").out == "2" and "there is no value" in book("get", "b", code=1).err
+
+
+def test_undo_goes_on_behind_what_cannot_be_undone(book: Run) -> None:
+    """Each command is a program of its own."""
+
+    def run(*arguments: str, device: str = "tests") -> "subprocess.CompletedProcess[bytes]":
+        return program("--device", device, *arguments, capture_output=True)
+
+    for text in ("b=1", "a=1"):
+        assert run("set", text, "-m", f"set {text}").returncode == 0
+    assert run("set", "a=7", device="other").returncode == 0
+    told = run("undo")
+    assert told.returncode == 1 and told.stdout == b""
+    assert told.stderr.decode() == (
+        "  a was changed since: that stays\n"
+        'llvs: nothing of "set a=1" is left to take back; "llvs undo" again goes on with what was before it\n'
+    )
+    assert run("undo").stdout.decode().splitlines()[1:] == ["took back: set b=1", "  b"]
+    assert book("get", "a").out == "7" and b'no save of "tests" is left' in run("undo").stderr
+    assert run("undo", "--json").stdout == b"null\n"
 
 
 def test_blame(book: Run) -> None:

@@ -29,19 +29,25 @@ def revert_command(version: str, parent: int, is_json: bool) -> int:
 @_json_option
 def undo_command(is_json: bool) -> int:
     """Take back the last save of this device that was not undone yet."""
-    return _tell(session().writing().undo(), is_json, f'no save of "{escape.line(session().device)}" is left to undo')
+    return _tell(session().writing().undo(), is_json, f'no save of "{escape.line(session().device)}" is left to undo', "undo")
 
 
 @click.command("redo")
 @_json_option
 def redo_command(is_json: bool) -> int:
     """Take back the last undo of this device, when it saved nothing since."""
-    return _tell(session().writing().redo(), is_json, f'no undo of "{escape.line(session().device)}" is left to take back')
+    return _tell(session().writing().redo(), is_json, f'no undo of "{escape.line(session().device)}" is left to take back', "redo")
 
 
-def _tell(found: Optional[llvs.Reverted], is_json: bool, nothing: str) -> int:
+def _tell(found: Optional[llvs.Reverted], is_json: bool, nothing: str, again: str = "") -> int:
+    """again: the command that goes on with the save before where nothing of this one is left."""
     if is_json:
         output.show_json(None if found is None else _shape(found))
+    elif again and found is not None and found.version is None:
+        what = escape.line(found.description or found.versions[0][:8])
+        for id in found.superseded:
+            output.say(f"  {escape.line(id)} was changed since: that stays")
+        output.say(f'llvs: nothing of "{what}" is left to take back; "llvs {again}" again goes on with what was before it')
     elif found is None or found.version is None:
         output.say(f"llvs: {nothing}")
     else:
