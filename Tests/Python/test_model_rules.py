@@ -104,7 +104,7 @@ def test_what_a_beginner_writes_is_told_what_to_write() -> None:
         made(tuple[Annotated[int, llvs.Counter()], int], default=(0, 0))
     model = made(int, default=0)
     with llvs.Coordinator(storage="memory") as notes:
-        collection = notes.collection(model)
+        collection: Any = notes.collection(model)
         for use in (
             lambda: collection.update({1: model()}), lambda: collection.save(remove=[1]), lambda: collection.edit(1).__enter__(),
             lambda: list(collection.history(1)), lambda: collection.__setitem__(1, model()),

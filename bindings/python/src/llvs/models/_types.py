@@ -172,7 +172,8 @@ class Compiler:
             if member.rule.get("as") == "counter" and member.codec is _codecs.SCALARS[Decimal]:
                 raise TypeError(f"{place}: pydantic writes a Decimal as a string, which cannot be a counter; make it an int")
             begin_with(member, info.default, place)
-            if not info.is_required() and not getattr(info, "default_factory_takes_validated_data", False):
+            is_alone = not getattr(info, "default_factory_takes_validated_data", False)
+            if "absent" in member.rule and is_alone and not info.is_required():
                 check_absent(member, info.get_default(call_default_factory=True), place)
             field = Member(member.codec, member.rule, member.optional, alias)
             field.writes_null = not (info.is_required() or info.default is None and info.default_factory is None)
@@ -199,8 +200,10 @@ class Compiler:
             if any(name == (other.name or attribute) for attribute, (other, _) in made.fields.items()):
                 raise TypeError(f"{place}: another member is called {name!r} in JSON already")
             begin_with(member, field.default, place)
-            if not required:
-                check_absent(member, field.default if field.default is not dataclasses.MISSING else field.default_factory(), place)
+            if field.default is not dataclasses.MISSING:
+                check_absent(member, field.default, place)
+            elif field.default_factory is not dataclasses.MISSING and "absent" in member.rule:
+                check_absent(member, field.default_factory(), place)
             member.writes_null = not member.optional or not required and field.default is not None
             check_removal(member, place)
             made.fields[field.name] = (member, required)
