@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// JSON and JSON pointers as text.
 enum JSONText {
     static func string(_ text: String) -> String {
@@ -40,6 +46,11 @@ enum JSONText {
     static func object(_ members: [String: String]) -> String {
         "{" + members.sorted { $0.key < $1.key }.map { "\(string($0.key)):\($0.value)" }.joined(separator: ",") + "}"
     }
+
+    /// What a text stands for; nil where it is no JSON.
+    static func parsed(_ text: String) -> JSONValue? { parsed(Data("[\(text)]".utf8)) }
+    /// The one element of an array.
+    static func parsed(_ array: Data) -> JSONValue? { (try? ModelCoding.decoder().decode([JSONValue].self, from: array))?.first }
 
     static func value(_ value: JSONValue) -> String {
         switch value {

@@ -50,6 +50,24 @@ enum MemberType {
 
     private static func rawValue<Raw: RawRepresentable>(of type: Raw.Type) -> Any.Type { Raw.RawValue.self }
 
+    /// Whether it may be nil, which is left out.
+    static func isOptional(_ type: Any.Type) -> Bool { type is any OptionalMember.Type }
+
+    /// Whether there are parts in it that one side can remove and the other change: members by name, and elements that are objects.
+    static func holdsParts(_ type: Any.Type) -> Bool {
+        if type is any NamedMembers.Type { return true }
+        return (type as? any CollectionMember.Type).map { shape(of: $0.element) == .object } ?? false
+    }
+
+    /// A value as it is written; nil where its type does not say how: sets in any order, and dates in one of two forms.
+    static func written(_ value: Any) -> JSONValue? {
+        if value is Date || (Swift.type(of: value) as? any CollectionMember.Type)?.isSet == true { return nil }
+        return (value as? any Encodable).flatMap { encoded($0) }
+    }
+    private static func encoded<Value: Encodable>(_ value: Value) -> JSONValue? {
+        (try? ModelCoding.encoder().encode([value])).flatMap { JSONText.parsed($0) }
+    }
+
     /// A number as text.
     static func number(_ value: Any) -> String? {
         switch value {

@@ -21,7 +21,8 @@ public struct MergePattern: Sendable, Hashable {
         if own.kind == "auto" { own.rule["as"] = nil }
         own.isByID = given.rule.isEmpty && implied["key"] != nil
         let contradicted = given.contradicted.map { "the rules say different things of \"\($0)\"; keep one" }
-        own.problem = contradicted ?? own.mismatch(type) ?? initial.flatMap { own.begin(with: $0) }
+        own.problem = contradicted ?? own.mismatch(type) ?? own.uselessRemoval(type, given.rule)
+            ?? initial.flatMap { own.otherAbsent($0, given.rule) ?? own.begin(with: $0) }
         let isWhole = ["register", "counter", "text"].contains(own.kind) || (own.kind == "set" && own.rule["key"] == nil)
         let inside = isWhole ? [] : MemberType.inside(type)
         return (own.rule.isEmpty && own.problem == nil ? [] : [own]) + inside.map { $0.below(own.pointer) }
@@ -51,6 +52,22 @@ public struct MergePattern: Sendable, Hashable {
             rule["absent"] = absent
         }
         return nil
+    }
+
+    /// Why a removal cannot win: the member is never left out.
+    private func uselessRemoval(_ type: Any.Type, _ given: [String: String]) -> String? {
+        guard given["delete"] == "\"delete\"", !MemberType.isOptional(type) else { return nil }
+        let inside = "; for what is removed from it, give \"\(pointer)/*\" the rule in the static member rules"
+        return "deleteWins is about what one side removed, and this member is always written. Make it optional"
+            + (MemberType.holdsParts(type) ? inside : "")
+    }
+
+    /// Why what a missing member stands for cannot be: it is read as another value.
+    private func otherAbsent(_ initial: Any, _ given: [String: String]) -> String? {
+        guard let absent = given["absent"], let written = MemberType.written(initial), let wanted = JSONText.parsed(absent),
+            written != .null, written != wanted else { return nil }
+        return "where the member is missing it is merged as \(absent), and read as its default, \(JSONText.value(written)). Let both be "
+            + "the same"
     }
 
     /// Why the rule is none for members of a type.

@@ -96,7 +96,7 @@ struct Book: Equatable {
         }
         #expect(try rules(Picture.self, .pick(maxOf: "width")) == #""/m":{"as":"register","pick":{"max":"/width"}}"#)
         #expect(try rules(Phone.self, .pick(minOf: "/a/b")) == #""/m":{"pick":{"min":"/a/b"}},"/m/calls":{"as":"counter"}"#)
-        #expect(try rules(Int.self, .deleteWins) == #""/m":{"delete":"delete"}"#)
+        #expect(try rules(Int?.self, .deleteWins) == #""/m":{"delete":"delete"}"#)
         #expect(try rules([String: Int].self, .absent([:])) == #""/m":{"absent":{}}"#)
         #expect(try rules(JSONValue.self, .absent(["a": [1, 0.5, "\"x\"", true]])) == #""/m":{"absent":{"a":[1,0.5,"\"x\"",true]}}"#)
         #expect(try rules(Picture.self, .auto, .identity("name", "/a/b")) == #""/m":{"identity":["/name","/a/b"]}"#)
@@ -122,8 +122,27 @@ struct Book: Equatable {
     @Test func aTextBeginsWithTheDefault() throws {
         #expect(try rules(String.self, .text, from: "a \"b\"") == #""/m":{"absent":"a \"b\"","as":"text"}"#)
         #expect(try rules(String?.self, .text, from: "a") == #""/m":{"absent":"a","as":"text"}"#)
-        #expect(try rules(String.self, .text, .absent("b"), from: "a") == #""/m":{"absent":"b","as":"text"}"#)
+        #expect(try rules(String.self, .text, .absent("a"), from: "a") == #""/m":{"absent":"a","as":"text"}"#)
         #expect(try rules(String.self, .text, from: "") == #""/m":{"as":"text"}"#)
+    }
+
+    /// What would do nothing, or contradicts the default, is refused with what to write.
+    @Test func removalsAndAbsenceThatCannotBe() throws {
+        func problem<Member>(_ type: Member.Type, _ rule: MergeRule, from initial: Member? = nil) -> String {
+            MergePattern.member("m", type, [rule], from: initial).compactMap(\.problem).joined()
+        }
+        let useless = "deleteWins is about what one side removed, and this member is always written. Make it optional"
+        #expect(problem(Int.self, .deleteWins) == useless && problem([String].self, .deleteWins) == useless)
+        for told in [problem([Phone].self, .deleteWins), problem([String: Int].self, .deleteWins)] {
+            #expect(told == useless + "; for what is removed from it, give \"/m/*\" the rule in the static member rules")
+        }
+        #expect(problem([Phone]?.self, .deleteWins) == "")
+        #expect(
+            problem([String: String].self, .absent(["a": "b"]), from: [:])
+                == "where the member is missing it is merged as {\"a\":\"b\"}, and read as its default, {}. Let both be the same")
+        #expect(problem(String.self, .absent("a"), from: "b").contains("read as its default, \"b\""))
+        #expect(problem(Int.self, .absent(1), from: 1) == "" && problem([String: Int].self, .absent([:]), from: [:]) == "")
+        #expect(problem(Int.self, .absent(0), from: 1).contains("merged as 0, and read as its default, 1"))
     }
 
     @Test func aStructureThatHoldsItself() throws {
