@@ -5,10 +5,10 @@ import LLVSTestSupport
 /// devices add and change; rules and arbiters of an app mixed.
 ///
 /// Half of the histories merge by rules only, with whatever metadata: then every version is exact (and of a text, or of a list without
-/// keys, nothing is lost without a record), and of what is no more than picked the newest edit stands, however often it was merged. In the
-/// others some devices have arbiters of their own, and answer one question differently, or change rules under what is there. In all of them
-/// all devices come to one state, and nobody makes a version any more; of two merges of the same edits, where one merged by rules and the
-/// other chose between whole values, the first stands.
+/// keys, each line and value that nobody removed is there, or in the record of a merge that had to leave it out), and of what is no more
+/// than picked the newest edit stands, however often it was merged. In the others some devices have arbiters of their own, and answer one
+/// question differently, or change rules under what is there. In all of them all devices come to one state, and nobody makes a version any
+/// more; of two merges of the same edits, where one merged by rules and the other chose between whole values, the first stands.
 final class RulesHistory {
     /// How a device merges.
     enum Resolver: Int, CaseIterable { case store, given, marked, merger, newest, host }
@@ -366,16 +366,31 @@ final class RulesHistory {
     }
 
     /// Where nothing but bytes tells lines and values apart: what is there was added by somebody, and what nobody removed is there, unless
-    /// a merge recorded that it had to choose.
+    /// a merge recorded that it left out this very line or value.
     private func check(_ document: RulesDocument, added: Set<String>, there: Set<String>, behind: [VersionID], _ device: Int) throws {
         guard Set(document.values).count == document.values.count else { throw Failure("twice in a list", document.text) }
-        for (what, found) in [("text", Set(document.lines)), ("list of values", Set(document.values))] {
-            guard found.isSubset(of: added) else { throw Failure("invented", "in a \(what): \(document.text)") }
-            if found.isSuperset(of: there) { continue }
-            let isRecorded = try behind.contains { try stores[device].version($0)?.metadata[Array("__llvs_conflicts".utf8)] != nil }
-            guard isRecorded else {
-                throw Failure("edit lost", "in a \(what), without a record: \(document.text), not \(there.sorted())")
+        for (name, found) in [("text", Set(document.lines)), ("values", Set(document.values))] {
+            guard found.isSubset(of: added) else { throw Failure("invented", "in \(name): \(document.text)") }
+            var lost = there.subtracting(found)
+            if !lost.isEmpty { for version in behind { lost.subtract(try leftOut(of: name, version, device)) } }
+            guard lost.isEmpty else {
+                throw Failure("edit lost", "in \(name), without a record: \(lost.sorted()) of \(document.text)")
             }
+        }
+    }
+
+    /// Of a merge: what its records say that a side held in this member of the document, and what stands does not.
+    private func leftOut(of name: String, _ version: VersionID, _ device: Int) throws -> Set<String> {
+        let store = stores[device], beginning = Array("[\"\(name)\"".utf8)
+        guard try store.version(version)?.metadata[Array("__llvs_conflicts".utf8)] != nil else { return [] }
+        func added(_ part: [UInt8]?) -> Set<String> {
+            // (Lines and values are told in JSON, with `\n` behind a line.)
+            let words = (part ?? []).split { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) && $0 != UInt8(ascii: "t") }
+            return Set(words.map { String(decoding: $0, as: UTF8.self) })
+        }
+        return try store.explain(version, Store.ConflictQuery(only: ValueID("doc"))).items.map(\.record).reduce(into: []) { all, record in
+            guard record.path.starts(with: beginning) else { return }
+            all.formUnion(added(record.newer).union(added(record.older)).subtracting(added(record.result)))
         }
     }
 
