@@ -109,7 +109,7 @@ import Testing
             let superseded = try opened("a") { try $0.undo() }
             #expect(superseded.what?.versions == [first] && superseded.reverted.version == nil && !superseded.move.isMove)
             let undone = try opened("a") { try $0.undo() }
-            #expect(undone.reverted.version != nil && undone.reverted.undone == [try id("y")])
+            #expect(try undone.reverted.version != nil && undone.reverted.undone == [id("y")])
             #expect(try opened("a") { try $0.undo() }.reverted.version == nil)
             #expect(try opened("a") { try $0.undo() }.what == nil)
         }
