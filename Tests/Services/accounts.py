@@ -28,8 +28,9 @@ class Accounts:
     #: Code: redirect address, challenge.
     codes: dict[str, tuple[str, str]] = field(default_factory=dict)
     refreshes: int = 0
-    #: The redirect URI that was registered for the app; all but its port must be the same. Empty: any is taken.
+    #: The redirect URI that was registered for the app; all but its port must be the same, or the port as well. Empty: any is taken.
     registered: str = ""
+    compares_ports: bool = False
 
     def sign_in(self) -> tuple[str, str]:
         """An access token and a refresh token."""
@@ -53,7 +54,8 @@ class Accounts:
         target, challenge = query.get("redirect_uri", ""), query.get("code_challenge", "")
         if query.get("response_type") != "code" or not target or (challenge and query.get("code_challenge_method") != "S256"):
             return Answer.of({"error": "invalid_request"}, 400)
-        if self.registered and re.sub(r":[0-9]+(?=/|$)", "", target) != self.registered:
+        compared = target if self.compares_ports else re.sub(r":[0-9]+(?=/|$)", "", target)
+        if self.registered and compared != self.registered:
             return Answer.of({"error": "redirect_uri_mismatch"}, 400)
         code = secrets.token_urlsafe(12)
         self.codes[code] = (target, challenge)

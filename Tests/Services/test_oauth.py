@@ -155,10 +155,35 @@ def test_connections_that_say_nothing(cloud: Cloud) -> None:
 def test_the_redirect_that_is_registered(cloud: Cloud) -> None:
     """All but the port is as docs/cloud-drives.md says."""
     page = (Path(__file__).parents[2] / "docs" / "cloud-drives.md").read_text()
-    (registered,) = set(re.findall(r"`(http://[^`]*)`", page[page.index("## Signing in") : page.index("## Pitfalls")]))
-    cloud.service.accounts.registered = registered  # type: ignore[attr-defined]
+    registered = re.findall(r"`(http://[^`]*)`", page[page.index("## Signing in") : page.index("## Pitfalls")])
+    assert len(registered) == 2
+    cloud.service.accounts.registered = registered[0]  # type: ignore[attr-defined]
     sign_in(cloud)
     assert cloud.tokens.exists()
+
+
+def test_a_redirect_that_is_registered_with_its_port(cloud: Cloud) -> None:
+    """Where the service compares the port as well, any other is refused."""
+    with socket.create_server(("127.0.0.1", 0)) as another:
+        port = another.getsockname()[1]
+        with pytest.raises(llvs.BusyError, match=f"has the port {port}"):
+            sign_in(cloud, port=port)
+    cloud.service.accounts.compares_ports = True  # type: ignore[attr-defined]
+    cloud.service.accounts.registered = f"http://127.0.0.1:{port}/"  # type: ignore[attr-defined]
+    # Twice, as the port serves at once again.
+    for _ in range(2):
+        sign_in(cloud, port=port)
+        assert cloud.tokens.exists()
+
+    def look(address: str) -> None:
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(address, timeout=10)
+
+    with pytest.raises(llvs.CancelledError):
+        sign_in(cloud, show=look, timeout=0.1)
+    for wrong in (-1, 65_536):
+        with pytest.raises(llvs.InvalidArgumentError, match="is no port"):
+            sign_in(cloud, port=wrong)
 
 
 @pytest.mark.parametrize("cloud", ["gdrive", "onedrive", "box"], indirect=True)
@@ -271,6 +296,23 @@ def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
     assert done.returncode == 2 and "--client-id" in done.stderr
     done = llvs_command(tmp_path, "-s", store, "remote", "add", "none", str(tmp_path), "--client-id", "tests")
     assert done.returncode == 2 and "no cloud drive" in done.stderr
+
+
+@pytest.mark.parametrize("cloud", ["box"], indirect=True)
+def test_the_command_signs_in_by_a_port(cloud: Cloud, tmp_path: Path) -> None:
+    store = str(tmp_path / "notes.llvs")
+    with llvs.Store(store) as made:
+        made.make_version(insert={"a": b"1"})
+    with socket.create_server(("127.0.0.1", 0)) as another:
+        port = str(another.getsockname()[1])
+    cloud.service.accounts.compares_ports = True  # type: ignore[attr-defined]
+    cloud.service.accounts.registered = f"http://127.0.0.1:{port}/"  # type: ignore[attr-defined]
+    done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--port", port)
+    assert done.returncode == 2 and "--client-id" in done.stderr
+    done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--client-id", "tests", "--port", port)
+    assert done.returncode == 0, done.stderr
+    done = llvs_command(tmp_path, "-s", store, "remote", "check", "cloud")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("cloud", ["box"], indirect=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import fcntl
 import hashlib
 import hmac
@@ -86,6 +87,7 @@ def sign_in(
     show: Optional[Callable[[str], Any]] = None,
     timeout: float = 300.0,
     ca_file: str = "",
+    port: int = 0,
 ) -> None:
     """Asks the user to consent, and writes the tokens to a file.
 
@@ -97,17 +99,21 @@ def sign_in(
     show: gets the address of the page on which the user consents; by default a browser opens.
     timeout: seconds for which the user is waited for.
     ca_file: certificates (PEM) of the authorities that are trusted, in the place of the system's.
+    port: of this machine, to which the service sends the browser back: http://127.0.0.1:PORT/, for an app that is registered with such an
+    address. 0: one that is free, another each time.
 
     Raises PermissionDeniedError when the user or the service refuses, TransportError when the service cannot be reached or answers
-    something else, CancelledError when the user takes too long, BusyError while another process renews what is in the file, and hangs,
-    OSError when the file cannot be written.
+    something else, CancelledError when the user takes too long, BusyError when another program has the port, or while another process
+    renews what is in the file, and hangs, OSError when the file cannot be written, or this user may not have the port.
     """
     place = _service(service)
     if not client_id:
         raise errors.InvalidArgumentError("a client_id is needed: that of an app which is registered with the service")
+    if not 0 <= port <= 65_535:
+        raise errors.InvalidArgumentError(f"{port} is no port: give one from 1 to 65535, or 0 for one that is free")
     verifier, state = secrets.token_urlsafe(64), secrets.token_urlsafe(24)
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
-    with _Listener(state) as listener:
+    with _Listener(state, port) as listener:
         query = {
             "response_type": "code", "client_id": client_id, "redirect_uri": listener.address, "state": state,
             "scope": " ".join(place.scopes if scopes is None else scopes), "code_challenge": challenge, "code_challenge_method": "S256",
@@ -149,7 +155,7 @@ def _service(service: Union[str, Service]) -> Service:
 class _Listener:
     """Waits on a port of loopback for the browser to come back with a code."""
 
-    def __init__(self, state: str) -> None:
+    def __init__(self, state: str, port: int) -> None:
         self._state = state
         self._answer: Optional[dict[str, str]] = None
         self._came = threading.Event()
@@ -184,7 +190,14 @@ class _Listener:
             def handle_error(self, *_: Any) -> None:
                 """Somebody who goes away in the middle."""
 
-        self._server = Server(("127.0.0.1", 0), Handler)
+        try:
+            self._server = Server(("127.0.0.1", port), Handler)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            raise errors.BusyError(
+                f"another program has the port {port} of this machine: end it, or register the app with another port and give that"
+            ) from None
         self.address = f"http://127.0.0.1:{self._server.server_port}/"
 
     def __enter__(self) -> _Listener:

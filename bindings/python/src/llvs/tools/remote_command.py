@@ -42,6 +42,7 @@ def remote_command() -> None:
 @click.option("--proxy", metavar="URL", help="The proxy to go through.")
 @click.option("--timeout", type=click.FloatRange(1, 86_400), metavar="SECONDS", help="Without a byte for so long, a transfer is given up.")
 @click.option("--client-id", metavar="ID", help="Sign in to a cloud drive with the browser, as the app of this id (LLVS_CLIENT_SECRET).")
+@click.option("--port", type=click.IntRange(1, 65_535), help="Of this machine, to which the browser comes back, if the app names one.")
 @click.option("--token-file", type=click.Path(path_type=Path), metavar="FILE", help="Where tokens of a cloud drive are, or will be, kept.")
 @click.option("--keep-password", is_flag=True, help="Ask for the password now, and keep it in the system's key store.")
 @click.option("--encrypted", "has_passphrase", is_flag=True, help="What is there is encrypted, and opened with a passphrase.")
@@ -53,6 +54,7 @@ def add_command(
     url: str,
     keep_password: bool,
     client_id: Optional[str],
+    port: Optional[int],
     token_file: Optional[Path],
     has_passphrase: bool,
     keep_passphrase: bool,
@@ -66,12 +68,14 @@ def add_command(
 
     Cloud drives (gdrive:, onedrive:, box:, pcloud:) are reached with tokens: --client-id asks for them in the browser, and they are kept
     with you, in ~/.local/state/llvs/tokens or in --token-file; --token-file alone names a file that has some (for
-    CloudKit, cloudkit:, too).
+    CloudKit, cloudkit:, too). An app that is registered with the redirect address http://127.0.0.1:PORT/ needs --port.
     """
     known = _remotes()
     remotes.check_name(name)
     if name in known.places:
         raise Failure(f'there is a remote "{name}" already: remove it first with "llvs remote remove {name}"', MISUSED)
+    if port is not None and client_id is None:
+        raise Failure("a port is for signing in: give --client-id ID as well", MISUSED)
     place: dict[str, Any] = {"url": remotes.address_of(url)}
     for key, value in options.items():
         if value is not None:
@@ -96,7 +100,7 @@ def add_command(
     # Nothing is asked for before all that was given is known to fit.
     with contextlib.ExitStack() as signed_in:
         if client_id is not None:
-            remotes.sign_in(place["url"], Path(place["token_file"]), client_id, place.get("ca_file"))
+            remotes.sign_in(place["url"], Path(place["token_file"]), client_id, place.get("ca_file"), port or 0)
             if token_file is None:
                 signed_in.callback(remotes.forget_tokens, place["token_file"])
         if keep_passphrase:

@@ -245,7 +245,7 @@ def _sftp_place(url: str, user: Optional[str], options: dict[str, Any], keys: di
     return llvs.Remote(url, user=user, password=password, **options, **keys)
 
 
-def sign_in(url: str, token_file: Path, client_id: str, ca_file: Optional[str]) -> None:
+def sign_in(url: str, token_file: Path, client_id: str, ca_file: Optional[str], port: int) -> None:
     """Asks the user to consent in the browser, and keeps the tokens in a file. Raises Failure."""
     parts = urlsplit(url)
     service, gateway = _drive(url), dict(parse_qsl(parts.query)).get("endpoint")
@@ -260,7 +260,7 @@ def sign_in(url: str, token_file: Path, client_id: str, ca_file: Optional[str]) 
     token_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     oauth.sign_in(
         service.behind(gateway) if gateway else service, token_file,
-        client_id=client_id, client_secret=secret or "", show=show, ca_file=ca_file or "",
+        client_id=client_id, client_secret=secret or "", show=show, ca_file=ca_file or "", port=port,
     )
 
 
