@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import os
 import random
+import socket
 import threading
 import time
 from contextlib import ExitStack
@@ -71,10 +72,7 @@ def test_a_pairing_that_was_not_asked_for(stores: tuple[llvs.Store, llvs.Store])
 
 def test_codes_are_those_of_the_page() -> None:
     code = llvs.make_invitation()
-    number = 0
-    for digit in code.replace("-", ""):
-        number = number << 5 | DIGITS.index(digit)
-    assert code_of(number.to_bytes(16, "big")) == code and code != llvs.make_invitation()
+    assert code_of(secret_of(code)) == code and code != llvs.make_invitation()
 
 
 def test_an_invitation_is_good_once_and_for_a_time(stores: tuple[llvs.Store, llvs.Store]) -> None:
@@ -97,6 +95,66 @@ def test_an_invitation_is_good_once_and_for_a_time(stores: tuple[llvs.Store, llv
         llvs.Peer(one, initiator=True)
     with pytest.raises(llvs.InvalidArgumentError):
         llvs.Peer(one, initiator=True, invitation="no code")
+
+
+class Silent(live_peer.Peer):
+    """Says nothing behind the handshake."""
+
+    def hello(self) -> None: ...
+
+
+def secret_of(code: str) -> bytes:
+    number = 0
+    for digit in code.replace("-", ""):
+        number = number << 5 | DIGITS.index(digit)
+    return number.to_bytes(16, "big")
+
+
+@pytest.mark.parametrize("accepts", ["some keys", "all keys"])
+def test_a_new_device_that_is_cut_before_it_got_in(stores: tuple[llvs.Store, llvs.Store], accepts: str) -> None:
+    """It may try again by the same invitation, and nobody else may; once it is in, the invitation is used up."""
+    one, two = stores
+    known, new, other = (os.urandom(32) for _ in range(3))
+    accepted = [llvs.device_key(known)] if accepts == "some keys" else []
+    with llvs.listen({PAIRING: two}, ("127.0.0.1", 0), accepted=accepted) as listener:
+        code = listener.invite(PAIRING)
+
+        def cut(after: str) -> None:
+            peer = Silent(True, pairing_of(secret_of(code)), static=new)
+            with socket.create_connection(listener.address) as connection:
+                connection.sendall(peer.take())
+                if after == "the handshake":
+                    while peer.sends is None:
+                        assert (came := connection.recv(1 << 16)), "it is turned away"
+                        peer.receive(came)
+                    connection.sendall(peer.take())
+                    wait_until(lambda: bool(listener.links and listener.links[0].state.key))
+                else:
+                    # While it is not known who it is, nobody else is looked at.
+                    wait_until(lambda: len(listener.links) == 1)
+                    with llvs.connect(one, listener.address, invitation=code, identity=new) as link:
+                        with pytest.raises(llvs.EncryptionError, match="does not know the invitation"):
+                            link.wait(60)
+            wait_until(lambda: not listener.links)
+
+        cut("the beginning")
+        cut("the handshake")
+        with llvs.connect(one, listener.address, invitation=code, identity=other) as link:
+            with pytest.raises(llvs.Error):
+                link.wait(60)
+            assert link.pairing == b"" and not list(one.history())
+        # It may have got the pairing as well.
+        for way in ({"pairing": PAIRING}, {"invitation": code}):
+            with llvs.connect(one, listener.address, identity=new, **way) as link:
+                assert link.wait(60)
+        assert link.pairing == PAIRING
+        with llvs.connect(one, listener.address, invitation=code, identity=new) as link:
+            with pytest.raises(llvs.EncryptionError, match="does not know the invitation"):
+                link.wait(60)
+        if accepted:
+            with llvs.connect(one, listener.address, PAIRING, identity=other) as link:
+                with pytest.raises(llvs.Error, match="does not accept"):
+                    link.wait(60)
 
 
 @pytest.mark.parametrize("way", ["invitation", "digits"])

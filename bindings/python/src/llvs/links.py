@@ -69,14 +69,16 @@ class Link:
     _FAREWELL = 5.0
 
     def __init__(
-        self, store: Store, connection: socket.socket, peer: Peer, beginning: bytes = b"", known_by: Optional[float] = None
+        self, store: Store, connection: socket.socket, peer: Peer, beginning: bytes = b"", known_by: Optional[float] = None,
+        only: bytes = b"",
     ) -> None:
         """Begins at once: use `connect` and `listen`.
 
         beginning: what has come of the connection already.
         known_by: until when, by `time.monotonic`, the other side has to say who it is; None: as `Peer.tick` says.
+        only: the device key of whom the pairing is for; empty: of whoever has the invitation. Nobody else is sent anything.
         """
-        self._known_by = known_by
+        self._known_by, self._only = known_by, only
         self._store, self._peer, self._socket = store, peer, connection
         self._changed = threading.Condition()
         self._state, self._error, self._problems = peer.state, None, []  # type: PeerState, Optional[BaseException], list[Problem]
@@ -114,7 +116,8 @@ class Link:
         except BaseException as error:
             self._error = error
             try:
-                self._tell_why()
+                if not self._is_another():
+                    self._tell_why()
             except (OSError, errors.Error):
                 pass
         finally:
@@ -126,6 +129,10 @@ class Link:
             for one in (self._socket, self._wake, self._woken):
                 one.close()
             self._peer.close()
+
+    def _is_another(self) -> bool:
+        """Whether the other side is known, and not the one that the pairing is for."""
+        return bool(self._only) and self._note().key not in (b"", self._only)
 
     def _tell_why(self) -> None:
         """What is left to be said of why it ends, behind what was begun, as far as the other side takes it."""
@@ -159,6 +166,8 @@ class Link:
             selector.register(self._woken, selectors.EVENT_READ)
             selector.register(self._socket, selectors.EVENT_READ)
             while True:
+                if self._is_another():
+                    raise ConnectionError("The invitation is another device's by now, which was cut when it used it.")
                 if not self._outgoing:
                     self._outgoing = memoryview(self._peer.send(self._AT_ONCE))
                 if self._note().phase == PeerPhase.ENDED and not self._outgoing:

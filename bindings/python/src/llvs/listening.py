@@ -16,11 +16,32 @@ from . import _abi, _constants as c, errors
 from ._memory import BytesLike, as_bytes, encode
 from .exchange import Exchange
 from .links import Address, Link
-from .live import Peer, is_to_compare, make_invitation, offered, place_of, whom_it_is_for
+from .live import Peer, invited, is_to_compare, make_invitation, offered, place_of, whom_it_is_for
 from .store import Store
 
 lib = _abi.lib
 byref = ctypes.byref
+
+
+class _Invitation:
+    """Of a listener."""
+
+    def __init__(self, pairing: bytes, until: float) -> None:
+        #: Whose it is, and until when it is good.
+        self.pairing, self.until = pairing, until
+        #: Connections by it: one at a time while it is not known which device it is; then it is that device's.
+        self.links: list[Link] = []
+        self.is_tried = self.is_used = False
+        self.key = b""
+
+    def look(self) -> bool:
+        """Whether it is good for a connection now. Not once a device has got the pairing for certain; one that was cut before may try
+        again."""
+        for link in self.links:
+            self.key = self.key or link._state.key
+            self.is_used = self.is_used or link._got_in
+        self.links = [link for link in self.links if link._thread.is_alive()]
+        return not self.is_tried and not self.is_used and (bool(self.key) or not self.links)
 
 
 class Listener:
@@ -51,9 +72,9 @@ class Listener:
         self._heard: set[threading.Thread] = set()
         self._refused: dict[str, list[float]] = {}
         self._closing = False
-        #: By their codes: whose they are, and until when they are good.
-        self._invitations: dict[str, tuple[bytes, float]] = {}
-        #: Links that give a pairing, and the device keys that were given one.
+        #: By their codes.
+        self._invitations: dict[str, _Invitation] = {}
+        #: Links that give a pairing to whom people compare digits with, and the device keys that were given one.
         self._giving: list[Link] = []
         self._admitted: set[bytes] = set()
         #: Whose digits people compare: the pairing of their store, until one connects, and then the link.
@@ -144,7 +165,7 @@ class Listener:
 
     def _greet(self, connection: socket.socket, place: str) -> None:
         # Whoever is not known to be paired; a failure of this side makes nobody a stranger.
-        peer, is_strange = None, True
+        peer, is_strange, invitation = None, True, None
         try:
             beginning, until = b"", time.monotonic() + self._PATIENCE
             while not (heard := self._hears(place)):
@@ -159,23 +180,22 @@ class Listener:
                 if not data:
                     raise ConnectionError("it ended")
                 beginning += data
-            code = self._invited(beginning)
+            code, invitation = self._invited(beginning)
             compared = self._whose_digits(beginning) if code is None else None
+            given = invitation.pairing if invitation is not None else compared
             secret: Union[bytes, Exchange]
-            if compared is not None:
-                secret, store = compared, self._stores[compared]
-            else:
-                secret, store = whom_it_is_for(self._stores, beginning) if code is None else (code[1], self._stores[code[1]])
+            secret, store = whom_it_is_for(self._stores, beginning) if given is None else (given, self._stores[given])
             is_strange = False
             peer = Peer(
-                store, secret, initiator=False, invitation=code and code[0], compare=compared is not None, place=place,
+                store, secret, initiator=False, invitation=code, compare=compared is not None, place=place,
                 **{**self._options, "accepted": self._accepted()})
-            link = Link(store, connection, peer, beginning, until)
+            link = Link(store, connection, peer, beginning, until, b"" if invitation is None else invitation.key)
             with self._lock:
                 self._links.append((link, place))
-                if code is not None or compared is not None:
-                    self._giving.append(link)
+                if invitation is not None:
+                    invitation.links.append(link)
                 if compared is not None:
+                    self._giving.append(link)
                     self._compared = link
                     self._arrived.notify_all()
         except (OSError, RuntimeError, errors.Error):
@@ -187,12 +207,15 @@ class Listener:
                 peer.close()
         finally:
             with self._lock:
+                if invitation is not None:
+                    invitation.is_tried = False
                 self._heard.discard(threading.current_thread())
                 del self._greetings[threading.current_thread()]
 
     def _accepted(self) -> tuple[bytes, ...]:
         """Device keys that are accepted: with those that were given a pairing here. None: all."""
         with self._lock:
+            self._look_at_invitations()
             for link in [link for link in self._giving if link._got_in]:
                 self._giving.remove(link)
                 self._admitted.add(link._state.key)
@@ -200,31 +223,39 @@ class Listener:
             accepted: tuple[bytes, ...] = self._options.get("accepted", ())
             return accepted and (*accepted, *self._admitted)
 
+    def _look_at_invitations(self) -> None:
+        """Forgets those whose time is over, and lets in the devices that came by one: it may have the pairing even if it was cut then."""
+        now = time.monotonic()
+        for code, invitation in list(self._invitations.items()):
+            invitation.look()
+            self._admitted |= {invitation.key} - {b""}
+            if invitation.until <= now and not invitation.links and not invitation.is_tried:
+                del self._invitations[code]
+
     def invite(self, pairing: BytesLike, seconds: float = 600.0) -> str:
         """The code of an invitation to a store: whoever connects with it (`connect(..., invitation=code)`) gets the store's pairing.
 
         pairing: of the store, one of those that are offered here.
-        seconds: for how long it is good; it is good once. Raises KeyError, StorageError.
+        seconds: for how long it is good. It is good for one device: one that was cut before it got in may try again, with the same
+        `identity`. Raises KeyError, StorageError.
         """
         pairing = as_bytes(pairing, "a pairing")
         self._stores[pairing]
         code = make_invitation()
         with self._lock:
-            now = time.monotonic()
-            self._invitations = {one: held for one, held in self._invitations.items() if held[1] > now}
-            self._invitations[code] = pairing, now + seconds
+            self._look_at_invitations()
+            self._invitations[code] = _Invitation(pairing, time.monotonic() + seconds)
         return code
 
-    def _invited(self, beginning: bytes) -> Optional[tuple[str, bytes]]:
-        """The invitation by which a connection begins, and the pairing of its store. It is used up."""
-        fits, now = ctypes.c_uint32(), time.monotonic()
+    def _invited(self, beginning: bytes) -> tuple[Optional[str], Optional[_Invitation]]:
+        """The invitation by which a connection begins."""
+        now = time.monotonic()
         with self._lock:
-            for code, (pairing, until) in self._invitations.items():
-                lib.llvs_pairing_matches(encode(code), beginning, byref(fits))
-                if fits.value and until > now:
-                    del self._invitations[code]
-                    return code, pairing
-        return None
+            code = invited((code for code, held in self._invitations.items() if held.until > now and held.look()), beginning)
+            if code is None:
+                return None, None
+            self._invitations[code].is_tried = True
+            return code, self._invitations[code]
 
     def compare(self, pairing: BytesLike, seconds: float = 600.0) -> Link:
         """Waits for a device that connects to a store by `connect(..., compare=True)`, one at a time, and gives its link.
