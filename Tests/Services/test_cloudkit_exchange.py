@@ -396,6 +396,7 @@ def test_what_another_app_wrote_stays(container: Container, store: llvs.Store, n
     now = zone.records[version.id]
     assert (now.tag == "77") == (damaged == "")
     assert damaged or now.fields == fields
+    assert now.fields["appField"] == fields["appField"]
     assert set(exchange(new_store(), container.place()).retrieved) == ids(store)
 
 

@@ -77,13 +77,14 @@ struct CloudAnswer {
 
 /// JSON that is sent: an object of such values.
 enum CloudJSON {
-    case text(String), number(Int), bool(Bool), list([String]), array([CloudJSON]), object([(String, CloudJSON)])
+    case text(String), number(Int), bool(Bool), list([String]), array([CloudJSON]), object([(String, CloudJSON)]), null
 
     var bytes: [UInt8] {
         switch self {
         case .text(let text): return JSONString.encode(text)
         case .number(let number): return Array(String(number).utf8)
         case .bool(let bool): return Array((bool ? "true" : "false").utf8)
+        case .null: return Array("null".utf8)
         case .array(let values):
             return [UInt8(ascii: "[")] + values.map(\.bytes).joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
         case .list(let texts):

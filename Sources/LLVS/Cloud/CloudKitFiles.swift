@@ -9,6 +9,8 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
     /// Of one request: records, and bytes, about.
     private static let recordsAtOnce = 200, bytesAtOnce = 2 << 20
     private static let readAtOnce = 16
+    /// Of so many records change tags are kept at most; others are looked at again.
+    private static let mostSeen = 1_000
 
     private let account: CloudKitAccount
     private let mustExist: Bool
@@ -18,6 +20,8 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         var known: (token: String, since: Double, names: CloudKitListing)?
         /// Changes that were sent, and wait for their versions.
         var waiting: [String: OutgoingFile] = [:]
+        /// Records of versions that were looked at: the change tag that each had, or nil where it was not there.
+        var seen: [String: String?] = [:]
         /// A record was taken since this was opened: who asks may write here.
         var hasWritten = false
     }
@@ -133,11 +137,17 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             for record in answer["records"]?.elements ?? [] {
                 guard let name = record["recordName"]?.string else { continue }
                 if record["serverErrorCode"] != nil {
-                    guard let error = account.failure(record, "Reading \(name) in \(description)") else { continue }
+                    guard let error = account.failure(record, "Reading \(name) in \(description)") else {
+                        note(name, tag: nil)
+                        continue
+                    }
                     guard account.isOfRecord(record) else { throw error }
                     refused[name] = error
                 } else if record["deleted"]?.bool != true {
                     found[name] = record
+                    if let tag = record["recordChangeTag"]?.string, record["recordType"]?.string == CloudKitRecord.Kind.version.rawValue {
+                        note(name, tag: tag)
+                    }
                 }
             }
             var assets: [(index: Int, url: String, range: Range<Int>?, limit: Int)] = []
@@ -159,6 +169,13 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             for (asset, outcome) in zip(assets, read) { contents[asset.index] = outcome }
         }
         return contents
+    }
+
+    private func note(_ name: String, tag: String?) {
+        state.withLock { state in
+            if state.seen.count >= CloudKitFiles.mostSeen { state.seen = [:] }
+            state.seen.updateValue(tag, forKey: name)
+        }
     }
 
     private func tooLarge(_ file: RemoteRead) -> RemoteContents {
@@ -184,8 +201,12 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
                 continue
             }
             guard record.part != .changes else { continue }
+            guard let act = act(record, files[i].replaces) else {
+                published[i] = .exists
+                continue
+            }
             let made: (members: [(String, CloudJSON)], size: Int)?
-            do { made = try fields(of: record, files[i], check) } catch let refusal as Refusal {
+            do { made = try fields(of: record, files[i], isUpdate: act.type == CloudKitFiles.update, check) } catch let refusal as Refusal {
                 published[i] = .refused(refusal.error)
                 continue
             }
@@ -193,17 +214,16 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
                 published[i] = .refused(StoreError(.tooLarge, "CloudKit holds nothing of that size or form", path: files[i].name))
                 continue
             }
-            let operation = CloudJSON.object([
-                ("operationType", .text(files[i].replaces ? "forceReplace" : "create")),
-                ("record", .object([
-                    ("recordName", .text(record.name)), ("recordType", .text(record.kind.rawValue)), ("fields", .object(fields.members)),
-                ])),
-            ])
+            var members: [(String, CloudJSON)] = [
+                ("recordName", .text(record.name)), ("recordType", .text(record.kind.rawValue)), ("fields", .object(fields.members)),
+            ]
+            if let tag = act.tag { members.append(("recordChangeTag", .text(tag))) }
+            let operation = CloudJSON.object([("operationType", .text(act.type)), ("record", .object(members))])
             if batch.count == CloudKitFiles.recordsAtOnce || size + fields.size > CloudKitFiles.bytesAtOnce {
                 try modify(&batch, &published, &denied, check)
                 size = 0
             }
-            batch.append((i, record.name, !files[i].replaces, operation))
+            batch.append((i, record.name, act.type, operation))
             size += fields.size
         }
         try modify(&batch, &published, &denied, check)
@@ -212,12 +232,26 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         return published
     }
 
+    private static let create = "create", update = "update"
+
+    /// What is done with a record, and the change tag that it must have still: what another device or app writes meanwhile stays. Nil: it
+    /// has to be looked at first.
+    private func act(_ record: CloudKitRecord, _ replaces: Bool) -> (type: String, tag: String?)? {
+        guard replaces else { return (CloudKitFiles.create, nil) }
+        // A pack holds what its name says, and a snapshot is replaced as a whole.
+        guard record.part == .version else { return ("forceReplace", nil) }
+        guard let seen = state.withLock({ $0.seen.removeValue(forKey: record.name) }) else { return nil }
+        return (seen == nil ? CloudKitFiles.create : CloudKitFiles.update, seen)
+    }
+
     /// The fields of a record, and about how many bytes they have. Nil for more than a record or an asset holds.
+    /// - Parameter isUpdate: fields that are not named stay as they are.
     private func fields(
-        of record: CloudKitRecord, _ file: RemoteUpload, _ check: Check
+        of record: CloudKitRecord, _ file: RemoteUpload, isUpdate: Bool, _ check: Check
     ) throws -> (members: [(String, CloudJSON)], size: Int)? {
         var members = [CloudKitRecord.field("storeIdentifier", "STRING", .text(place.store))], size = 200
         func add(_ data: OutgoingFile, _ inlineKey: String, upTo limit: Int, _ assetKey: String) throws -> Bool {
+            if isUpdate { members.append((data.size <= limit ? assetKey : inlineKey, .object([("value", .null)]))) }
             if data.size <= limit {
                 let text = Base64.encode(try data.bytes())
                 members.append(CloudKitRecord.field(inlineKey, "BYTES", .text(String(decoding: text, as: UTF8.self))))
@@ -290,7 +324,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         return try account.upload(HTTPRequest.Body(data, check), to: url, what, check)
     }
 
-    private typealias Write = (index: Int, name: String, isNew: Bool, operation: CloudJSON)
+    private typealias Write = (index: Int, name: String, type: String, operation: CloudJSON)
 
     private func modify(
         _ batch: inout [Write], _ published: inout [RemotePublished], _ denied: inout StoreError?, _ check: Check
@@ -298,7 +332,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         guard !batch.isEmpty else { return }
         let operations = batch.map(\.operation)
         let found = try modify(operations, "Writing", check)
-        for ((i, name, isNew, _), record) in zip(batch, found) {
+        for ((i, name, type, _), record) in zip(batch, found) {
             guard record["recordName"]?.string == name else {
                 throw account.unusable("Writing \(name) to \(description)", "tells of another record")
             }
@@ -309,13 +343,15 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             }
             switch record["serverErrorCode"]?.string {
             case "EXISTS": published[i] = .exists
+            // Somebody wrote it, or removed it, since it was looked at.
+            case "CONFLICT" where type == CloudKitFiles.update, "NOT_FOUND" where type == CloudKitFiles.update: published[i] = .exists
             case "LIMIT_EXCEEDED": published[i] = .refused(StoreError(.tooLarge, "CloudKit holds nothing of that size"))
             case let code:
                 let what = "Writing \(name) to \(description)"
                 let error = account.failure(record, what) ?? account.unusable(what, "says that the record is not there")
                 guard account.isOfRecord(record) else { throw error }
                 published[i] = .refused(CloudKitFiles.ofOne(error))
-                if code == "ACCESS_DENIED", isNew { denied = denied ?? error }
+                if code == "ACCESS_DENIED", type == CloudKitFiles.create { denied = denied ?? error }
             }
         }
         batch = []

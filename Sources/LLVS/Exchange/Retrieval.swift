@@ -100,8 +100,8 @@ struct Retrieval {
 
     private mutating func unreadable(_ id: VersionID, _ error: StoreError) throws {
         if error.code == .outOfMemory { throw error }
-        // Something else is in its place.
-        if error.code == .foreignFile { broken(id, error) } else { problem(id, error) }
+        // Something else is in its place, or what is there is no file of anybody.
+        if [.foreignFile, .damaged].contains(error.code) { broken(id, error) } else { problem(id, error) }
     }
 
     /// A problem that lies there until somebody writes the file anew. Of a folder full of them each is remembered once.

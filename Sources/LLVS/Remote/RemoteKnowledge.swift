@@ -31,6 +31,8 @@ struct RemoteKnowledge {
     var fresh: (listing: ExchangeListing, until: Double)?
     /// The names of versions when all of them last had their changes, and no others were there.
     private(set) var checked: Digest?
+    /// Files that were sent since the last listing along with one that was refused.
+    var sent: Set<String> = []
     private var current: (digest: Digest, mark: UInt64)?
     private var sizes: [VersionID: Int] = [:]
     private var directories: Set<VersionID> = [], changesOnly: Set<VersionID> = [], versionsOnly: Set<VersionID> = []
@@ -40,6 +42,7 @@ struct RemoteKnowledge {
     mutating func take(_ listing: ExchangeListing, _ digest: Digest, _ sizes: [VersionID: Int], _ directories: Set<VersionID>) -> UInt64 {
         self.sizes = sizes
         self.directories = directories
+        sent = []
         changesOnly = Set(listing.changesOnly)
         versionsOnly = Set(listing.versionsOnly)
         checked = changesOnly.isEmpty && versionsOnly.isEmpty ? digest : nil

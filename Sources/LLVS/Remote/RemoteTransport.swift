@@ -11,6 +11,8 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
     private static let freshness = 10.0
     /// Files that are read before it is looked how much that was.
     private static let filesAtOnce = 32
+    /// How often what somebody else writes at the same time is looked at again.
+    private static let mostLooks = 5
 
     /// Chooses what is sent, beside packs: then the files are closed by who opened them.
     private let choose: (@Sendable ([VersionID], Store) throws -> [VersionID])?
@@ -138,29 +140,40 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
     private func publish(
         _ folder: ExchangeListing.Foreign.Folder, _ files: [ExchangeFiles], _ check: () throws -> Void
     ) throws {
-        let uploads = try files.map { file in
+        var left: [(upload: RemoteUpload, file: ExchangeFiles)] = []
+        for file in files {
             let path = RemoteTransport.path(folder, file.name)
-            let state = lock.withLock { known.state(VersionID(validating: file.name), folder) }
+            let (state, isSent) = lock.withLock { (known.state(VersionID(validating: file.name), folder), known.sent.contains(path)) }
+            if isSent { continue }
             if state == .directory { throw occupied(path, "a folder is in its place") }
             let data = folder == .changes ? file.changes : OutgoingFile(file.version)
-            return RemoteUpload(name: path, data: data, replaces: state == .file)
+            left.append((RemoteUpload(name: path, data: data, replaces: state == .file), file))
         }
-        var differing: [RemoteUpload] = []
-        for ((upload, file), outcome) in zip(zip(uploads, files), try self.files.publish(uploads, check)) {
-            switch outcome {
-            case .published: break
-            case .refused(let error): throw refused(upload.name, error)
-            case .exists:
-                // Somebody published it at the same time. What is the same stays, so that it is there all the while; what another one wrote
-                // in its own way, too.
-                if try isThere(upload, file, folder, check) { break }
-                differing.append(RemoteUpload(name: upload.name, data: upload.data, replaces: true))
+        for _ in 0...RemoteTransport.mostLooks where !left.isEmpty {
+            var differing: [(upload: RemoteUpload, file: ExchangeFiles)] = [], sent: Set<String> = [], refusal: StoreError?
+            for ((upload, file), outcome) in zip(left, try self.files.publish(left.map(\.upload), check)) {
+                switch outcome {
+                case .published: sent.insert(upload.name)
+                case .refused(let error): refusal = refusal ?? refused(upload.name, error)
+                case .exists:
+                    // Somebody published it at the same time. What is the same stays, so that it is there all the while; what another one
+                    // wrote in its own way, too.
+                    if try isThere(upload, file, folder, check) { break }
+                    differing.append((RemoteUpload(name: upload.name, data: upload.data, replaces: true), file))
+                }
             }
+            if let refusal {
+                // The others are sent again by themselves: those that are there are not made twice.
+                lock.withLock { known.sent.formUnion(sent) }
+                throw refusal
+            }
+            left = differing
         }
-        guard !differing.isEmpty else { return }
-        for (upload, outcome) in zip(differing, try self.files.publish(differing, check)) {
-            if case .refused(let error) = outcome { throw refused(upload.name, error) }
-        }
+        guard let name = left.first?.upload.name else { return }
+        var error = StoreError(
+            .transport, "\(name) in \(description) cannot be written: others write it all the time. Exchange again.", path: name)
+        error.circumstance = .oneFile
+        throw error
     }
 
     /// Whether what is there is the same, byte by byte or in what it says. Of large files nobody looks.
