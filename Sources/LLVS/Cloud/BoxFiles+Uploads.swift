@@ -5,18 +5,19 @@ extension BoxFiles {
     private static let sessionSize = 20_000_000
 
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
-        var published: [RemotePublished?] = files.map { _ in nil }
+        var published: [RemotePublished?] = files.map { _ in nil }, trouble = CloudTrouble()
         for isAnew in [false, true] {
             let left = files.indices.filter { published[$0] == nil }
             if left.isEmpty { break }
             if isAnew { forget() }
-            for (i, outcome) in zip(left, try put(left.map { files[$0] }, check)) { published[i] = outcome }
+            for (i, outcome) in zip(left, try put(left.map { files[$0] }, &trouble, check)) { published[i] = outcome }
         }
+        try trouble.end(of: files.count) { try look(files.first?.name, check) }
         return try account.published(published)
     }
 
     /// Nil where a folder is gone that was there.
-    private func put(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished?] {
+    private func put(_ files: [RemoteUpload], _ trouble: inout CloudTrouble, _ check: Check) throws -> [RemotePublished?] {
         var folders: [String: String] = [:], looked: Set<String> = []
         for directory in Set(files.map { RemoteName.split($0.name).directory }) {
             folders[directory] = try folder(directory, check) ?? make(directory, check)
@@ -33,16 +34,18 @@ extension BoxFiles {
             if upload.size < BoxFiles.sessionSize {
                 small.append((i, upload, AWSSignature.hex(try upload.sha1(check).whole)))
             } else {
-                outcomes[i] = try putLarge(upload, replacing: upload.id, files[i].replaces, check)
+                outcomes[i] = try trouble.publishing { try putLarge(upload, replacing: upload.id, files[i].replaces, check) }
             }
         }
         let requests = try small.map { try multipart($0.upload, replacing: $0.upload.id, $0.digest) }
         for ((i, upload, digest), (request, outcome)) in zip(small, zip(requests, try client.perform(requests, check))) {
-            let made = try settle(upload, digest, outcome.get(), request.what)
-            guard case .conflict(let id) = made, files[i].replaces, upload.isNew else { outcomes[i] = made.published; continue }
-            // Lists do not show yet what is to be replaced.
-            let again = try multipart(upload, replacing: id, digest)
-            outcomes[i] = try settle(upload, digest, client.perform(again, check), again.what).published
+            outcomes[i] = try trouble.publishing {
+                let made = try settle(upload, digest, outcome.get(), request.what)
+                guard case .conflict(let id) = made, files[i].replaces, upload.isNew else { return made.published }
+                // Lists do not show yet what is to be replaced.
+                let again = try multipart(upload, replacing: id, digest)
+                return try settle(upload, digest, client.perform(again, check), again.what).published
+            }
         }
         return outcomes
     }

@@ -228,7 +228,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
 
     package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
         var contents: [RemoteContents] = files.map { _ in .missing }
-        var left = Array(files.indices), looked: Set<String> = []
+        var left = Array(files.indices), looked: Set<String> = [], trouble = CloudTrouble()
         for isAnew in [false, true] where !left.isEmpty {
             var asked: [(index: Int, request: HTTPRequest)] = []
             for (i, entry) in zip(left, try entries(left.map { files[$0].name }, &looked, isAnew: isAnew, check)) {
@@ -240,7 +240,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
                 asked.append((i, request))
             }
             for ((i, request), outcome) in zip(asked, try client.perform(asked.map(\.request), check)) {
-                contents[i] = try account.contents(request, outcome)
+                contents[i] = try trouble.reading { try account.contents(request, outcome) }
             }
             // What was thrown away may have been made again by another device, under another id.
             left = left.filter { i in
@@ -248,6 +248,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
                 return !looked.contains(RemoteName.split(files[i].name).directory)
             }
         }
+        try trouble.end(of: files.count) { try look(files.first?.name, check) }
         return contents
     }
 

@@ -2,18 +2,21 @@
 
 extension DriveFiles {
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
-        var published: [RemotePublished?] = files.map { _ in nil }
+        var published: [RemotePublished?] = files.map { _ in nil }, trouble = CloudTrouble()
         for isAnew in [false, true] {
             let left = files.indices.filter { published[$0] == nil }
             if left.isEmpty { break }
             if isAnew { forget() }
-            for (i, outcome) in zip(left, try put(left.map { files[$0] }, isAnew: isAnew, check)) { published[i] = outcome }
+            for (i, outcome) in zip(left, try put(left.map { files[$0] }, isAnew: isAnew, &trouble, check)) { published[i] = outcome }
         }
+        try trouble.end(of: files.count) { try look(files.first?.name, check) }
         return try account.published(published)
     }
 
     /// Nil where a folder is gone that was there.
-    private func put(_ files: [RemoteUpload], isAnew: Bool, _ check: Check) throws -> [RemotePublished?] {
+    private func put(
+        _ files: [RemoteUpload], isAnew: Bool, _ trouble: inout CloudTrouble, _ check: Check
+    ) throws -> [RemotePublished?] {
         var folders: [String: String] = [:]
         for directory in Set(files.map { RemoteName.split($0.name).directory }) {
             folders[directory] = try folder(directory, check).first ?? make(directory, check).first
@@ -33,11 +36,12 @@ extension DriveFiles {
             let parent = folders[RemoteName.split(files[i].name).directory] ?? top
             var upload = try CloudUpload(id: id, name: files[i].name, isNew: old[i] == nil, parent: parent, files[i].data, check)
             upload.session = files[i].session
-            if upload.size <= DriveFiles.wholeSize { small.append((i, upload)) } else { outcomes[i] = try putLarge(upload, check) }
+            if upload.size <= DriveFiles.wholeSize { small.append((i, upload)); continue }
+            outcomes[i] = try trouble.publishing { try putLarge(upload, check) }
         }
         let requests = try small.map { try multipart($0.upload) }
         for ((i, upload), (request, outcome)) in zip(small, zip(requests, try client.perform(requests, check))) {
-            outcomes[i] = try settle(upload, outcome.get(), request.what, check)
+            outcomes[i] = try trouble.publishing { try settle(upload, outcome.get(), request.what, check) }
         }
         return outcomes
     }

@@ -316,7 +316,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
 
     package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
         var contents: [RemoteContents] = files.map { _ in .missing }
-        var left = Array(files.indices)
+        var left = Array(files.indices), trouble = CloudTrouble()
         for isAnew in [false, true] where !left.isEmpty {
             let isGuess = left.map { !isAnew && names.file(files[$0].name) != nil }
             var asked: [(index: Int, request: HTTPRequest)] = []
@@ -328,12 +328,13 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
                 asked.append((i, request))
             }
             for ((i, request), outcome) in zip(asked, try client.perform(asked.map(\.request), check)) {
-                contents[i] = try account.contents(request, outcome)
+                contents[i] = try trouble.reading { try account.contents(request, outcome) }
             }
             // What was thrown away may have been made again by another device, under another id.
             left = zip(left, isGuess).filter { i, isGuess in if case .missing = contents[i] { isGuess } else { false } }.map(\.0)
             for i in left { names.forgetFile(files[i].name) }
         }
+        try trouble.end(of: files.count) { try look(files.first?.name, check) }
         return contents
     }
 

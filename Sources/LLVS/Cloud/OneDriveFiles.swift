@@ -204,9 +204,11 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         }
         let left = files.indices.filter { contents[$0] == nil }
         let requests = left.map { request(files[$0], address(of: files[$0].name, "content")) }
+        var trouble = CloudTrouble()
         for (i, (request, outcome)) in zip(left, zip(requests, try client.perform(requests, check))) {
-            contents[i] = try account.contents(request, outcome)
+            contents[i] = try trouble.reading { try account.contents(request, outcome) }
         }
+        try trouble.end(of: files.count) { try look(files.first?.name, check) }
         return contents.map { $0 ?? .missing }
     }
     /// Where the bytes of a file are, as a listing told.
@@ -222,7 +224,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             upload.session = file.session
             return upload
         }
-        var published: [RemotePublished?] = files.map { _ in nil }
+        var published: [RemotePublished?] = files.map { _ in nil }, trouble = CloudTrouble()
         for isAnew in [false, true] {
             let left = uploads.indices.filter { published[$0] == nil }
             if isAnew { for directory in Set(left.map { RemoteName.split(files[$0].name).directory }) { try make(directory, check) } }
@@ -235,10 +237,13 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
                 return request
             }
             for (i, (request, outcome)) in zip(small, zip(requests, try client.perform(requests, check))) {
-                published[i] = try settle(uploads[i], outcome.get(), request.what, check)
+                published[i] = try trouble.publishing { try settle(uploads[i], outcome.get(), request.what, check) }
             }
-            for i in left where uploads[i].size > OneDriveFiles.wholeSize { published[i] = try putLarge(uploads[i], check) }
+            for i in left where uploads[i].size > OneDriveFiles.wholeSize {
+                published[i] = try trouble.publishing { try putLarge(uploads[i], check) }
+            }
         }
+        try trouble.end(of: files.count) { try look(files.first?.name, check) }
         return try account.published(published)
     }
 

@@ -38,6 +38,9 @@ extension RemoteFiles {
     package func changes(since token: [UInt8], _ check: Check) throws -> RemoteChanges? { nil }
     package func prepareUploads(_ check: Check) throws {}
 
+    /// Lists where a file lies: whether the place answers.
+    func look(_ file: String?, _ check: Check) throws { _ = try list(RemoteName.split(file ?? "").directory, withTimes: false, check) }
+
     /// Deletes what interrupted uploads left. Nobody waits for that: what cannot be deleted stays.
     func removeLeftovers(_ names: [String], _ check: Check) throws {
         do { try delete(names, check) } catch let error as StoreError where error.code != .cancelled {}

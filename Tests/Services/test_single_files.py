@@ -1,0 +1,158 @@
+"""Lasting trouble of a service with one file: a problem of that file, and not the end of the exchange, unless the service is down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import llvs
+import pytest
+from clouds import Cloud, exchange, files, ids, save
+from service import Answer, Request
+from test_clouds import KINDS, LAYOUTS
+
+
+@pytest.fixture(params=["gdrive", "onedrive", "box"])
+def cloud(request: Any, tmp_path: Path) -> Iterator[Cloud]:
+    cloud = Cloud(KINDS[request.param](), request.param, tmp_path)
+    yield cloud
+    cloud.close()
+
+
+def break_down(cloud: Cloud, monkeypatch: Any, is_bad: Callable[[Request], bool]) -> list[Request]:
+    """Answers with 500 to such requests; those that met it."""
+    inner, met = cloud.service.answer, []
+
+    def answer(request: Request) -> Answer:
+        if not is_bad(request):
+            return inner(request)
+        met.append(request)
+        return cloud.service.refusal(500, "generalException", "It does not work.")
+
+    monkeypatch.setattr(cloud.service, "answer", answer)
+    return met
+
+
+def of(cloud: Cloud, node: Any) -> Callable[[Request], bool]:
+    """Whether a request is about the bytes of a file."""
+
+    def is_about(request: Request) -> bool:
+        tickets = getattr(cloud.service, "tickets", {})
+        ticket = request.parts[0] == "tickets" and tickets.get(request.parts[1]) == node.id
+        return ticket or (request.method == "GET" and (node.id in request.parts or node.name in request.path))
+
+    return is_about
+
+
+def four(cloud: Cloud, new_store: Any, layout: str) -> set[str]:
+    """Versions that build on none, each sent by a device of its own."""
+    made: set[str] = set()
+    for number in range(4):
+        each = new_store()
+        made.add(each.make_version(insert={"k": b"%d" % number}).id)
+        with llvs.Exchange(each, cloud.place(layout=layout)) as way:
+            way.send()
+    return made
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_one_file_is_not_given(cloud: Cloud, new_store: Any, layout: str, monkeypatch: Any) -> None:
+    """It is a problem by its name, each time, and the others come."""
+    made = four(cloud, new_store, layout)
+    bad = files(cloud, "versions" if layout == "interchange" else "log")[1]
+    store, told = new_store(), f"pack1/log/{bad.name}" if layout == "packed" else bad.name
+    with llvs.Exchange(store, cloud.place(layout=layout)) as way:
+        with monkeypatch.context() as patch:
+            met = break_down(cloud, patch, of(cloud, bad))
+            for count in (3, 0):
+                got = way.retrieve()
+                assert len(got.retrieved) == count and [each.name for each in got.problems] == [told]
+                assert got.problems[0].code == llvs.ErrorCode.TRANSPORT and bad.name in got.problems[0].reason
+            assert len(met) >= 10, "it is tried again before it is told"
+        assert len(way.retrieve().retrieved) == 1 and ids(store) == made
+
+
+def writes_of(name: str) -> Callable[[Request], bool]:
+    return lambda request: request.method in ("POST", "PUT") and (name in request.path or name.encode() in request.body)
+
+
+def test_one_file_is_not_taken(cloud: Cloud, new_store: Any, monkeypatch: Any) -> None:
+    """It is a problem by its name; the others go, each once."""
+    store = new_store()
+    made = {store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(4)}
+    bad = sorted(made)[0]
+    with llvs.Exchange(store, cloud.place()) as way:
+        way.retrieve()
+        with monkeypatch.context() as patch:
+            break_down(cloud, patch, writes_of(bad))
+            sent = way.send()
+        assert [each.name for each in sent.problems] == [bad] and set(sent.sent) == made - {bad}
+        assert sent.problems[0].code == llvs.ErrorCode.TRANSPORT and bad in sent.problems[0].reason
+        for folder in ("versions", "changes"):
+            assert sorted(node.name for node in files(cloud, folder)) == sorted(made - {bad})
+        assert way.send().sent == (bad,)
+    assert set(exchange(new_store(), cloud.place()).retrieved) == made
+
+
+def test_what_builds_on_a_file_that_is_not_taken(cloud: Cloud, store: llvs.Store, monkeypatch: Any) -> None:
+    exchange(store, cloud.place())
+    first = save(store, "first")
+    second = save(store, "second")
+    other = store.make_version(insert={"z": b"1"}, root=True)
+    with llvs.Exchange(store, cloud.place()) as way:
+        way.retrieve()
+        # The version itself, whose changes went.
+        name = f'"name":"{first.id}"'.encode()
+        break_down(cloud, monkeypatch, lambda request: writes_of(first.id)(request) and (
+            f"versions/{first.id}" in request.path or name in request.body and b'{"version":' in request.body))  # fmt: skip
+        sent = way.send()
+    assert {each.name for each in sent.problems} == {first.id, second.id} and sent.sent == (other.id,)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("what", ["reading", "writing"])
+def test_the_service_goes_down_meanwhile(cloud: Cloud, new_store: Any, layout: str, what: str, monkeypatch: Any) -> None:
+    """What answered a list a moment ago answers nothing any more: the exchange ends with the error."""
+    made, store, is_down = four(cloud, new_store, layout), new_store(), []
+    with llvs.Exchange(store, cloud.place(layout=layout)) as way:
+        if what == "writing":
+            way.retrieve()
+            save(store, "more")
+
+        def is_bad(request: Request) -> bool:
+            is_read = request.query.get("alt") == "media" or "/tickets/" in request.path or request.path.endswith("/content")
+            if what == "reading" and request.method == "GET" and is_read:
+                is_down.append(1)
+            if what == "writing" and request.method in ("POST", "PUT"):
+                is_down.append(1)
+            return bool(is_down)
+
+        with monkeypatch.context() as patch:
+            break_down(cloud, patch, is_bad)
+            with pytest.raises(llvs.TransportError, match="500"):
+                way.retrieve() if what == "reading" else way.send()
+        assert is_down
+        way.retrieve()
+        way.send()
+    assert made <= ids(store)
+
+
+@pytest.mark.parametrize("what", ["reading", "writing"])
+def test_no_file_at_all(cloud: Cloud, new_store: Any, what: str, monkeypatch: Any) -> None:
+    """Where eight or more are asked for, and none is given or taken, that is no trouble of each."""
+    store, second = new_store(), new_store()
+    made = {store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(8)}
+    if what == "reading":
+        exchange(store, cloud.place())
+    with llvs.Exchange(second if what == "reading" else store, cloud.place()) as way:
+        way.retrieve() if what == "writing" else None
+        with monkeypatch.context() as patch:
+            if what == "reading":
+                nodes = [of(cloud, node) for node in files(cloud, "versions")]
+                break_down(cloud, patch, lambda request: any(about(request) for about in nodes))
+            else:
+                break_down(cloud, patch, lambda request: any(writes_of(id)(request) for id in made))
+            with pytest.raises(llvs.TransportError, match="500"):
+                way.retrieve() if what == "reading" else way.send()
+    exchange(store, cloud.place())
+    assert set(exchange(new_store(), cloud.place()).retrieved) == made
