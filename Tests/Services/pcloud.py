@@ -29,6 +29,8 @@ class PCloud(Service):
         self.accounts = Accounts("keeps", lifetime=1 << 40)
         self.tree = Tree("0", lambda number: str(10_000 + number))
         self.tickets: dict[str, str] = {}
+        #: What came of uploads in sessions, by their ids.
+        self.uploads: dict[int, bytearray] = {}
         self.forgotten = 0
         self.stale = 0
         self.api = "api.pcloud.com"
@@ -144,29 +146,73 @@ class PCloud(Service):
                     given[words[0].split('name="')[1].split('"')[0]] = data.decode()
         parent = self._folder(given)
         modified = datetime.fromtimestamp(int(given["mtime"]), timezone.utc) if "mtime" in given else None
-        made = []
-        for name, data in files:
-            if self.tree.bytes + len(data) > self.quota:
-                raise self._refuse(2008, "User is over quota.")
-            old = self.tree.find(parent.id, name)
-            if old is not None and given.get("renameifexists") == "1":
-                (stem, dot, end), number = name.rpartition("."), 1
-                while old is not None:
-                    number += 1
-                    name = f"{stem} ({number}).{end}" if dot else f"{end} ({number})"
-                    old = self.tree.find(parent.id, name)
-            if old is not None and old.is_folder:
-                raise self._refuse(2004, "File or folder alredy exists.")
-            if old is None:
-                old = self.tree.add(parent.id, name, data, modified)
-            else:
-                self.tree.write(old, data, modified)
-            made.append(old)
-        sums = [{"sha1": hashlib.sha1(each.data or b"").hexdigest(), "md5": hashlib.md5(each.data or b"").hexdigest()} for each in made]
+        made = [self._store(parent, name, data, given, modified) for name, data in files]
+        sums = [self._sums(each.data or b"") for each in made]
         return {"fileids": [int(each.id) for each in made], "metadata": [self._metadata(each) for each in made], "checksums": sums}
 
+    def _store(self, parent: Node, name: str, data: bytes, given: dict[str, str], modified: Optional[datetime]) -> Node:
+        if self.tree.bytes + len(data) > self.quota:
+            raise self._refuse(2008, "User is over quota.")
+        old = self.tree.find(parent.id, name)
+        if old is not None and given.get("renameifexists") == "1":
+            (stem, dot, end), number = name.rpartition("."), 1
+            while old is not None:
+                number += 1
+                name = f"{stem} ({number}).{end}" if dot else f"{end} ({number})"
+                old = self.tree.find(parent.id, name)
+        if old is not None and old.is_folder:
+            raise self._refuse(2004, "File or folder alredy exists.")
+        if old is None:
+            return self.tree.add(parent.id, name, data, modified)
+        self.tree.write(old, data, modified)
+        return old
+
+    @staticmethod
+    def _sums(data: bytes) -> dict[str, str]:
+        return {"sha1": hashlib.sha1(data).hexdigest(), "md5": hashlib.md5(data).hexdigest()}
+
+    # Uploads in sessions, as pCloud's own programs make them: its C client and its SDKs.
+
+    def _upload(self, given: dict[str, str]) -> bytearray:
+        found = self.uploads.get(int(given.get("uploadid") or 0))
+        if found is None:
+            raise self._refuse(2067, "Upload not found.")
+        return found
+
+    def _do_upload_create(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        if self.tree.bytes + int(given.get("filesize") or 0) > self.quota:
+            raise self._refuse(2008, "User is over quota.")
+        id = 70_000 + int(next(self.serials))
+        self.uploads[id] = bytearray()
+        return {"uploadid": id}
+
+    def _do_upload_write(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        data, offset = self._upload(given), int(given.get("uploadoffset") or 0)
+        if request.method != "PUT" or offset > len(data):
+            raise self._refuse(2068, "Could not write to the upload.")
+        data[offset : offset + len(request.body)] = request.body
+        return {}
+
+    def _do_upload_info(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        data = bytes(self._upload(given))
+        return {"size": len(data), **self._sums(data)}
+
+    def _do_upload_save(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        data = bytes(self._upload(given))
+        made = self._store(self._folder({"folderid": given.get("folderid", "")}), self._name(given.get("name")), data, given, None)
+        del self.uploads[int(given["uploadid"])]
+        return {"metadata": self._metadata(made)}
+
+    def _do_upload_delete(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
+        self._upload(given)
+        del self.uploads[int(given["uploadid"])]
+        return {}
+
     def cut_short(self, request: Request) -> None:
-        """What came of a file is kept, unless the request says `nopartial`."""
+        """What came of a file is kept, unless the request says `nopartial`; and what came of a session."""
+        if request.parts == ["upload_write"] and int(request.query.get("uploadid") or 0) in self.uploads:
+            with self.lock:
+                self._do_upload_write(request, dict(request.query))
         if request.parts == ["uploadfile"] and request.method == "PUT" and not request.query.get("nopartial"):
             with self.lock:
                 self._do_uploadfile(request, dict(request.query))
@@ -176,8 +222,7 @@ class PCloud(Service):
 
     def _do_checksumfile(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
         node = self._file(given)
-        data = node.data or b""
-        return {"sha1": hashlib.sha1(data).hexdigest(), "md5": hashlib.md5(data).hexdigest(), "metadata": self._metadata(node)}
+        return {**self._sums(node.data or b""), "metadata": self._metadata(node)}
 
     def _do_getfilelink(self, request: Request, given: dict[str, str]) -> dict[str, Any]:
         ticket = f"t{next(self.serials)}"

@@ -5,6 +5,7 @@ Numbers are those of the pitfalls of docs/cloud-drives.md.
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -12,7 +13,7 @@ import llvs
 import pytest
 from clouds import Cloud, exchange, file_in, files, folders, ids, save, send
 from pcloud import PCloud
-from service import Answer
+from service import Answer, Request
 
 
 @pytest.fixture
@@ -221,3 +222,83 @@ def test_folders_that_go_while_changes_are_followed(pcloud: Cloud, store: llvs.S
         assert event["event"] == "deletefolder" and event["metadata"]["folderid"] == int(other.id) and "fileid" not in event["metadata"]
         assert "GET /listfolder" in pcloud.count(way.retrieve)
         assert pcloud.count(way.retrieve) == ["GET /diff"]
+
+
+#: Of a value, whose file is larger by a third: three parts.
+LARGE = 6_500_000
+
+
+def test_a_large_file_goes_on_where_it_was_cut(pcloud: Cloud, store: llvs.Store, new_store: Any) -> None:
+    """The line breaks in the middle of each part; what came of it stays, and the rest goes on from there."""
+    version, second = save(store, "large", random.Random(3).randbytes(LARGE)), new_store()
+    parts: dict[str, int] = {}
+
+    def reading(path: str, count: int) -> None:
+        if path.startswith("/upload_write"):
+            parts[path] = count
+            if count > 1_500_000 and len(parts) <= 3:
+                raise ConnectionAbortedError
+
+    pcloud.service.reading = reading
+    asked = pcloud.count(lambda: exchange(store, pcloud.place()))
+    assert asked.count("GET /upload_create") == asked.count("GET /upload_save") == 1
+    assert len(parts) == 4 and sum(parts.values()) == len(files(pcloud, "changes")[-1].data)
+    exchange(second, pcloud.place())
+    assert second.at(version)["large"] == store.at(version)["large"] and not pcloud.service.uploads  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("what", ["other bytes", "too many", "never more"])
+def test_what_a_session_holds_is_looked_at(pcloud: Cloud, store: llvs.Store, new_store: Any, what: str, monkeypatch: Any) -> None:
+    """Before it becomes a file. One with other bytes is deleted, and begun anew; one that does not grow is given up."""
+    version, second, told = save(store, "large", random.Random(3).randbytes(LARGE)), new_store(), []
+    inner = pcloud.service._do_upload_write  # type: ignore[attr-defined]
+
+    def write(request: Request, given: dict[str, str]) -> dict[str, Any]:
+        found: dict[str, Any] = inner(request, given)
+        data = pcloud.service.uploads[int(given["uploadid"])]  # type: ignore[attr-defined]
+        told.append(1)
+        if what == "other bytes" and len(told) == 2:
+            data[5] ^= 1
+        elif what == "too many" and len(told) == 3:
+            # The last.
+            data += b"x"
+        elif what == "never more":
+            del data[1_000_000:]
+        return found
+
+    monkeypatch.setattr(pcloud.service, "_do_upload_write", write)
+    if what == "never more":
+        with llvs.Exchange(store, pcloud.place()) as way, pytest.raises(llvs.TransportError, match="loses the upload"):
+            way.send()
+        assert len(told) < 40
+        monkeypatch.setattr(pcloud.service, "_do_upload_write", inner)
+    asked = pcloud.count(lambda: exchange(store, pcloud.place()))
+    if what != "never more":
+        assert asked.count("GET /upload_delete") == 1 and asked.count("GET /upload_create") == 2
+    exchange(second, pcloud.place())
+    assert second.at(version)["large"] == store.at(version)["large"]
+
+
+@pytest.mark.parametrize("lost", ["GET /upload_create", "GET /upload_save", "GET /upload_info", "PUT /upload_write"])
+def test_answers_of_a_session_that_are_lost(pcloud: Cloud, store: llvs.Store, new_store: Any, lost: str) -> None:
+    """The file is there once."""
+    version, second = save(store, "large", random.Random(3).randbytes(LARGE)), new_store()
+    pcloud.service.inject("lost answer", 1, lambda request: f"{request.method} {pcloud.service.template(request)}" == lost)
+    asked = pcloud.count(lambda: exchange(store, pcloud.place()))
+    # One more where libcurl itself asks again.
+    assert asked.count("PUT /upload_write") <= 4 and len(files(pcloud, "changes")) == 4
+    exchange(second, pcloud.place())
+    assert second.at(version)["large"] == store.at(version)["large"]
+
+
+def test_two_devices_send_one_large_file(pcloud: Cloud, new_store: Any) -> None:
+    """Under a name that is taken meanwhile nothing is written over, and no copy stays."""
+    first, second, data = new_store(), new_store(), random.Random(3).randbytes(LARGE)
+    for each in (first, second):
+        each.make_version(insert={"x": data}, id="same", timestamp=1.0)
+    with llvs.Exchange(second, pcloud.place()) as way:
+        way.retrieve()
+        exchange(first, pcloud.place())
+        before = {node.name: (node.id, node.version) for node in files(pcloud, "changes")}
+        way.send()
+    assert {node.name: (node.id, node.version) for node in files(pcloud, "changes")} == before and len(before) == 1

@@ -73,9 +73,10 @@ def test_regions_of_pcloud(api: str, tmp_path: Path, store: llvs.Store, new_stor
             with pytest.raises(llvs.NotFoundError):
                 way.retrieve()
             llvs.oauth.sign_in("pcloud", tokens, client_id="tests", client_secret="s", show=browser, timeout=20, ca_file=str(authority))
-            # Also one that was opened before somebody signed in.
+            # Also one that was opened before somebody signed in. A session of a large file is with the account, too.
+            store.make_version(store.most_recent_head, insert={"large": bytes(6_000_000)})
             way.retrieve()
-            assert len(way.send().sent) == 3
+            assert len(way.send().sent) == 4 and "GET /upload_save" in service.requests
         assert json.loads(tokens.read_text())["token_uri"] == f"https://{api}/oauth2_token"
         second = new_store()
         exchange(second, place())

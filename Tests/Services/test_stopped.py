@@ -114,7 +114,7 @@ def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any
         process = start(cloud, tmp_path / "device")
         told, error = process.communicate(timeout=120)
         assert process.returncode == 0, error
-        if cloud.scheme == "gdrive":
+        if cloud.scheme in ("gdrive", "pcloud"):
             # One process after another goes on with the large one: but for the first million, which went in one request, and a chunk
             # for each cut, nothing is sent twice.
             assert came + rest.came < sum(SIZES) + 1_000_000 + 3 * (1 << 18) + 300_000
@@ -124,10 +124,11 @@ def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any
     assert ids(second) == wanted
 
 
+@pytest.mark.parametrize("scheme", ["gdrive", "pcloud"])
 @pytest.mark.parametrize("what", ["kept", "damaged", "forgotten", "another's"])
-def test_a_session_goes_on_in_another_process(tmp_path: Path, new_store: Any, what: str) -> None:
+def test_a_session_goes_on_in_another_process(tmp_path: Path, new_store: Any, what: str, scheme: str) -> None:
     """Where a session is kept is a hint: what is damaged, or what the service knows no more, is sent anew, and nothing else goes along."""
-    cloud = Cloud(KINDS["gdrive"](), "gdrive", tmp_path)
+    cloud = Cloud(KINDS[scheme](), scheme, tmp_path)
     with llvs.Store(tmp_path / "device") as store:
         store.make_version(insert={"large": random.Random(1).randbytes(8 << 20)})
         wanted = ids(store)

@@ -8,8 +8,8 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         tokenPath: "oauth2_token", rate: 10, regions: ["us": "https://api.pcloud.com/", "eu": "https://eapi.pcloud.com/"])
     /// A listing of more names is not asked for again while the account's feed tells of nothing there.
     private static let longList = 1_000
-    /// Trouble that passes, with so many files and no other, is trouble of the service.
-    private static let many = 8
+    /// Up to so many bytes a file goes in one request; of a larger one, those of a request.
+    private static let wholeSize = 5_000_000, partSize = 4 << 20
 
     private let account: CloudAccount
     private let names = CloudNames()
@@ -18,7 +18,9 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     private var client: HTTPClient { account.client }
     package var description: String { place.description }
     package var capabilities: RemoteCapabilities {
-        RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
+        var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
+        found.sessionsAbove = PCloudFiles.wholeSize
+        return found
     }
     package var counts: RemoteCounts { account.counts }
     package func account(_ check: Check?) throws -> String? { account.user }
@@ -143,18 +145,17 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
 
     package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
         var contents: [RemoteContents] = files.map { _ in .missing }
-        var left = Array(files.indices)
+        var left = Array(files.indices), trouble = CloudTrouble()
         for _ in 0..<2 where !left.isEmpty {
             let links = left.map { request("getfilelink", [("path", path(files[$0].name))], "Reading \(files[$0].name)") }
             var asked: [(index: Int, request: HTTPRequest)] = []
-            var passing: [StoreError] = []
             for (i, (link, outcome)) in zip(left, zip(links, try client.perform(links, check))) {
                 let response = try outcome.get()
                 if let result = PCloudFiles.result(response), PCloudFiles.isOfFile(result) {
                     var error = PCloudFiles.error(response, link.what)
+                    if result >= 5000 { error = trouble.note(error) }
                     error.circumstance = .oneFile
                     contents[i] = .unreadable(error)
-                    if result >= 5000 { passing.append(error) }
                     continue
                 }
                 guard let answer = try answer(response, link.what) else { continue }
@@ -165,14 +166,13 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
                 request.range = files[i].range
                 asked.append((i, request))
             }
-            // Where many are asked for and none is given, that is no fault of theirs.
-            if passing.count == left.count, passing.count >= PCloudFiles.many, let error = passing.first { throw error }
             for ((i, request), outcome) in zip(asked, try client.perform(asked.map(\.request), check)) {
-                contents[i] = try account.contents(request, outcome)
+                contents[i] = try trouble.reading { try account.contents(request, outcome) }
             }
             // A link serves for a while only, and its file may have been replaced.
             left = asked.map(\.index).filter { if case .missing = contents[$0] { true } else { false } }
         }
+        try trouble.end(of: files.count) { try look(files.first?.name, check) }
         return contents
     }
 
@@ -187,16 +187,22 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     // MARK: Publishing
 
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
-        let uploads = try files.map { try CloudUpload(id: "", name: $0.name, isNew: !$0.replaces, parent: "", $0.data, check) }
+        let uploads = try files.map { file in
+            var upload = try CloudUpload(id: "", name: file.name, isNew: !file.replaces, parent: "", file.data, check)
+            upload.session = file.session
+            return upload
+        }
         let digests = try uploads.map { AWSSignature.hex(try $0.sha1(check).whole) }
         var published: [RemotePublished?] = files.map { _ in nil }
         for isAnew in [false, true] {
             let left = uploads.indices.filter { published[$0] == nil }
             if isAnew { for directory in Set(left.map { RemoteName.split(files[$0].name).directory }) { try make(directory, check) } }
-            let requests = try left.map { try put(uploads[$0]) }
-            for (i, (request, outcome)) in zip(left, zip(requests, try client.perform(requests, check))) {
+            let small = left.filter { uploads[$0].size <= PCloudFiles.wholeSize }
+            let requests = try small.map { try put(uploads[$0]) }
+            for (i, (request, outcome)) in zip(small, zip(requests, try client.perform(requests, check))) {
                 published[i] = try settle(uploads[i], digests[i], outcome.get(), request.what, check)
             }
+            for i in left where uploads[i].size > PCloudFiles.wholeSize { published[i] = try putLarge(uploads[i], digests[i], check) }
         }
         return try account.published(published)
     }
@@ -226,7 +232,8 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     ) throws -> RemotePublished? {
         if PCloudFiles.result(response) == 2004 { return .refused(StoreError(.foreignFile, "a folder is in its place")) }
         guard let answer = try answer(response, what) else { return nil }
-        let entry = answer["metadata"]?.elements.first.flatMap(PCloudFiles.entry), kept = answer["checksums"]?.elements.first
+        let found = answer["metadata"], kept = answer["checksums"]?.elements.first
+        let entry = (found?.isObject == true ? found : found?.elements.first).flatMap(PCloudFiles.entry)
         guard let entry, entry.size == upload.size, kept?["sha1"]?.string.map({ $0 == digest }) ?? true else {
             throw account.otherBytes(what)
         }
@@ -237,13 +244,84 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         // The name was taken, and ours got another: it is not needed.
         let remove = request("deletefile", [("fileid", String(entry.id.dropFirst()))], "Deleting a copy of \(upload.name)")
         _ = try ask(remove, check)
-        let look = request("checksumfile", [("path", path(upload.name))], "Looking at \(upload.name)")
-        guard let there = try ask(look, check) else {
+        guard let there = try sha1(of: upload.name, check) else {
             let stat = request("listfolder", [("path", path(upload.name)), ("nofiles", "1")], "Looking at \(upload.name)")
             return try ask(stat, check) == nil ? nil : .refused(StoreError(.foreignFile, "a folder is in its place"))
         }
         // Ours, by a request whose answer was lost.
-        return there["sha1"]?.string == digest ? .published : .exists
+        return there == digest ? .published : .exists
+    }
+    private func sha1(of name: String, _ check: Check) throws -> String? {
+        try ask(request("checksumfile", [("path", path(name))], "Looking at \(name)"), check).map { $0["sha1"]?.string ?? "" }
+    }
+
+    // MARK: Large files
+
+    /// In a session, part by part; it goes on where it was cut.
+    private func putLarge(_ upload: CloudUpload, _ digest: String, _ check: Check) throws -> RemotePublished? {
+        let (directory, name) = RemoteName.split(upload.name), doing = "Writing \(upload.name)"
+        // A session ends in a folder by its id.
+        let look = request("listfolder", [("path", path(directory)), ("nofiles", "1")], "Looking at a folder")
+        guard let folder = try ask(look, check)?["metadata"]?["folderid"]?.count else { return nil }
+        var kept = upload.session?.kept.flatMap { Int($0) }
+        for _ in 0..<3 {
+            let begin = request("upload_create", [("filesize", "\(upload.size)")], doing), goesOn = kept != nil
+            guard let id = try kept ?? ask(begin, check)?["uploadid"]?.count else { throw account.unusable(begin.what, "opens no session") }
+            kept = nil
+            if !goesOn { upload.session?.keep("\(id)") }
+            guard try send(upload, digest, to: id, goesOn: goesOn, check) else { continue }
+            let query = [("uploadid", "\(id)"), ("folderid", "\(folder)"), ("name", name)]
+            let save = request("upload_save", query + (upload.isNew ? [("renameifexists", "1")] : []), doing)
+            let response = try client.perform(save, check)
+            guard PCloudFiles.result(response) == PCloudFiles.noSession else {
+                return try settle(upload, digest, response, save.what, check)
+            }
+            // By a request whose answer was lost.
+            if try sha1(of: upload.name, check) == digest { return .published }
+        }
+        throw account.lostUpload("\(doing) in \(place.description)")
+    }
+
+    /// Whether all of it is there; false when the service has forgotten the session, or has other bytes.
+    /// - Parameter goesOn: another process began it.
+    private func send(_ upload: CloudUpload, _ digest: String, to id: Int, goesOn: Bool, _ check: Check) throws -> Bool {
+        let session = [("uploadid", "\(id)")]
+        var start = 0, furthest = 0, stuck = 0, asksFirst = goesOn
+        while true {
+            if !asksFirst, start < upload.size {
+                let size = min(PCloudFiles.partSize, upload.size - start)
+                var put = request("upload_write", session + [("uploadoffset", "\(start)")], "Writing \(upload.name)")
+                put.method = .put
+                put.repeats = false
+                put.body = upload.body(from: start, size: size)
+                put.headers = [("Content-Type", "application/octet-stream")]
+                do {
+                    let response = try client.perform(put, check), result = PCloudFiles.result(response)
+                    if result == PCloudFiles.noSession { return false }
+                    if result != PCloudFiles.notWritten, try answer(response, put.what) != nil {
+                        start += size
+                        continue
+                    }
+                } catch let error as StoreError where error.code == .transport && stuck < HTTPFailure.mostTries {}
+            }
+            asksFirst = false
+            // How far did it come?
+            let ask = request("upload_info", session, "Looking at an upload"), response = try client.perform(ask, check)
+            if PCloudFiles.result(response) == PCloudFiles.noSession { return false }
+            let info = try answer(response, ask.what)
+            guard let there = info?["size"]?.count else { throw account.unusable(ask.what, "has no size") }
+            if there == upload.size, info?["sha1"]?.string == digest { return true }
+            guard there < upload.size else {
+                _ = try client.perform(request("upload_delete", session, "Deleting an upload"), check)
+                return false
+            }
+            // Further than ever before, or it could go on for ever.
+            stuck = there > furthest ? 0 : stuck + 1
+            guard stuck <= HTTPFailure.mostTries else { throw account.lostUpload(ask.what) }
+            furthest = max(furthest, there)
+            start = there
+            if stuck > 0 { try client.pause(stuck, check) }
+        }
     }
 
     /// Makes a directory, and what is missing of the way there.
@@ -279,6 +357,8 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
 
     private static func result(_ response: HTTPResponse) -> Int? { try? CloudAnswer(response)?["result"]?.count }
 
+    /// Of a session that is not known, and of bytes that could not be put where they belong.
+    private static let noSession = 2067, notWritten = 2068
     /// A part of the path, the folder, or the file.
     private static func isMissing(_ result: Int) -> Bool { [2002, 2005, 2009].contains(result) }
 
