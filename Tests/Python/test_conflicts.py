@@ -432,3 +432,41 @@ def test_one_value_is_looked_at_as_where_others_conflict_too() -> None:
     assert back.value("d/1", merged) == {"items": [{"id": 2}]}
     chosen = back.store.choose(back.store.open_conflicts(merged)["d/1"][0], "older", at=merged)
     assert back.value("d/1", chosen) == {"items": [{"id": 1, "t": 1}, {"id": 2}]}
+
+
+def test_a_word_of_which_another_one_like_it_is_left_is_gone() -> None:
+    """Where the merge put the word there was another word like it, and after an edit one of the two is left."""
+    fork = fork_of(b"The sky is gray", b"The sky is dark", b"Blue! The sky is Blue", "text")
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    assert fork.store.at(fork.store.choose(conflict, "older", at=merged))["e/1"] == b"Blue! The sky is dark"
+    edited = fork.make(merged, {"e/1": b"Blue! The sea was green"})
+    assert not fork.store.open_conflicts(edited).records
+    with pytest.raises(llvs.MovedError):
+        fork.store.choose(conflict, "older", at=edited)
+
+
+@pytest.mark.parametrize("since", [None, {}, {"box": 7}, {"box": []}, [], b"no json"])
+@pytest.mark.parametrize(
+    "rules, base, changed, removed",
+    [
+        ({"/box/t": {"delete": "delete"}}, {"box": {"t": 1}}, {"box": {"t": 2}}, {"box": {}}),
+        ({"/box/*": {"delete": "delete"}}, {"box": {"t": {"u": 1}}}, {"box": {"t": {"u": 2}}}, {"box": {}}),
+        ({"/box/l/*": {"delete": "delete"}}, {"box": {"l": [{"id": 1, "v": 1}]}}, {"box": {"l": [{"id": 1, "v": 2}]}}, {"box": {"l": []}}),
+    ],
+)
+def test_what_is_not_there_is_no_open_conflict_once_what_it_was_in_is_gone(
+    rules: Any, base: Any, changed: Any, removed: Any, since: Any
+) -> None:
+    fork = fork_of(base, changed, removed, rules)
+    merged = fork.store.merge(fork.older, fork.newer)
+    assert fork.value("e/1", merged) == removed
+    (conflict,) = fork.store.open_conflicts(merged).records
+    assert conflict.kind is llvs.ConflictKind.DELETE_EDIT and conflict.result is None
+    assert fork.value("e/1", fork.store.choose(conflict, "older", at=merged)) == changed
+    beside = fork.make(merged, {"e/1": {**removed, "other": 1}})
+    assert fork.store.open_conflicts(beside).records == (conflict,)
+    gone = fork.make(merged, {"e/1": since})
+    assert not fork.store.open_conflicts(gone).records
+    with pytest.raises(llvs.MovedError):
+        fork.store.choose(conflict, "older", at=gone)

@@ -18,7 +18,7 @@ struct DocumentPlace {
     private var madeValue: ValueRef
     /// Where in the text that the merge made a part begins.
     private var start: Int?
-    /// An element on the way cannot be told from others.
+    /// An element on the way cannot be told from others, or what the place is in is not there any more.
     private(set) var isLost = false
     private var levels: [Level] = []
     /// What is there; absent where there is nothing.
@@ -88,10 +88,12 @@ struct DocumentPlace {
         value = .absent
         madeValue = .absent
         guard !container.isAbsent else {
+            isLost = true
             levels.append(Level(container: .absent))
             return
         }
         let tree = values.tree(container), kind = tree.kind(container.node)
+        isLost = isLost || kind != (values.isKind(step, .string) ? .object : .array)
         switch values.kind(step) {
         case .string:
             let name = values.text(step)
@@ -213,7 +215,7 @@ struct DocumentPlace {
     }
 
     /// Where a part stands in the string that is there: where it came out of the merge, when what is before or behind it is what it was;
-    /// else where it stands once.
+    /// else where it stands once, when it stood once in what the merge made.
     func range(ofPart part: [UInt8]) throws -> Range<Int>? {
         guard values.isKind(value, .string), let text = try Self.string(part), !text.isEmpty else { return nil }
         let whole = values.text(value)
@@ -222,9 +224,16 @@ struct DocumentPlace {
             if end <= Bytes.common(old, 0, whole, 0) { return start..<end }
             let by = whole.count - old.count
             if old.count - start <= Bytes.common(old, before: old.count, whole, before: whole.count) { return start + by..<end + by }
+            // Of two, the one that is left may be the other.
+            if Self.onlyPlace(of: text, in: old) == nil { return nil }
         }
-        guard let start = Bytes.first(text, in: whole, from: 0), Bytes.first(text, in: whole, from: start + 1) == nil else { return nil }
-        return start..<start + text.count
+        return Self.onlyPlace(of: text, in: whole).map { $0..<$0 + text.count }
+    }
+
+    /// Where a part stands in a text, when it stands there once.
+    private static func onlyPlace(of part: [UInt8], in text: UnsafeRawBufferPointer) -> Int? {
+        guard let start = Bytes.first(part, in: text, from: 0), Bytes.first(part, in: text, from: start + 1) == nil else { return nil }
+        return start
     }
 
     /// Whether what the merge made stands there.
