@@ -373,3 +373,39 @@ def test_rules_that_are_not_known_undo_and_pick_nothing(store: llvs.Store) -> No
     ):
         with pytest.raises(llvs.UnsupportedError, match="not known"):
             done()
+
+
+@pytest.mark.parametrize(
+    "rules, first, more, before, expected",
+    [
+        ({"/n": "counter"}, {"a": 1, "n": 1}, {"a": 1, "n": 3}, {"a": 1}, {"a": 1, "n": 2}),
+        ({"/n": {"as": "counter", "from": 100}}, {"n": 101}, {"n": 108}, {}, {"n": 107}),
+        ({"/m/*": "counter"}, {"m": {"b": 1, "x": 2}}, {"m": {"b": 1, "x": 2.5}}, {"m": {"b": 1}}, {"m": {"b": 1, "x": 0.5}}),
+        ("counter", 5, 7, None, 2),
+        ({"/n": "counter"}, {"n": 1}, {"n": 1, "a": 1}, {}, {"a": 1}),
+        ({"/n": "counter"}, {"n": 1}, {"n": 1}, {}, {}),
+    ],
+)
+def test_the_first_increment_is_undone_and_what_others_added_stays(
+    store: llvs.Store, rules: Any, first: Any, more: Any, before: Any, expected: Any
+) -> None:
+    root = store.make_version(insert={"__llvs_schema": json.dumps({"merge": 1, "ids": {"c/": rules}}).encode()})
+    counted = made(store, at := made(store, root, c_1=before), c_1=first)
+    # On top of it, and by somebody who did not know of it.
+    later = made(store, counted, c_1=more)
+    done = store.revert(counted, at=later)
+    assert done.version is not None and done.undone == ("c/1",) and done.superseded == () and done.conflicts == ()
+    assert state(store, done.version)["c/1"] == expected
+    # Once more, it adds what it added.
+    if expected != before and expected != {"a": 1}:
+        assert state(store, store.revert(done.version, at=done.version).version)["c/1"] == more
+    assert state(store, store.revert(counted, at=counted).version).get("c/1") == state(store, at).get("c/1")
+
+
+def test_the_first_increment_is_undone_after_a_merge(store: llvs.Store) -> None:
+    base = ruled(store, d_1={"name": "A"})
+    mine, theirs = made(store, base, d_1={"name": "A", "n": 1}), made(store, base, d_1={"name": "B", "n": 2})
+    merged = store.merge(mine, theirs)
+    assert state(store, merged)["d/1"] == {"name": "B", "n": 3}
+    done = store.revert(mine, at=merged)
+    assert state(store, done.version)["d/1"] == {"name": "B", "n": 2} and done.superseded == ()

@@ -66,17 +66,22 @@ extension DocumentMergeRun {
 
     // MARK: Counters and texts
 
+    /// - Parameter inputs: of which the newer side is there; of the others, one that is not is what the rule says that it begins with.
     func counter(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
         let (o, x, y) = (inputs.o, inputs.x, inputs.y)
-        guard values.isKind(x, .number), values.isKind(y, .number), o.isAbsent || values.isKind(o, .number) else {
+        func counts(_ ref: ValueRef) -> Bool { ref.isAbsent || values.isKind(ref, .number) }
+        guard values.isKind(x, .number), counts(y), counts(o) else {
             return try pick(inputs, rule, place, as: .type)
         }
-        if rule.min == nil, rule.max == nil, !o.isAbsent || rule.from.isZero, let p = JSONDecimal.short(values.text(x)),
-            let q = JSONDecimal.short(values.text(y)), let before = o.isAbsent ? 0 : JSONDecimal.short(values.text(o)) {
+        func short(_ ref: ValueRef) -> Int64? {
+            ref.isAbsent ? (rule.from.isZero ? 0 : nil) : JSONDecimal.short(values.text(ref))
+        }
+        if rule.min == nil, rule.max == nil, let p = short(x), let q = short(y), let before = short(o) {
             return values.add(.number(Array(String(p + q - before).utf8)))
         }
-        let base = o.isAbsent ? rule.from : values.tree(o).decimal(o.node)
-        guard let sum = JSONDecimal.sum(values.tree(x).decimal(x.node), values.tree(y).decimal(y.node), base.negated) else {
+        func decimal(_ ref: ValueRef) -> JSONDecimal { ref.isAbsent ? rule.from : values.tree(ref).decimal(ref.node) }
+        guard let sum = JSONDecimal.sum(decimal(x), decimal(y), decimal(o).negated) else {
+            if y.isAbsent { return try removed(inputs, rule, place) }
             return try pick(inputs, rule, place, as: .limit)
         }
         let result = values.add(.number(sum.spelling))

@@ -261,6 +261,10 @@ final class DocumentMergeRun {
         _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: MergeRule, _ place: Place, isNew: Bool
     ) throws -> ValueRef? {
         let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: state)
+        // (Undone, a counter that was not there before is what others made of it since.)
+        if swaps, rule.kind == .counter, y.isAbsent, values.isKind(o, .number), values.isKind(x, .number) {
+            return try counter(inputs, rule, place)
+        }
         if x.isAbsent || y.isAbsent { return try removed(inputs, rule, place) }
         if swaps, isNew, try wouldAddUp(x, y, rule) {
             if try !values.same(x, y) { try record(values.kind(x) == values.kind(y) ? .pick : .type, inputs, x, place) }
@@ -329,7 +333,7 @@ final class DocumentMergeRun {
     }
 
     /// One side removed what the other changed.
-    private func removed(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
+    func removed(_ inputs: RecordDraft.Inputs, _ rule: MergeRule, _ place: Place) throws -> ValueRef {
         let result = saves ? inputs.x : rule.deletes ? .absent : inputs.x.isAbsent ? inputs.y : inputs.x
         try record(.deleteEdit, inputs, result, place)
         return result
