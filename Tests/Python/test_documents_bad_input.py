@@ -96,6 +96,7 @@ REFUSED: list[tuple[str, str]] = [
     ('{"merge":1,"ids":{"":{"schema":{"at":""}}}}', "/ids//schema/at"),
     ('{"merge":1,"ids":{"":{"schema":{"at":"' + "/a" * 17 + '"}}}}', "/ids//schema/at"),
     ('{"merge":1,"ids":{"":{"schema":{"at":"/v"},"/v":"counter"}}}', "/ids//schema/at"),
+    ('{"merge":1,"ids":{"":{"schema":{"at":"/v"},"/v":{"pick":"max","delete":"delete"}}}}', "/ids//schema/at"),
     ('{"merge":1,"ids":{"":{"schema":{"at":"/v","lens":1}}}}', "/ids//schema/lens"),
     ('{"merge":1,"ids":{"":{"schema":{"at":"/v","renames":{}}}}}', "/ids//schema/renames"),
     ('{"merge":1,"ids":{"":{"schema":{"at":"/v","renames":[7]}}}}', "/ids//schema/renames/0"),

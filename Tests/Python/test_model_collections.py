@@ -393,7 +393,7 @@ def test_upgrades(notes: llvs.Coordinator) -> None:
         "contact/3": b'{"form":7,"full":"Cid","new":true}',
     })  # fmt: skip
     people = notes.collection(Person)
-    assert ids_of(notes)["contact/"] == {"": "auto", "/form": {"pick": "max"}}
+    assert ids_of(notes)["contact/"] == {"": "auto", "schema": {"at": "/form"}}
     assert dict(people) == {"1": Person("Ann", ["1"], 1.5), "2": Person("Bob", ["2"]), "3": Person("Cid")}
     before = notes.current_version
     with people.edit("1"):

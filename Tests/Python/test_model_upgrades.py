@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Callable, Mapping, Optional
+from typing import Annotated, Any, Callable, Iterator, Mapping, Optional
 
 import llvs
 import pytest
@@ -149,3 +149,98 @@ def test_a_new_text_with_a_default_is_there_once() -> None:
         contact.body += " Bob"
 
     assert edited_on_two(model_of(), b'{"name":"Ann"}', one, other)["body"] == "Hello! Dear Bob"
+
+
+def several_phones(contact: dict[str, Any]) -> dict[str, Any]:
+    contact["phones"] = [contact["phone"]] if contact.get("phone") else []
+    return contact
+
+
+@llvs.model("p/", upgrades=[several_phones])
+@dataclass
+class Person:
+    name: str = ""
+    note: str = ""
+    phones: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def devices() -> Iterator[tuple[llvs.Coordinator, llvs.Coordinator]]:
+    """Two that have a value of the first form, which the first brought into the second with an edit; both know that."""
+    place = next(PLACES)
+    with (
+        llvs.Coordinator(storage="memory", exchange=place, device="a") as a,
+        llvs.Coordinator(storage="memory", exchange=place, device="b") as b,
+    ):
+        b.save(insert={"p/1": b'{"name":"Ann","phone":"11"}'})
+        for one in (b, a):
+            one.sync()
+        with a.collection(Person).edit("1") as ann:
+            ann.name = "Anne"
+        for one in (a, b):
+            one.sync()
+        yield a, b
+
+
+def add_phone(person: Person) -> None:
+    person.phones.append("12")
+
+
+def add_note(person: Person) -> None:
+    person.note = "hi"
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("change,phones,text", [(add_phone, ["11", "12"], ""), (add_note, ["11"], "hi")])
+def test_an_undone_upgrade_does_not_run_again_over_what_others_did(
+    devices: tuple[llvs.Coordinator, llvs.Coordinator], change: Callable[[Person], None], phones: list[str], text: str, is_known: bool
+) -> None:
+    a, b = devices
+    if not is_known:  # beside what b does
+        assert a.undo() is not None
+    with b.collection(Person).edit("1") as ann:
+        change(ann)
+    for one in (b, a, b, a):
+        one.sync()
+    if is_known:
+        assert a.undo() is not None
+    found = json.loads(a["p/1"])
+    assert (found["form"], found["name"], found["phones"], found["phone"]) == (2, "Ann", phones, "11")
+    assert a.collection(Person)["1"] == Person("Ann", text, phones)
+    assert a.redo() is not None
+    assert a.collection(Person)["1"] == Person("Anne", text, phones) and json.loads(a["p/1"])["form"] == 2
+
+
+def test_an_upgrade_that_is_undone_where_nothing_else_was_done_runs_again(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
+    a, _ = devices
+    a.undo()
+    assert a["p/1"] == b'{"name":"Ann","phone":"11"}' and a.collection(Person)["1"] == Person("Ann", "", ["11"])
+
+
+def test_an_edit_is_picked_with_the_form_it_was_made_in(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
+    a, _ = devices
+    upgraded = a.current_version
+    with a.collection(Person).edit("1") as ann:
+        ann.phones.append("12")
+    edit = a.current_version
+    old = a.store[upgraded].predecessors[0]
+    picked = a.store.cherry_pick(edit, onto=old).version
+    assert json.loads(a.store.at(picked)["p/1"]) == {"form": 2, "name": "Ann", "phone": "11", "phones": ["11", "12"]}
+
+
+def test_rules_of_a_form_are_added_to() -> None:
+    """A store has the rule that an earlier program of the model gave it; a later one names renames."""
+    schema = {"merge": 1, "ids": {"p/": {"": "auto", "/form": {"pick": "max"}}}}
+    with llvs.Coordinator(storage="memory", schema=schema) as notes:
+        def registered(model: Any) -> Any:
+            people = notes.collection(model)
+            with people.edit("1", default=model()) as one:
+                one.name += "!"
+            assert not people.contradictions
+            return json.loads(notes["__llvs_schema"])["ids"]["p/"]["schema"]
+
+        renamed = {"at": "/form", "renames": [{"to": 2, "from": "/phone", "path": "/first"}]}
+        later = llvs.model("p/", upgrades=[several_phones], rules={"schema": renamed})(dataclass(type("Person", (Person,), {})))
+        assert registered(Person) == {"at": "/form"}
+        assert registered(later) == renamed
+        assert registered(Person) == renamed

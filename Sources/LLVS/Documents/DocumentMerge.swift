@@ -168,7 +168,7 @@ public struct DocumentMerge {
     private func inForms(_ texts: [JSONText?], isKnown: Bool) throws -> (texts: [JSONText?], olderIsLater: Bool) {
         guard let forms = rules.forms, !isKnown else { return (texts, false) }
         let lifted = try forms.lifted(texts, work: work)
-        return (lifted.texts, lifted.olderIsLater && !saves)
+        return (lifted.texts, lifted.olderIsLater && !saves && !swaps)
     }
 
     /// A whole value as records show it.

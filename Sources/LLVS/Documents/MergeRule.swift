@@ -29,6 +29,14 @@ final class MergeRule: @unchecked Sendable {
     var pattern: [UInt8] = []
     /// It stands in no rules of a store.
     var isBuiltIn = false
+
+    /// The rule of the member that tells the form of a value: the larger stands.
+    static let ofForm: MergeRule = {
+        let rule = MergeRule()
+        rule.pick = .extreme(greatest: true, pointer: [])
+        rule.isBuiltIn = true
+        return rule
+    }()
 }
 
 /// What is wrong with rules, and where.
@@ -95,10 +103,7 @@ final class ValueRules: @unchecked Sendable {
         self.forms = forms
         for (pattern, rule) in rules { add(pattern, rule) }
         if let forms {
-            let rule = MergeRule()
-            rule.pick = .extreme(greatest: true, pointer: [])
-            rule.isBuiltIn = true
-            add(forms.at.map { .name($0) }, rule)
+            add(forms.at.map { .name($0) }, .ofForm)
         }
     }
 

@@ -107,9 +107,12 @@ private struct MergeSchemaReader {
             guard patterns.insert(segments).inserted else { throw InvalidRules(at, "another pattern means the same") }
             rules.append((segments, try rule(value, prefix, pattern, at, atTop: pattern.isEmpty)))
         }
-        if let forms, patterns.contains(forms.at.map { .name($0) }) {
-            throw InvalidRules(
-                pointer + Array("/schema/at".utf8), "the member that tells the form has no rule of its own: the larger stands")
+        if let own = forms?.at.map({ PatternSegment.name($0) }), let i = rules.firstIndex(where: { $0.pattern == own }) {
+            guard rules[i].rule.meansSame(as: .ofForm, absent: text, nil) else {
+                throw InvalidRules(
+                    pointer + Array("/schema/at".utf8), "the member that tells the form has no other rule than that the larger stands")
+            }
+            rules.remove(at: i)
         }
         return ValueRules(text, rules, forms: forms)
     }

@@ -19,7 +19,14 @@ enum SchemaRegistration {
         }
         // A rule for all of a value is written as a pattern where the other side has patterns.
         let mapped = texts.map { Set(prefixes(of: $0.tree, mapped: true)) }, plain = texts.map { Set(prefixes(of: $0.tree, mapped: false)) }
-        let sides = try [0, 1].map { try spread(texts[$0], plain[$0].intersection(mapped[1 - $0]), work) }
+        let known = texts.map { forms(in: $0.tree) }
+        let sides = try [0, 1].map { side in
+            // Where renames are added to what tells the form, or not told by one side, that is no contradiction.
+            let told = known[side].filter { prefix, own in
+                known[1 - side][prefix].map { own.at == $0.at && !own.hasRenames && $0.hasRenames } ?? false
+            }
+            return try spread(texts[side], plain[side].intersection(mapped[1 - side]), withoutForms: Set(told.keys), work)
+        }
         return try sides[0].withUnsafeBytes { own in
             try sides[1].withUnsafeBytes { other in
                 let merged = try SchemaValueMerger.merge(base: nil, newer: own, older: other)
@@ -38,20 +45,36 @@ enum SchemaRegistration {
         return tree.children(of: ids).filter { SchemaShape.isPatterns($0, in: tree) == mapped }.map { Array(tree.name(of: $0)) }
     }
 
-    private static func ids(of tree: JSONTree) -> UInt32? {
-        let name: StaticString = "ids"
-        return tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: 0)
+    private static func ids(of tree: JSONTree) -> UInt32? { member("ids", of: 0, in: tree) }
+
+    private static func member(_ name: StaticString, of node: UInt32, in tree: JSONTree) -> UInt32? {
+        tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: node)
     }
 
-    /// The same rules, with those of some prefixes written as `{"": rule}`.
-    private static func spread(_ text: JSONText, _ prefixes: Set<[UInt8]>, _ work: DocumentControl) throws -> [UInt8] {
+    /// Which member tells the form, and whether renames go by it, for the prefixes for which that is told.
+    private static func forms(in tree: JSONTree) -> [[UInt8]: (at: [UInt8], hasRenames: Bool)] {
+        guard let ids = ids(of: tree) else { return [:] }
+        var found: [[UInt8]: (at: [UInt8], hasRenames: Bool)] = [:]
+        for prefix in tree.children(of: ids) where SchemaShape.isPatterns(prefix, in: tree) {
+            guard let forms = member("schema", of: prefix, in: tree), let at = member("at", of: forms, in: tree) else { continue }
+            found[Array(tree.name(of: prefix))] = (Array(tree.text(at)), member("renames", of: forms, in: tree) != nil)
+        }
+        return found
+    }
+
+    /// The same rules, with those of some prefixes written as `{"": rule}`, and without what tells the forms under others.
+    private static func spread(
+        _ text: JSONText, _ prefixes: Set<[UInt8]>, withoutForms: Set<[UInt8]>, _ work: DocumentControl
+    ) throws -> [UInt8] {
         let tree = text.tree
-        let ids = prefixes.isEmpty ? nil : ids(of: tree), values = DocumentValues([text], work: work)
+        let ids = prefixes.isEmpty && withoutForms.isEmpty ? nil : ids(of: tree), values = DocumentValues([text], work: work)
         guard let ids else { return Array(tree.bytes) }
         func written(_ node: UInt32) throws -> [UInt8] { try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: node), in: values) }
-        func object(_ node: UInt32, _ value: (UInt32) throws -> [UInt8]) throws -> [UInt8] {
+        func object(
+            _ node: UInt32, where isToBeThere: (UInt32) -> Bool = { _ in true }, _ value: (UInt32) throws -> [UInt8]
+        ) throws -> [UInt8] {
             var out: [UInt8] = []
-            for child in tree.children(of: node) {
+            for child in tree.children(of: node) where isToBeThere(child) {
                 out.append(UInt8(ascii: out.isEmpty ? "{" : ","))
                 CanonicalText.append(tree.name(of: child), to: &out)
                 out += try [UInt8(ascii: ":")] + value(child)
@@ -61,8 +84,10 @@ enum SchemaRegistration {
         return try object(0) { child in
             guard child == ids else { return try written(child) }
             return try object(ids) { rule in
+                let name = Array(tree.name(of: rule))
+                if withoutForms.contains(name) { return try object(rule, where: { !SchemaShape.isForms($0, in: tree) }, written) }
                 let bytes = try written(rule)
-                return prefixes.contains(Array(tree.name(of: rule))) ? Array("{\"\":".utf8) + bytes + [UInt8(ascii: "}")] : bytes
+                return prefixes.contains(name) ? Array("{\"\":".utf8) + bytes + [UInt8(ascii: "}")] : bytes
             }
         }
     }
@@ -82,7 +107,7 @@ enum SchemaRegistration {
 
 extension MergeRule {
     /// Whether values are merged alike by both. `text` and `other` are those that the rules stand in.
-    fileprivate func meansSame(as rule: MergeRule, absent text: JSONText?, _ other: JSONText?) -> Bool {
+    func meansSame(as rule: MergeRule, absent text: JSONText?, _ other: JSONText?) -> Bool {
         func stand(_ rule: MergeRule, _ text: JSONText?) -> [UInt8]? {
             guard let node = rule.absent, let text else { return nil }
             return try? CanonicalWriter.bytes(

@@ -47,21 +47,29 @@ final class ValueForms: Sendable {
         return a.map { JSONDecimal.compare($0, b) < 0 } ?? true
     }
 
-    /// The values in the latest of their forms: those of earlier ones with their members renamed.
-    /// - Returns: the same values where nothing is to be done; and whether the second and the third are to change places, since the third
-    ///   is of a later form and there is nothing to lift the second by.
+    /// The base and the two sides in the latest of their forms: those of earlier ones with their members renamed. A side alone that is of
+    /// an earlier form than the base (what brought the value into that one was undone) is of the base's form again.
+    /// - Returns: the same values where nothing is to be done; and whether the sides are to change places, since the second is of a later
+    ///   form and there is nothing to lift the first by.
     func lifted(_ texts: [JSONText?], work: DocumentControl) throws -> (texts: [JSONText?], olderIsLater: Bool) {
-        let forms = texts.map(form)
-        guard let latest = forms.reduce(nil, { Self.isEarlier($0, $1) ? $1 : $0 }) else { return (texts, false) }
-        guard let renames else {
-            return (texts, texts.count == 3 && texts[1] != nil && texts[2] != nil && Self.isEarlier(forms[1], forms[2]))
+        var forms = texts.map(form)
+        guard texts.count == 3, let latest = forms.reduce(nil, { Self.isEarlier($0, $1) ? $1 : $0 }) else { return (texts, false) }
+        var lifted = texts
+        if let renames {
+            lifted = try zip(texts, forms).map { text, form -> JSONText? in
+                guard let text, text.tree.kind(0) == .object, Self.isEarlier(form, latest) else { return text }
+                let due = renames.filter { Self.isEarlier(form, $0.to) && JSONDecimal.compare($0.to, latest) <= 0 }
+                return try lift(text, due, latest, work) ?? text
+            }
         }
-        let lifted = try zip(texts, forms).map { text, form -> JSONText? in
-            guard let text, text.tree.kind(0) == .object, Self.isEarlier(form, latest) else { return text }
-            let due = renames.filter { Self.isEarlier(form, $0.to) && JSONDecimal.compare($0.to, latest) <= 0 }
-            return try lift(text, due, latest, work) ?? text
+        let goBack = [1, 2].filter { Self.isEarlier(forms[$0], forms[0]) }
+        if goBack.count == 1, let i = goBack.first, let base = lifted[0], let side = lifted[i],
+            let kept = try side.keepingForm(of: base, at, work) {
+            lifted[i] = kept
+            forms[i] = form(of: kept)
         }
-        return (lifted, false)
+        let sides = lifted[1] != nil && lifted[2] != nil
+        return (lifted, renames == nil && sides && Self.isEarlier(forms[1], forms[2]))
     }
 
     /// The value with its members renamed; nil when that is no JSON that can be merged: too deep, or too large.
@@ -75,9 +83,44 @@ final class ValueForms: Sendable {
         if let parent = edited.object(at: at.dropLast(), making: true, in: tree), let name = at.last {
             parent.changed[name] = .text(latest.spelling)
         }
-        var writer = CanonicalWriter(DocumentValues([text], work: work))
+        return try text.with(edited, work)
+    }
+}
+
+extension JSONText {
+    /// The same with something else in it; nil when that is no JSON that can be merged: too deep, or too large.
+    fileprivate func with(_ edited: RenamedObject, _ work: DocumentControl) throws -> JSONText? {
+        var writer = CanonicalWriter(DocumentValues([self], work: work))
         try edited.write(to: &writer, in: tree)
         return try writer.bytes.withUnsafeBytes { try JSONTreeParser.parse($0, copying: true, work: work) }
+    }
+
+    /// The same with the members that another value has and it has not, and with the number of that one's form: what was made when the
+    /// value was brought into that form stays, as does the number, and it is not made once more over what others did with it since.
+    fileprivate func keepingForm(of base: JSONText, _ at: [[UInt8]], _ work: DocumentControl) throws -> JSONText? {
+        guard tree.kind(0) == .object, base.tree.kind(0) == .object else { return nil }
+        try Memory.expect(tree.bytes.count + base.tree.bytes.count, "Merging a value")
+        var reader = CanonicalWriter(DocumentValues([base], work: work))
+        func written(_ node: UInt32) throws -> RenamedObject.Item {
+            reader.clear()
+            try reader.write(ValueRef(tree: 0, node: node))
+            return .text(reader.bytes)
+        }
+        let edited = RenamedObject(0)
+        let own = try CanonicalWriter(DocumentValues([self], work: work)).sortedMembers(of: 0)
+        var i = 0
+        for node in try reader.sortedMembers(of: 0) {
+            let name = base.tree.name(of: node)
+            while i < own.count, Bytes.compare(tree.name(of: own[i]), name) < 0 { i += 1 }
+            if i < own.count, Bytes.equal(tree.name(of: own[i]), name) { continue }
+            edited.changed[Array(name)] = try written(node)
+        }
+        try work.done(own.count + edited.changed.count)
+        if let number = base.tree.find(at, from: 0), let name = at.last,
+            let parent = edited.object(at: at.dropLast(), making: true, in: tree) {
+            parent.changed[name] = try written(number)
+        }
+        return try with(edited, work)
     }
 }
 

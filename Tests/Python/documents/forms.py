@@ -6,7 +6,9 @@ Readings of the specification where it leaves a choice:
   their `to` and then as they are given; then the number of the latest form. A member moves only where its new place is free; objects that
   are missing on the way are made; where something on the way is no object, nothing is moved.
 - What would come out too deep or too large stays as it is. What is lifted is written as computed values are.
-- Where no renames are given, nothing is lifted, and the side of the later form is `x`, but for a save.
+- Where no renames are given, nothing is lifted, and the side of the later form is `x`, but for a save and for swapped roles.
+- After that, where one side alone is of an earlier form than the base, it gets the members at the top that the base has and it has not, and
+  the base's number at `at`, unless something on the way there is no object; it is of the base's form then.
 - What the bytes of the three decide (one side is the base, or both are equal) is decided before.
 """
 
@@ -60,12 +62,24 @@ def lift_all(values: list[Any], forms: Forms) -> list[Any]:
     latest: Optional[j.Decimal] = None
     for number in found:
         latest = number if _above(number, latest) else latest
-    if latest is None or forms.renames is None:
+    if latest is None:
         return values
-    return [
-        lift(value, number, latest, forms) if isinstance(value, j.Object) and _above(latest, number) else value
-        for value, number in zip(values, found)
-    ]
+    if forms.renames is not None:
+        values = [
+            lift(value, number, latest, forms) if isinstance(value, j.Object) and _above(latest, number) else value
+            for value, number in zip(values, found)
+        ]
+    back = [side for side in (1, 2) if _above(found[0], found[side])]
+    if len(back) == 1 and isinstance(values[0], j.Object) and isinstance(values[back[0]], j.Object):
+        values = [keeping_form(value, values[0], forms) if side in back else value for side, value in enumerate(values)]
+    return values
+
+
+def keeping_form(value: j.Object, base: j.Object, forms: Forms) -> j.Object:
+    """A side of an earlier form than the base: what was made for the base's form stays, and the number of it."""
+    made = j.Object((*value.members, *(member for member in base.members if value.get(member[0]) is None)))
+    made = put(made, forms.at, get(base, forms.at)) or made
+    return value if _is_too_much(made) else made
 
 
 def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Forms) -> j.Object:
@@ -83,8 +97,13 @@ def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Fo
         without = put(made, rename.source, None)
         made = (put(without, rename.path, member) if without else None) or made
     made = put(made, forms.at, j.Number(latest.text(), latest)) or made
+    return value if _is_too_much(made) else made
+
+
+def _is_too_much(value: j.Object) -> bool:
+    """Whether it is too deep or too large to be merged."""
     try:
-        j.parse(j.canonical(made))
+        j.parse(j.canonical(value))
     except j.NotMergeable:
-        return value
-    return made
+        return True
+    return False

@@ -152,6 +152,11 @@ class _Merge:
             return x
         if same(x, y) and not self.rules.has_counter(steps(path)):
             return x
+        if self.swapped and rule.kind == "counter" and y is None and isinstance(o, j.Number) and isinstance(x, j.Number):
+            # Undone, a counter that was not there before is what others made of it since.
+            total = x.value.plus(rule.start).plus(o.value, -1)
+            if total.fits:
+                return self.counted(total, o, x, None, rule, path, where)
         if x is None or y is None:
             there = x if y is None else y
             keep = (y is None) if self.app_wins else rule.delete == "edit"
@@ -218,6 +223,12 @@ class _Merge:
         total = x.value.plus(y.value).plus(o.value if o else rule.start, -1)
         if not total.fits:
             return self.pick("limit", o, x, y, rule, path, where)
+        return self.counted(total, o, x, y, rule, path, where)
+
+    def counted(
+        self, total: j.Decimal, o: Optional[Value], x: Value, y: Optional[Value], rule: Rule, path: Path,
+        where: tuple[Union[str, j.Node], ...]
+    ) -> Value:
         result = j.Number(total.text(), total)
         if (rule.least and total.compare(rule.least) < 0) or (rule.most and total.compare(rule.most) > 0):
             self.record("bound", o, x, y, result, rule, path, where)
@@ -336,7 +347,8 @@ def merge_values(
         lifted = lift_all(parsed, rules.forms)
         o, x, y = (data if value is before else j.canonical(node(value)) for data, value, before in zip((o, x, y), lifted, parsed))
         parsed = lifted
-        if rules.forms.renames is None and not app_wins and x is not None and y is not None and is_later(parsed[2], parsed[1], rules.forms):
+        is_by_form = rules.forms.renames is None and not (app_wins or swapped)
+        if is_by_form and x is not None and y is not None and is_later(parsed[2], parsed[1], rules.forms):
             x, y, parsed = y, x, [parsed[0], parsed[2], parsed[1]]
     result = (parsed[2] if x == o else parsed[1]) if unchanged else merge.core(parsed[0], parsed[1], parsed[2], (), ())
     again: list[Record] = []

@@ -8,7 +8,7 @@ Readings of the specification where it leaves a choice:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Optional
 
 from . import json_model as j
@@ -196,7 +196,7 @@ def _rule_set(prefix: str, node: j.Node, where: str) -> RuleSet:
             raise InvalidSchema(at, "the same pattern in another spelling is there already")
         patterns[segments] = _rule(value, at, (prefix, text), top=not segments)
     if forms is not None:
-        if forms.at in patterns:
+        if replace(patterns.get(forms.at, Rule(pick="max")), given=None) != Rule(pick="max"):
             raise InvalidSchema(where + "/schema/at", "a rule of its own for the member that tells the form")
         patterns[forms.at] = Rule(pick="max")
     return RuleSet(patterns, forms)

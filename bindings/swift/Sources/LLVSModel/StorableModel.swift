@@ -42,9 +42,14 @@ extension StorableModel {
             patterns[pattern] = isShort ? rule["as"] ?? "\"auto\"" : JSONText.object(rule)
         }
         for pattern in allPatterns where !pattern.rule.isEmpty { put(pattern.rule, at: pattern.pointer) }
-        let form = "/" + JSONText.patternSegment(formName)
-        // (Where renames go by it, a merge takes the larger number by itself.)
-        if !upgrades.isEmpty, rules["schema"]?.together.rule["at"] != JSONText.string(form) { put(["pick": "\"max\""], at: form) }
+        // (Then a merge takes the larger number by itself.)
+        if !upgrades.isEmpty {
+            let at = JSONText.string("/" + JSONText.segment(formName))
+            let told = rules["schema"]?.together.rule["at"]
+            if told == nil || told == at { put(["at": at], at: "schema") } else {
+                put(["pick": "\"max\""], at: "/" + JSONText.patternSegment(formName))
+            }
+        }
         for (pattern, given) in rules { put(given.together.rule, at: pattern) }
         return Array("{\"merge\":1,\"ids\":{\(JSONText.string(idPrefix)):\(JSONText.object(patterns))}}".utf8)
     }

@@ -137,7 +137,7 @@ struct Counted {
         let after = #"{"form":3,"initials":"A","name":"Anne","phone":"11","phones":["11","12"],"weight":1.50}"#
         #expect(try text(devices.phone, "person/1") == after && text(devices.laptop, "person/1") == after)
         #expect(try old["1"] == FirstPerson("Anne", "11"))
-        #expect(String(decoding: Person.mergeRules, as: UTF8.self).contains(#""/form":{"pick":"max"}"#))
+        #expect(String(decoding: Person.mergeRules, as: UTF8.self).contains(#""schema":{"at":"/form"}"#))
     }
 
     @Test func aLaterFormKeepsItsNumber() throws {

@@ -13,7 +13,7 @@ from ._json import NotJSON, Number, canonical, parse, plain, spelled_like, write
 from ._added import Added
 from ._types import Compiler, is_pydantic, patterns, settle
 from .errors import DecodeError, Mismatch
-from .rules import MergeRule, segment, short_rule
+from .rules import MergeRule, escaped, segment, short_rule
 
 _Model = TypeVar("_Model")
 _AnyModel = TypeVar("_AnyModel", bound=type)
@@ -68,13 +68,12 @@ class Definition(Generic[_Model]):
         else:
             self._codec, found = Anything(), {}
         found = {"": {}, **found}
-        if self._upgrades:
-            found["/" + segment(form)] = {"pick": "max"}
         for pattern, rule in rules.items():
             found[pattern] = rule.rule() if isinstance(rule, MergeRule) else {"as": rule} if isinstance(rule, str) else dict(rule)
-        renames = found.get("schema")
-        if renames is not None and renames.get("at") == "/" + segment(form):
-            found.pop("/" + segment(form), None)  # a merge takes the larger number by itself then
+        if self._upgrades:
+            at = "/" + escaped(form)
+            if found.setdefault("schema", {"at": at}).get("at") != at:  # else a merge takes the larger number by itself
+                found.setdefault("/" + segment(form), {"pick": "max"})
         settle(self._codec, found, model.__name__)
         self.rules = {pattern: short_rule(rule) for pattern, rule in sorted(found.items())}
         self._added = Added(found)
