@@ -409,3 +409,12 @@ def test_the_first_increment_is_undone_after_a_merge(store: llvs.Store) -> None:
     assert state(store, merged)["d/1"] == {"name": "B", "n": 3}
     done = store.revert(mine, at=merged)
     assert state(store, done.version)["d/1"] == {"name": "B", "n": 2} and done.superseded == ()
+
+
+def test_what_a_new_value_began_with_is_undone_where_others_counted_on(store: llvs.Store) -> None:
+    """The value stays, since others changed it; its counters go back by what it began with."""
+    new = made(store, ruled(store), d_1={"name": "A", "n": 2})
+    later = made(store, new, d_1={"name": "B", "n": 5})
+    done = store.revert(new, at=later)
+    assert state(store, done.version)["d/1"] == {"name": "B", "n": 3} and done.superseded == ("d/1",)
+    assert state(store, store.revert(done.version, at=done.version).version)["d/1"] == {"name": "B", "n": 5}

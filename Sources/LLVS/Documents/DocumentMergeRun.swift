@@ -112,6 +112,10 @@ final class DocumentMergeRun {
             if frame === frames.last {
                 frames.removeLast()
                 let merged = try finish(frame)
+                if frame.givesBack, frame.place.frame.map({ !$0.givesBack }) ?? true {
+                    let given = RecordDraft.Inputs(o: frame.inputs.o, x: frame.inputs.x, y: .absent, state: frame.state)
+                    try record(.deleteEdit, given, merged, frame.place)
+                }
                 result = try frame.stand.map { try missing(merged, $0) } ?? merged
                 // Those of records are needed to tell their places.
                 if frame.holder == nil {
@@ -216,6 +220,7 @@ final class DocumentMergeRun {
 
     /// The result, or nil when a frame was opened for it.
     private func begin(_ base: ValueRef, _ newer: ValueRef, _ older: ValueRef, _ state: Int, _ place: Place) throws -> ValueRef? {
+        if swaps, let frame = place.frame, frame.givesBack { return try givenBack(base, newer, state, place) }
         if state == RuleStates.none {
             if newer.isAbsent, older.isAbsent { return .absent }
             if let frame = place.frame, frame.isKnownToDiffer(place.child) {
@@ -265,6 +270,7 @@ final class DocumentMergeRun {
         if swaps, rule.kind == .counter, y.isAbsent, values.isKind(o, .number), values.isKind(x, .number) {
             return try counter(inputs, rule, place)
         }
+        if swaps, y.isAbsent, !rule.deletes, givesBack(o, x, state, rule) { return try openGivingBack(o, x, state, place) }
         if x.isAbsent || y.isAbsent { return try removed(inputs, rule, place) }
         if swaps, isNew, try wouldAddUp(x, y, rule) {
             if try !values.same(x, y) { try record(values.kind(x) == values.kind(y) ? .pick : .type, inputs, x, place) }
@@ -330,6 +336,28 @@ final class DocumentMergeRun {
             return false
         default: return false
         }
+    }
+
+    // MARK: What is undone and was changed since
+
+    /// Whether two values are objects with counters in them.
+    private func givesBack(_ o: ValueRef, _ x: ValueRef, _ state: Int, _ rule: MergeRule) -> Bool {
+        rules.counts(state) && rule.kind == .auto && values.isKind(o, .object) && values.isKind(x, .object)
+    }
+
+    private func openGivingBack(_ o: ValueRef, _ x: ValueRef, _ state: Int, _ place: Place) throws -> ValueRef? {
+        let opened = try open(.object, RecordDraft.Inputs(o: o, x: x, y: o, state: state), place)
+        frames.last?.givesBack = true
+        return opened
+    }
+
+    /// What becomes of a member of such an object.
+    private func givenBack(_ o: ValueRef, _ x: ValueRef, _ state: Int, _ place: Place) throws -> ValueRef? {
+        guard !o.isAbsent, !x.isAbsent, rules.counts(state) else { return x }
+        try values.work.done(1)
+        let rule = rule(state)
+        if rule.kind == .counter { return try lines(o, x, .absent, state, rule, place, isNew: false) }
+        return givesBack(o, x, state, rule) ? try openGivingBack(o, x, state, place) : x
     }
 
     /// One side removed what the other changed.

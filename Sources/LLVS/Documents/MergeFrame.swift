@@ -29,6 +29,8 @@ final class MergeFrame {
     @exclusivity(unchecked) var holder: UInt32?
     /// What the value stands for where neither side has it.
     @exclusivity(unchecked) var stand: ValueRef?
+    /// What brought it is undone, and others changed it since: it stays as it is, but for what its counters began with.
+    @exclusivity(unchecked) var givesBack = false
     /// Children that are known to differ, each from both others, in bits.
     @exclusivity(unchecked) private(set) var differing: UInt8 = 0
 
@@ -37,7 +39,7 @@ final class MergeFrame {
         self.shape = shape
         self.inputs = inputs
         self.place = place
-        (keptPlace, pathSize, holder, stand, differing) = (nil, 0, nil, nil, 0)
+        (keptPlace, pathSize, holder, stand, givesBack, differing) = (nil, 0, nil, nil, false, 0)
         if case .list(let plan) = shape { list = plan } else { list = nil }
     }
 

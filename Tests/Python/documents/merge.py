@@ -157,6 +157,9 @@ class _Merge:
             total = x.value.plus(rule.start).plus(o.value, -1)
             if total.fits:
                 return self.counted(total, o, x, None, rule, path, where)
+        if self.swapped and y is None and rule.delete == "edit" and self.gives_back(o, x, rule, path):
+            result = self.given_back(o, x, path, where)
+            return self.record("delete-edit", o, x, y, result, rule, path, where)
         if x is None or y is None:
             there = x if y is None else y
             keep = (y is None) if self.app_wins else rule.delete == "edit"
@@ -194,6 +197,26 @@ class _Merge:
         written.
         """
         return self.app_wins and rule.kind in ("auto", "register") and isinstance(x, j.Object) and isinstance(y, j.Object)
+
+    def gives_back(self, o: Optional[Value], x: Optional[Value], rule: Rule, path: Path) -> bool:
+        """Whether both are objects with counters in them."""
+        objects = isinstance(o, j.Object) and isinstance(x, j.Object)
+        return objects and rule.kind == "auto" and self.rules.has_counter(steps(path))
+
+    def given_back(self, o: Optional[Value], x: Optional[Value], path: Path, where: tuple[Union[str, j.Node], ...]) -> j.Object:
+        """An object that came with what is undone, as others changed it since: but for what its counters began with."""
+        assert isinstance(o, j.Object) and isinstance(x, j.Object)
+        members: list[tuple[str, j.Node]] = []
+        for name, value in sorted(x.members, key=lambda member: member[0].encode()):
+            below, was = path + (name,), o.get(name)
+            rule, new = self.rules.rule(steps(below)), value
+            if was is not None and rule.kind == "counter":
+                new = self.lines(was, value, None, rule, below, where + (name,), False)
+            elif self.gives_back(was, value, rule, below):
+                new = self.given_back(was, value, below, where + (name,))
+            if new is not None:
+                members.append((name, node(new)))
+        return j.Object(tuple(members))
 
     # Records and picks.
 
