@@ -225,7 +225,7 @@ def test_an_edit_is_picked_with_the_form_it_was_made_in(devices: tuple[llvs.Coor
     edit = a.current_version
     old = a.store[upgraded].predecessors[0]
     picked = a.store.cherry_pick(edit, onto=old).version
-    assert json.loads(a.store.at(picked)["p/1"]) == {"form": 2, "name": "Ann", "phone": "11", "phones": ["11", "12"]}
+    assert picked is not None and json.loads(a.store.at(picked)["p/1"]) == {"form": 2, "name": "Ann", "phone": "11", "phones": ["11", "12"]}
 
 
 def test_rules_of_a_form_are_added_to() -> None:
@@ -240,7 +240,7 @@ def test_rules_of_a_form_are_added_to() -> None:
             return json.loads(notes["__llvs_schema"])["ids"]["p/"]["schema"]
 
         renamed = {"at": "/form", "renames": [{"to": 2, "from": "/phone", "path": "/first"}]}
-        later = llvs.model("p/", upgrades=[several_phones], rules={"schema": renamed})(dataclass(type("Person", (Person,), {})))
+        later: Any = llvs.model("p/", upgrades=[several_phones], rules={"schema": renamed})(dataclass(type("Person", (Person,), {})))
         assert registered(Person) == {"at": "/form"}
         assert registered(later) == renamed
         assert registered(Person) == renamed
