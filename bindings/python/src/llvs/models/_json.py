@@ -180,26 +180,32 @@ def _identity(element: Any) -> str:
 
 def canonical(tree: Any) -> str:
     """A text that is equal for values that are equal, however their numbers are written and their members ordered."""
+    if isinstance(tree, Number):
+        # (An integer, as nearly all numbers are, is written in one way.)
+        text = tree.text
+        return text if text.isdigit() and not text.endswith(_MANY_ZEROS) else _canonical_number(text)
     if isinstance(tree, dict):
         return "{" + ",".join(f"{_quoted(name)}:{canonical(tree[name])}" for name in sorted(tree)) + "}"
     if isinstance(tree, list):
         return "[" + ",".join(map(canonical, tree)) + "]"
-    if isinstance(tree, Number):
-        return _canonical_number(tree.text)
     return write(tree).decode()
 
 
+_ZEROS_MAX = 30
+_MANY_ZEROS = "0" * (_ZEROS_MAX + 1)
+
+
 def _canonical_number(text: str) -> str:
-    """The digits from the first to the last that is no zero, and the power of ten of that."""
-    digits, shift = text.lstrip("-"), 0
-    if not digits.isdigit():
-        mantissa, _, exponent = digits.lower().partition("e")
-        whole, _, fraction = mantissa.partition(".")
-        try:
-            digits, shift = whole + fraction, int(exponent or 0) - len(fraction)
-        except ValueError:  # more digits than Python converts
-            return text
+    """An integer with all its digits, up to some zeros; of others those that are no zeros at its ends, and a power of ten."""
+    mantissa, _, exponent = text.lstrip("-").lower().partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
     kept = digits.rstrip("0")
     if not kept:
         return "0"
-    return f"{'-' if text[0] == '-' else ''}{kept.lstrip('0')}e{shift + len(digits) - len(kept)}"
+    try:
+        power = int(exponent or 0) - len(fraction) + len(digits) - len(kept)
+    except ValueError:  # more digits than Python converts
+        return text
+    sign = "-" if text[0] == "-" else ""
+    return f"{sign}{kept}{'0' * power}" if 0 <= power <= _ZEROS_MAX else f"{sign}{kept}e{power}"
