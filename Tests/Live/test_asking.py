@@ -10,7 +10,7 @@ import struct
 import time
 from contextlib import ExitStack
 from itertools import combinations
-from typing import Iterator, Optional
+from typing import Callable, Iterator, Optional
 
 import live_peer
 import pytest
@@ -199,6 +199,40 @@ def test_who_is_asked_and_does_not_send(
         carry(lambda: two.asked, most)
     assert least <= time.monotonic() - began
     carry(lambda: {live_peer.text_of(version) for version in payloads} <= ids(store), 5)
+    one.close()
+    two.close()
+
+
+def test_who_was_idle_once_delays_nothing_more(store: llvs.Store, listener: llvs.PeerListener) -> None:
+    """One that tells of each version first, and then says something all the time but the version, delays one of them."""
+    with llvs.Store(storage="memory") as other:
+        other.make_version(insert={"a": b"1"})
+        other.make_version(other.most_recent_head, insert={"b": b"2"})
+        other.make_version(other.most_recent_head, insert={"c": b"3"})
+        versions = list(versions_of(other).payloads.items())
+    one, two = Teller(listener, sends=False), Teller(listener)
+    spoke = 0.0
+
+    def carry(until: Callable[[], object]) -> float:
+        nonlocal spoke
+        began = time.monotonic()
+        while not until():
+            assert time.monotonic() < began + 20, "it is not asked"
+            one.carry()
+            two.carry()
+            if one.asked and time.monotonic() - spoke > 0.3:
+                one.frame(live_peer.DATA, struct.pack("<QBI", 0, 0, 0))
+                spoke = time.monotonic()
+        return time.monotonic() - began
+
+    carry(lambda: one.caught_up and two.caught_up)
+    took = []
+    for number, (version, payload) in enumerate(versions, 1):
+        one.tell({version: payload})
+        carry(lambda number=number: len(one.asked) == number)
+        two.tell({version: payload})
+        took.append(carry(lambda version=version: live_peer.text_of(version) in ids(store)))
+    assert took[0] >= PATIENCE - 1 > max(took[1:]), took
     one.close()
     two.close()
 

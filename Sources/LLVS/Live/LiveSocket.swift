@@ -232,6 +232,20 @@ enum LiveSocket {
         }
     }
 
+    /// What is told of an address that cannot be listened at, or connected to.
+    static func failure(_ error: Errno, _ isToListen: Bool, _ doing: String) -> StoreError {
+        let why =
+            if isToListen {
+                "failed: \(error). Give another address"
+            } else if error.code == ECONNRESET {
+                "failed: the other side reset the connection while it was made (\(error)). It was ending, or has had too many tries from "
+                    + "here that failed. Connect again in a minute"
+            } else {
+                "failed: \(error). See that it listens there"
+            }
+        return StoreError(.transport, "\(doing) \(why).")
+    }
+
     /// Calls with each of the places that an address means until one will do.
     private static func first(
         of address: Address, isToListen: Bool, named text: String,
@@ -239,9 +253,7 @@ enum LiveSocket {
     ) throws -> Int32 {
         let doing = isToListen ? "Listening at" : "Connecting to"
         func failed(_ error: any Error) -> any Error {
-            guard let error = error as? Errno else { return error }
-            return StoreError(
-                .transport, "\(doing) \(text) failed: \(error). " + (isToListen ? "Give another address." : "See that it listens there."))
+            (error as? Errno).map { failure($0, isToListen, "\(doing) \(text)") } ?? error
         }
         switch address {
         case .path(let path):

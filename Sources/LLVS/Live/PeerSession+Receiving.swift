@@ -295,14 +295,15 @@ extension PeerSession {
         receiving.fromThem.formUnion(added)
         if !added.isEmpty { markReceived() }
         LateArrivals.of(store).note(added)
-        if !added.isEmpty { PeerKnowledge.of(store).noteCame(added) }
+        if !added.isEmpty { PeerKnowledge.of(store).noteCame(added, over: ObjectIdentifier(self)) }
     }
 
     /// Asks for what the other side told of and is not here. What is on its way over another link is waited for first, for a while.
     func answerNews() throws {
         guard let news = receiving.news else { return }
-        let isLate = isClosing || Clock.steady() - news.at >= AskedVersions.patience
-        let lacking = try PeerKnowledge.of(store).lacking(news.ids, over: ObjectIdentifier(self), in: store, evenElsewhere: isLate)
+        let isLate = Clock.steady() - news.at >= AskedVersions.patience
+        let lacking = try PeerKnowledge.of(store).lacking(
+            news.ids, over: ObjectIdentifier(self), in: store, evenElsewhere: isLate || isClosing, isLate: isLate || !isClosing)
         guard let lacking else { return }
         receiving.news = nil
         try say(.ask(lacking))

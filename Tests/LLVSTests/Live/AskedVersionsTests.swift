@@ -18,7 +18,7 @@ import Testing
     @Test func oneLinkIsAskedAtATime() throws {
         let store = try store(), known = PeerKnowledge.of(store), both = try ids(0..<2)
         func ask(_ ids: [VersionID], _ link: ObjectIdentifier, at now: Double, even: Bool = false) throws -> [VersionID]? {
-            try known.lacking(ids, over: link, in: store, evenElsewhere: even, at: now)
+            try known.lacking(ids, over: link, in: store, evenElsewhere: even, isLate: !even, at: now)
         }
         #expect(try ask([both[0]], one, at: 0) == [both[0]])
         // As a whole, as there is one answer; what waits is not taken for asked.
@@ -35,8 +35,42 @@ import Testing
         #expect(try ask(both, two, at: 8) == nil, "what another link was asked for meanwhile stays so")
         known.leave(one)
         #expect(try ask(both, two, at: 8) == both)
-        known.noteCame(both)
+        known.noteCame(both, over: one)
         #expect(try ask(both, one, at: 8) == both)
+    }
+
+    /// Who was asked and did not send, whatever else came of it, is not waited for again before it has sent as many as it was idle times.
+    @Test func whoWasIdleIsNotWaitedFor() throws {
+        var asked = AskedVersions(), now = 0.0
+        let all = try ids(0..<20)
+        /// Whether the second link waits for what the first was asked for; it takes over after a while.
+        func waits(_ id: VersionID) -> Bool {
+            now += 10
+            asked.note([id], over: one, at: now)
+            // It says something all the time.
+            now += AskedVersions.patience
+            asked.heard(one, at: now)
+            defer { asked.note([id], over: two, at: now) }
+            return asked.isElsewhere(id, than: two, at: now)
+        }
+        #expect(waits(all[0]))
+        #expect(!waits(all[1]) && !waits(all[2]))
+        asked.came([all[1]], over: one)
+        #expect(waits(all[3]) && !waits(all[4]), "it was idle twice")
+        asked.came([all[5]], over: one)
+        #expect(!waits(all[6]))
+        asked.came([all[7]], over: two)
+        #expect(!waits(all[8]))
+        asked.came([all[9]], over: one)
+        #expect(waits(all[10]))
+        #expect(!waits(all[11]))
+        asked.end(one)
+        #expect(waits(all[12]))
+        // Who asks since it ends itself blames nobody.
+        asked.end(one)
+        asked.note([all[13]], over: one, at: now)
+        asked.note([all[13]], over: two, isLate: false, at: now)
+        #expect(waits(all[14]))
     }
 
     @Test func whatCameIsNotAskedFor() throws {

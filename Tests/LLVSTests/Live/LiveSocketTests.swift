@@ -1,0 +1,15 @@
+import Foundation
+import Testing
+@testable import LLVS
+
+@Suite("Live: sockets") struct LiveSocketTests {
+    /// What failed decides what is advised.
+    @Test func whatIsToldOfConnecting() {
+        func told(_ code: Int32, isToListen: Bool = false) -> StoreError { LiveSocket.failure(Errno(code), isToListen, "It") }
+        let (reset, refused) = (told(ECONNRESET), told(ECONNREFUSED))
+        #expect(reset.message.contains("reset the connection while it was made") && reset.message.hasSuffix("Connect again in a minute."))
+        #expect(refused.message.hasSuffix("See that it listens there.") && !refused.message.contains("while it was made"))
+        #expect(told(EADDRINUSE, isToListen: true).message.hasSuffix("Give another address."))
+        #expect(reset.code == .transport && refused.code == .transport)
+    }
+}
