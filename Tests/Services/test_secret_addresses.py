@@ -92,3 +92,34 @@ def test_they_are_in_no_message(service: Any, new_store: Any, monkeypatch: pytes
     assert bool(told) != has_none, told
     assert has_none or len(said) > 2
     assert not [text for text in said if SECRET in text]
+
+
+@pytest.mark.parametrize("scheme", ["gdrive", "onedrive"])
+def test_what_is_kept_of_a_session_is_for_its_owner_alone(tmp_path: Path, scheme: str) -> None:
+    """The file beside the store in which it is, also where a group shares the store."""
+    cloud = Cloud(KINDS[scheme](), scheme, tmp_path)
+    cloud.service.serials = map(Planted, itertools.count(1))
+    with llvs.Store(tmp_path / "device", file_mode=0o660) as store:
+        save(store, "large", random.Random(5).randbytes(9 << 20))
+        # The line breaks in the session, again and again.
+        cloud.service.inject("lost answer", 1_000, in_path)
+        with llvs.Exchange(store, cloud.place()) as way, pytest.raises(llvs.TransportError) as error:
+            way.send()
+        assert SECRET not in str(error.value)
+        holding = [path for path in (tmp_path / "device").rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+        assert len(holding) == 1 and holding[0].stat().st_mode & 0o777 == 0o600
+    cloud.close()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o660])
+def test_a_database_that_a_group_shares_holds_no_session(tmp_path: Path, mode: int) -> None:
+    cloud = Cloud(KINDS["gdrive"](), "gdrive", tmp_path)
+    cloud.service.serials = map(Planted, itertools.count(1))
+    with llvs.Store(tmp_path / "device.sqlite", storage="sqlite", file_mode=mode) as store:
+        save(store, "large", random.Random(5).randbytes(9 << 20))
+        cloud.service.inject("lost answer", 1_000, lambda request: request.method == "PUT" and in_path(request))
+        with llvs.Exchange(store, cloud.place()) as way, pytest.raises(llvs.TransportError):
+            way.send()
+        held = any(SECRET.encode() in path.read_bytes() for path in tmp_path.glob("device.sqlite*"))
+        assert held == (mode == 0o600)
+    cloud.close()

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import Any, Iterator
 
 import llvs
 import pytest
-from clouds import Cloud, exchange, ids
+from clouds import Cloud, exchange, files, ids
 from test_clouds import KINDS
 
 #: The largest file that has to be sent in one go: docs/pack-format.md.
@@ -41,10 +42,10 @@ def cloud(request: Any, tmp_path: Path) -> Iterator[Cloud]:
     cloud.close()
 
 
-def start(cloud: Cloud, folder: Path) -> subprocess.Popen[str]:
+def start(cloud: Cloud, folder: Path, layout: str = "packed") -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(
-        [sys.executable, "-c", DEVICE, cloud.url(layout="packed"), str(cloud.tokens), str(folder)], env=environment, text=True,
+        [sys.executable, "-c", DEVICE, cloud.url(layout=layout), str(cloud.tokens), str(folder)], env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
 
 
@@ -161,3 +162,50 @@ def test_a_session_goes_on_in_another_process(tmp_path: Path, new_store: Any, wh
     exchange(second, cloud.place(layout="packed"))
     assert ids(second) == wanted
     cloud.close()
+
+
+#: By service: bytes of a value, those of its file that come before the process is killed, and those that may come twice: what was under
+#: way, in parts of 256 KiB, of 10 MiB, four times 2 MiB, and what the service has not looked at.
+SINGLE = {
+    "gdrive": (8 << 20, 6_000_000, 600_000), "onedrive": (24 << 20, 25_000_000, 11_000_000),
+    "box": (16 << 20, 14_000_000, 9_500_000), "pcloud": (8 << 20, 6_000_000, 600_000),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["kept", "forgotten", "of other bytes"])
+def test_a_large_single_file_goes_on_in_another_process(cloud: Cloud, tmp_path: Path, new_store: Any, what: str) -> None:
+    """What is kept of its session is for its owner alone, and is bound to its bytes."""
+    size, before, twice = SINGLE[cloud.scheme]
+    if cloud.scheme == "box":
+        cloud.service.PART = 2 << 20  # type: ignore[attr-defined]
+    device, other = tmp_path / "device", tmp_path / "other"
+    for number, folder in enumerate((device, other)):
+        with llvs.Store(folder, file_mode=0o660) as store:
+            store.make_version(insert={"large": random.Random(number).randbytes(size)}, id="same")
+    watch = Watch(cloud, before)
+    process = start(cloud, device, "interchange")
+    assert watch.is_there.wait(120)
+    watch.cuts = True
+    process.kill()
+    process.communicate(timeout=60)
+    watch.goes_on.set()
+    (kept,) = device.rglob("packs-*-session*")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    if what == "forgotten":
+        getattr(cloud.service, "sessions" if cloud.scheme in ("box", "onedrive") else "uploads").clear()
+    elif what == "of other bytes":
+        # Of a file of the same name and size.
+        (other / kept.relative_to(device)).parent.mkdir(exist_ok=True)
+        shutil.copy(kept, other / kept.relative_to(device))
+        device = other
+    rest = Watch(cloud, 1 << 40)
+    process = start(cloud, device, "interchange")
+    told, error = process.communicate(timeout=120)
+    assert process.returncode == 0 and int(told) == 1, error
+    whole = len(files(cloud, "changes")[0].data)
+    assert (rest.came < whole - before + twice) == (what == "kept"), (rest.came, whole)
+    assert not list(device.rglob("packs-*-session*"))
+    second = new_store()
+    exchange(second, cloud.place())
+    with llvs.Store(device) as store:
+        assert second.at("same")["large"] == store.at("same")["large"]

@@ -2,7 +2,7 @@
 
 extension BoxFiles {
     /// Below that a session is refused.
-    private static let sessionSize = 20_000_000
+    static let sessionSize = 20_000_000
 
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
         var published: [RemotePublished?] = files.map { _ in nil }, trouble = CloudTrouble()
@@ -29,8 +29,9 @@ extension BoxFiles {
         var small: [(index: Int, upload: CloudUpload, digest: String)] = [], outcomes: [RemotePublished?] = files.map { _ in nil }
         for i in files.indices {
             guard let parent = folders[RemoteName.split(files[i].name).directory] else { continue }
-            let upload = try CloudUpload(
+            var upload = try CloudUpload(
                 id: old[i] ?? "", name: files[i].name, isNew: old[i] == nil, parent: parent, files[i].data, check)
+            upload.session = files[i].session
             if upload.size < BoxFiles.sessionSize {
                 small.append((i, upload, AWSSignature.hex(try upload.sha1(check).whole)))
             } else {
@@ -119,10 +120,14 @@ extension BoxFiles {
 
     // MARK: Large files
 
-    /// In a session, part by part.
+    /// In a session, part by part; it goes on with the parts that are missing.
     private func putLarge(_ upload: CloudUpload, replacing old: String, _ replaces: Bool, _ check: Check) throws -> RemotePublished? {
         var id = old
         let digest = AWSSignature.hex(try upload.sha1(check).whole)
+        if let kept = upload.session?.kept?.split(separator: " "), kept.count == 2, BoxFiles.isID(String(kept[0])),
+           let partSize = Int(kept[1]), BoxFiles.partSizes.contains(partSize),
+           let last = try send(upload, String(kept[0]), partSize, goesOn: true, check)
+        { return try settle(upload, digest, last, "Writing \(upload.name) in \(place.description)").published }
         for _ in 0..<3 {
             var members: [(String, CloudJSON)] = [
                 ("file_size", .number(upload.size)), ("file_name", .text(RemoteName.split(upload.name).name)),
@@ -139,8 +144,9 @@ extension BoxFiles {
             }
             let answer = try account.json(response, begin.what)
             guard let session = answer["id"]?.string, BoxFiles.isID(session), let partSize = answer["part_size"]?.count,
-                  (64 << 10...1 << 30).contains(partSize)
+                  BoxFiles.partSizes.contains(partSize)
             else { throw account.unusable(begin.what, "opens no session") }
+            upload.session?.keep("\(session) \(partSize)")
             if let last = try send(upload, session, partSize, check) { return try settle(upload, digest, last, begin.what).published }
             guard !id.isEmpty else { continue }
             // A session is gone once its file is whole: the last answer may have been lost.
@@ -153,20 +159,29 @@ extension BoxFiles {
         throw account.lostUpload("Writing \(upload.name) in \(place.description)")
     }
 
+    private static let partSizes = 64 << 10...1 << 30
+
     /// The session's last answer; nil when the service has forgotten it.
-    private func send(_ upload: CloudUpload, _ session: String, _ partSize: Int, _ check: Check) throws -> HTTPResponse? {
+    /// - Parameter goesOn: another process began it.
+    private func send(
+        _ upload: CloudUpload, _ session: String, _ partSize: Int, goesOn: Bool = false, _ check: Check
+    ) throws -> HTTPResponse? {
         let digests = try upload.sha1(partSize: partSize, check)
         let address = place.uploadAddress("api/2.0/files/upload_sessions/\(session)")
         func digest(_ bytes: [UInt8]) -> (name: String, value: String) {
             ("Digest", "sha=" + String(decoding: Base64.encode(bytes), as: UTF8.self))
         }
-        let starts = Array(stride(from: 0, to: upload.size, by: partSize))
-        let requests = zip(starts, digests.parts).map { start, sha1 in
+        var starts = Array(stride(from: 0, to: upload.size, by: partSize))
+        if goesOn {
+            guard let there = try parts(address, digests.parts, check) else { return nil }
+            starts.removeAll { there[$0] != nil }
+        }
+        let requests = starts.map { start in
             let end = min(upload.size, start + partSize)
             var put = account.request(.put, address, "Writing \(upload.name)")
             put.body = upload.body(from: start, size: end - start)
             put.headers = [("Content-Type", "application/octet-stream"), ("Content-Range", "bytes \(start)-\(end - 1)/\(upload.size)"),
-                           digest(sha1)]
+                           digest(digests.parts[start / partSize])]
             put.repeats = true
             return put
         }
@@ -176,17 +191,17 @@ extension BoxFiles {
             // A part that was there already, by a request whose answer was lost, is among those that are listed.
             guard response.isSuccess || [409, 416].contains(response.status) else { throw BoxFiles.error(response, request.what) }
         }
-        guard let parts = try parts(address, digests.parts, check) else { return nil }
-        let body = CloudJSON.object([("parts", .array(parts))])
+        guard let parts = try parts(address, digests.parts, check), parts.count == digests.parts.count else { return nil }
+        let body = CloudJSON.object([("parts", .array(parts.sorted { $0.key < $1.key }.map(\.value)))])
         var commit = account.request(.post, address.appending("/commit"), "Writing \(upload.name)", body)
         commit.headers.append(digest(digests.whole))
         let response = try client.perform(commit, check)
         return [404, 410].contains(response.status) ? nil : response
     }
 
-    /// The parts that the service has, as it wants them named; nil when they are not all there.
-    private func parts(_ address: HTTPAddress, _ digests: [[UInt8]], _ check: Check) throws -> [CloudJSON]? {
-        var parts: [(offset: Int, json: CloudJSON)] = [], listed = 0
+    /// The parts that the service has, by where they begin, as it wants them named; nil when it has forgotten the session.
+    private func parts(_ address: HTTPAddress, _ digests: [[UInt8]], _ check: Check) throws -> [Int: CloudJSON]? {
+        var parts: [Int: CloudJSON] = [:], listed = 0
         let wanted = Set(digests.map(AWSSignature.hex))
         while true {
             var page = address.appending("/parts")
@@ -198,13 +213,12 @@ extension BoxFiles {
                       let sha1 = part["sha1"]?.string, wanted.contains(sha1)
                 else { continue }
                 let json = CloudJSON.object([("part_id", .text(id)), ("offset", .number(offset)), ("size", .number(size))])
-                parts.append((offset, json))
+                parts[offset] = json
             }
             listed += entries.count
             // Not more than there can be: a list may have no end.
             if entries.isEmpty || listed >= min(answer["total_count"]?.count ?? 0, 2 * digests.count) { break }
         }
-        guard Set(parts.map(\.offset)).count == digests.count, parts.count == digests.count else { return nil }
-        return parts.sorted { $0.offset < $1.offset }.map(\.json)
+        return parts
     }
 }

@@ -22,6 +22,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
     package var capabilities: RemoteCapabilities {
         var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: true, hasRanges: account.hasRanges, hasFeed: true)
         found.tellsDigests = true
+        found.sessionsAbove = BoxFiles.sessionSize - 1
         return found
     }
     package var counts: RemoteCounts { account.counts }

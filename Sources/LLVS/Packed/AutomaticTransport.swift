@@ -96,7 +96,9 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
         try isPacked(store, control) ? packs.retrieve(into: store, verifyKnown: verifyKnown, control) : nil
     }
     package func send(from store: Store, _ control: OperationControl) throws -> ExchangeResult? {
-        try isPacked(store, control) ? packs.send(from: store, control) : nil
+        if try isPacked(store, control) { return try packs.send(from: store, control) }
+        versions.keepUploads(in: store)
+        return nil
     }
 
     package var description: String { files.description }

@@ -109,9 +109,34 @@ struct PackedNotes {
     // MARK: An upload that is under way
 
     private var uploadName: String { "\(name)-upload" }
-    private var sessionName: String { "\(name)-session" }
-    /// What is in memory ends with the process, as the upload does.
-    private var keepsUploads: Bool { !(storage is MemoryStorage || storage is CallbackStorage) }
+    private var sessionName: String { name + CacheName.secret }
+    private var keepsUploads: Bool { PackedNotes.keepsUploads(storage) }
+    /// What is in memory ends with the process, as the upload does; and what a host keeps, or a group shares, is not for its owner alone.
+    private static func keepsUploads(_ storage: any Storage) -> Bool {
+        if let storage = storage as? SQLiteStorage { return storage.fileSystem.mode & 0o077 == 0 }
+        return !(storage is MemoryStorage || storage is CallbackStorage)
+    }
+
+    /// What goes on with the upload of a large single file: of the same bytes, under the same name, by the same account.
+    /// - Returns: nil where nothing can be kept; else also what is done once it is over.
+    static func session(
+        of upload: RemoteUpload, in store: Store, remote: String, account: String?, _ check: () throws -> Void
+    ) throws -> (session: RemoteSession, end: () -> Void)? {
+        let storage = store.storage
+        guard keepsUploads(storage) else { return nil }
+        var digest = SHA256(), checked = 0
+        Array("\(account ?? "")\n\(upload.name)\n".utf8).withUnsafeBytes { digest.update($0) }
+        try upload.data.forEachPiece { piece in
+            digest.update(piece)
+            checked += piece.count
+            if checked >= OperationControl.bytesPerCheck { try check(); checked = 0 }
+        }
+        let mark = AWSSignature.hex(digest.finish()), name = name(remote) + "-file" + CacheName.secret
+        let words = (try? storage.cacheGet(name)).flatMap { $0 }?.split(separator: 10, maxSplits: 1) ?? []
+        let kept = words.count == 2 && words[0].elementsEqual(mark.utf8) ? String(decoding: words[1], as: UTF8.self) : nil
+        let session = RemoteSession(kept: kept) { try? storage.cachePut(name, Array("\(mark)\n\($0)".utf8)) }
+        return (session, { try? storage.cacheDelete(name) })
+    }
 
     /// Keeps a file until it is there, so that the next process goes on with it; false where that cannot be. Nothing relies on it.
     /// - Parameter writer: as whom this device writes, which is another one after a clone was met.

@@ -116,9 +116,7 @@ extension PackedRun {
             default: notes.forgetUpload()
             }
         } catch let error as StoreError {
-            // The file is made anew, unless the line broke or somebody has to wait: a session that is refused once stays so.
-            let mayPass = [.cancelled, .busy].contains(error.code) || (error.code == .transport && error.httpStatus == 0)
-            if !mayPass { notes.forgetUpload() }
+            if !RemoteSession.outlives(error) { notes.forgetUpload() }
             throw error
         }
     }

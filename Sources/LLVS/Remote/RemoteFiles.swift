@@ -165,6 +165,11 @@ package struct RemoteSession: Sendable {
     package var kept: String?
     /// Writes it down before the first of the bytes goes.
     package var keep: @Sendable (String) -> Void
+
+    /// Whether the line broke, or somebody has to wait. Else the file is sent anew: a session that is refused once stays so.
+    static func outlives(_ error: StoreError) -> Bool {
+        [.cancelled, .busy].contains(error.code) || (error.code == .transport && error.httpStatus == 0)
+    }
 }
 
 /// What came of making it.

@@ -22,7 +22,13 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
     init(_ files: any RemoteFiles, choose: @escaping @Sendable ([VersionID], Store) throws -> [VersionID]) {
         self.files = files; self.choose = choose
     }
-    package func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID] { try choose?(missing, store) ?? missing }
+    package func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID] {
+        keepUploads(in: store)
+        return try choose?(missing, store) ?? missing
+    }
+    /// Whose caches hold what goes on with the upload of a large file.
+    private weak var store: Store?
+    func keepUploads(in store: Store) { lock.withLock { self.store = store } }
 
     public var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
@@ -151,7 +157,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
         }
         for _ in 0...RemoteTransport.mostLooks where !left.isEmpty {
             var differing: [(upload: RemoteUpload, file: ExchangeFiles)] = [], sent: Set<String> = [], refusal: StoreError?
-            for ((upload, file), outcome) in zip(left, try self.files.publish(left.map(\.upload), check)) {
+            for ((upload, file), outcome) in zip(left, try publish(left.map(\.upload), check)) {
                 switch outcome {
                 case .published: sent.insert(upload.name)
                 case .refused(let error): refusal = refusal ?? refused(upload.name, error)
@@ -174,6 +180,25 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
             .transport, "\(name) in \(description) cannot be written: others write it all the time. Exchange again.", path: name)
         error.circumstance = .oneFile
         throw error
+    }
+
+    /// The same, where a large file goes on with what an earlier call, or another process, could not send to its end.
+    private func publish(_ uploads: [RemoteUpload], _ check: () throws -> Void) throws -> [RemotePublished] {
+        let most = files.capabilities.sessionsAbove ?? .max
+        guard let large = uploads.firstIndex(where: { $0.data.size > most }), let store = lock.withLock({ store }),
+              let kept = try PackedNotes.session(
+                of: uploads[large], in: store, remote: description, account: files.account(nil), check)
+        else { return try files.publish(uploads, check) }
+        var uploads = uploads
+        uploads[large].session = kept.session
+        do {
+            let published = try files.publish(uploads, check)
+            kept.end()
+            return published
+        } catch let error as StoreError {
+            if !RemoteSession.outlives(error) { kept.end() }
+            throw error
+        }
     }
 
     /// Whether what is there is the same, byte by byte or in what it says. Of large files nobody looks.

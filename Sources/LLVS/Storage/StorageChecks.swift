@@ -29,6 +29,8 @@ enum StorageRange {
 
 /// Names of caches: `[a-z0-9._-]{1,100}`, so that they are file names everywhere.
 enum CacheName {
+    /// With this at its end it is for its owner alone, also in a store that a group shares.
+    static let secret = "-session"
     static func check(_ name: String) throws {
         let bytes = name.utf8
         let allowed = bytes.allSatisfy { b in

@@ -136,7 +136,7 @@ final class CacheDirectory: @unchecked Sendable {
     /// Not synced: after a power cut the old, the new, or nothing is there, and all three are fine.
     private func write(_ name: String, _ data: [UInt8]) throws {
         let envelope = CacheDirectory.envelope(name, size: UInt64(data.count), checksum: data.withUnsafeBytes { Bytes.crc32c($0) })
-        let (aside, out) = try makeAside(mode: system.mode)
+        let (aside, out) = try makeAside(mode: name.hasSuffix(CacheName.secret) ? 0o600 : system.mode)
         do throws(Errno) {
             try envelope.borrowed { (b) throws(Errno) in try system.write(out.descriptor, b, at: 0) }
             try data.borrowed { (b) throws(Errno) in try system.write(out.descriptor, b, at: UInt64(CacheDirectory.envelopeSize)) }
