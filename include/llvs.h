@@ -2851,7 +2851,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED
  * one; a JSON string under "__llvs_description" comes back as `description`.
  *
  * When nothing of the save is left to take back, nothing is stored, the result has no version, and the next call goes on with the save
- * before.
+ * before, also in another process.
  * @param only_tell  1: nothing is stored; the result tells by `versions` and `description` what would be undone
  * @param options    version, parent, metadata and control; may be NULL
  * @param move       where the current version went; may be NULL

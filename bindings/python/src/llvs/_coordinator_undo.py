@@ -30,7 +30,7 @@ class CoordinatorUndo(CoordinatorStore):
 
         A version of its own, which becomes current, made as by `Store.revert`. It is found in the history, so it goes on after a restart,
         and after syncs. When nothing of the save is left to take back, the result has no version, nothing is stored, and the next call goes
-        on with the save before.
+        on with the save before, also in another process.
 
         Raises InvalidArgumentError (the coordinator has no device), CancelledError, StorageError; nothing is stored then. Cost: the
         versions since that save, and what it changed.
