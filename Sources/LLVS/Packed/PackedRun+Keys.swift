@@ -131,6 +131,7 @@ extension PackedRun {
         state.pin = nil
         keys.set(agreed, [], at: 0)
         try take(agreed)
+        rootsListed = nil
     }
 
     /// Whether a root is there that was written with these keys.

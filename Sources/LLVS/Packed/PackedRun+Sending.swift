@@ -244,7 +244,11 @@ extension PackedRun {
     func ensureRoot() throws {
         guard state.roots.isEmpty else { return }
         try makeKeys()
-        if keys != nil, try listRoots() { throw hasNoRoot }
+        if keys != nil, try listRoots() {
+            // Where keys were agreed on just now, the root of the other device is opened by them.
+            guard state.roots.isEmpty else { return }
+            throw hasNoRoot
+        }
         let id = keys?.opened?.keys.store ?? settings.random.id()
         let layout = wantsBridge ? RootText.bridged : RootText.packed
         let text = "{\"format\":1,\"store\":\"\(id)\",\"layout\":\"\(layout)\",\"encrypted\":\(keys != nil),\"made\":\"\(made)\"}"

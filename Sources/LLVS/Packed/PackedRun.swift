@@ -109,7 +109,7 @@ package final class PackedRun {
     }
 
     /// The roots that are there, with their sizes, once they were listed in this run.
-    private(set) var rootsListed: [PackName: Int]?
+    var rootsListed: [PackName: Int]?
 
     /// Forgets the roots of a place that is refused.
     func forgetNewRoots() { (state.roots, rootsListed) = (rootsBefore, nil) }

@@ -257,6 +257,33 @@ import Testing
         #expect(try c.exchange.retrieve().problems.isEmpty && c.ids == a.ids)
     }
 
+    /// One makes keys at the same moment as another, and its call ends before it has looked at those of the other: the next one does.
+    @Test(arguments: [false, true]) func keysThatWereNotAgreedOnYet(isStartedAnew: Bool) throws {
+        let place = MemoryPlace(), b = try PackedDevice(place, keys: other.keys([mine.recipient]))
+        let a = try PackedDevice(place, keys: mine.keys([other.recipient]))
+        try a.save("a")
+        try b.save("b")
+        var isCut = false
+        a.files.before = { [unowned a] in
+            let asked = a.files.asked.last ?? ""
+            if asked.hasPrefix("publish pack1/keys/"), place.files.isEmpty { try b.exchangeOnce() }
+            let rings = place.files.keys.filter { $0.hasPrefix("pack1/keys/ring-") }
+            guard asked == "list pack1/keys", rings.count == 2, !isCut else { return }
+            isCut = true
+            throw MemoryFiles.lost
+        }
+        _ = try a.exchange.retrieve()
+        #expect(throws: StoreError.self) { try a.exchange.send() }
+        #expect(isCut)
+        if isStartedAnew { a.restart() }
+        for device in [a, b, a, b] {
+            _ = try device.exchange.retrieve()
+            #expect(try device.exchange.send().problems.isEmpty)
+        }
+        #expect(a.ids == b.ids && a.ids.count == 2 && a.known?.pin == b.known?.pin)
+        #expect(place.files.keys.filter { $0.hasPrefix("pack1/keys/ring-") }.count == 1)
+    }
+
     @Test func members() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, keys: mine.keys())
         #expect(throws: StoreError.self) { try a.exchange.members() }
@@ -417,6 +444,30 @@ import Testing
         let c = try PackedDevice(place, keys: mine.keys())
         #expect(try c.exchange.retrieve().problems.isEmpty)
         #expect(try c.store.value(ValueID("again"), at: again)?.data == large)
+    }
+
+    /// A delete of parts with older keys that fails is tried again another time.
+    @Test func olderPartsThatCouldNotBeDeletedGoLater() throws {
+        let place = MemoryPlace(), day = 86_400 / Int(MemoryPlace.step), a = try PackedDevice(place, keys: mine.keys())
+        try a.save("large", [UInt8](repeating: 7, count: 2 << 20))
+        try a.exchangeOnce()
+        let old = try keysOf(place)
+        _ = try a.exchange.rekey(renewing: true)
+        var fails = true, failures = 0
+        a.files.before = { [unowned a] in
+            guard fails, a.files.asked.last?.hasPrefix("delete pack1/blob/") ?? false else { return }
+            failures += 1
+            throw MemoryFiles.lost
+        }
+        for fault in [true, false] {
+            fails = fault
+            for _ in 0..<4 {
+                place.clock += day + 1
+                try a.exchangeOnce()
+            }
+            #expect(try (a.known?.rekeying != nil) == fault && opened(place, by: old).isEmpty != fault)
+        }
+        #expect(failures > 1)
     }
 
     /// A file with keys that nobody here has counts as one with older keys, and holds the end up for a month, not for ever.
