@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes.util
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -298,19 +299,56 @@ with llvs.Store(storage="memory") as desk, llvs.Store(storage="memory") as mine:
 """
 
 
+def beside_a_daemon(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a script with the client of Avahi that avahi.c is."""
+    source = Path(__file__).resolve().parent / "avahi.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libavahi-client.so.3", source], check=True)
+    given = {"LD_LIBRARY_PATH": str(folder), "ANNOUNCED": str(folder / "announced"), "PORT": "1", **environment}
+    return subprocess.run([sys.executable, "-c", script], env={**os.environ, **given}, capture_output=True, text=True, timeout=60)
+
+
+@needs_cc
 @pytest.mark.parametrize("misses, least", [(0, 0), (1, 1.5), (2, 5.5)])
 def test_an_address_that_cannot_be_had_at_once(tmp_path: Path, misses: int, least: float) -> None:
     """It is asked for again: whether the daemon took no question, or had no answer. The library's own listener is announced, and what is
     found is what `Peer.connect` takes."""
-    if shutil.which("cc") is None:
-        pytest.skip("needs a C compiler")
-    source = Path(__file__).resolve().parent / "avahi.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libavahi-client.so.3", source], check=True)
-    environment = {
-        **os.environ, "LD_LIBRARY_PATH": str(tmp_path), "MISSES": str(misses), "ANNOUNCED": str(tmp_path / "announced"), "PORT": "0",
-    }
-    done = subprocess.run([sys.executable, "-c", FINDS], env=environment, capture_output=True, text=True, timeout=60)
+    done = beside_a_daemon(FINDS, tmp_path, MISSES=str(misses))
     lines = done.stdout.splitlines()
     assert lines[1:] == ["True", "True", "no path"], done.stderr
     seconds, name = lines[0].split()
     assert name == "desk" and least <= float(seconds) < least + 6
+
+
+MEETS = """
+import os, time
+import llvs
+calls, wanted = [], int(os.environ["CALLS"])
+try:
+    with llvs.Nearby(calls.append, 4040, name="phone"):
+        end = time.monotonic() + 20
+        while time.monotonic() < end and len(calls) < wanted:
+            time.sleep(0.02)
+        time.sleep(0.3)
+    print(len(calls), len({device.name for device in calls}), "desk" in {device.name for device in calls})
+except llvs.Error as error:
+    print(type(error).__name__, error)
+"""
+
+
+@needs_cc
+@pytest.mark.parametrize(
+    "bad, calls, met",
+    [
+        ("nothing", 1, "1 1 True"), ("no memory", 1, "OutOfMemoryError"),
+        ("no client", 1, "UnsupportedError .* Look at avahi-daemon's log"), ("no group", 1, "1 1 True"), ("no browser", 1, "1 1 True"),
+        # Found, gone, and found again.
+        ("a browser that fails", 3, "3 1 True"), ("a connection that fails", 1, "1 1 True"), ("names that are taken", 1, "1 1 True"),
+        ("no other name", 1, "1 1 True"), ("a name that another has", 1, "1 1 True"), ("no names", 1, "1 1 True"),
+        ("no kinds", 2, "2 2 True"), ("no address", 1, "1 1 True"), ("our own", 1, "1 1 True"), ("what was never there", 1, "1 1 True"),
+        ("the same again", 1, "1 1 True"), ("a crowd", 1_000, "1000 1000 "),
+    ],
+)
+def test_a_daemon_that_answers_badly(tmp_path: Path, bad: str, calls: int, met: str) -> None:
+    """Whatever it says, the device is found, or it is told that none can be: within its time, and by a bounded number of calls."""
+    done = beside_a_daemon(MEETS, tmp_path, MISSES="0", BAD=bad, CALLS=str(calls))
+    assert re.match(met, done.stdout), (done.returncode, done.stdout, done.stderr)
