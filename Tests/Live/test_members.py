@@ -232,6 +232,19 @@ def test_a_device_that_was_removed(made: Made, devices: tuple[Device, Device, De
     assert phone.store.version(late) is None
 
 
+def test_a_store_that_is_offered_again(folder: Path, devices: tuple[Device, Device, Device]) -> None:
+    """By an exchange that has read newer keys than the one before: former ones are good for nothing from then on."""
+    laptop, phone, other = devices
+    former = laptop.way.pairing()
+    with by_library(laptop) as listener, llvs.Exchange(laptop.store, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as newer:
+        assert gets_in(phone, listener, former)
+        other.way.rekey(renew=True)
+        assert newer.pairing() == other.way.pairing() != former == laptop.way.pairing(read_anew=False)
+        listener.offer(laptop.store, newer)
+        assert not gets_in(phone, listener, former)
+        assert gets_in(other, listener)
+
+
 def test_a_ring_that_is_renewed_on_both_sides(devices: tuple[Device, Device, Device]) -> None:
     """Ends whose bytes the program carries: either side that learns of newer keys ends what former ones made."""
     laptop, phone, _ = devices

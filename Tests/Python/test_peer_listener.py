@@ -43,6 +43,19 @@ def test_two_stores_of_one_listener():
                 until(lambda: met.state.received == 2)  # that of the other store, too
 
 
+def test_a_pairing_that_is_offered_twice():
+    pairing = llvs.make_pairing()
+    with llvs.Store(storage="memory") as notes, llvs.Store(storage="memory") as tasks, llvs.Store(storage="memory") as here:
+        notes.make_version(insert={"a": b"1"})
+        later = tasks.make_version(insert={"b": b"2"})
+        with llvs.PeerListener("127.0.0.1:0") as listener:
+            listener.offer(notes, pairing)
+            listener.offer(tasks, pairing)
+            with llvs.Peer.connect(here, listener.address, pairing) as peer:
+                assert peer.wait(30)
+            assert [version.id for version in here.history()] == [later.id]
+
+
 def test_by_invitation_and_by_digits():
     pairing = llvs.make_pairing()
     with llvs.Store(storage="memory") as store, llvs.Store(storage="memory") as other, llvs.PeerListener("127.0.0.1:0") as listener:

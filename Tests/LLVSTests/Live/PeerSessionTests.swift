@@ -599,6 +599,29 @@ import LLVSTesting
         #expect(refused?.message.contains("again and again") == true)
     }
 
+    /// A store is closed while it sends, and another call hears of that before the failure of sending was told: the goodbye goes out.
+    @Test func theGoodbyeOfAStoreThatIsClosedIsNotLost() throws {
+        let a = try store(), b = try store()
+        var wire = try Wire(a, b), buffer = [UInt8](repeating: 0, count: 1 << 20), random = SeededRandom(seed: 15)
+        try wire.run()
+        for _ in 0..<60 {
+            let data = (0..<20_000).map { _ in UInt8.random(in: 0...255, using: &random) }
+            _ = try a.makeVersion(basedOn: nil, changes: [.insert(ValueID("v"), data: data)])
+        }
+        try wire.a.storeChanged()
+        // A part of what was made to be sent: the rest goes first.
+        #expect(try Wire.pump(wire.a, wire.b, 10) == 10)
+        try a.close()
+        #expect(try Wire.pump(wire.a, wire.b, 1 << 20) > 0)
+        #expect(throws: StoreError.self) { try wire.a.storeChanged() }
+        let count = try buffer.withUnsafeMutableBytes { try wire.a.send(into: $0) }
+        try buffer.prefix(count).withUnsafeBytes { try wire.b.receive($0) }
+        // Without a goodbye it would have been cut.
+        try wire.b.receiveEnd()
+        #expect(wire.b.state.phase == .ended && wire.b.state.error == nil)
+        #expect(wire.a.state.error?.code == .closed)
+    }
+
     /// Who said goodbye is linked no more, also while somebody holds the session.
     @Test func whatHasEndedIsNotCounted() throws {
         let store = try self.store()

@@ -244,6 +244,18 @@ import Testing
         #expect(schedule.places[0].reason == .none && !schedule.places[0].mayNotSend)
     }
 
+    /// The round that the application's coming to the front leads to ends before it has sent: who may not write goes on receiving.
+    @Test func whoMayOnlyReadReceivesAfterARoundThatWasInterrupted() throws {
+        var schedule = schedule("a")
+        _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .signIn, failedToSend: true)])
+        schedule.tell(.front, at: 10)
+        #expect(schedule.next(10) == whole("a"), "it is tried whether writing is allowed by now")
+        schedule.begin(SyncSchedule.Round(places: ["a"], onlySends: false))
+        schedule.finish([], at: 10, isInterrupted: true)
+        guard case .at(let poll) = schedule.next(10) else { Issue.record("nothing"); return }
+        #expect(schedule.next(poll) == .now(SyncSchedule.Round(places: ["a"], onlySends: false, onlyReceive: ["a"])))
+    }
+
     @Test func whatAServerAskedForIsKeptWhoeverAsks() throws {
         var schedule = schedule("a")
         _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .rateLimited, retryAfter: 60)])
