@@ -34,23 +34,23 @@ extension S3Files {
         // Made twice it does what it does once.
         request.repeats = true
         let what = "What became of deleting files in \(description)"
-        request.sink = .read { try S3Deletion(what, expat: expat) }
+        request.sink = .read { try S3Answer(what, root: "DeleteResult", each: "Error", expat: expat) }
         let response = try client.perform(request, check)
         // Some services know single deletes alone, and say so in one of these ways.
         if [400, 404, 405, 411, 501].contains(response.status), !S3Files.isNoBucket(response) { return false }
         guard response.isSuccess else { throw S3Files.error(response, request.what) }
-        guard case .read(let reader) = response.body, let deletion = reader as? S3Deletion else {
-            throw StoreError(.internal, "The body of an answer went elsewhere.")
-        }
         // No list of failures, or none that can be read: asked for one by one, each says what became of it.
-        do { try deletion.finish() } catch let error as StoreError where error.code == .transport { return false }
-        guard let failure = deletion.failures.first(where: { $0.code != "NoSuchKey" }) else { return true }
-        func shown(_ text: String) -> String { String(String.UnicodeScalarView(text.unicodeScalars.prefix(200).filter { $0.value >= 32 })) }
-        let why = failure.message.isEmpty ? shown(failure.code) : "\(shown(failure.code)): \(shown(failure.message))"
-        let isRefused = failure.code == "AccessDenied"
+        let failures: [[String: String]]
+        do { failures = try S3Answer.whole(response).records } catch let error as StoreError where error.code == .transport { return false }
+        guard let failure = failures.first(where: { $0["Code"] != "NoSuchKey" }) else { return true }
+        func shown(_ member: String) -> String {
+            String(String.UnicodeScalarView((failure[member] ?? "").unicodeScalars.prefix(200).filter { $0.value >= 32 }))
+        }
+        let code = failure["Code"] ?? "", why = shown("Message").isEmpty ? shown("Code") : "\(shown("Code")): \(shown("Message"))"
+        let isRefused = code == "AccessDenied"
         throw StoreError(
-            isRefused ? .permission : S3Files.isSlowDown(failure.code) ? .busy : .transport,
-            "Deleting \(shown(failure.key)) in \(description) failed: the service says \(why). "
+            isRefused ? .permission : S3Files.isSlowDown(code) ? .busy : .transport,
+            "Deleting \(shown("Key")) in \(description) failed: the service says \(why). "
                 + (isRefused ? "The key may not do this there: ask whoever runs the service for that right." : "Try again later."))
     }
 
@@ -62,7 +62,7 @@ extension S3Files {
         return ("x-amz-checksum-sha256", text(body.withUnsafeBytes { Array(SHA256.digest($0)) }))
     }
 
-    private static func escaped(_ text: String) -> String {
+    static func escaped(_ text: String) -> String {
         var out: [UInt8] = []
         for byte in text.utf8 {
             switch byte {
@@ -75,66 +75,5 @@ extension S3Files {
             }
         }
         return String(decoding: out, as: UTF8.self)
-    }
-}
-
-/// What a bucket answers to DeleteObjects: the objects that it did not delete.
-final class S3Deletion: XMLReader.Handler, HTTPBodyReader {
-    private static let mostText = 16 << 10, mostFailures = 1_000
-    /// One that is there still.
-    struct Failure { var key = "", code = "", message = "" }
-
-    private let what: String
-    private var reader: XMLReader?
-    private var depth = 0
-    private var text: [UInt8]?
-    private var failure: Failure?
-    private(set) var failures: [Failure] = []
-
-    init(_ what: String, expat: Expat) throws {
-        self.what = what
-        reader = try XMLReader(what, expat: expat, handler: self)
-    }
-
-    func take(_ bytes: UnsafeRawBufferPointer) throws { try reader?.take(bytes) }
-    /// The document must be whole.
-    func finish() throws {
-        try reader?.finish()
-        reader = nil
-    }
-
-    func begin(_ element: String) throws {
-        let name = S3Listing.local(element)
-        if depth == 0, name != "DeleteResult" {
-            throw StoreError(
-                .transport,
-                "\(what) cannot be read: it begins with \"\(name.prefix(64))\". Check that the address is that of an S3 service.")
-        }
-        depth += 1
-        if depth == 2, name == "Error" { failure = Failure() }
-        if depth == 3, failure != nil { text = [] }
-    }
-
-    func text(_ bytes: UnsafeRawBufferPointer) throws {
-        guard let count = text?.count else { return }
-        guard bytes.count + count <= S3Deletion.mostText else {
-            throw StoreError(.transport, "\(what) cannot be read: a text in it has more than \(S3Deletion.mostText) bytes. Try again.")
-        }
-        text?.append(contentsOf: bytes)
-    }
-
-    func end(_ element: String) throws {
-        let said = String(decoding: text ?? [], as: UTF8.self)
-        switch (depth, S3Listing.local(element)) {
-        case (3, "Key"): failure?.key = said
-        case (3, "Code"): failure?.code = said
-        case (3, "Message"): failure?.message = said
-        case (2, "Error"):
-            if let failure, failures.count < S3Deletion.mostFailures { failures.append(failure) }
-            failure = nil
-        default: break
-        }
-        text = nil
-        depth -= 1
     }
 }

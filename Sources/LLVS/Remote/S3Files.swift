@@ -23,6 +23,7 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
             RemoteCapabilities(requestsToPublish: 1, isExclusive: isExclusive, hasRanges: hasRanges, hasFeed: false)
         }
         found.tellsDigests = true
+        found.sessionsAbove = S3Files.wholeSize
         return found
     }
     package var counts: RemoteCounts {
@@ -110,6 +111,14 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
     // MARK: Publishing
 
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
+        var large: [Int: RemotePublished] = [:]
+        for i in files.indices where files[i].data.size > S3Files.wholeSize { large[i] = try putLarge(files[i], check) }
+        let small = files.indices.filter { large[$0] == nil }
+        for (i, outcome) in zip(small, try putWhole(small.map { files[$0] }, check)) { large[i] = outcome }
+        return files.indices.map { large[$0] ?? .exists }
+    }
+
+    private func putWhole(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
         var outcomes = try put(files, isExclusive: lock.withLock { isExclusive }, check)
         let again = outcomes.indices.filter { outcomes[$0] == nil }
         if !again.isEmpty {

@@ -63,10 +63,13 @@ package struct S3Location: Sendable {
         address.query = "?" + query.map { "\($0)=\(PercentCoding.encode($1))" }.joined(separator: "&")
         return address
     }
-    func address(_ name: String) -> HTTPAddress {
-        var address = bucketAddress([])
+    func address(_ name: String, _ query: [(String, String)] = []) -> HTTPAddress {
+        let bucket = bucketAddress(query)
+        var address = bucket
         if address.path.utf8.last != UInt8(ascii: "/") { address.path += "/" }
-        return address.appending(prefix + name)
+        address = address.appending(prefix + name)
+        if !query.isEmpty { address.query = bucket.query }
+        return address
     }
 
     // MARK: Keys

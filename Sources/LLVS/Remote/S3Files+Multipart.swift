@@ -1,0 +1,166 @@
+/// Large objects: part by part, so that an upload goes on with the parts that are missing. The object appears as a whole.
+extension S3Files {
+    /// Up to so many bytes an object goes in one request.
+    static let wholeSize = 10 << 20
+    /// Services want 5 MiB at least, and 10,000 parts at most.
+    private static func partSize(_ size: Int) -> Int { max(8 << 20, (((size / 9_000) >> 20) + 1) << 20) }
+    /// Seconds after which an upload that nobody ended is given up.
+    private static let abandoned: Int64 = 7 * 86_400
+
+    /// - Returns: nil where the service takes no parts.
+    func putLarge(_ file: RemoteUpload, _ check: Check) throws -> RemotePublished? {
+        let size = file.data.size
+        var kept = file.session?.kept
+        if !file.replaces, let there = try length(of: file.name, check) {
+            // By a request whose answer was lost, along with the process that waited for it.
+            return kept != nil && there == size ? .published : .exists
+        }
+        let body = try HTTPRequest.Body(file.data, check)
+        for _ in 0..<3 {
+            let goesOn = kept != nil
+            guard let upload = try kept ?? begin(file.name, check) else { return nil }
+            kept = nil
+            if !goesOn { file.session?.keep(upload) }
+            if let published = try send(file, body, to: upload, goesOn: goesOn, check) { return published }
+        }
+        throw StoreError(
+            .transport,
+            "Writing \(file.name) in \(description) failed: the service loses the upload again and again. Exchange again later.")
+    }
+
+    /// The size of an object; nil where it is not there.
+    private func length(of name: String, _ check: Check) throws -> Int? {
+        let response = try client.perform(HTTPRequest(method: .head, address: place.address(name), doing: "Looking at"), check)
+        return response.isSuccess ? response.length ?? 0 : nil
+    }
+
+    private func ask(
+        _ method: HTTPRequest.Method, _ address: HTTPAddress, _ root: String, each: String = "", _ check: Check
+    ) throws -> HTTPResponse {
+        let expat = try library(), what = "An answer of \(description)"
+        var request = HTTPRequest(method: method, address: address, doing: "Writing")
+        request.repeats = true
+        request.sink = .read { try S3Answer(what, root: root, each: each, expat: expat) }
+        return try client.perform(request, check)
+    }
+
+    /// The id of a new upload.
+    private func begin(_ name: String, _ check: Check) throws -> String? {
+        abortOld(check)
+        let response = try ask(.post, place.address(name, [("uploads", "")]), "InitiateMultipartUploadResult", check)
+        if [400, 404, 405, 411, 501].contains(response.status), !S3Files.isNoBucket(response) { return nil }
+        guard response.isSuccess else { throw S3Files.error(response, "Writing \(name) in \(description)") }
+        let id = try S3Answer.whole(response).fields["UploadId"] ?? ""
+        guard !id.isEmpty, id.utf8.count <= 2_048 else {
+            throw StoreError(.transport, "Writing \(name) in \(description) failed: the answer names no upload. Check the address.")
+        }
+        return id
+    }
+
+    /// Nil when the service has forgotten the upload.
+    private func send(
+        _ file: RemoteUpload, _ body: HTTPRequest.Body, to id: String, goesOn: Bool, _ check: Check
+    ) throws -> RemotePublished? {
+        let size = file.data.size, partSize = S3Files.partSize(size)
+        let starts = Array(stride(from: 0, to: size, by: partSize))
+        var tags: [Int: String] = [:]
+        if goesOn {
+            guard let there = try parts(file.name, id, size, partSize, check) else { return nil }
+            tags = there
+        }
+        let left = starts.indices.filter { tags[$0] == nil }
+        let requests = left.map { i in
+            let query = [("partNumber", "\(i + 1)"), ("uploadId", id)]
+            var put = HTTPRequest(method: .put, address: place.address(file.name, query), doing: "Writing")
+            put.body = body.part(from: starts[i], size: min(partSize, size - starts[i]))
+            return put
+        }
+        for (i, (request, outcome)) in zip(left, zip(requests, try client.perform(requests, check))) {
+            let response = try outcome.get()
+            if response.status == 404, !S3Files.isNoBucket(response) { return nil }
+            guard response.isSuccess, let tag = response.header("etag") else { throw S3Files.error(response, request.what) }
+            tags[i] = tag
+        }
+        return try complete(file, id, starts.indices.map { tags[$0] ?? "" }, check)
+    }
+
+    /// Tags of the parts that are there, by their numbers from 0; nil where the upload is not known.
+    private func parts(_ name: String, _ id: String, _ size: Int, _ partSize: Int, _ check: Check) throws -> [Int: String]? {
+        var tags: [Int: String] = [:], marker = 0
+        while true {
+            let query = [("part-number-marker", "\(marker)"), ("uploadId", id)]
+            let response = try ask(.get, place.address(name, query), "ListParts", each: "Part", check)
+            // Who may not list them begins anew.
+            guard response.isSuccess else {
+                guard response.status < 500, response.status != 429, !S3Files.isNoBucket(response) else {
+                    throw S3Files.error(response, "Looking at an upload in \(description)")
+                }
+                return nil
+            }
+            let answer = try S3Answer.whole(response)
+            for part in answer.records {
+                guard let number = part["PartNumber"].flatMap({ Int($0) }), number > 0, number <= (size - 1) / partSize + 1,
+                      let tag = part["ETag"], part["Size"] == "\(min(partSize, size - (number - 1) * partSize))"
+                else { continue }
+                tags[number - 1] = tag
+            }
+            guard answer.fields["IsTruncated"] == "true", let next = answer.fields["NextPartNumberMarker"].flatMap({ Int($0) }),
+                  next > marker
+            else { return tags }
+            marker = next
+        }
+    }
+
+    private func complete(_ file: RemoteUpload, _ id: String, _ tags: [String], _ check: Check) throws -> RemotePublished? {
+        let parts = tags.enumerated().map { "<Part><PartNumber>\($0 + 1)</PartNumber><ETag>\(S3Files.escaped($1))</ETag></Part>" }.joined()
+        let namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
+        var request = HTTPRequest(method: .post, address: place.address(file.name, [("uploadId", id)]), doing: "Writing")
+        request.headers = [("Content-Type", "application/xml")]
+        if !file.replaces, capabilities.isExclusive { request.headers.append(("If-None-Match", "*")) }
+        request.body = .bytes(Array("<CompleteMultipartUpload xmlns=\"\(namespace)\">\(parts)</CompleteMultipartUpload>".utf8))
+        request.repeats = true
+        for _ in 0..<3 {
+            let response = try client.perform(request, check)
+            var code: String?
+            if case .bytes(let body) = response.body { code = S3Files.code(body) }
+            switch response.status {
+            case 200...299 where code == nil: return .published
+            // It may fail after a while, when the status went already.
+            case 200...299 where code != "NoSuchUpload": continue
+            case 501 where request.headers.count > 1: request.headers.removeLast()
+            case 412, 409:
+                abort(file.name, id, check)
+                return .exists
+            case 200...299,
+                 404 where !S3Files.isNoBucket(response):
+                // By a request whose answer was lost.
+                return try !file.replaces && length(of: file.name, check) == file.data.size ? .published : nil
+            default: throw S3Files.error(response, request.what)
+            }
+        }
+        throw StoreError(
+            .transport, "\(request.what) failed: the service does not put the parts together. Exchange again later.")
+    }
+
+    // MARK: What nobody goes on with
+
+    private func abort(_ name: String, _ id: String, _ check: Check) {
+        _ = try? client.perform(
+            HTTPRequest(method: .delete, address: place.address(name, [("uploadId", id)]), doing: "Ending an upload to"), check)
+    }
+
+    /// Ends uploads that were begun long ago: their parts take room. Nobody waits for that.
+    private func abortOld(_ check: Check) {
+        let query = [("prefix", place.prefix), ("uploads", "")]
+        guard let response = try? ask(.get, place.bucketAddress(query), "ListMultipartUploadsResult", each: "Upload", check),
+              response.isSuccess, let date = response.date, let uploads = try? S3Answer.whole(response).records
+        else { return }
+        let before = UTCDate.text(max(0, date - S3Files.abandoned))
+        for upload in uploads.prefix(100) {
+            guard let key = upload["Key"], key.utf8.starts(with: place.prefix.utf8), let id = upload["UploadId"],
+                  !id.isEmpty, let begun = upload["Initiated"], !begun.isEmpty, begun < before
+            else { continue }
+            abort(String(decoding: key.utf8.dropFirst(place.prefix.utf8.count), as: UTF8.self), id, check)
+        }
+    }
+}

@@ -1,0 +1,275 @@
+"""Large files in a bucket: parts, uploads that go on in another process, and those that nobody goes on with."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Iterator, Optional, Union
+
+import llvs
+import pytest
+from conftest import ids
+from rados_server import RadosGateway
+from s3_server import KEY, SECRET, S3Server
+
+Service = Union[S3Server, RadosGateway]
+#: Of a value, whose file is larger by a third; and those of a pack.
+SIZE, VERSIONS = 24 << 20, 14
+DEVICE = """
+import sys
+import llvs
+url, user, password, folder = sys.argv[1:]
+with llvs.Store(folder) as store:
+    with llvs.Exchange(store, llvs.Remote(url, user=user, password=password)) as way:
+        way.retrieve()
+        print(len(way.send().sent), flush=True)
+"""
+
+
+@pytest.fixture(scope="module", params=[S3Server, RadosGateway], ids=["moto", "radosgw"])
+def service(request: Any) -> Iterator[Service]:
+    server = request.param()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[S3Server]:
+    server = S3Server()
+    yield server
+    server.close()
+
+
+def prepared(server: Any, name: str) -> Any:
+    """With a prefix of its own for each test."""
+    server.prefix = f"{abs(hash(name)):x}"
+    server.fault = None
+    server.forget_requests()
+    return server
+
+
+@pytest.fixture
+def bucket(service: Service, request: Any) -> Any:
+    return prepared(service, request.node.name)
+
+
+@pytest.fixture
+def faulty(moto: S3Server, request: Any) -> Any:
+    return prepared(moto, request.node.name)
+
+
+def url(server: Any, layout: str = "interchange") -> str:
+    return f"{server.url(server.prefix)}&layout={layout}"
+
+
+def place(server: Any, layout: str = "interchange") -> llvs.Remote:
+    return llvs.Remote(url(server, layout), user=KEY, password=SECRET)
+
+
+def exchange(store: llvs.Store, server: Any, layout: str = "interchange") -> None:
+    with llvs.Exchange(store, place(server, layout)) as way:
+        received, sent = way.retrieve(), way.send()
+    assert not received.problems and not sent.problems
+
+
+def fill(store: llvs.Store, layout: str) -> None:
+    """With what is one large file there: a value, or a pack of many."""
+    if layout == "interchange":
+        store.make_version(insert={"large": random.Random(1).randbytes(SIZE)})
+    else:
+        for number in range(VERSIONS):
+            store.make_version(store.most_recent_head, insert={f"v{number}": random.Random(number).randbytes(900_000)})
+
+
+def parts(server: Any) -> list[str]:
+    return [target for method, target in server.requests if method == "PUT" and "partNumber=" in target]
+
+
+def same(store: llvs.Store, other: llvs.Store) -> bool:
+    head = store.most_recent_head
+    return ids(store) == ids(other) and all(other.at(head)[name] == value for name, value in store.at(head).items())
+
+
+@pytest.mark.parametrize("layout", ["interchange", "packed"])
+def test_large_files_go_in_parts(bucket: Any, new_store: Any, layout: str) -> None:
+    store, second = new_store(), new_store()
+    fill(store, layout)
+    exchange(store, bucket, layout)
+    if isinstance(bucket, S3Server):
+        assert len(parts(bucket)) == (5 if layout == "interchange" else 2)
+    exchange(second, bucket, layout)
+    assert same(store, second)
+    exchange(store, bucket, layout)
+
+
+def test_a_damaged_large_file_is_written_anew(bucket: Any, new_store: Any) -> None:
+    store, second = new_store(), new_store()
+    fill(store, "interchange")
+    exchange(store, bucket)
+    name = store.most_recent_head.id
+    bucket.put(f"{bucket.prefix}/changes/{name}", b"[")
+    with llvs.Exchange(store, place(bucket)) as way:
+        assert way.verify().problems
+        way.send()
+    exchange(second, bucket)
+    assert same(store, second)
+
+
+class Hold:
+    """Holds the upload of a part, for a process to be killed meanwhile."""
+
+    def __init__(self, server: Any, number: int) -> None:
+        self.is_there, self.goes_on, self.mark = threading.Event(), threading.Event(), f"partNumber={number}&"
+        server.fault = self
+
+    def __call__(self, environ: dict[str, Any]) -> Optional[tuple[str, bytes]]:
+        if environ["REQUEST_METHOD"] != "PUT" or self.mark not in environ["RAW_URI"] + "&":
+            return None
+        self.is_there.set()
+        self.goes_on.wait(60)
+        return "500 Internal Server Error", b""
+
+
+def run(server: Any, folder: Path, layout: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(
+        [sys.executable, "-c", DEVICE, url(server, layout), KEY, SECRET, str(folder)], env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+
+
+def killed(server: Any, folder: Path, layout: str) -> Path:
+    """Where what is kept of the upload is, of a process that was killed while the last part was under way."""
+    with llvs.Store(folder, file_mode=0o660) as store:
+        fill(store, layout)
+    last = 5 if layout == "interchange" else 2
+    hold = Hold(server, last)
+    process = run(server, folder, layout)
+    assert hold.is_there.wait(60)
+    while sum("partNumber" in target for _, target in server.requests) < last:
+        threading.Event().wait(0.05)
+    threading.Event().wait(1)
+    process.kill()
+    process.communicate(timeout=60)
+    hold.goes_on.set()
+    server.fault = None
+    (kept,) = folder.rglob("packs-*-session*")
+    assert kept.stat().st_mode & 0o777 == 0o600 and SECRET.encode() not in kept.read_bytes()
+    server.forget_requests()
+    return kept
+
+
+@pytest.mark.parametrize("layout", ["interchange", "packed"])
+@pytest.mark.parametrize("what", ["kept", "forgotten", "not told", "damaged"])
+def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_store: Any, layout: str, what: str) -> None:
+    """Only the part that was under way is sent again. One that the service knows no more, or of which it does not tell, begins anew."""
+    folder, second = tmp_path / "device", new_store()
+    kept = killed(faulty, folder, layout)
+    if what == "damaged":
+        kept.write_bytes(kept.read_bytes()[:-1] + b"!")
+    elif what != "kept":
+        status = "404 Not Found" if what == "forgotten" else "403 Forbidden"
+        code = b"NoSuchUpload" if what == "forgotten" else b"AccessDenied"
+
+        def fault(environ: dict[str, Any]) -> Optional[tuple[str, bytes]]:
+            is_list = environ["REQUEST_METHOD"] == "GET" and "uploadId=" in environ["RAW_URI"]
+            return (status, b"<Error><Code>" + code + b"</Code></Error>") if is_list else None
+
+        faulty.fault = fault
+    process = run(faulty, folder, layout)
+    told, error = process.communicate(timeout=120)
+    assert process.returncode == 0 and int(told) <= VERSIONS, error
+    assert len(parts(faulty)) == (1 if what == "kept" else 5 if layout == "interchange" else 2)
+    assert not list(folder.rglob("packs-*-session*"))
+    faulty.fault = None
+    exchange(second, faulty, layout)
+    with llvs.Store(folder) as store:
+        assert same(store, second)
+
+
+@pytest.mark.parametrize("what", ["status", "body"])
+def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any, what: str) -> None:
+    """The object is there: the service knows the upload no more."""
+    store, second, told = new_store(), new_store(), []
+    fill(store, "interchange")
+
+    def fault(environ: dict[str, Any]) -> Optional[tuple[str, bytes]]:
+        if environ["REQUEST_METHOD"] != "POST" or "uploadId=" not in environ["RAW_URI"]:
+            return None
+        told.append(1)
+        if len(told) == 1:
+            # It was done, and the answer did not come: as if it had been asked for before.
+            key = environ["RAW_URI"].partition("?")[0].removeprefix("/notes-bucket/")
+            faulty.put(key, file)
+        return "404 Not Found" if what == "status" else "200 OK", b"<Error><Code>NoSuchUpload</Code></Error>"
+
+    other = prepared(S3Server(), "other")
+    exchange(store, other)
+    file = other.get(f"{other.prefix}/changes/{store.most_recent_head.id}")
+    other.close()
+    faulty.fault = fault
+    exchange(store, faulty)
+    faulty.fault = None
+    assert told == [1]
+    exchange(second, faulty)
+    assert same(store, second)
+
+
+def test_a_service_that_knows_no_parts(faulty: Any, new_store: Any) -> None:
+    store, second = new_store(), new_store()
+    fill(store, "interchange")
+    faulty.fault = lambda environ: (
+        ("501 Not Implemented", b"<Error><Code>NotImplemented</Code></Error>") if "uploads=" in environ["RAW_URI"] else None)  # fmt: skip
+    exchange(store, faulty)
+    assert not parts(faulty)
+    exchange(second, faulty)
+    assert same(store, second)
+
+
+def test_a_service_that_never_ends_an_upload(faulty: Any, new_store: Any) -> None:
+    store = new_store()
+    fill(store, "interchange")
+    faulty.fault = lambda environ: (
+        ("200 OK", b"<Error><Code>InternalError</Code></Error>")
+        if environ["REQUEST_METHOD"] == "POST" and "uploadId=" in environ["RAW_URI"] else None)  # fmt: skip
+    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="does not put the parts together"):
+        way.send()
+    faulty.fault = None
+    exchange(store, faulty)
+
+
+UPLOADS = """<?xml version="1.0"?><ListMultipartUploadsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Bucket>notes-bucket</Bucket>
+{}<IsTruncated>false</IsTruncated></ListMultipartUploadsResult>"""
+UPLOAD = "<Upload><Key>{}</Key><UploadId>{}</UploadId><Initiator><ID>x</ID></Initiator><Initiated>{}</Initiated></Upload>"
+
+
+def test_old_uploads_are_ended(faulty: Any, new_store: Any) -> None:
+    """Those below the prefix that were begun more than a week ago."""
+    store, ended = new_store(), []
+    fill(store, "interchange")
+    listed = "".join(
+        UPLOAD.format(key, id, begun)
+        for key, id, begun in [
+            (f"{faulty.prefix}/changes/a", "old", "2020-01-01T00:00:00.000Z"),
+            (f"{faulty.prefix}/changes/b", "new", "2999-01-01T00:00:00.000Z"),
+            ("elsewhere/changes/c", "foreign", "2020-01-01T00:00:00.000Z"),
+            (f"{faulty.prefix}/d", "", ""),
+        ]
+    )
+
+    def fault(environ: dict[str, Any]) -> Optional[tuple[str, bytes]]:
+        method, target = environ["REQUEST_METHOD"], environ["RAW_URI"]
+        if method == "GET" and "uploads=" in target:
+            return "200 OK", UPLOADS.format(listed).encode()
+        if method == "DELETE":
+            ended.append(target)
+            return "204 No Content", b""
+        return None
+
+    faulty.fault = fault
+    exchange(store, faulty)
+    assert len(ended) == 1 and "changes/a?uploadId=old" in ended[0]
+    faulty.fault = None
