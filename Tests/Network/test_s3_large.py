@@ -182,7 +182,9 @@ def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_s
     process = run(faulty, folder, layout)
     told, error = process.communicate(timeout=120)
     assert process.returncode == 0 and int(told) <= VERSIONS, error
-    assert len(parts(faulty)) == (1 if what == "kept" else 5 if layout == "interchange" else 2)
+    # A pack that was cut, and is made anew, is smaller.
+    anew = 5 if layout == "interchange" else 0 if what == "damaged" else 2
+    assert len(parts(faulty)) == (1 if what == "kept" else anew)
     assert not list(folder.rglob("packs-*-session*"))
     faulty.fault = None
     exchange(second, faulty, layout)
@@ -190,8 +192,7 @@ def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_s
         assert same(store, second)
 
 
-@pytest.mark.parametrize("what", ["status", "body"])
-def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any, what: str) -> None:
+def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any) -> None:
     """The object is there: the service knows the upload no more."""
     store, second, told = new_store(), new_store(), []
     fill(store, "interchange")
@@ -204,7 +205,7 @@ def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any, what: st
             # It was done, and the answer did not come: as if it had been asked for before.
             key = environ["RAW_URI"].partition("?")[0].removeprefix("/notes-bucket/")
             faulty.put(key, file)
-        return "404 Not Found" if what == "status" else "200 OK", b"<Error><Code>NoSuchUpload</Code></Error>"
+        return "404 Not Found", b"<Error><Code>NoSuchUpload</Code></Error>"
 
     other = prepared(S3Server(), "other")
     exchange(store, other)
