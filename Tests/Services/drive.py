@@ -175,9 +175,15 @@ class GoogleDrive(Service):
 
     def _trashed(self, node: Node) -> bool:
         """It, or a folder above it."""
-        while not node.trashed and node.parent is not None:
+        return any(each.trashed for each in self._above(node))
+
+    def _above(self, node: Node) -> list[Node]:
+        """It, and the folders above it, up to the top, or to where they are their own ancestors."""
+        found = [node]
+        while node.parent is not None and self.tree.nodes[node.parent] not in found:
             node = self.tree.nodes[node.parent]
-        return node.trashed
+            found.append(node)
+        return found
 
     # Lists
 
@@ -205,8 +211,7 @@ class GoogleDrive(Service):
         return self._chosen(request, found)
 
     def _space(self, node: Node) -> str:
-        while node.parent is not None:
-            node = self.tree.nodes[node.parent]
+        node = self._above(node)[-1]
         return "appDataFolder" if node.id == "1App_root" else "drive"
 
     def _changes(self, request: Request) -> Answer:

@@ -142,6 +142,26 @@ def test_folders_of_one_name(drive: Cloud, store: llvs.Store, new_store: Any, la
     assert ids(second) == ids(third)
 
 
+def test_folders_that_are_their_own_ancestors(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
+    """What lies in itself, or two in each other, lies in no place, whatever it is called."""
+    exchange(store, drive.place())
+    tree, second = drive.service.tree, new_store()  # type: ignore[attr-defined]
+    alone, notes, versions = (tree.add(tree.root, name, None) for name in ("versions", "notes", "versions"))
+    alone.parent, notes.parent, versions.parent = alone.id, versions.id, notes.id
+    for folder in (alone, notes, versions):
+        drive.service.kinds[folder.id] = drive.service.kinds[folders(drive, "changes")[0].id]  # type: ignore[attr-defined]
+    for folder in (alone, versions):
+        file_in(drive, folder.id, "x")
+    for _ in range(2):
+        exchange(second, drive.place())
+    assert ids(second) == ids(store)
+    # Also where the way leads through them: the place itself is thrown into one of them.
+    (place,) = (node for node in folders(drive, "notes") if node is not notes)
+    place.parent = alone.id
+    with llvs.Exchange(second, drive.place()) as way:
+        assert not way.retrieve().problems
+
+
 def test_two_devices_make_the_place_at_once(drive: Cloud, new_store: Any) -> None:
     """10, for real."""
     stores = [new_store() for _ in range(4)]

@@ -9,6 +9,7 @@ import llvs
 import pytest
 from box import Box
 from clouds import Cloud, exchange, file_in, folders, save, send
+from containers import Container
 from drive import GoogleDrive
 from onedrive import OneDrive
 from pcloud import PCloud
@@ -17,7 +18,7 @@ from service import Answer, Request
 LARGE = 7_000_000
 
 
-def lies(cloud: Cloud, monkeypatch: pytest.MonkeyPatch, lie: Callable[[Request], Any]) -> list[str]:
+def lies(cloud: Any, monkeypatch: pytest.MonkeyPatch, lie: Callable[[Request], Any]) -> list[str]:
     """Lets a function answer before the service does; the list gets a line for each time that it did."""
     answer, told = cloud.service.answer, []
 
@@ -118,24 +119,71 @@ def test_folders_of_google_drive_that_are_found_and_are_not_there(
 KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box, "pcloud": PCloud}
 
 
-@pytest.mark.parametrize("scheme", ["gdrive", "onedrive", "box"])
-def test_lists_that_lead_to_themselves(store: llvs.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
-    """Each page names itself as the next. (pCloud's lists have one page.)"""
-    cloud = Cloud(KINDS[scheme](), scheme, tmp_path)
+@pytest.mark.parametrize("scheme", ["gdrive", "onedrive", "box", "cloudkit", "cloudkit-public"])
+@pytest.mark.parametrize("how, most", [("each page is its own next one", 10), ("in a circle", 10), ("on and on with nothing", 110)])
+def test_lists_that_do_not_end(
+    store: llvs.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, how: str, most: int
+) -> None:
+    """(pCloud's lists have one page.)"""
+    cloud: Any = Container(tmp_path) if "cloudkit" in scheme else Cloud(KINDS[scheme](), scheme, tmp_path)
+    turn, part = [0], {"each page is its own next one": 1, "in a circle": 3, "on and on with nothing": 10**6}[how]
+    given = [{"name": "x", "id": "x", "recordName": "x"}] if how == "in a circle" else []
 
     def lie(request: Request) -> Any:
+        again = f"again{turn[0] % part}"
         if scheme == "gdrive" and request.path == "/drive/v3/files" and request.method == "GET":
-            return Answer.of({"files": [], "nextPageToken": "again"})
-        if scheme == "box" and request.path.endswith("/items"):
-            return Answer.of({"entries": [], "next_marker": "again"})
-        if scheme == "onedrive" and request.path.endswith("/children"):
-            return Answer.of({"value": [], "@odata.nextLink": f"{request.origin}/v1.0/me/drive/root/children?again"})
-        return None
+            found: dict[str, Any] = {"files": given, "nextPageToken": again}
+        elif scheme == "box" and request.path.endswith("/items"):
+            found = {"entries": given, "next_marker": again}
+        elif scheme == "onedrive" and request.path.endswith("/children"):
+            found = {"value": given, "@odata.nextLink": f"{request.origin}/v1.0/me/drive/root/children?{again}"}
+        elif scheme == "cloudkit" and request.path.endswith("/changes/zone"):
+            found = {"zones": [{"records": given, "syncToken": again, "moreComing": True}]}
+        elif scheme == "cloudkit-public" and request.path.endswith("/records/query"):
+            found = {"records": given, "continuationMarker": again}
+        else:
+            return None
+        turn[0] += 1
+        return Answer.of(found)
 
     told = lies(cloud, monkeypatch, lie)
-    with llvs.Exchange(store, cloud.place()) as way, pytest.raises(llvs.TransportError, match="is a list that does not end"):
+    place = cloud.place("public") if scheme == "cloudkit-public" else cloud.place()
+    with llvs.Exchange(store, place) as way, pytest.raises(llvs.TransportError, match="does not end"):
         way.retrieve()
-    assert 0 < len(told) < 10
+    assert 0 < len(told) < most
+    cloud.close()
+
+
+@pytest.mark.parametrize("how", ["shorter", "other bytes"])
+@pytest.mark.parametrize("layout", ["interchange", "packed"])
+@pytest.mark.parametrize("scheme", ["gdrive", "onedrive", "box", "pcloud"])
+def test_files_that_a_service_keeps_torn(
+    store: llvs.Store, new_store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, layout: str, how: str
+) -> None:
+    """It says what it has kept: that is noticed at once, and sent again. (OneDrive's sizes alone are looked at.)"""
+    cloud, second = Cloud(KINDS[scheme](), scheme, tmp_path), new_store()
+    tree = cloud.service.tree  # type: ignore[attr-defined]
+    add, write, torn = tree.add, tree.write, [0]
+
+    def tear(data: Any) -> Any:
+        if not data:
+            return data
+        torn[0] += 1
+        return data[:-1] if how == "shorter" else bytes([data[0] ^ 1]) + data[1:]
+
+    with monkeypatch.context() as lying:
+        lying.setattr(tree, "add", lambda parent, name, data, *rest, **named: add(parent, name, tear(data), *rest, **named))
+        lying.setattr(tree, "write", lambda node, data, *rest: write(node, tear(data), *rest))
+        if scheme == "onedrive" and how == "other bytes":
+            return cloud.close()
+        with llvs.Exchange(store, cloud.place(layout=layout)) as way, pytest.raises(llvs.TransportError, match="keeps .*bytes"):
+            way.send()
+    assert torn[0]
+    for each in (store, second, store, second):
+        with llvs.Exchange(each, cloud.place(layout=layout)) as way:
+            way.retrieve()
+            way.send()
+    assert {version.id for version in second} == {version.id for version in store}
     cloud.close()
 
 

@@ -8,7 +8,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
         name: "Box", scheme: "box", endpoint: "https://api.box.com/", tokens: "https://api.box.com/oauth2/token",
         tokenPath: "oauth2/token", rate: 12, uploadRate: 3, uploads: "https://upload.box.com/")
     static let fields = "name,size,sha1,parent"
-    private static let pageSize = 1_000, mostPages = 2_000
+    private static let pageSize = 1_000
 
     let account: CloudAccount
     let names = CloudNames()
@@ -53,7 +53,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
 
     /// All of a folder, page by page; nil when it is gone.
     private func items(_ folder: String, _ doing: String, _ check: Check) throws -> [CloudEntry]? {
-        var found: [CloudEntry] = [], marker: String?, pages = 0
+        var found: [CloudEntry] = [], marker: String?, pages = CloudPages()
         while true {
             var query = [("usemarker", "true"), ("limit", "\(BoxFiles.pageSize)"), ("fields", BoxFiles.fields)]
             if let marker { query.append(("marker", marker)) }
@@ -65,9 +65,10 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
                 try Memory.grow(&found, "A listing")
                 found.append(entry)
             }
-            pages += 1
             guard let next = page["next_marker"]?.string, !next.isEmpty else { return found }
-            guard pages < BoxFiles.mostPages, next != marker else { throw account.unusable(request.what, "is a list that does not end") }
+            guard pages.goOn(to: next, behind: entries.elements.count) else {
+                throw account.unusable(request.what, "is a list that does not end")
+            }
             marker = next
         }
     }

@@ -63,7 +63,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
 
     /// All records of a type, where nothing tells what changed.
     private func query(_ type: CloudKitRecord.Kind, _ check: Check) throws -> CloudKitListing? {
-        var listing = CloudKitListing(store: place.store), marker: String?, pages = 0
+        var listing = CloudKitListing(store: place.store), marker: String?, pages = CloudPages()
         let filter = CloudJSON.object([
             ("comparator", .text("EQUALS")), ("fieldName", .text("storeIdentifier")),
             ("fieldValue", .object([("value", .text(place.store)), ("type", .text("STRING"))])),
@@ -75,11 +75,11 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             ]
             if let marker { members.append(("continuationMarker", .text(marker))) }
             let what = "Listing what is"
-            guard let page = try account.ask("records/query", .object(members), what, check) else { return pages == 0 ? listing : nil }
-            for record in page["records"]?.elements ?? [] { try listing.take(record) }
+            guard let page = try account.ask("records/query", .object(members), what, check) else { return marker == nil ? listing : nil }
+            let records = page["records"]?.elements ?? []
+            for record in records { try listing.take(record) }
             let next = page["continuationMarker"]?.string
-            pages += 1
-            guard next == nil || (pages < 100_000 && next != marker) else { throw account.unusable(what, "does not end") }
+            if let next, !pages.goOn(to: next, behind: records.count) { throw account.unusable(what, "does not end") }
             marker = next
         } while marker != nil
         return listing
@@ -88,7 +88,8 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
     /// All records, of which the zone tells what changed. Nil where there is no such zone.
     private func follow(_ check: Check) throws -> CloudKitListing? {
         let old = state.withLock { $0.known.flatMap { $0.since + 86_400 > Clock.steady() ? $0 : nil } }
-        var listing = old?.names ?? CloudKitListing(store: place.store), token = old?.token, since = old?.since ?? Clock.steady(), pages = 0
+        var listing = old?.names ?? CloudKitListing(store: place.store), token = old?.token, since = old?.since ?? Clock.steady()
+        var pages = CloudPages()
         while true {
             var zone: [(String, CloudJSON)] = [
                 place.zoneID, ("desiredKeys", .list(["size", "storeIdentifier"])), ("resultsLimit", .number(CloudKitFiles.recordsAtOnce)),
@@ -106,11 +107,11 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
                 (listing, token, since) = (CloudKitListing(store: place.store), nil, Clock.steady())
                 continue
             }
-            for record in page["records"]?.elements ?? [] { try listing.take(record) }
-            pages += 1
+            let records = page["records"]?.elements ?? []
+            for record in records { try listing.take(record) }
             guard let next = page["syncToken"]?.string else { throw account.unusable(what, "has no syncToken") }
             let isLast = page["moreComing"]?.bool != true
-            guard isLast || (next != token && pages < 100_000) else { throw account.unusable(what, "does not end") }
+            guard isLast || pages.goOn(to: next, behind: records.count) else { throw account.unusable(what, "does not end") }
             token = next
             guard isLast else { continue }
             let known = (token: next, since: since, names: listing)

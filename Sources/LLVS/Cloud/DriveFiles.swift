@@ -10,7 +10,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     private static let folderType = "application/vnd.google-apps.folder"
     /// Up to so many bytes a file goes with its name in one request.
     static let wholeSize = 5_000_000
-    private static let pageSize = 1_000, mostPages = 2_000, namesAtOnce = 40
+    private static let pageSize = 1_000, namesAtOnce = 40
 
     let account: CloudAccount
     let known: DriveKnowledge
@@ -75,7 +75,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     /// All that a query finds, page by page; nil where a folder that it names is gone.
     /// - Parameter onMore: called once when the first page is not the last; true: it is asked for again.
     private func search(_ query: String, _ doing: String, _ check: Check, onMore: () throws -> Bool = { false }) throws -> [CloudEntry]? {
-        var found: [CloudEntry] = [], token: String?, pages = 0, hasTold = false
+        var found: [CloudEntry] = [], token: String?, pages = CloudPages(), hasTold = false
         while true {
             var parameters = [("q", query), ("pageSize", "\(DriveFiles.pageSize)"),
                               ("fields", "nextPageToken,incompleteSearch,files(\(DriveFiles.fields))")] + spaces
@@ -97,8 +97,9 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
                 found.append(entry)
             }
             guard let next else { return found }
-            pages += 1
-            guard pages < DriveFiles.mostPages, next != token else { throw account.unusable(request.what, "is a list that does not end") }
+            guard pages.goOn(to: next, behind: files.elements.count) else {
+                throw account.unusable(request.what, "is a list that does not end")
+            }
             token = next
         }
     }

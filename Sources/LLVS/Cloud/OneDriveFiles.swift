@@ -10,7 +10,6 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     private static let wholeSize = 4_000_000
     /// Of a session: a multiple of 320 KiB.
     private static let partSize = 32 * 320 << 10
-    private static let mostPages = 20_000
 
     private let account: CloudAccount
     private let names = CloudNames()
@@ -83,7 +82,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         let query = [("$top", "1000"), ("$select", fields)]
         var found: [CloudEntry] = [], start: String?
         var next = account.request(.get, address(of: directory, "children", query), "Listing \(directory)/")
-        var pages = 0
+        var pages = CloudPages()
         while true {
             guard let page = try account.ask(next, check) else {
                 names.forget(directory)
@@ -93,7 +92,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             guard let items = page["value"] else {
                 throw account.unusable(next.what, "holds no list")
             }
-            let more = try page["@odata.nextLink"]?.string.map { try link($0, next.what) }
+            let token = page["@odata.nextLink"]?.string, more = try token.map { try link($0, next.what) }
             if more != nil, start == nil {
                 // Changes are told from before the list on, which begins anew.
                 start = try beginFeed(directory, check)
@@ -105,9 +104,8 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
                 try Memory.grow(&found, "A listing")
                 found.append(entry)
             }
-            pages += 1
-            guard let more else { break }
-            guard pages < OneDriveFiles.mostPages, more != next.address else {
+            guard let token, let more else { break }
+            guard pages.goOn(to: token, behind: items.elements.count) else {
                 throw account.unusable(next.what, "is a list that does not end")
             }
             next.address = more

@@ -235,6 +235,8 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         let found = answer["metadata"], kept = answer["checksums"]?.elements.first
         let entry = (found?.isObject == true ? found : found?.elements.first).flatMap(PCloudFiles.entry)
         guard let entry, entry.size == upload.size, kept?["sha1"]?.string.map({ $0 == digest }) ?? true else {
+            // Lists tell its size alone, by which it might be taken for whole.
+            if upload.isNew, let entry { try? remove(entry, upload.name, check) }
             throw account.otherBytes(what)
         }
         guard entry.name != RemoteName.split(upload.name).name else {
@@ -242,8 +244,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             return .published
         }
         // The name was taken, and ours got another: it is not needed.
-        let remove = request("deletefile", [("fileid", String(entry.id.dropFirst()))], "Deleting a copy of \(upload.name)")
-        _ = try ask(remove, check)
+        try remove(entry, upload.name, check)
         guard let there = try sha1(of: upload.name, check) else {
             let stat = request("listfolder", [("path", path(upload.name)), ("nofiles", "1")], "Looking at \(upload.name)")
             return try ask(stat, check) == nil ? nil : .refused(StoreError(.foreignFile, "a folder is in its place"))
@@ -322,6 +323,11 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             start = there
             if stuck > 0 { try client.pause(stuck, check) }
         }
+    }
+
+    /// What came of an upload, and is not what was wanted.
+    private func remove(_ entry: CloudEntry, _ name: String, _ check: Check) throws {
+        _ = try ask(request("deletefile", [("fileid", String(entry.id.dropFirst()))], "Deleting a copy of \(name)"), check)
     }
 
     /// Makes a directory, and what is missing of the way there.
