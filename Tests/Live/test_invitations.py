@@ -7,16 +7,19 @@ import hmac
 import os
 import random
 import socket
+import struct
 import threading
 import time
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any, Iterator
 
 import live_peer
 import pytest
-from test_library import wait_until
+from test_library import versions_of, wait_until
 
 import llvs
+from llvs.listening import _Invitation
 
 PAIRING = bytes(range(48))
 DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -133,8 +136,9 @@ def test_a_new_device_that_is_cut_before_it_got_in(stores: tuple[llvs.Store, llv
                     # While it is not known who it is, nobody else is looked at.
                     wait_until(lambda: len(listener.links) == 1)
                     with llvs.connect(one, listener.address, invitation=code, identity=new) as link:
-                        with pytest.raises(llvs.EncryptionError, match="does not know the invitation"):
+                        with pytest.raises(ConnectionError, match="Connect again in a minute"):
                             link.wait(60)
+                    assert not listener._refused, "it is no stranger"
             wait_until(lambda: not listener.links)
 
         cut("the beginning")
@@ -155,6 +159,76 @@ def test_a_new_device_that_is_cut_before_it_got_in(stores: tuple[llvs.Store, llv
             with llvs.connect(one, listener.address, PAIRING, identity=other) as link:
                 with pytest.raises(llvs.Error, match="does not accept"):
                     link.wait(60)
+
+
+class Hasty(live_peer.Peer):
+    """Says all that it has to say behind the handshake, and waits for no answer."""
+
+    def hello(self) -> None:
+        super().hello()
+        self.say_have()
+        self.frame(live_peer.LIST, struct.pack("<BHBI", 0, 1, 0, 0))
+        self.credit = 1 << 20
+        self.send_versions(self.payloads)
+
+
+def meet(listener: llvs.Listener, peer: live_peer.Peer) -> None:
+    """Connects, says all from the last message of the handshake on at once, and waits for what is answered to it, or for the end."""
+    with socket.create_connection(listener.address) as connection:
+        connection.sendall(peer.take())
+        while peer.sends is None:
+            assert (came := connection.recv(1 << 16)), "it is turned away"
+            peer.receive(came)
+        connection.sendall(peer.take())
+        try:
+            connection.recv(1 << 16)
+        except ConnectionError:
+            pass
+    wait_until(lambda: not listener.links)
+
+
+def test_another_device_that_says_all_at_once(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    """Nothing of it is taken, and the invitation stays the one's that was cut."""
+    one, two = stores
+    new, other = os.urandom(32), os.urandom(32)
+    with llvs.Store(storage="memory") as third, llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
+        version = third.make_version(insert={"a": b"1"})
+        code = listener.invite(PAIRING)
+        meet(listener, Silent(True, pairing_of(secret_of(code)), static=new))
+        hasty = Hasty(True, pairing_of(secret_of(code)), static=other)
+        for payload in versions_of(third).payloads.values():
+            hasty.add(payload)
+        meet(listener, hasty)
+        assert version not in two
+        with llvs.connect(one, listener.address, invitation=code, identity=new) as link:
+            assert link.wait(60) and link.pairing == PAIRING
+
+
+class Moment:
+    """A link, or its thread, to which something happens at the moment at which somebody asks whether it is alive."""
+
+    def __init__(self, answers: list[bool], key: bytes) -> None:
+        self._thread, self._state, self._got_in = self, SimpleNamespace(key=b""), False
+        self.answers, self.key = answers, key
+
+    def is_alive(self) -> bool:
+        self._state.key, self._got_in = self.key, bool(self.key)
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def test_links_that_end_while_they_are_looked_at(stores: tuple[llvs.Store, llvs.Store]) -> None:
+    key, known = os.urandom(32), os.urandom(32)
+    with llvs.listen({PAIRING: stores[1]}, ("127.0.0.1", 0), accepted=[known]) as listener:
+        invitation = _Invitation(PAIRING, 0.0)
+        invitation.links.append(Moment([False], key))  # type: ignore[arg-type]
+        invitation.look()
+        assert invitation.is_used and invitation.key == key and not invitation.links
+        listener._giving.append(Moment([False], key))  # type: ignore[arg-type]
+        assert set(listener._accepted()) == {known, key}
+        listener._links.append((Moment([True, False], b""), "10.0.0.7"))  # type: ignore[arg-type]
+        listener._forget_ended()
+        listener._forget_ended()
+        assert len(listener._refused["10.0.0.7"]) == 1 and not listener._links
 
 
 @pytest.mark.parametrize("way", ["invitation", "digits"])

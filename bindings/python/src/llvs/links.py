@@ -134,6 +134,10 @@ class Link:
         """Whether the other side is known, and not the one that the pairing is for."""
         return bool(self._only) and self._note().key not in (b"", self._only)
 
+    def _hear(self) -> bytes:
+        """What has come. What comes at once is stored at once; but nothing is read behind the handshake before `_is_another` is known."""
+        return self._socket.recv(1 if self._only and not self._state.key else 4 * self._AT_ONCE)
+
     def _tell_why(self) -> None:
         """What is left to be said of why it ends, behind what was begun, as far as the other side takes it."""
         self._socket.settimeout(self._FAREWELL)
@@ -151,7 +155,7 @@ class Link:
     def _ended(self, cut: OSError) -> None:
         """The connection is no more. Raises that, unless the other side had said goodbye, or something else, before."""
         try:
-            while data := self._socket.recv(4 * self._AT_ONCE):
+            while not self._is_another() and (data := self._hear()):
                 self._peer.receive(data)
         except OSError:
             pass
@@ -196,7 +200,7 @@ class Link:
                 mask = events.get(self._socket, 0)
                 if mask & selectors.EVENT_READ:
                     try:
-                        data = self._socket.recv(4 * self._AT_ONCE)  # what comes at once is stored at once
+                        data = self._hear()
                     except OSError as cut:
                         return self._ended(cut)
                     if data:

@@ -34,14 +34,23 @@ class _Invitation:
         self.is_tried = self.is_used = False
         self.key = b""
 
-    def look(self) -> bool:
-        """Whether it is good for a connection now. Not once a device has got the pairing for certain; one that was cut before may try
-        again."""
+    def look(self) -> None:
+        """Looks at its connections. It is used up once its device has the pairing for certain; one that was cut before may try again."""
+        # Whoever lives now is looked at again; of the others nothing changes any more.
+        living = [link for link in self.links if link._thread.is_alive()]
         for link in self.links:
             self.key = self.key or link._state.key
-            self.is_used = self.is_used or link._got_in
-        self.links = [link for link in self.links if link._thread.is_alive()]
-        return not self.is_tried and not self.is_used and (bool(self.key) or not self.links)
+            self.is_used = self.is_used or (link._got_in and link._state.key == self.key)
+        self.links = living
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether a connection by it has begun, and it is not known yet which device that is."""
+        return self.is_tried or (not self.key and bool(self.links))
+
+
+class _Taken(Exception):
+    """A connection by an invitation by which another one is being made."""
 
 
 class Listener:
@@ -100,10 +109,11 @@ class Listener:
 
     def _forget_ended(self) -> None:
         """Lets go of links that have ended. Who never said who it is was a stranger: a first message can be replayed."""
-        ended = [(link, place) for link, place in self._links if not link._thread.is_alive()]
-        self._links = [(link, place) for link, place in self._links if link._thread.is_alive()]
-        for link, place in ended:
-            if not link._state.key:
+        links, self._links = self._links, []
+        for link, place in links:
+            if link._thread.is_alive():
+                self._links.append((link, place))
+            elif not link._state.key:
                 self._refuse(place)
 
     def _refuse(self, place: str) -> None:
@@ -198,6 +208,8 @@ class Listener:
                     self._giving.append(link)
                     self._compared = link
                     self._arrived.notify_all()
+        except _Taken:
+            _drop(connection)
         except (OSError, RuntimeError, errors.Error):
             if is_strange:
                 with self._lock:
@@ -216,10 +228,11 @@ class Listener:
         """Device keys that are accepted: with those that were given a pairing here. None: all."""
         with self._lock:
             self._look_at_invitations()
+            living = [link for link in self._giving if link._thread.is_alive()]
             for link in [link for link in self._giving if link._got_in]:
                 self._giving.remove(link)
                 self._admitted.add(link._state.key)
-            self._giving = [link for link in self._giving if link._thread.is_alive()]
+            self._giving = [link for link in self._giving if link in living]
             accepted: tuple[bytes, ...] = self._options.get("accepted", ())
             return accepted and (*accepted, *self._admitted)
 
@@ -248,14 +261,18 @@ class Listener:
         return code
 
     def _invited(self, beginning: bytes) -> tuple[Optional[str], Optional[_Invitation]]:
-        """The invitation by which a connection begins."""
+        """The invitation by which a connection begins. Raises _Taken."""
         now = time.monotonic()
         with self._lock:
-            code = invited((code for code, held in self._invitations.items() if held.until > now and held.look()), beginning)
+            self._look_at_invitations()
+            code = invited((code for code, held in self._invitations.items() if held.until > now and not held.is_used), beginning)
             if code is None:
                 return None, None
-            self._invitations[code].is_tried = True
-            return code, self._invitations[code]
+            invitation = self._invitations[code]
+            if invitation.is_taken:
+                raise _Taken
+            invitation.is_tried = True
+            return code, invitation
 
     def compare(self, pairing: BytesLike, seconds: float = 600.0) -> Link:
         """Waits for a device that connects to a store by `connect(..., compare=True)`, one at a time, and gives its link.
@@ -337,7 +354,7 @@ def _is_left(path: str) -> bool:
 
 
 def _drop(connection: socket.socket) -> None:
-    """Closes a connection that nobody looked at: the other side is told that it was cut, and not that it is refused."""
+    """Closes a connection that nobody can look at now: the other side is told that it was cut, and not that it is refused."""
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     except OSError:
