@@ -112,6 +112,14 @@ def test_what_is_there_once(upgrade: Upgrade, data: Any) -> None:
     assert (found["name"], found["note"], found["visits"]) == ("Anne", "hi", data.get("visits", 0) + 2)
 
 
+def test_values_that_are_merged_as_wholes_are_upgraded() -> None:
+    model = model_of(lambda c: {**c, "name": "Ann"}, rules={"": llvs.Register()})
+    with llvs.Coordinator(storage="memory") as notes:
+        notes.save(insert={"c/1": b'{"visits":5,"bio":"hello"}'})
+        read = notes.collection(model)["1"]
+        assert (read.name, read.visits, read.bio) == ("Ann", 5, "hello")
+
+
 @pytest.mark.parametrize("data,visits", [({"count": 100}, 102), ({"form": 2, "visits": 7, "count": 3}, 9), ({}, 2)])
 def test_renames_of_the_rules_are_there_once(data: Any, visits: int) -> None:
     """The base has what is renamed as well: the merge brings it into the newest form."""

@@ -189,7 +189,7 @@ class Definition(Generic[_Model]):
 
     def _renamed(self, data: bytes, tree: Any) -> Any:
         """The value as a merge sees it whose other sides are of the newest form: with the members renamed that the rules name."""
-        if "schema" not in self.rules:
+        if "renames" not in self.rules.get("schema", {}):
             return tree
         newest = write({self._form: self.form})
         moved = documents.merge_values(newest, write({self._form: self.form, "": None}), data, self.rules)
