@@ -52,6 +52,17 @@ def test_rules() -> None:
     }  # fmt: skip
 
 
+def test_an_absent_that_is_the_default_stands() -> None:
+    """Also of types that pydantic alone can write, and of what is read as the default."""
+
+    class Link(BaseModel):
+        home: Annotated[HttpUrl, llvs.Absent("http://x.org/")] = HttpUrl("http://x.org/")
+        names: Annotated[dict[int, str], llvs.Absent({"1": "b"})] = {1: "b"}
+        data: Annotated[bytes, llvs.Absent("x")] = b"x"
+
+    assert llvs.model("link/")(Link) is Link
+
+
 def test_it_comes_back(notes: llvs.Coordinator) -> None:
     people = notes.collection(Contact)
     ann = Contact(

@@ -8,7 +8,7 @@ import sys
 import types
 import typing
 from decimal import Decimal
-from typing import Any, Mapping, Optional
+from typing import Any, Callable, Mapping, Optional
 
 from . import _codecs, _containers
 from ._codecs import Codec, Member
@@ -174,7 +174,8 @@ class Compiler:
             begin_with(member, info.default, place)
             is_alone = not getattr(info, "default_factory_takes_validated_data", False)
             if "absent" in member.rule and is_alone and not info.is_required():
-                check_absent(member, info.get_default(call_default_factory=True), place)
+                adapter = sys.modules["pydantic"].TypeAdapter(hints[name])
+                check_absent(member, info.get_default(call_default_factory=True), place, lambda tree: adapter.validate_json(write(tree)))
             field = Member(member.codec, member.rule, member.optional, alias)
             field.writes_null = not (info.is_required() or info.default is None and info.default_factory is None)
             check_removal(field, place)
@@ -253,15 +254,23 @@ def begin_with(member: Member, default: Any, place: str) -> None:
         member.rule["absent"] = default
 
 
-def check_absent(member: Member, default: Any, place: str) -> None:
-    """Raises where what a member stands for in a merge is not what it is read as. (None, where that is left out, says nothing.)"""
+def check_absent(member: Member, default: Any, place: str, decode: Optional[Callable[[Any], Any]] = None) -> None:
+    """Raises where what a member stands for in a merge is not what it is read as. (None, where that is left out, says nothing.)
+
+    decode: how the member is read, where its codec does not say.
+    """
     if "absent" not in member.rule or default is None:
         return
     absent = member.rule["absent"]
+    tree = parse(write(absent))
     try:
-        is_same = canonical(parse(write(member.encode(default)))) == canonical(parse(write(absent)))
+        is_same = canonical(parse(write(member.encode(default)))) == canonical(tree)
     except (Mismatch, TypeError, ValueError):
-        is_same = False
+        return  # only what the member holds later can be written, or nothing
+    try:
+        is_same = is_same or bool((decode or member.decode)(tree) == default)
+    except (Mismatch, TypeError, ValueError):
+        pass
     if not is_same:
         raise TypeError(
             f"{place}: where the member is missing it is merged as {absent!r}, and read as its default, {default!r}. Let Absent() and the "
