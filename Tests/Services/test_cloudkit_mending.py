@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -129,3 +130,41 @@ def test_a_record_that_is_found_damaged_when_all_is_verified(container: Containe
         asked = container.count(way.send)
     assert asked == ["POST /private/changes/zone", "POST /private/records/modify"]
     assert set(exchange(new_store(), container.place()).retrieved) == ids(store)
+
+
+def test_a_record_of_another_kind(container: Container, store: llvs.Store, new_store: Any) -> None:
+    """It is a problem of that version by name, at once, and stays as it is; the version goes once it is away."""
+    exchange(store, container.place())
+    version = save(store, "new")
+    zone = next(zone for key, zone in container.service.zones.items() if key[2] == "notes")
+    zone.records[version.id] = Record(version.id, "Photo", {}, "7", 1, 1)
+    with llvs.Exchange(store, container.place()) as way:
+        sent: list[llvs.ExchangeResult] = []
+        asked = container.count(lambda: sent.append(way.send()))
+        assert not sent[0].sent and [each.name for each in sent[0].problems] == [version.id]
+        assert sent[0].problems[0].code == llvs.ErrorCode.FOREIGN_FILE and "another kind" in sent[0].problems[0].reason
+        assert sum("lookup" in each for each in asked) <= 2 and zone.records[version.id].type == "Photo"
+        del zone.records[version.id]
+        assert way.send().sent == (version.id,)
+    assert set(exchange(new_store(), container.place()).retrieved) == ids(store)
+
+
+def test_a_removed_record_that_a_look_finds(container: Container, store: llvs.Store, mended: Mended, monkeypatch: Any) -> None:
+    """It counts as one that is not there."""
+    mended.meanwhile[0] = None
+    answers = container.service.answer
+
+    def answer(request: Request) -> Any:
+        found = answers(request)
+        if request.path.endswith("/records/lookup"):
+            said = json.loads(found.body)
+            said["records"] = [
+                {"recordName": each["recordName"], "deleted": True} if each.get("serverErrorCode") == "NOT_FOUND" else each
+                for each in said["records"]
+            ]
+            found.body = json.dumps(said).encode()
+        return found
+
+    monkeypatch.setattr(container.service, "answer", answer)
+    assert send(container, store).sent == (mended.version.id,)
+    assert mended.tries == ["update", "create"]

@@ -22,6 +22,8 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         var waiting: [String: OutgoingFile] = [:]
         /// Records of versions that were looked at: the change tag that each had, or nil where it was not there.
         var seen: [String: String?] = [:]
+        /// Records of another kind that were found under names of versions.
+        var foreign: Set<String> = []
         /// A record was taken since this was opened: who asks may write here.
         var hasWritten = false
     }
@@ -144,11 +146,15 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
                     }
                     guard account.isOfRecord(record) else { throw error }
                     refused[name] = error
-                } else if record["deleted"]?.bool != true {
+                } else if record["deleted"]?.bool == true {
+                    note(name, tag: nil)
+                } else {
                     found[name] = record
-                    if let tag = record["recordChangeTag"]?.string, record["recordType"]?.string == CloudKitRecord.Kind.version.rawValue {
-                        note(name, tag: tag)
+                    let isVersion = record["recordType"]?.string == CloudKitRecord.Kind.version.rawValue
+                    if !isVersion, part.contains(where: { records[$0]?.name == name && records[$0]?.kind == .version }) {
+                        noteForeign(name)
                     }
+                    if isVersion, let tag = record["recordChangeTag"]?.string { note(name, tag: tag) }
                 }
             }
             var assets: [(index: Int, url: String, range: Range<Int>?, limit: Int)] = []
@@ -176,6 +182,14 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         state.withLock { state in
             if state.seen.count >= CloudKitFiles.mostSeen { state.seen = [:] }
             state.seen.updateValue(tag, forKey: name)
+            state.foreign.remove(name)
+        }
+    }
+
+    private func noteForeign(_ name: String) {
+        state.withLock { state in
+            if state.foreign.count >= CloudKitFiles.mostSeen { state.foreign = [] }
+            state.foreign.insert(name)
         }
     }
 
@@ -203,7 +217,9 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             }
             guard record.part != .changes else { continue }
             guard let act = act(record, files[i].replaces) else {
-                published[i] = .exists
+                // What was found is looked at again the next time.
+                let isForeign = state.withLock { $0.foreign.remove(record.name) != nil }
+                published[i] = isForeign ? .refused(StoreError(.foreignFile, "a record of another kind is in its place")) : .exists
                 continue
             }
             let made: (members: [(String, CloudJSON)], size: Int)?
