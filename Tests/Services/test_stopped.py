@@ -209,3 +209,55 @@ def test_a_large_single_file_goes_on_in_another_process(cloud: Cloud, tmp_path: 
     exchange(second, cloud.place())
     with llvs.Store(device) as store:
         assert second.at("same")["large"] == store.at("same")["large"]
+
+
+def killed(cloud: Cloud, device: Path) -> int:
+    """A process that was killed while it sent a large single file; the bytes that came."""
+    size, before, _ = SINGLE[cloud.scheme]
+    if cloud.scheme == "box":
+        cloud.service.PART = 2 << 20  # type: ignore[attr-defined]
+    with llvs.Store(device, file_mode=0o660) as store:
+        store.make_version(insert={"large": random.Random(1).randbytes(size)}, id="same")
+    watch = Watch(cloud, before)
+    process = start(cloud, device, "interchange")
+    assert watch.is_there.wait(120)
+    watch.cuts = True
+    process.kill()
+    process.communicate(timeout=60)
+    watch.goes_on.set()
+    assert len(list(device.rglob("packs-*-session*"))) == 1
+    cloud.service.reading = lambda path, count: None
+    return before
+
+
+def test_the_place_was_moved_away_meanwhile(cloud: Cloud, tmp_path: Path, new_store: Any) -> None:
+    """A session that ends in another folder, as one of another account does, is none of this place: the file is sent anew."""
+    device, second = tmp_path / "device", new_store()
+    killed(cloud, device)
+    tree = cloud.service.tree  # type: ignore[attr-defined]
+    (old,) = (node for node in tree.nodes.values() if node.name == "notes" and node.is_folder)
+    old.name = "moved away"
+    tree.touch(old)
+    process = start(cloud, device, "interchange")
+    told, error = process.communicate(timeout=120)
+    assert process.returncode == 0 and int(told) == 1, error
+    assert not list(device.rglob("packs-*-session*"))
+    exchange(second, cloud.place())
+    with llvs.Store(device) as store:
+        assert second.at("same")["large"] == store.at("same")["large"]
+
+
+@pytest.mark.parametrize("how", ["there is nothing to send", "new"])
+def test_what_is_kept_of_a_session_that_is_over(cloud: Cloud, tmp_path: Path, how: str) -> None:
+    """Its address is a secret: it does not stay where nobody goes on with it."""
+    device = tmp_path / "device"
+    killed(cloud, device)
+    with llvs.Store(device) as store:
+        other = tmp_path / "other"
+        with llvs.Store(other, file_mode=0o660) as copy:
+            copy.make_version(insert={"large": store.at("same")["large"]}, id="same")
+            exchange(copy, cloud.place())
+        with llvs.Exchange(store, cloud.place(), restoration_state=b"new" if how == "new" else b"") as way:
+            way.retrieve()
+            way.send()
+    assert not list(device.rglob("packs-*-session*"))

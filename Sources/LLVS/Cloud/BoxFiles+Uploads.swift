@@ -124,8 +124,9 @@ extension BoxFiles {
     private func putLarge(_ upload: CloudUpload, replacing old: String, _ replaces: Bool, _ check: Check) throws -> RemotePublished? {
         var id = old
         let digest = AWSSignature.hex(try upload.sha1(check).whole)
-        if let kept = upload.session?.kept?.split(separator: " "), kept.count == 2, BoxFiles.isID(String(kept[0])),
-           let partSize = Int(kept[1]), BoxFiles.partSizes.contains(partSize),
+        if let kept = upload.session?.kept?.split(separator: " "), kept.count == 4, BoxFiles.isID(String(kept[0])),
+           // It ends in the folder, or as the file, that it was begun for.
+           kept[2] == upload.parent, kept[3] == BoxFiles.mark(old), let partSize = Int(kept[1]), BoxFiles.partSizes.contains(partSize),
            let last = try send(upload, String(kept[0]), partSize, goesOn: true, check)
         { return try settle(upload, digest, last, "Writing \(upload.name) in \(place.description)").published }
         for _ in 0..<3 {
@@ -146,7 +147,7 @@ extension BoxFiles {
             guard let session = answer["id"]?.string, BoxFiles.isID(session), let partSize = answer["part_size"]?.count,
                   BoxFiles.partSizes.contains(partSize)
             else { throw account.unusable(begin.what, "opens no session") }
-            upload.session?.keep("\(session) \(partSize)")
+            upload.session?.keep("\(session) \(partSize) \(upload.parent) \(BoxFiles.mark(id))")
             if let last = try send(upload, session, partSize, check) { return try settle(upload, digest, last, begin.what).published }
             guard !id.isEmpty else { continue }
             // A session is gone once its file is whole: the last answer may have been lost.
@@ -159,6 +160,8 @@ extension BoxFiles {
         throw account.lostUpload("Writing \(upload.name) in \(place.description)")
     }
 
+    /// The id of what is replaced, or what stands for none.
+    private static func mark(_ old: String) -> String { old.isEmpty ? "new" : old }
     private static let partSizes = 64 << 10...1 << 30
 
     /// The session's last answer; nil when the service has forgotten it.

@@ -28,12 +28,13 @@ extension DriveFiles {
 
         var small: [(index: Int, upload: CloudUpload)] = [], outcomes: [RemotePublished?] = files.map { _ in nil }
         for i in files.indices {
-            // A session is for the id that it was begun with.
+            let parent = folders[RemoteName.split(files[i].name).directory] ?? top
+            // A session is for the id and folder that it was begun with.
             let kept = files[i].session?.kept.flatMap(DriveFiles.session)
-            guard let id = old[i] ?? kept?.id ?? new.popFirst() else {
+            let begun = kept.flatMap { $0.isNew && $0.parent == parent ? $0.id : nil }
+            guard let id = old[i] ?? begun ?? new.popFirst() else {
                 throw StoreError(.internal, "There are too few ids for what is written.")
             }
-            let parent = folders[RemoteName.split(files[i].name).directory] ?? top
             var upload = try CloudUpload(id: id, name: files[i].name, isNew: old[i] == nil, parent: parent, files[i].data, check)
             upload.session = files[i].session
             if upload.size <= DriveFiles.wholeSize { small.append((i, upload)); continue }
@@ -105,8 +106,9 @@ extension DriveFiles {
                          ("X-Upload-Content-Type", "application/octet-stream")]
         // A session that nobody goes on with is forgotten by itself.
         begin.repeats = true
-        if let kept = upload.session?.kept.flatMap(DriveFiles.session), kept.id == upload.id,
-            let last = try send(upload, to: kept.address, goesOn: true, check) { return try settle(upload, last, begin.what, check) }
+        if let kept = upload.session?.kept.flatMap(DriveFiles.session), kept.id == upload.id, kept.isNew == upload.isNew,
+            kept.parent == upload.parent, let last = try send(upload, to: kept.address, goesOn: true, check)
+        { return try settle(upload, last, begin.what, check) }
         for _ in 0..<3 {
             let response = try client.perform(begin, check)
             guard response.isSuccess else { return try settle(upload, response, begin.what, check) }
@@ -114,19 +116,17 @@ extension DriveFiles {
             guard let address = location.flatMap({ try? begin.address.resolving($0) }), address.keepsSecrets else {
                 throw account.unusable(begin.what, "does not say where the bytes go")
             }
-            upload.session?.keep("\(upload.id) \(address.text)")
+            upload.session?.keep("\(upload.id) \(upload.parent) \(upload.isNew ? "new" : "old") \(address.text)")
             if let last = try send(upload, to: address, check) { return try settle(upload, last, begin.what, check) }
         }
         throw account.lostUpload(begin.what)
     }
 
-    /// What was kept of a session: the id of its file, and where the bytes go.
-    private static func session(_ kept: String) -> (id: String, address: HTTPAddress)? {
-        let words = kept.split(separator: " ")
-        guard words.count == 2, isID(String(words[0])), let address = try? HTTPAddress(String(words[1])), address.keepsSecrets else {
-            return nil
-        }
-        return (String(words[0]), address)
+    /// What was kept of a session: the ids of its file and folder, whether the file is a new one, and where the bytes go.
+    private static func session(_ kept: String) -> (id: String, parent: String, isNew: Bool, address: HTTPAddress)? {
+        let words = kept.split(separator: " ").map(String.init)
+        guard words.count == 4, isID(words[0]), let address = try? HTTPAddress(words[3]), address.keepsSecrets else { return nil }
+        return (words[0], words[1], words[2] == "new", address)
     }
 
     /// The session's last answer; nil when the service has forgotten it.

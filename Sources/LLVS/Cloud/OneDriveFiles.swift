@@ -307,7 +307,12 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         let address = address(of: upload.name, "createUploadSession")
         let begin = account.request(.post, address, "Writing \(upload.name)", .object([("item", conflict)]))
         if let kept = upload.session?.kept.flatMap({ try? HTTPAddress($0) }), kept.keepsSecrets,
-            let last = try send(upload, to: kept, goesOn: true, check) { return try settle(upload, last, begin.what, check) }
+            let last = try send(upload, to: kept, goesOn: true, check)
+        {
+            let outcome = try settle(upload, last, begin.what, check)
+            guard case .published? = outcome else { return outcome }
+            if try isAtItsPlace(upload, last, check) { return outcome }
+        }
         for _ in 0..<3 {
             let response = try client.perform(begin, check)
             guard response.isSuccess else { return try settle(upload, response, begin.what, check) }
@@ -319,6 +324,14 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             if let last = try send(upload, to: address, check) { return try settle(upload, last, begin.what, check) }
         }
         throw account.lostUpload(begin.what)
+    }
+
+    /// Whether the file that a session made is what is found by its path. A session asks for no token: it goes on also in the drive of
+    /// somebody who was signed in before, and in a folder that was moved away.
+    private func isAtItsPlace(_ upload: CloudUpload, _ response: HTTPResponse, _ check: Check) throws -> Bool {
+        let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
+        let there = try account.ask(look, check).flatMap(OneDriveFiles.entry)
+        return try there?.id == CloudAnswer(response).flatMap(OneDriveFiles.entry)?.id && there?.size == upload.size
     }
 
     /// The last answer; nil when the service has forgotten the session. Its address is a secret by itself, and takes no other.

@@ -3,6 +3,8 @@
 struct PackedNotes {
     private let storage: any Storage
     private let name: String
+    /// As `name`, whoever's the place is.
+    private let remote: String
     /// Keeps others of this machine from exchanging with the same remote at the same time.
     private let claim: any StorageNote
     private let busy: BusyRemote
@@ -50,6 +52,7 @@ struct PackedNotes {
     init(_ store: Store, remote: String, account: String? = nil) throws {
         try store.checkOpen()
         storage = store.storage
+        self.remote = remote
         name = try PackedNotes.name(remote, account, storage)
         do {
             busy = try BusyRemote(name, store)
@@ -77,6 +80,7 @@ struct PackedNotes {
     func save(_ body: [UInt8]) throws { try storage.cachePut(name, PackedState.encoded(body)) }
     func remove() throws {
         forgetUpload()
+        PackedNotes.forgetSession(in: storage, remote: remote)
         try storage.cacheDelete(PackedNotes.versionsName(name))
         try storage.cacheDelete(name)
     }
@@ -131,11 +135,17 @@ struct PackedNotes {
             checked += piece.count
             if checked >= OperationControl.bytesPerCheck { try check(); checked = 0 }
         }
-        let mark = AWSSignature.hex(digest.finish()), name = name(remote) + "-file" + CacheName.secret
+        let mark = AWSSignature.hex(digest.finish()), name = fileSessionName(remote)
         let words = (try? storage.cacheGet(name)).flatMap { $0 }?.split(separator: 10, maxSplits: 1) ?? []
         let kept = words.count == 2 && words[0].elementsEqual(mark.utf8) ? String(decoding: words[1], as: UTF8.self) : nil
         let session = RemoteSession(kept: kept) { try? storage.cachePut(name, Array("\(mark)\n\($0)".utf8)) }
         return (session, { try? storage.cacheDelete(name) })
+    }
+    private static func fileSessionName(_ remote: String) -> String { name(remote) + "-file" + CacheName.secret }
+    /// Forgets what nobody goes on with: its address is a secret.
+    static func forgetSession(in storage: any Storage, remote: String) {
+        let name = fileSessionName(remote)
+        if keepsUploads(storage), let kept = try? storage.cacheGet(name), kept != nil { try? storage.cacheDelete(name) }
     }
 
     /// Keeps a file until it is there, so that the next process goes on with it; false where that cannot be. Nothing relies on it.

@@ -24,8 +24,17 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
     }
     package func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID] {
         keepUploads(in: store)
-        return try choose?(missing, store) ?? missing
+        let chosen = try choose?(missing, store) ?? missing
+        // What was begun needs nobody to go on with it, or nobody may.
+        let isOver = lock.withLock {
+            defer { mustForget = false }
+            return mustForget || chosen.isEmpty
+        }
+        if isOver { PackedNotes.forgetSession(in: store.storage, remote: description) }
+        return chosen
     }
+    /// Whether what was kept of an upload is of no use any more.
+    private var mustForget = false
     /// Whose caches hold what goes on with the upload of a large file.
     private weak var store: Store?
     func keepUploads(in store: Store) { lock.withLock { self.store = store } }
@@ -316,7 +325,12 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
 
     public var restorationState: [UInt8] {
         get { lock.withLock { known.state } }
-        set { lock.withLock { known.state = newValue } }
+        set {
+            lock.withLock {
+                known.state = newValue
+                if newValue.elementsEqual("new".utf8) { mustForget = true }
+            }
+        }
     }
 
     /// A server does not tell.
