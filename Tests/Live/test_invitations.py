@@ -144,7 +144,7 @@ def test_a_new_device_that_is_cut_before_it_got_in(stores: tuple[llvs.Store, llv
         cut("the beginning")
         cut("the handshake")
         with llvs.connect(one, listener.address, invitation=code, identity=other) as link:
-            with pytest.raises(llvs.Error):
+            with pytest.raises(llvs.Error, match="the invitation is another device's by now"):
                 link.wait(60)
             assert link.pairing == b"" and not list(one.history())
         # It may have got the pairing as well.

@@ -254,6 +254,12 @@ public final class PeerSession: @unchecked Sendable {
     /// Why it ended without a goodbye. Whoever listens closes without a byte when it does not know who connects.
     private func ended(_ cut: Errno?) -> StoreError {
         let how = cut.map { " (\($0))" } ?? ""
+        if hasCome, options.invitation != nil, options.pairing == nil, status.pairing == nil {
+            return StoreError(
+                .cutShort,
+                "The other side ended the connection before it gave the pairing\(how): it was cut, or the invitation is another device's "
+                    + "by now. Nothing was exchanged. Connect again; if that does not help, ask for a new invitation there.")
+        }
         guard options.isInitiator, !hasCome else {
             return StoreError(
                 .cutShort, "The connection was cut\(how). What had come is kept; connect again, and the exchange goes on from there.")
