@@ -198,13 +198,12 @@ def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any) -> None:
     fill(store, "interchange")
 
     def fault(environ: dict[str, Any]) -> Optional[tuple[str, bytes]]:
-        if environ["REQUEST_METHOD"] != "POST" or "uploadId=" not in environ["RAW_URI"]:
+        if told or environ["REQUEST_METHOD"] != "POST" or "uploadId=" not in environ["RAW_URI"]:
             return None
         told.append(1)
-        if len(told) == 1:
-            # It was done, and the answer did not come: as if it had been asked for before.
-            key = environ["RAW_URI"].partition("?")[0].removeprefix("/notes-bucket/")
-            faulty.put(key, file)
+        # It was done, and the answer did not come: as if it had been asked for before.
+        key = environ["RAW_URI"].partition("?")[0].removeprefix("/notes-bucket/")
+        faulty.put(key, file)
         return "404 Not Found", b"<Error><Code>NoSuchUpload</Code></Error>"
 
     other = prepared(S3Server(), "other")
@@ -248,7 +247,7 @@ UPLOAD = "<Upload><Key>{}</Key><UploadId>{}</UploadId><Initiator><ID>x</ID></Ini
 
 
 def test_old_uploads_are_ended(faulty: Any, new_store: Any) -> None:
-    """Those below the prefix that were begun more than a week ago."""
+    """Those below the prefix that were begun more than a week ago, of names that only exchanges write."""
     store, ended = new_store(), []
     fill(store, "interchange")
     listed = "".join(
@@ -257,6 +256,8 @@ def test_old_uploads_are_ended(faulty: Any, new_store: Any) -> None:
             (f"{faulty.prefix}/changes/a", "old", "2020-01-01T00:00:00.000Z"),
             (f"{faulty.prefix}/changes/b", "new", "2999-01-01T00:00:00.000Z"),
             ("elsewhere/changes/c", "foreign", "2020-01-01T00:00:00.000Z"),
+            (f"{faulty.prefix}/backup.tar", "backup", "2020-01-01T00:00:00.000Z"),
+            (f"{faulty.prefix}/changes/of/others", "others", "2020-01-01T00:00:00.000Z"),
             (f"{faulty.prefix}/d", "", ""),
         ]
     )
@@ -274,3 +275,77 @@ def test_old_uploads_are_ended(faulty: Any, new_store: Any) -> None:
     exchange(store, faulty)
     assert len(ended) == 1 and "changes/a?uploadId=old" in ended[0]
     faulty.fault = None
+
+
+def is_end(environ: dict[str, Any]) -> bool:
+    """Whether that asks to put the parts together."""
+    return environ["REQUEST_METHOD"] == "POST" and "uploadId=" in environ["RAW_URI"]
+
+
+def sent_elsewhere(store: llvs.Store) -> tuple[str, bytes]:
+    """The file of the only version of a store, with its name. All servers of this process share what is in them."""
+    other = prepared(S3Server(), store.most_recent_head.id)
+    exchange(store, other)
+    name = f"changes/{store.most_recent_head.id}"
+    file = other.get(f"{other.prefix}/{name}")
+    other.close()
+    assert file
+    return name, file
+
+
+@pytest.mark.parametrize("when", ["before", "at the end"])
+def test_others_write_as_many_bytes_under_the_same_name(faulty: Any, tmp_path: Path, when: str) -> None:
+    """What is told to be sent is there: the size alone does not say whose it is."""
+    folder, met = tmp_path / "device", []
+    killed(faulty, folder, "interchange")
+    with llvs.Store(folder) as store:
+        name, file = sent_elsewhere(store)
+    key = f"{faulty.prefix}/{name}"
+
+    def fault(environ: dict[str, Any]) -> Optional[tuple[str, bytes]]:
+        is_due = environ["REQUEST_METHOD"] == "HEAD" if when == "before" else is_end(environ)
+        if met or not is_due:
+            return None
+        met.append(1)
+        faulty.put(key, bytes(len(file)))
+        return None if when == "before" else ("404 Not Found", b"<Error><Code>NoSuchUpload</Code></Error>")
+
+    faulty.fault = fault
+    process = run(faulty, folder, "interchange")
+    told, error = process.communicate(timeout=120)
+    assert met and process.returncode == 0 and int(told) == 1, error
+    assert faulty.get(key) == file
+
+
+def test_others_write_before_the_end_where_the_service_cannot_be_asked_to_look(faulty: Any, new_store: Any) -> None:
+    """Theirs stays, if it is the same: nothing is written over it."""
+    store, met = new_store(), []
+    fill(store, "interchange")
+    name, file = sent_elsewhere(store)
+    key = f"{faulty.prefix}/{name}"
+
+    def fault(environ: dict[str, Any]) -> Optional[tuple[str, bytes]]:
+        if not is_end(environ) or "HTTP_IF_NONE_MATCH" not in environ:
+            return None
+        met.append(1)
+        faulty.put(key, file)
+        return "501 Not Implemented", b"<Error><Code>NotImplemented</Code></Error>"
+
+    faulty.fault = fault
+    exchange(store, faulty)
+    assert met and faulty.get(key) == file
+    assert any(method == "DELETE" and "uploadId=" in target for method, target in faulty.requests)
+
+
+@pytest.mark.parametrize("page", [b"", b"<html><body>Sign in to this network.</body></html>", b"<ListPartsResult/>"])
+def test_another_answer_to_the_end(faulty: Any, new_store: Any, page: bytes) -> None:
+    """A success of somebody on the way says nothing."""
+    store, second = new_store(), new_store()
+    fill(store, "interchange")
+    faulty.fault = lambda environ: ("200 OK", page) if is_end(environ) else None
+    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="cannot be read"):
+        way.send()
+    faulty.fault = None
+    exchange(store, faulty)
+    exchange(second, faulty)
+    assert same(store, second)

@@ -24,9 +24,13 @@ final class S3Answer: XMLReader.Handler, HTTPBodyReader {
         guard case .read(let reader) = response.body, let answer = reader as? S3Answer else {
             throw StoreError(.internal, "The body of an answer went elsewhere.")
         }
-        try answer.reader?.finish()
-        answer.reader = nil
+        try answer.finish()
         return answer
+    }
+    /// - Throws: where it is not whole.
+    func finish() throws {
+        try reader?.finish()
+        reader = nil
     }
 
     func take(_ bytes: UnsafeRawBufferPointer) throws { try reader?.take(bytes) }

@@ -9,12 +9,9 @@ extension S3Files {
 
     /// - Returns: nil where the service takes no parts.
     func putLarge(_ file: RemoteUpload, _ check: Check) throws -> RemotePublished? {
-        let size = file.data.size
         var kept = file.session?.kept
-        if !file.replaces, let there = try length(of: file.name, check) {
-            // By a request whose answer was lost, along with the process that waited for it.
-            return kept != nil && there == size ? .published : .exists
-        }
+        // It may be ours, by a request whose answer was lost along with the process that waited for it: the caller compares.
+        if try isTaken(file, check) { return .exists }
         let body = try HTTPRequest.Body(file.data, check)
         for _ in 0..<3 {
             let goesOn = kept != nil
@@ -23,15 +20,20 @@ extension S3Files {
             if !goesOn { file.session?.keep(upload) }
             if let published = try send(file, body, to: upload, goesOn: goesOn, check) { return published }
         }
-        throw StoreError(
+        var error = StoreError(
             .transport,
             "Writing \(file.name) in \(description) failed: the service loses the upload again and again. Exchange again later.")
+        error.httpStatus = 404
+        throw error
     }
 
-    /// The size of an object; nil where it is not there.
-    private func length(of name: String, _ check: Check) throws -> Int? {
-        let response = try client.perform(HTTPRequest(method: .head, address: place.address(name), doing: "Looking at"), check)
-        return response.isSuccess ? response.length ?? 0 : nil
+    /// Whether there is an object of the name that is not to be replaced.
+    private func isTaken(_ file: RemoteUpload, _ check: Check) throws -> Bool {
+        guard !file.replaces else { return false }
+        let request = HTTPRequest(method: .head, address: place.address(file.name), doing: "Looking at")
+        let response = try client.perform(request, check)
+        guard response.status < 500, response.status != 429 else { throw S3Files.error(response, request.what) }
+        return response.isSuccess
     }
 
     private func ask(
@@ -118,13 +120,24 @@ extension S3Files {
         request.headers = [("Content-Type", "application/xml")]
         if !file.replaces, capabilities.isExclusive { request.headers.append(("If-None-Match", "*")) }
         request.body = .bytes(Array("<CompleteMultipartUpload xmlns=\"\(namespace)\">\(parts)</CompleteMultipartUpload>".utf8))
-        request.repeats = true
-        for _ in 0..<3 {
+        var last: Int32 = 0
+        for turn in 1...3 {
+            // Right before each, since not all services heed the header: those that know it say so, or do it themselves.
+            if try isTaken(file, check) {
+                abort(file.name, id, check)
+                return .exists
+            }
+            let isGuarded = file.replaces || request.headers.count > 1
+            request.repeats = isGuarded
             let response = try client.perform(request, check)
-            var code: String?
-            if case .bytes(let body) = response.body { code = S3Files.code(body) }
+            last = Int32(clamping: response.status)
+            var body: [UInt8] = []
+            if case .bytes(let bytes) = response.body { body = bytes }
+            let code = S3Files.code(body)
             switch response.status {
-            case 200...299 where code == nil: return .published
+            case 200...299 where code == nil:
+                try requireResult(body)
+                return .published
             // It may fail after a while, when the status went already.
             case 200...299 where code != "NoSuchUpload": continue
             case 501 where request.headers.count > 1: request.headers.removeLast()
@@ -133,13 +146,24 @@ extension S3Files {
                 return .exists
             case 200...299,
                  404 where !S3Files.isNoBucket(response):
-                // By a request whose answer was lost.
-                return try !file.replaces && length(of: file.name, check) == file.data.size ? .published : nil
+                // By a request whose answer was lost, or another's.
+                return try isTaken(file, check) ? .exists : nil
+            case 500...599 where !isGuarded: try client.pause(turn, check)
             default: throw S3Files.error(response, request.what)
             }
         }
-        throw StoreError(
+        var error = StoreError(
             .transport, "\(request.what) failed: the service does not put the parts together. Exchange again later.")
+        error.httpStatus = last
+        throw error
+    }
+
+    /// - Throws: where the answer does not say that the object was made: anybody on the way may answer with a page, or with nothing.
+    private func requireResult(_ body: [UInt8]) throws {
+        let text = Array(body.drop { $0 <= 0x20 })
+        let answer = try S3Answer("An answer of \(description)", root: "CompleteMultipartUploadResult", expat: library())
+        try text.withUnsafeBytes { try answer.take($0) }
+        try answer.finish()
     }
 
     // MARK: What nobody goes on with
@@ -149,7 +173,13 @@ extension S3Files {
             HTTPRequest(method: .delete, address: place.address(name, [("uploadId", id)]), doing: "Ending an upload to"), check)
     }
 
-    /// Ends uploads that were begun long ago: their parts take room. Nobody waits for that.
+    /// Whether only exchanges write under such a name: others may keep what is theirs below the same prefix.
+    private static func isOurs(_ name: String) -> Bool {
+        let (directory, last) = RemoteName.split(name)
+        return ["versions", "changes"].contains(directory) ? VersionID(validating: last) != nil : PackName(name) != nil
+    }
+
+    /// Ends uploads of ours that were begun long ago: their parts take room. Nobody waits for that.
     private func abortOld(_ check: Check) {
         let query = [("prefix", place.prefix), ("uploads", "")]
         guard let response = try? ask(.get, place.bucketAddress(query), "ListMultipartUploadsResult", each: "Upload", check),
@@ -158,9 +188,10 @@ extension S3Files {
         let before = UTCDate.text(max(0, date - S3Files.abandoned))
         for upload in uploads.prefix(100) {
             guard let key = upload["Key"], key.utf8.starts(with: place.prefix.utf8), let id = upload["UploadId"],
-                  !id.isEmpty, let begun = upload["Initiated"], !begun.isEmpty, begun < before
+                  !id.isEmpty, let begun = upload["Initiated"], !begun.isEmpty, begun < before,
+                  case let name = String(decoding: key.utf8.dropFirst(place.prefix.utf8.count), as: UTF8.self), S3Files.isOurs(name)
             else { continue }
-            abort(String(decoding: key.utf8.dropFirst(place.prefix.utf8.count), as: UTF8.self), id, check)
+            abort(name, id, check)
         }
     }
 }
