@@ -1854,7 +1854,8 @@ typedef struct llvs_revert_result {
     size_t undone_count;
     /**
      * The ids of the values of which the version changed something that was changed again since, to something else than it was before it,
-     * in byte order: that stays. Where rules merge inside a value it may be in both lists.
+     * in byte order: that stays. Where rules merge inside a value it may be in both lists. Also those to which an undone version added
+     * members while it brought them into a later form: these stay, too.
      */
     const llvs_bytes *superseded;
     size_t superseded_count;

@@ -171,6 +171,14 @@ public struct DocumentMerge {
         return (lifted.texts, lifted.olderIsLater && !saves && !swaps)
     }
 
+    /// What undoing an edit comes to, where that brought the value into a later form: see `ValueForms.kept`.
+    func kept(
+        _ before: UnsafeRawBufferPointer, in edited: UnsafeRawBufferPointer
+    ) throws -> (bytes: [UInt8], hasMembers: Bool)? {
+        guard let forms = rules.forms else { return nil }
+        return try forms.kept(parsed(before), in: parsed(edited), rules, work: work).map { (Array($0.text.tree.bytes), $0.hasMembers) }
+    }
+
     /// A whole value as records show it.
     func json(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] {
         try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([parsed(bytes)], work: work))

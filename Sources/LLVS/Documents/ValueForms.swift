@@ -47,29 +47,53 @@ final class ValueForms: Sendable {
         return a.map { JSONDecimal.compare($0, b) < 0 } ?? true
     }
 
-    /// The base and the two sides in the latest of their forms: those of earlier ones with their members renamed. A side alone that is of
-    /// an earlier form than the base (what brought the value into that one was undone) is of the base's form again.
-    /// - Returns: the same values where nothing is to be done; and whether the sides are to change places, since the second is of a later
-    ///   form and there is nothing to lift the first by.
+    /// The values in the latest of their forms: those of earlier ones with their members renamed.
+    /// - Returns: the same values where nothing is to be done; and whether the second and the third are to change places, since the third
+    ///   is of a later form and there is nothing to lift the second by.
     func lifted(_ texts: [JSONText?], work: DocumentControl) throws -> (texts: [JSONText?], olderIsLater: Bool) {
-        var forms = texts.map(form)
+        let forms = texts.map(form)
         guard texts.count == 3, let latest = forms.reduce(nil, { Self.isEarlier($0, $1) ? $1 : $0 }) else { return (texts, false) }
-        var lifted = texts
-        if let renames {
-            lifted = try zip(texts, forms).map { text, form -> JSONText? in
-                guard let text, text.tree.kind(0) == .object, Self.isEarlier(form, latest) else { return text }
-                let due = renames.filter { Self.isEarlier(form, $0.to) && JSONDecimal.compare($0.to, latest) <= 0 }
-                return try lift(text, due, latest, work) ?? text
-            }
+        if renames == nil { return (texts, texts[1] != nil && texts[2] != nil && Self.isEarlier(forms[1], forms[2])) }
+        return (try zip(texts, forms).map { text, form in try text.map { try lifted($0, of: form, to: latest, work) } }, false)
+    }
+
+    private func lifted(_ text: JSONText, of form: JSONDecimal?, to latest: JSONDecimal, _ work: DocumentControl) throws -> JSONText {
+        guard let renames, text.tree.kind(0) == .object, Self.isEarlier(form, latest) else { return text }
+        let due = renames.filter { Self.isEarlier(form, $0.to) && JSONDecimal.compare($0.to, latest) <= 0 }
+        return try lift(text, due, latest, work) ?? text
+    }
+
+    /// What undoing an edit comes to: what was before it, but in the form that the edit brought the value into, and with the members that
+    /// were made then. So no upgrade runs once more over what others did since. Members that are counters and texts are not kept.
+    /// - Returns: nil where the edit brought the value into no later form; and whether members were kept beside the number of the form.
+    func kept(
+        _ before: JSONText, in edited: JSONText, _ rules: ValueRules, work: DocumentControl
+    ) throws -> (text: JSONText, hasMembers: Bool)? {
+        let old = form(of: before)
+        guard let new = form(of: edited), Self.isEarlier(old, new), before.tree.kind(0) == .object else { return nil }
+        let own = try lifted(before, of: old, to: new, work)
+        try Memory.expect(own.tree.bytes.count + edited.tree.bytes.count, "Undoing an edit of a value")
+        var reader = CanonicalWriter(DocumentValues([edited], work: work))
+        func written(_ node: UInt32) throws -> RenamedObject.Item {
+            reader.clear()
+            try reader.write(ValueRef(tree: 0, node: node))
+            return .text(reader.bytes)
         }
-        let goBack = [1, 2].filter { Self.isEarlier(forms[$0], forms[0]) }
-        if goBack.count == 1, let i = goBack.first, let base = lifted[0], let side = lifted[i],
-            let kept = try side.keepingForm(of: base, at, work) {
-            lifted[i] = kept
-            forms[i] = form(of: kept)
+        let made = RenamedObject(0), states = RuleStates(rules)
+        var hasMembers = false
+        for node in try reader.sortedMembers(of: 0) {
+            let name = edited.tree.name(of: node), state = states.step(RuleStates.start, name)
+            let kind = state == RuleStates.none ? nil : states.rule(state).map { rules.rules[$0].kind }
+            if own.tree.member(name, of: 0) != nil || kind == .counter || kind == .text { continue }
+            made.changed[Array(name)] = try written(node)
+            hasMembers = hasMembers || at.count > 1 || at.first != Array(name)
         }
-        let sides = lifted[1] != nil && lifted[2] != nil
-        return (lifted, renames == nil && sides && Self.isEarlier(forms[1], forms[2]))
+        try work.done(edited.tree.count)
+        if let number = edited.tree.find(at, from: 0), let name = at.last,
+            let parent = made.object(at: at.dropLast(), making: true, in: own.tree) {
+            parent.changed[name] = try written(number)
+        }
+        return try own.with(made, work).map { ($0, hasMembers) }
     }
 
     /// The value with its members renamed; nil when that is no JSON that can be merged: too deep, or too large.
@@ -93,34 +117,6 @@ extension JSONText {
         var writer = CanonicalWriter(DocumentValues([self], work: work))
         try edited.write(to: &writer, in: tree)
         return try writer.bytes.withUnsafeBytes { try JSONTreeParser.parse($0, copying: true, work: work) }
-    }
-
-    /// The same with the members that another value has and it has not, and with the number of that one's form: what was made when the
-    /// value was brought into that form stays, as does the number, and it is not made once more over what others did with it since.
-    fileprivate func keepingForm(of base: JSONText, _ at: [[UInt8]], _ work: DocumentControl) throws -> JSONText? {
-        guard tree.kind(0) == .object, base.tree.kind(0) == .object else { return nil }
-        try Memory.expect(tree.bytes.count + base.tree.bytes.count, "Merging a value")
-        var reader = CanonicalWriter(DocumentValues([base], work: work))
-        func written(_ node: UInt32) throws -> RenamedObject.Item {
-            reader.clear()
-            try reader.write(ValueRef(tree: 0, node: node))
-            return .text(reader.bytes)
-        }
-        let edited = RenamedObject(0)
-        let own = try CanonicalWriter(DocumentValues([self], work: work)).sortedMembers(of: 0)
-        var i = 0
-        for node in try reader.sortedMembers(of: 0) {
-            let name = base.tree.name(of: node)
-            while i < own.count, Bytes.compare(tree.name(of: own[i]), name) < 0 { i += 1 }
-            if i < own.count, Bytes.equal(tree.name(of: own[i]), name) { continue }
-            edited.changed[Array(name)] = try written(node)
-        }
-        try work.done(own.count + edited.changed.count)
-        if let number = base.tree.find(at, from: 0), let name = at.last,
-            let parent = edited.object(at: at.dropLast(), making: true, in: tree) {
-            parent.changed[name] = try written(number)
-        }
-        return try with(edited, work)
     }
 }
 

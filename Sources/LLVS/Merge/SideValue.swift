@@ -124,6 +124,19 @@ struct HeldMerge {
         }
     }
 
+    /// What undoing an edit comes to, where that brought the value into a later form: see `ValueForms.kept`.
+    func kept(_ before: SideValue?, in edited: SideValue?) throws -> (value: SideValue, hasMembers: Bool)? {
+        guard case .rules(let rules) = rules, rules.forms != nil else { return nil }
+        let check = { [control] in try control.step(0, bytes: OperationControl.bytesPerCheck) }
+        return try withBytes(before) { y in
+            try withBytes(edited) { o in
+                guard let o, let y else { return nil }
+                let kept = try DocumentMerge(rules: rules, check: check).kept(y, in: o)
+                return kept.map { (SideValue(.computed($0.bytes, recency: 0)), $0.hasMembers) }
+            }
+        }
+    }
+
     /// Whether both are the same bytes, or both are absent.
     func areSame(_ a: SideValue?, _ b: SideValue?) throws -> Bool {
         guard let a, let b else { return a == nil && b == nil }

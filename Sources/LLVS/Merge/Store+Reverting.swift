@@ -10,7 +10,8 @@ extension Store {
         public var version: Version?
         /// The ids of which something was changed: of a revert, what is again as it was before the version.
         public var undone: [ValueID] = []
-        /// Those that the version changed and of which something was changed since, to something else: that was kept.
+        /// Those that the version changed and of which something was changed since, to something else: that was kept. Also those to
+        /// which an undone version added members while it brought them into a later form: they were kept, too.
         public var superseded: [ValueID] = []
         /// What was decided where both had changed the same, in byte order of the ids.
         public var conflicts: [Conflict] = []
@@ -131,9 +132,11 @@ struct SwappedMerge {
                 if was != nil { merge.superseded.insert(id) }
                 return
             }
-            let held = merge.merger(key)
-            let outcome = try held.merge(SideValue(became), newer: now, older: SideValue(was))
-            try merge.take(outcome, id, newer: now, older: SideValue(was), held, isRevert: true)
+            let held = merge.merger(key), kept = try held.kept(SideValue(was), in: SideValue(became))
+            if kept?.hasMembers ?? false { merge.superseded.insert(id) }
+            let before = kept?.value ?? SideValue(was)
+            let outcome = try held.merge(SideValue(became), newer: now, older: before)
+            try merge.take(outcome, id, newer: now, older: before, held, isRevert: true)
         }
     }
 
@@ -179,7 +182,7 @@ struct SwappedMerge {
         }
         // What comes to the same as what is there stays as it is written.
         let now = isRevert ? newer : older
-        if case .computed = outcome.result, try merge.areSameDocument(result, now) { result = now }
+        if case .computed? = result?.content, try merge.areSameDocument(result, now) { result = now }
         conflicts += outcome.records.map { Conflict(id: id, version: nil, record: $0, isByRules: merge.rules.areRules) }
         let decided = outcome.records.contains { $0.kind != .bound }
         // Of a revert, `older` is what was there before: not reached where something was decided.

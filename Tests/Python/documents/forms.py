@@ -7,9 +7,10 @@ Readings of the specification where it leaves a choice:
   are missing on the way are made; where something on the way is no object, nothing is moved.
 - What would come out too deep or too large stays as it is. What is lifted is written as computed values are.
 - Where no renames are given, nothing is lifted, and the side of the later form is `x`, but for a save and for swapped roles.
-- After that, where one side alone is of an earlier form than the base, it gets the members at the top that the base has and it has not, and
-  the base's number at `at`, unless something on the way there is no object; it is of the base's form then.
 - What the bytes of the three decide (one side is the base, or both are equal) is decided before.
+- An edit that brought a value into a later form is undone in that form: what was before it is lifted, and gets the members at the top that
+  the edited value has and it has not, but for such as are counters or texts, and the number of the form, unless something on the way there
+  is no object.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from . import json_model as j
-from .rules import Forms, Pointer
+from .rules import Forms, Pointer, RuleSet
 
 
 def form(value: Any, forms: Forms) -> Optional[j.Decimal]:
@@ -62,24 +63,27 @@ def lift_all(values: list[Any], forms: Forms) -> list[Any]:
     latest: Optional[j.Decimal] = None
     for number in found:
         latest = number if _above(number, latest) else latest
-    if latest is None:
+    if latest is None or forms.renames is None:
         return values
-    if forms.renames is not None:
-        values = [
-            lift(value, number, latest, forms) if isinstance(value, j.Object) and _above(latest, number) else value
-            for value, number in zip(values, found)
-        ]
-    back = [side for side in (1, 2) if _above(found[0], found[side])]
-    if len(back) == 1 and isinstance(values[0], j.Object) and isinstance(values[back[0]], j.Object):
-        values = [keeping_form(value, values[0], forms) if side in back else value for side, value in enumerate(values)]
-    return values
+    return [
+        lift(value, number, latest, forms) if isinstance(value, j.Object) and _above(latest, number) else value
+        for value, number in zip(values, found)
+    ]
 
 
-def keeping_form(value: j.Object, base: j.Object, forms: Forms) -> j.Object:
-    """A side of an earlier form than the base: what was made for the base's form stays, and the number of it."""
-    made = j.Object((*value.members, *(member for member in base.members if value.get(member[0]) is None)))
-    made = put(made, forms.at, get(base, forms.at)) or made
-    return value if _is_too_much(made) else made
+def kept(before: Any, edited: Any, rules: RuleSet) -> tuple[Any, bool]:
+    """What undoing an edit comes to, and whether it has members that the edit added."""
+    forms = rules.forms
+    old, new = (form(value, forms) if forms else None for value in (before, edited))
+    if forms is None or new is None or not _above(new, old) or not isinstance(before, j.Object):
+        return before, False
+    own = before if forms.renames is None else lift(before, old, new, forms)
+    added = [
+        (name, value) for name, value in edited.members if own.get(name) is None and rules.rule((name,)).kind not in ("counter", "text")
+    ]
+    made = j.Object((*own.members, *added))
+    made = put(made, forms.at, get(edited, forms.at)) or made
+    return (before, False) if _is_too_much(made) else (made, any((name,) != forms.at for name, _ in added))
 
 
 def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Forms) -> j.Object:

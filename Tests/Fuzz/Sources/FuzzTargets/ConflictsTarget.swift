@@ -92,7 +92,7 @@ enum ConflictsTarget {
 
     private static func takeBack(_ older: VersionID, _ newer: VersionID, in store: Store) throws {
         let undone = try store.revert(newer, at: newer)
-        require(undone.superseded.isEmpty, "what nobody changed since is taken back")
+        require(undone.conflicts.isEmpty, "what nobody changed since is taken back")
         Examining.attempt { _ = try store.cherryPick(older, onto: newer) }
         Examining.attempt { _ = try store.revert(older, at: store.cherryPick(older, onto: newer).version?.id ?? newer) }
     }

@@ -101,7 +101,8 @@ class Reverted(NamedTuple):
     #: took over something of it.
     undone: tuple[str, ...]
     #: The ids of the values of which the version changed something that was changed again since, to something else than it was before it:
-    #: that stays. Where rules merge inside a value it may be in both.
+    #: that stays. Where rules merge inside a value it may be in both. Also those to which an undone version added members while it brought
+    #: them into a later form: these stay, too.
     superseded: tuple[str, ...]
     #: What had to be decided, in byte order of the ids.
     conflicts: tuple[llvs.Conflict, ...] = ()
