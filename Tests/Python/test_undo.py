@@ -103,6 +103,23 @@ def test_a_merge_is_undone_against_either_side(store: llvs.Store) -> None:
     assert gone.version is not None and state(store, gone.version) == {}
 
 
+def test_what_was_picked_in_full_is_not_superseded(store: llvs.Store) -> None:
+    """A head without the value, or without the object, has what the version itself counted, and all else of it."""
+    rules = store.make_version(root=True, update={"__llvs_schema": b'{"merge":1,"ids":{"d/":{"/n":"counter","/m/n":"counter"}}}'})
+    for before, was, became, result in (
+        (None, {"a": 1, "n": 1}, {"a": 2, "n": 3}, {"a": 2, "n": 2}),
+        ({"a": 0}, {"a": 0, "m": {"a": 1, "n": 1}}, {"a": 0, "m": {"a": 2, "n": 3}}, {"a": 0, "m": {"a": 2, "n": 2}}),
+    ):
+        head = rules if before is None else made(store, rules, d_1=before)
+        done = store.cherry_pick(made(store, made(store, head, d_1=was), d_1=became), onto=head)
+        assert done.version is not None and state(store, done.version)["d/1"] == result
+        assert done.superseded == () and [conflict.kind.value for conflict in done.conflicts] == ["delete-edit"]
+    # What the head had otherwise and was not taken over is told.
+    head = made(store, made(store, rules, d_1={"a": 1}), d_1={"a": 3})
+    kept = store.cherry_pick(made(store, made(store, rules, d_1={"a": 1}), d_1={"a": 2}), onto=head)
+    assert [conflict.kind.value for conflict in kept.conflicts] == ["pick"]
+
+
 def test_cherry_pick(store: llvs.Store) -> None:
     base = ruled(store, d_1={"a": 0, "n": 1}, plain=0, d_2={"a": 0}, d_3={"a": 0})
     head = made(store, base, d_1={"a": 0, "n": 5, "b": 1}, plain=5, d_2={"a": 9}, d_3=None)

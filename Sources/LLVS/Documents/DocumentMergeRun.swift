@@ -356,7 +356,11 @@ final class DocumentMergeRun {
         guard !o.isAbsent, !x.isAbsent, rules.counts(state) else { return x }
         try values.work.done(1)
         let rule = rule(state)
-        if rule.kind == .counter { return try lines(o, x, .absent, state, rule, place, isNew: false) }
+        if rule.kind == .counter {
+            if try values.same(o, x) { return .absent }
+            let stand = rule.absent.map { ValueRef(tree: rulesTree, node: $0) } ?? .absent
+            return try lines(o, x, stand, state, rule, place, isNew: false)
+        }
         return givesBack(o, x, state, rule) ? try openGivingBack(o, x, state, place) : x
     }
 

@@ -184,7 +184,10 @@ struct SwappedMerge {
         let now = isRevert ? newer : older
         if case .computed? = result?.content, try merge.areSameDocument(result, now) { result = now }
         conflicts += outcome.records.map { Conflict(id: id, version: nil, record: $0, isByRules: merge.rules.areRules) }
-        let decided = outcome.records.contains { $0.kind != .bound }
+        // (A pick of what the head has not got is there in full; its counters begin with what the version itself added.)
+        let decided = outcome.records.contains {
+            $0.kind != .bound && !(!isRevert && $0.kind == .deleteEdit && $0.older == nil && $0.result != nil)
+        }
         // Of a revert, `older` is what was there before: not reached where something was decided.
         if isRevert ? decided : try decided && !merge.areSameDocument(result, newer) { superseded.insert(id) }
         held[id] = .some(result)

@@ -211,7 +211,7 @@ class _Merge:
             below, was = path + (name,), o.get(name)
             rule, new = self.rules.rule(steps(below)), value
             if was is not None and rule.kind == "counter":
-                new = self.lines(was, value, None, rule, below, where + (name,), False)
+                new = None if same(was, value) else self.lines(was, value, rule.absent, rule, below, where + (name,), False)
             elif self.gives_back(was, value, rule, below):
                 new = self.given_back(was, value, below, where + (name,))
             if new is not None:
