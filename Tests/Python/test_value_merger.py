@@ -116,6 +116,24 @@ def test_what_it_answered_is_an_open_conflict(store: llvs.Store) -> None:
     assert not store.open_conflicts(store.choose(conflict, "result", at=merged))
 
 
+def test_what_rules_decided_beside_it_is_an_open_conflict(store: llvs.Store) -> None:
+    schema = b'{"merge":1,"ids":{"d/":{"/bio":"text","/a":{"pick":"arbiter"}}}}'
+    _, a, b = fork(
+        store,
+        {"__llvs_schema": schema, "d/1": b'{"bio":"the dog and the cat"}', "d/2": b'{"a":1}'},
+        {"d/1": b'{"bio":"the dog and the fox"}', "d/2": b'{"a":2}'},
+        {"d/1": b'{"bio":"the dog and the dog"}', "d/2": b'{"a":3}'},
+    )
+    merged = store.merge(a, b, llvs.ValueMerger(part=lambda *_: b"99"))
+    found = store.open_conflicts(merged)
+    assert [(record.id, record.kind) for record in found.records] == [
+        ("d/1", llvs.ConflictKind.OVERLAP), ("d/2", llvs.ConflictKind.ARBITER),
+    ]  # fmt: skip
+    assert found["d/1"] == store.open_conflicts(merged, id="d/1")["d/1"] and found["d/2"][0].result == b"99"
+    chosen = store.choose(store.explain(merged)["d/1"][0], "older", at=merged)
+    assert store.at(chosen)["d/1"] == b'{"bio":"the dog and the fox"}'
+
+
 def test_a_merger_without_anything_to_say_is_as_rules(store: llvs.Store) -> None:
     _, a, b = fork(store, {"__llvs_schema": PARTS, "d/1": b'{"a":0}'}, {"d/1": b'{"a":1}'}, {"d/1": b'{"a":2}'})
     assert store.merge(a, b, llvs.ValueMerger(lambda *_: llvs.PASS, part=lambda *_: llvs.PASS)) == store.merge(a, b)

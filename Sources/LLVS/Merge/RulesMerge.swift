@@ -90,6 +90,11 @@ struct RulesMerge {
         return outcome.result
     }
 
+    /// Whether something was to be decided of the id that `decide` was asked about last.
+    func hasRecords(of key: UnsafeRawBufferPointer) -> Bool {
+        isSchema(key) || records.last?.id.withUnsafeBytes { Bytes.equal($0, key) } ?? false
+    }
+
     /// The changes of the merge version under the covered ids, in byte order of the ids.
     /// - Parameter keys: holds the ids.
     mutating func changes(_ differences: [Difference], keys: ByteArena) throws -> MergeChanges {

@@ -85,38 +85,35 @@ extension Store {
         guard sides.count == 2, let made = try version(versionID(ordinal)) else { return Conflicts() }
         // Whoever made it, the newer one is the first.
         let first = lock.withRead { dag.isNewer(sides[0], sides[1]) } ? 0 : 1
-        var (conflicts, marks, stands) = try found(sides[first], sides[1 - first], query, among: among, control, standing: ordinal)
+        var (conflicts, marks, others) = try found(sides[first], sides[1 - first], query, among: among, control, standing: ordinal)
         let keys = [MergeMarks.arbiterKey, MergeMarks.conflictsKey]
         if query.only == nil { conflicts.areRecorded = keys.allSatisfy { made.metadata[$0] == marks[$0] } }
-        let isAsked = query.arbiter.given != nil || query.arbiter.merger != nil
-        // Of one value alone the marks of the merge tell nothing.
-        let isByOthers = !isAsked && (query.only == nil ? keys.contains { made.metadata[$0] != marks[$0] } : !stands)
         for i in conflicts.items.indices { conflicts.items[i].version = made.id }
         // Others came to other results: those that stand there are told.
-        if isByOthers {
-            for i in conflicts.items.indices { conflicts.items[i].place = nil }
-            try tellStanding(&conflicts.items, at: ordinal, control)
+        if query.arbiter.given == nil, query.arbiter.merger == nil, !others.isEmpty {
+            for i in conflicts.items.indices where others.contains(conflicts.items[i].id) { conflicts.items[i].place = nil }
+            try tellStanding(&conflicts.items, of: others, at: ordinal, control)
         }
         return conflicts
     }
 
     /// - Parameter standing: the merge that was made; its values stand where no rules decided.
-    /// - Returns: the conflicts, what a merge version would say of them, and whether the merge that was made holds what was decided, where
-    ///   one value is asked about.
+    /// - Returns: the conflicts, what a merge version would say of them, and of which values that had some the merge that was made holds
+    ///   something else.
     private func found(
         _ first: UInt32, _ second: UInt32, _ query: ConflictQuery, among: Set<[UInt8]>? = nil, _ control: PacedControl,
         standing: UInt32? = nil
-    ) throws -> (conflicts: Conflicts, marks: Metadata, stands: Bool) {
+    ) throws -> (conflicts: Conflicts, marks: Metadata, others: Set<ValueID>) {
         let bases = try walk(CommonAncestors([first], [second]), control.look)
         let areSettled = try !bases.isEmpty && walk(MergesOnly(first, second), control.look)
         if try areSettled || haveEqualStates(first, second, given: query.arbiter.given, control) {
-            return (Conflicts(), try MergeMarks.settled(rank(of: first), rank(of: second)), true)
+            return (Conflicts(), try MergeMarks.settled(rank(of: first), rank(of: second)), [])
         }
         var rules = try RulesMerge(first, second, bases, query.arbiter, recencies: Recencies(), in: self, control)
         guard let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control) else {
-            return (Conflicts(), Metadata(), true)
+            return (Conflicts(), Metadata(), [])
         }
-        var stands = true
+        var others: Set<ValueID> = []
         var all: [(id: [UInt8], records: ConflictRecords)] = [], conflicts = Conflicts(), marks = Metadata()
         if rules != nil {
             rules?.tellsPlaces = standing != nil
@@ -125,7 +122,8 @@ extension Store {
                 if let only = query.only, !only.bytes.withUnsafeBytes({ Bytes.equal($0, difference.key) }) { continue }
                 if let among, !among.contains(Array(difference.key)) { continue }
                 let result = try rules?.decide(difference)
-                if query.only != nil, let standing, let result { stands = try holds(result, of: difference, at: standing) }
+                guard let standing, let result, rules?.hasRecords(of: difference.key) == true else { continue }
+                if try !holds(result, of: difference, at: standing) { others.insert(ValueID(unchecked: Array(difference.key))) }
             }
             if let rules {
                 marks = try rules.marked(Metadata())
@@ -151,7 +149,7 @@ extension Store {
             }
         }
         if let only = query.only { conflicts.items.removeAll { $0.id != only } }
-        return (conflicts, marks, stands)
+        return (conflicts, marks, others)
     }
 
     /// Whether a merge version holds what rules come to for an id.

@@ -146,12 +146,13 @@ extension Store {
         return try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try found($0) }
     }
 
-    /// Puts into the records of a merge what stands there at the version, which is not what rules come to.
-    func tellStanding(_ conflicts: inout [Conflict], at merge: UInt32, _ control: PacedControl) throws {
+    /// Puts into the records of a merge what stands there at the version, where it is not what rules come to: under these ids.
+    func tellStanding(_ conflicts: inout [Conflict], of ids: Set<ValueID>, at merge: UInt32, _ control: PacedControl) throws {
         var next = 0
         while next < conflicts.count {
             let id = conflicts[next].id, from = next
             while next < conflicts.count, conflicts[next].id == id { next += 1 }
+            guard ids.contains(id) else { continue }
             let rules = try valueRules(for: id, at: merge)
             try id.bytes.withUnsafeBytes { key in
                 try withTables(key, at: merge, rules, control) { now, _ in
