@@ -49,6 +49,40 @@ def test_one_rule_written_in_two_ways_is_no_contradiction(held: Any, given: Any)
         assert found.contradictions == () and not found.changed and found.data == rules(a=held)
 
 
+FORMS = {"schema": {"at": "/form"}}
+
+
+@pytest.mark.parametrize("held, given, expected, newer, older", [
+    ({"/form": "register"}, {**FORMS, "/n": "counter"}, {"/form": "register", "/n": "counter"}, b'"register"', b'{"pick":"max"}'),
+    (FORMS, {"/form": "register", "/n": "counter"}, {**FORMS, "/form": {"pick": "max"}, "/n": "counter"}, b'{"pick":"max"}',
+     b'"register"'),
+    ({"/v": "register", "schema": {"at": "/form"}}, {"schema": {"at": "/v"}, "/n": "counter"},
+     {"/v": "register", **FORMS, "/n": "counter"}, b'"register"', b'{"pick":"max"}'),
+])  # fmt: skip
+def test_another_rule_for_what_tells_the_form_is_a_contradiction_and_keeps_no_rule_out(
+    held: Any, given: Any, expected: Any, newer: bytes, older: bytes
+) -> None:
+    with llvs.Store(storage="memory") as store:
+        at = store.make_version(insert={"__llvs_schema": rules(a=held)})
+        found = store.schema(at, rules(a=given))
+        assert found.data is not None and found.rules is not None and found.rules["ids"] == {"a/": expected}
+        (contradiction,) = found.contradictions
+        assert contradiction.path in (("ids", "a/", "/form"), ("ids", "a/", "/v"))
+        assert (contradiction.newer, contradiction.older, contradiction.result) == (newer, older, newer)
+        again = store.make_version(at, update={"__llvs_schema": found.data})
+        assert not store.schema(again, rules(a=given)).changed
+        # The contradiction alone changes nothing.
+        alone = {pattern: rule for pattern, rule in given.items() if pattern != "/n"}
+        assert not store.schema(at, rules(a=alone)).changed and store.schema(at, rules(a=alone)).data == rules(a=held)
+
+
+def test_the_larger_number_of_a_form_is_no_contradiction() -> None:
+    with llvs.Store(storage="memory") as store:
+        at = store.make_version(insert={"__llvs_schema": rules(a={"/form": {"pick": "max"}})})
+        found = store.schema(at, rules(a=FORMS))
+        assert found.contradictions == () and found.rules == {"merge": 1, "ids": {"a/": {"/form": {"pick": "max"}, **FORMS}}}
+
+
 def test_rules_that_are_wrong() -> None:
     with llvs.Store(storage="memory") as store:
         empty = store.make_version(insert={"a": b"1"})

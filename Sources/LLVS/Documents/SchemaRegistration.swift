@@ -25,7 +25,11 @@ enum SchemaRegistration {
             let told = known[side].filter { prefix, own in
                 known[1 - side][prefix].map { own.at == $0.at && !own.hasRenames && $0.hasRenames } ?? false
             }
-            return try spread(texts[side], plain[side].intersection(mapped[1 - side]), withoutForms: Set(told.keys), work)
+            // What tells the form is the larger one: where the other side has another rule for it, both cannot be, and what is held stands.
+            let disputed = try known[side].filter { prefix, own in try hasOtherRule(texts[1 - side], prefix, own.at, work) }
+            return try spread(
+                texts[side], plain[side].intersection(mapped[1 - side]),
+                withoutForms: Set(told.keys).union(side == 1 ? Array(disputed.keys) : []), rulesOfForms: disputed.mapValues(\.at), work)
         }
         return try sides[0].withUnsafeBytes { own in
             try sides[1].withUnsafeBytes { other in
@@ -62,12 +66,26 @@ enum SchemaRegistration {
         return found
     }
 
-    /// The same rules, with those of some prefixes written as `{"": rule}`, and without what tells the forms under others.
+    /// Whether rules have one of their own for the member that tells the form, by which not the larger stands.
+    private static func hasOtherRule(_ text: JSONText, _ prefix: [UInt8], _ at: [UInt8], _ work: DocumentControl) throws -> Bool {
+        let tree = text.tree
+        guard !at.contains(UInt8(ascii: "*")), let ids = ids(of: tree),
+            let patterns = prefix.withUnsafeBytes({ tree.member($0, of: ids) }), SchemaShape.isPatterns(patterns, in: tree),
+            let rule = at.withUnsafeBytes({ tree.member($0, of: patterns) }) else { return false }
+        let bytes = try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: rule), in: DocumentValues([text], work: work))
+        let schema = try bytes.withUnsafeBytes { try MergeSchema($0, partly: true) }
+        guard let found = schema.rules(for: UnsafeRawBufferPointer(start: nil, count: 0)), let own = found.rules.first else { return false }
+        return !own.meansSame(as: .ofForm, absent: found.text, nil)
+    }
+
+    /// The same rules, with those of some prefixes written as `{"": rule}`, without what tells the forms under others, and with the rule
+    /// for the member that tells the form written down.
     private static func spread(
-        _ text: JSONText, _ prefixes: Set<[UInt8]>, withoutForms: Set<[UInt8]>, _ work: DocumentControl
+        _ text: JSONText, _ prefixes: Set<[UInt8]>, withoutForms: Set<[UInt8]>, rulesOfForms: [[UInt8]: [UInt8]], _ work: DocumentControl
     ) throws -> [UInt8] {
         let tree = text.tree
-        let ids = prefixes.isEmpty && withoutForms.isEmpty ? nil : ids(of: tree), values = DocumentValues([text], work: work)
+        let isAsItIs = prefixes.isEmpty && withoutForms.isEmpty && rulesOfForms.isEmpty
+        let ids = isAsItIs ? nil : ids(of: tree), values = DocumentValues([text], work: work)
         guard let ids else { return Array(tree.bytes) }
         func written(_ node: UInt32) throws -> [UInt8] { try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: node), in: values) }
         func object(
@@ -85,7 +103,17 @@ enum SchemaRegistration {
             guard child == ids else { return try written(child) }
             return try object(ids) { rule in
                 let name = Array(tree.name(of: rule))
-                if withoutForms.contains(name) { return try object(rule, where: { !SchemaShape.isForms($0, in: tree) }, written) }
+                if withoutForms.contains(name) || rulesOfForms[name] != nil {
+                    let isWithout = withoutForms.contains(name)
+                    var out = try object(rule, where: { !isWithout || !SchemaShape.isForms($0, in: tree) }, written)
+                    if let at = rulesOfForms[name], at.withUnsafeBytes({ tree.member($0, of: rule) }) == nil {
+                        out.removeLast()
+                        if out.count > 1 { out.append(UInt8(ascii: ",")) }
+                        at.withUnsafeBytes { CanonicalText.append($0, to: &out) }
+                        out += Array(#":{"pick":"max"}}"#.utf8)
+                    }
+                    return out
+                }
                 let bytes = try written(rule)
                 return prefixes.contains(name) ? Array("{\"\":".utf8) + bytes + [UInt8(ascii: "}")] : bytes
             }
