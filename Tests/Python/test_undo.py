@@ -267,6 +267,33 @@ def test_what_cannot_be_undone_is_told_once_by_several_processes(tmp_path: Path,
     assert undo() is None
 
 
+@pytest.mark.parametrize("storage", ["file", "sqlite"])
+def test_what_could_not_be_undone_can_be_once_others_took_theirs_back(tmp_path: Path, storage: str) -> None:
+    def device(name: str) -> llvs.Coordinator:
+        return llvs.Coordinator(tmp_path / "store", storage=storage, device=name)
+
+    with device("a") as a:
+        saved(a, 0)
+        mine = saved(a, 1).id
+        saved(a, 1, "y")
+    with device("b") as b:
+        saved(b, 2)
+    with device("a") as a:
+        # To revert a version by its id says nothing of what undo goes by.
+        assert a.revert(mine).version is None
+        assert [done and done.undone for done in (a.undo(), a.undo())] == [("y",), ()]
+    with device("a") as a:
+        done = a.undo()
+        assert done is not None and done.version is None and done.versions != (mine,)
+        assert not a.can_undo
+    with device("b") as b:
+        assert b.undo() is not None and json.loads(b["x"]) == 1
+    with device("a") as a:
+        done = a.undo()
+        assert done is not None and done.versions == (mine,) and done.undone == ("x",) and json.loads(a["x"]) == 0
+        assert a.undo() is not None and "x" not in a and not a.can_undo
+
+
 def test_a_given_version_is_reverted() -> None:
     with llvs.Coordinator(storage="memory", device="a") as notes:
         saved(notes, 0)

@@ -98,11 +98,11 @@ extension StoreCoordinator {
 
     /// Takes back the last save of this device that was not undone yet, as `Store.revert` does, in a version of its own. What others
     /// changed since stays. When nothing of it is left to take back, nothing is stored, and the next call goes on with the save before,
-    /// also of another process.
+    /// also of another process, as long as nobody changes those values.
     /// - Throws: `.invalidArgument` when the coordinator has no device, and as `Store.revert`.
     public func undo(metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Undone {
         let device = try device()
-        return try revert(metadata, control) { try self.find(device, control).undo }
+        return try revert(metadata, control, isOwn: true) { try self.find(device, control).undo }
     }
 
     /// Takes back what a version changed, whoever saved it, as `Store.revert` does, and moves to the result.
@@ -117,11 +117,12 @@ extension StoreCoordinator {
     /// - Throws: as `undo`.
     public func redo(metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Undone {
         let device = try device()
-        return try revert(metadata, control, isRedo: true) { try self.find(device, control).redo }
+        return try revert(metadata, control, isOwn: true, isRedo: true) { try self.find(device, control).redo }
     }
 
     private func revert(
-        _ own: Metadata, _ control: OperationControl, _ parent: Fork.Side = .first, isRedo: Bool = false, _ which: () throws -> Undoable?
+        _ own: Metadata, _ control: OperationControl, _ parent: Fork.Side = .first, isOwn: Bool = false, isRedo: Bool = false,
+        _ which: () throws -> Undoable?
     ) throws -> Undone {
         let (done, move) = try moving(isRedo ? "Redoing" : "Undoing") { () throws -> (Undoable?, Store.Reverted) in
             guard let what = try which() else { return (nil, Store.Reverted()) }
@@ -145,8 +146,8 @@ extension StoreCoordinator {
             if let version = reverted.version {
                 differences = KnownDifferences()
                 self.move(to: version.id)
-            } else {
-                passOver(what.versions)
+            } else if isOwn {
+                try passOver(what.versions, paced)
             }
             return (what, reverted)
         }
@@ -155,21 +156,60 @@ extension StoreCoordinator {
 
     // MARK: Saves of which nothing is left
 
-    /// The cache in which they are kept for the next process. Without it they are told about once more, and nothing else.
+    /// The cache in which they are kept for the next process, those told of last. Without it they are told about once more, and nothing
+    /// else.
     private var passedOverName: String { "undo-\(options.name)" }
+    private static let mostKept = 4_096
 
-    private func knownAsPassedOver() -> Set<VersionID> {
-        if let passedOver { return passedOver }
+    /// Oldest first, each with what it was judged by.
+    private func keptAsPassedOver() -> [(id: VersionID, state: [UInt8])] {
         let text = (try? store.cacheGet(passedOverName)) ?? []
-        let known = Set(text.split(separator: UInt8(ascii: "\n")).compactMap { $0.withUnsafeBytes { VersionID(validating: $0) } })
+        return text.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 1)
+            guard parts.count == 2, let id = parts[1].withUnsafeBytes({ VersionID(validating: $0) }) else { return nil }
+            return (id, Array(parts[0]))
+        }
+    }
+
+    private func knownAsPassedOver() -> [VersionID: [UInt8]] {
+        if let passedOver { return passedOver }
+        let known = Dictionary(keptAsPassedOver().map { ($0.id, $0.state) }) { $1 }
         passedOver = known
         return known
     }
 
-    private func passOver(_ versions: [VersionID]) {
-        let all = knownAsPassedOver().union(versions)
-        passedOver = all
-        try? store.cachePut(passedOverName, Array(all.map { "\($0)\n" }.sorted().joined().utf8))
+    private func passOver(_ versions: [VersionID], _ control: PacedControl) throws {
+        let now = try store.requireOrdinal(current)
+        let judged = try versions.map { (id: $0, state: try state(after: store.requireOrdinal($0), at: now, control)) }
+        passedOver = knownAsPassedOver().merging(judged.map { ($0.id, $0.state) }) { $1 }
+        // What another process added meanwhile stays.
+        let added = Set(versions), all = keptAsPassedOver().filter { !added.contains($0.id) } + judged
+        let lines = all.suffix(Self.mostKept).map { $0.state + Array(" \($0.id)\n".utf8) }
+        try? store.cachePut(passedOverName, Array(lines.joined()))
+    }
+
+    /// Whether nothing could be undone of a version, and nobody changed since what it is about.
+    private func isPassedOver(_ version: UInt32, at now: UInt32, _ control: PacedControl) throws -> Bool {
+        guard let judged = knownAsPassedOver()[store.versionID(version)] else { return false }
+        return try judged == state(after: version, at: now, control)
+    }
+
+    /// What an undo of a version goes by: a digest of which versions stored the values that it changed, and the rules, as they are now.
+    private func state(after version: UInt32, at now: UInt32, _ control: PacedControl) throws -> [UInt8] {
+        var hash = SHA256()
+        func add(_ key: UnsafeRawBufferPointer) throws {
+            try control.step()
+            let stored = try store.maps.entry(key, at: now).map { "\(store.versionID($0.version))" } ?? ""
+            hash.update(Array("\(key.count) \(stored) ".utf8))
+            hash.update(key)
+        }
+        try MergeSchema.idBytes.withUnsafeBytes { try add($0) }
+        if let before = try store.predecessor(of: version, .first) {
+            try store.forEachDifference(before, version, control) { try add($0.key) }
+        } else {
+            try MapNode.forEachDifference(nil, store.maps.map(version, control)) { key, _, _ in try add(key) }
+        }
+        return InterchangeEncoder.hex(hash.finish())
     }
 
     /// The caller holds `saveGate`.
@@ -178,8 +218,8 @@ extension StoreCoordinator {
         // Of what is here: others may have named any number of versions that nobody has.
         var undone: Set<UInt32> = [], redone: Set<UInt32> = []
         guard current != EmptyRoot.id else { return (nil, nil) }
-        let passedOver = knownAsPassedOver()
         let paced = control.paced(.reading, doing: "Looking for what to undo in \(store.description)")
+        let now = try store.requireOrdinal(current)
         func ordinal(_ id: VersionID) -> UInt32? { store.lock.withRead { store.dag.ordinal(of: id) } }
         let walk = try store.walk(HistoryQuery(from: [current]), control)
         search: while true {
@@ -200,11 +240,11 @@ extension StoreCoordinator {
                 if let taken = version.metadata[UndoMarks.undoKey] {
                     if redone.contains(name) { continue }
                     try UndoMarks.forEachID(taken, paced) { if let taken = ordinal($0) { undone.insert(taken) } }
-                    if !isRedoKnown, !passedOver.contains(version.id) {
+                    if !isRedoKnown, try !isPassedOver(name, at: now, paced) {
                         redo = Undoable(versions: [version.id], description: try description())
                         isRedoKnown = true
                     }
-                } else if !undone.contains(name), !passedOver.contains(version.id) {
+                } else if !undone.contains(name), try !isPassedOver(name, at: now, paced) {
                     // Whoever saved anew has nothing to redo.
                     isRedoKnown = true
                     let own = version.metadata[UndoMarks.groupKey]

@@ -78,8 +78,8 @@ public final class StoreCoordinator: @unchecked Sendable {
     var metadata: Metadata
     /// Rules that were registered before there was a version to write them on; nil: none. Used by who is through `saveGate`.
     var registered: [UInt8]?
-    /// Saves of which nothing could be undone any more; nil: not read yet. Used by who is through `saveGate`.
-    var passedOver: Set<VersionID>?
+    /// Saves of which nothing could be undone, and what that was judged by; nil: not read yet. Used by who is through `saveGate`.
+    var passedOver: [VersionID: [UInt8]]?
     let observers = Observers<VersionID>()
     /// Told when an exchange was attached or detached.
     let attachments = Observers<Void>()
