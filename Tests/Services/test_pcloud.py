@@ -5,6 +5,7 @@ Numbers are those of the pitfalls of docs/cloud-drives.md.
 
 from __future__ import annotations
 
+import contextlib
 import random
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -302,3 +303,29 @@ def test_two_devices_send_one_large_file(pcloud: Cloud, new_store: Any) -> None:
         before = {node.name: (node.id, node.version) for node in files(pcloud, "changes")}
         way.send()
     assert {node.name: (node.id, node.version) for node in files(pcloud, "changes")} == before and len(before) == 1
+
+
+@pytest.mark.parametrize("layout", ["interchange", "packed"])
+@pytest.mark.parametrize("step", ["upload_info", "upload_save"])
+def test_a_session_that_is_refused_for_ever(
+    pcloud: Cloud, tmp_path: Path, new_store: Any, layout: str, step: str, monkeypatch: Any
+) -> None:
+    """The file is sent anew, in another one, by the next call but one at the latest: a pack that was kept is tried with it once more."""
+    second, refused = new_store(), []
+    inner = getattr(pcloud.service, f"_do_{step}")
+
+    def refuse(request: Request, given: dict[str, str]) -> dict[str, Any]:
+        refused[:] = refused or [given["uploadid"]]
+        return {"result": 2001, "error": "No."} if given["uploadid"] == refused[0] else inner(request, given)
+
+    monkeypatch.setattr(pcloud.service, f"_do_{step}", refuse)
+    with llvs.Store(tmp_path / "device", file_mode=0o600) as store:
+        store.make_version(insert={"large": random.Random(1).randbytes(6_000_000)})
+        with llvs.Exchange(store, pcloud.place(layout=layout)) as way, pytest.raises(llvs.TransportError, match="2001"):
+            way.retrieve()
+            way.send()
+        with contextlib.suppress(llvs.TransportError):
+            exchange(store, pcloud.place(layout=layout))
+        exchange(store, pcloud.place(layout=layout))
+        exchange(second, pcloud.place(layout=layout))
+        assert refused and ids(second) == ids(store)

@@ -109,18 +109,24 @@ final class CloudAccount: Sendable {
     }
     /// For a list or an answer that is none.
     func unusable(_ what: String, _ why: String) -> StoreError {
-        StoreError(.transport, "\(what) failed: the answer \(why). Try again later, and check the endpoint.")
+        answered("\(what) failed: the answer \(why). Try again later, and check the endpoint.")
     }
     /// For a file that is not there as it was sent.
     func otherBytes(_ what: String) -> StoreError {
-        StoreError(.transport, "\(what) failed: the service keeps other bytes than were sent. Try again.")
+        answered("\(what) failed: the service keeps other bytes than were sent. Try again.")
     }
     func changesAllTheTime(_ what: String) -> StoreError {
         StoreError(.transport, "\(what) in \(place.description) failed: its folders change all the time. Exchange again.")
     }
     /// For a session that has to begin anew too often.
     func lostUpload(_ what: String) -> StoreError {
-        StoreError(.transport, "\(what) failed: the service loses the upload again and again. Exchange again later.")
+        answered("\(what) failed: the service loses the upload again and again. Exchange again later.")
+    }
+    /// For what was answered with success, and is none: the status tells it from a line that broke (`RemoteSession.outlives`).
+    private func answered(_ message: String) -> StoreError {
+        var error = StoreError(.transport, message)
+        error.httpStatus = 200
+        return error
     }
     /// Where names that differ in case only are one.
     func taken(_ name: String, by other: String) -> StoreError {

@@ -399,7 +399,9 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         case 4000...4999: return CloudAccount.failure(response, what, .tooMany)
         case 5000...5999: return CloudAccount.failure(response, what, .passing)
         default:
-            return StoreError(.transport, "\(what) failed: the service answers with the result \(result). Check the address.")
+            var error = StoreError(.transport, "\(what) failed: the service answers with the result \(result). Check the address.")
+            error.httpStatus = Int32(clamping: response.status)
+            return error
         }
     }
 }
