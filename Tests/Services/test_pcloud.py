@@ -191,6 +191,26 @@ def test_none_of_many_files_is_given(pcloud: Cloud, store: llvs.Store, new_store
         way.retrieve()
 
 
+def test_one_file_is_not_given_and_all_shall_wait(pcloud: Cloud, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
+    """A service that says how long it wants to be left alone says it of all, also where it was asked for one file."""
+    for number in range(3):
+        save(store, f"k{number}")
+    exchange(store, pcloud.place())
+    bad, inner = files(pcloud, "versions")[0].name, pcloud.service._do_getfilelink  # type: ignore[attr-defined]
+
+    def link(request: Any, given: dict[str, str]) -> dict[str, Any]:
+        if not given["path"].endswith(bad):
+            found: dict[str, Any] = inner(request, given)
+            return found
+        refused = pcloud.service._refuse(5002, "Later.")  # type: ignore[attr-defined]
+        refused.answer.headers["Retry-After"] = "1"
+        raise refused
+
+    monkeypatch.setattr(pcloud.service, "_do_getfilelink", link)
+    with llvs.Exchange(new_store(), pcloud.place()) as way, pytest.raises(llvs.TransportError):
+        way.retrieve()
+
+
 def test_a_root_that_is_not_given(pcloud: Cloud, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
     """Who cannot read the only root makes no other beside it."""
     exchange(store, pcloud.place(layout="packed"))

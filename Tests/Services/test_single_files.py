@@ -156,3 +156,19 @@ def test_no_file_at_all(cloud: Cloud, new_store: Any, what: str, monkeypatch: An
                 way.retrieve() if what == "reading" else way.send()
     exchange(store, cloud.place())
     assert set(exchange(new_store(), cloud.place()).retrieved) == made
+
+
+def test_uploads_are_down_but_for_one(cloud: Cloud, new_store: Any, monkeypatch: Any) -> None:
+    """One file that was taken hides nothing: after eight in a row that were not, the exchange ends."""
+    store = new_store()
+    made = sorted(store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(40))
+    with llvs.Exchange(store, cloud.place()) as way:
+        way.retrieve()
+        with monkeypatch.context() as patch:
+            met = break_down(cloud, patch, lambda request: any(writes_of(id)(request) for id in made[1:]))
+            with pytest.raises(llvs.TransportError, match="500"):
+                way.send()
+            tried = [id for id in made[1:] if sum(writes_of(id)(request) for request in met) > 6]
+        assert len(tried) < 20, "the others are not tried each by itself"
+    exchange(store, cloud.place())
+    assert exchange(new_store(), cloud.place()).retrieved and len(files(cloud, "versions")) == len(made)

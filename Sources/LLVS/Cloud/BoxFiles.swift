@@ -250,7 +250,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
                 return !looked.contains(RemoteName.split(files[i].name).directory)
             }
         }
-        try trouble.end(of: files.count) { try look(files.first?.name, check) }
+        try trouble.end(reading: contents) { try look(files.first?.name, check) }
         return contents
     }
 

@@ -17,6 +17,9 @@ struct CloudTrouble {
         error.code == .transport && error.retryAfter == nil && (500...599).contains(error.httpStatus)
     }
 
+    /// Whether it is an error of one file that may be one of all.
+    static func mayBeOfAll(_ error: StoreError) -> Bool { error.circumstance == .oneFile && mayBeOfOne(error) }
+
     /// The same, as an error of one file.
     mutating func note(_ error: StoreError) -> StoreError {
         var error = error
@@ -24,6 +27,11 @@ struct CloudTrouble {
         count += 1
         error.circumstance = .oneFile
         return error
+    }
+
+    /// The same of reading: a file that is not there was no trouble, and none that was given.
+    func end(reading contents: [RemoteContents], _ list: () throws -> Void) throws {
+        try end(of: contents.reduce(0) { count, each in if case .missing = each { count } else { count + 1 } }, list)
     }
 
     /// Ends the call where it is no trouble of single files.

@@ -335,7 +335,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             left = zip(left, isGuess).filter { i, isGuess in if case .missing = contents[i] { isGuess } else { false } }.map(\.0)
             for i in left { names.forgetFile(files[i].name) }
         }
-        try trouble.end(of: files.count) { try look(files.first?.name, check) }
+        try trouble.end(reading: contents) { try look(files.first?.name, check) }
         return contents
     }
 

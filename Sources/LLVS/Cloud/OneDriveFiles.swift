@@ -206,8 +206,9 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         for (i, (request, outcome)) in zip(left, zip(requests, try client.perform(requests, check))) {
             contents[i] = try trouble.reading { try account.contents(request, outcome) }
         }
-        try trouble.end(of: files.count) { try look(files.first?.name, check) }
-        return contents.map { $0 ?? .missing }
+        let found = contents.map { $0 ?? .missing }
+        try trouble.end(reading: found) { try look(files.first?.name, check) }
+        return found
     }
     /// Where the bytes of a file are, as a listing told.
     private func link(to name: String) -> HTTPAddress? {
@@ -280,6 +281,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
                 guard got > 0 else { break }
                 piece.withUnsafeBytes { there.update(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
             }
+        case .unreadable(let error) where error.code == .transport: throw error
         default: return false
         }
         return sent.finish() == there.finish()

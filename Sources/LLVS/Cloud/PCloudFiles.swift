@@ -153,6 +153,8 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
                 let response = try outcome.get()
                 if let result = PCloudFiles.result(response), PCloudFiles.isOfFile(result) {
                     var error = PCloudFiles.error(response, link.what)
+                    // That is said of all.
+                    if error.retryAfter != nil { throw error }
                     if result >= 5000 { error = trouble.note(error) }
                     error.circumstance = .oneFile
                     contents[i] = .unreadable(error)
@@ -172,7 +174,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             // A link serves for a while only, and its file may have been replaced.
             left = asked.map(\.index).filter { if case .missing = contents[$0] { true } else { false } }
         }
-        try trouble.end(of: files.count) { try look(files.first?.name, check) }
+        try trouble.end(reading: contents) { try look(files.first?.name, check) }
         return contents
     }
 

@@ -6,6 +6,8 @@ struct Sending {
     private var result = ExchangeResult()
     private var failed: Set<VersionID> = []
     private var total = 0
+    /// How many versions, one after the other, a service had lasting trouble with, and took none between.
+    private var troubles = 0
 
     private(set) var memory: ExchangeMemory
 
@@ -249,12 +251,17 @@ struct Sending {
             where error.code == .foreignFile || error.circumstance == .oneFile
         {
             // One of them has no room; nobody has said which.
-            if ids.count == 1 { problem(ids[0], error) } else {
+            if ids.count == 1 {
+                troubles = CloudTrouble.mayBeOfAll(error) ? troubles + 1 : 0
+                guard troubles < CloudTrouble.many else { throw error.ofAll }
+                problem(ids[0], error)
+            } else {
                 for (files, id) in zip(batch, ids) where try !isHeldBack(id) { try sendAlone(files, id) }
             }
             ids = []
         }
         result.versions += ids
+        if !ids.isEmpty { troubles = 0 }
         Log.write(.debug, "\(what): \(result.versions.count) of \(total) versions sent.")
         batch = []
         ids = []
@@ -328,5 +335,14 @@ struct Sending {
             problem(id, error)
             return nil
         }
+    }
+}
+
+extension StoreError {
+    /// The same, and no error of one file alone.
+    fileprivate var ofAll: StoreError {
+        var error = self
+        error.circumstance = nil
+        return error
     }
 }
