@@ -261,3 +261,23 @@ def test_what_is_kept_of_a_session_that_is_over(cloud: Cloud, tmp_path: Path, ho
             way.retrieve()
             way.send()
     assert not list(device.rglob("packs-*-session*"))
+
+
+def test_a_session_that_is_refused_to_the_next_process(tmp_path: Path, new_store: Any, monkeypatch: Any) -> None:
+    """By an answer that nobody knows, for ever: the file is sent anew, by the same call."""
+    cloud, device, second, refused = Cloud(KINDS["pcloud"](), "pcloud", tmp_path), tmp_path / "device", new_store(), []
+    killed(cloud, device)
+    inner = cloud.service._do_upload_info  # type: ignore[attr-defined]
+
+    def refuse(request: Any, given: dict[str, str]) -> dict[str, Any]:
+        refused[:] = refused or [given["uploadid"]]
+        return {"result": 2001, "error": "No."} if given["uploadid"] == refused[0] else inner(request, given)
+
+    monkeypatch.setattr(cloud.service, "_do_upload_info", refuse)
+    process = start(cloud, device, "interchange")
+    told, error = process.communicate(timeout=120)
+    assert refused and process.returncode == 0 and int(told) == 1, error
+    exchange(second, cloud.place())
+    with llvs.Store(device) as store:
+        assert second.at("same")["large"] == store.at("same")["large"]
+    cloud.close()

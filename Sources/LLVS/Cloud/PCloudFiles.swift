@@ -272,7 +272,12 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             guard let id = try kept ?? ask(begin, check)?["uploadid"]?.count else { throw account.unusable(begin.what, "opens no session") }
             kept = nil
             if !goesOn { upload.session?.keep("\(id)") }
-            guard try send(upload, digest, to: id, goesOn: goesOn, check) else { continue }
+            do {
+                guard try send(upload, digest, to: id, goesOn: goesOn, check) else { continue }
+            } catch let error as StoreError where goesOn && !RemoteSession.outlives(error) {
+                // A new one may be taken.
+                continue
+            }
             let query = [("uploadid", "\(id)"), ("folderid", "\(folder)"), ("name", name)]
             let save = request("upload_save", query + (upload.isNew ? [("renameifexists", "1")] : []), doing)
             let response = try client.perform(save, check)

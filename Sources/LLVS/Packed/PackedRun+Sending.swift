@@ -145,7 +145,10 @@ extension PackedRun {
                 }
             }
         } catch let error as StoreError where error.code == .transport {
-            guard try isThere(made) else { throw error }
+            guard try isThere(made) else {
+                if isKept, !RemoteSession.outlives(error) { notes.forgetUpload() }
+                throw error
+            }
         }
         if isKept { notes.forgetUpload() }
     }
