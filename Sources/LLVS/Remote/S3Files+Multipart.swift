@@ -10,8 +10,8 @@ extension S3Files {
     /// - Returns: nil where the service takes no parts.
     func putLarge(_ file: RemoteUpload, _ check: Check) throws -> RemotePublished? {
         var kept = file.session?.kept
-        // It may be ours, by a request whose answer was lost along with the process that waited for it: the caller compares.
-        if try isTaken(file, check) { return .exists }
+        // It may be ours, by a request whose answer was lost along with the process that waited for it.
+        if let there = try there(file, check) { return there }
         let body = try HTTPRequest.Body(file.data, check)
         for _ in 0..<3 {
             let goesOn = kept != nil
@@ -27,13 +27,32 @@ extension S3Files {
         throw error
     }
 
-    /// Whether there is an object of the name that is not to be replaced.
-    private func isTaken(_ file: RemoteUpload, _ check: Check) throws -> Bool {
-        guard !file.replaces else { return false }
+    /// Of an object that is not to be replaced: whether it has the same bytes. Nil where there is none.
+    private func there(_ file: RemoteUpload, _ check: Check) throws -> RemotePublished? {
+        guard !file.replaces else { return nil }
         let request = HTTPRequest(method: .head, address: place.address(file.name), doing: "Looking at")
         let response = try client.perform(request, check)
         guard response.status < 500, response.status != 429 else { throw S3Files.error(response, request.what) }
-        return response.isSuccess
+        guard response.isSuccess else { return nil }
+        guard response.length ?? file.data.size == file.data.size else { return .exists }
+        var ours = SHA256(), theirs = SHA256()
+        try file.data.forEachPiece { piece in
+            try check()
+            ours.update(piece)
+        }
+        switch try read([RemoteRead(name: file.name, limit: file.data.size + 1)], check).first {
+        case .bytes(let bytes, _): bytes.withUnsafeBytes { theirs.update($0) }
+        case .large(let reader):
+            var piece = [UInt8](repeating: 0, count: 256 << 10)
+            while true {
+                try check()
+                let got = try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
+                guard got > 0 else { break }
+                piece.withUnsafeBytes { theirs.update(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
+            }
+        default: return .exists
+        }
+        return ours.finish() == theirs.finish() ? .published : .exists
     }
 
     private func ask(
@@ -123,9 +142,9 @@ extension S3Files {
         var last: Int32 = 0
         for turn in 1...3 {
             // Right before each, since not all services heed the header: those that know it say so, or do it themselves.
-            if try isTaken(file, check) {
+            if let there = try there(file, check) {
                 abort(file.name, id, check)
-                return .exists
+                return there
             }
             let isGuarded = file.replaces || request.headers.count > 1
             request.repeats = isGuarded
@@ -143,11 +162,11 @@ extension S3Files {
             case 501 where request.headers.count > 1: request.headers.removeLast()
             case 412, 409:
                 abort(file.name, id, check)
-                return .exists
+                return try there(file, check) ?? .exists
             case 200...299,
                  404 where !S3Files.isNoBucket(response):
                 // By a request whose answer was lost, or another's.
-                return try isTaken(file, check) ? .exists : nil
+                return try there(file, check)
             case 500...599 where !isGuarded: try client.pause(turn, check)
             default: throw S3Files.error(response, request.what)
             }
