@@ -50,7 +50,8 @@ struct PackedReading {
 
     /// What was found to lack is sent again by this device, which has it, unless another pack has it whole.
     private func loseBlobs() throws {
-        let lost = lost.filter { !found.contains($0.key) }
+        // What the service does not give now is there.
+        let lost = lost.filter { !found.contains($0.key) && fetch.missed[$0.value.digest]?.fault.refusal == nil }
         guard !lost.isEmpty else { return }
         for blob in lost.values where run.state.blobs[blob.digest].map({ $0 == blob }) ?? true { run.state.lose(blob.digest) }
         run.store.uncover(Array(lost.keys), in: &run.there) {}
@@ -115,7 +116,7 @@ struct PackedReading {
         }
         for (id, blob) in lost where !found.contains(id) {
             guard let part = fetch.missed[blob.digest] else { continue }
-            taking.problem(run.problem(part, of: id))
+            taking.problem(part.fault.refusal == nil ? run.problem(part, of: id) : run.problem(part.name, part.fault))
         }
         var result = taking.result
         // What another pack of this exchange had whole.

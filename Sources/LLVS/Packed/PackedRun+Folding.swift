@@ -120,7 +120,7 @@ extension PackedRun {
     /// A folded pack of this device that is listed, and was taken for lost while listings were behind, or for cut short. Nothing else would
     /// ever delete what it replaces.
     func takeBack(_ name: PackName, _ attempt: PackedState.Attempt) throws {
-        guard try notes.ids(of: name) != nil, try isReadBack(name, attempt.size) else { return }
+        guard try notes.ids(of: name) != nil, case .success(true) = try readBack(name, attempt.size) else { return }
         // One that has the next number is the adoption that is under way.
         if attempt.isAdoption, name.first == state.next { state.adopting = [] }
         try settle(name)
@@ -188,12 +188,17 @@ extension PackedRun {
     }
 
     /// Whether what is at the remote is what was made, by its bytes.
-    func isReadBack(_ name: PackName, _ size: Int) throws -> Bool {
+    func isReadBack(_ name: PackName, _ size: Int) throws -> Bool { try readBack(name, size).get() }
+
+    /// The same. A failure: the service does not give it now, so nobody knows.
+    private func readBack(_ name: PackName, _ size: Int) throws -> Result<Bool, StoreError> {
         let read = RemoteRead(name: name.description, limit: PackFormat.fileLimit(name.kind))
         do {
-            let bytes = try bytes(files.read([read], check).first ?? .missing, atMost: PackFormat.fileLimit(name.kind))
-            return bytes.count == size && bytes.withUnsafeBytes { PackID(SHA256.digest($0)) } == name.id
-        } catch is PackFault { return false }
+            let contents = try files.read([read], check).first ?? .missing
+            if case .unreadable(let error) = contents, error.code != .tooLarge { return .failure(error) }
+            let bytes = try bytes(contents, atMost: PackFormat.fileLimit(name.kind))
+            return .success(bytes.count == size && bytes.withUnsafeBytes { PackID(SHA256.digest($0)) } == name.id)
+        } catch is PackFault { return .success(false) }
     }
 
     // MARK: Deleting

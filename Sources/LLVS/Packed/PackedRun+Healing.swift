@@ -40,9 +40,11 @@ extension PackedRun {
             state.healing = max(1, time + Int64(settings.random.word() % PackedSettings.longestWait))
         }
         if state.healing != 0, time >= state.healing {
-            unsure.merge(try heal(listed)) { one, _ in one }
-            // Not before: what ended in the middle is done again.
-            state.healing = 0
+            if let others = try heal(listed) {
+                unsure.merge(others) { one, _ in one }
+                // Not before: what ended in the middle is done again.
+                state.healing = 0
+            }
         }
         return unsure
     }
@@ -66,8 +68,8 @@ extension PackedRun {
 
     /// What is at the remote is what the ends of the listed packs say, of those that this device made or read from end to end. The rest is
     /// sent by the next send.
-    /// - Returns: the other packs, whose ends only say so.
-    private func heal(_ listed: [PackName: Int]) throws -> [PackName: Int] {
+    /// - Returns: the other packs, whose ends only say so. Nil: another time.
+    private func heal(_ listed: [PackName: Int]) throws -> [PackName: Int]? {
         var packs: [PackName: (size: Int, ids: [VersionID])] = [:]
         var found: Set<VersionID> = [], replaced: Set<PackName> = [], unsure: [PackName: Int] = [:], numbers: [PackServices.Range] = []
         for (name, size) in listed.sorted(by: { $0.key.id < $1.key.id }) where state.isKnown(name) {
@@ -85,7 +87,10 @@ extension PackedRun {
                 numbers += services.covers + ([name] + services.replaces).map(CoveredNumbers.range)
                 // Also what this device made and took for failed: it counts now, so its loss is one.
                 if state.read[name] == nil { state.read[name] = PackedState.Read(size: max(0, size)) }
-            } catch is PackFault { continue }
+            } catch let fault as PackFault {
+                // What the service does not give now is not lost, unless that lasts.
+                if fault.refusal != nil, now - state.healing < PackedSettings.day { return nil }
+            }
         }
         // Nobody misses a number for which another pack stands: of packs that others adopted, say.
         let stands = PackServices.joined(numbers.filter { $0.writer == state.writer })

@@ -142,10 +142,14 @@ extension PackedRun {
         let roots = names.filter { $0.kind == .root }.sorted { $0.id < $1.id }.prefix(PackedSettings.rootsLimit)
         let contents = try files.read(
             roots.map { RemoteRead(name: $0.description, limit: PackFormat.fileLimit(.root)) }, check)
-        return zip(roots, contents).contains { name, contents in
-            guard case .bytes(let bytes, _) = contents else { return false }
-            return (try? PackedRun.root(name, bytes, sealing)) != nil
+        var withheld: StoreError?
+        for (name, contents) in zip(roots, contents) {
+            if case .bytes(let bytes, _) = contents, (try? PackedRun.root(name, bytes, sealing)) != nil { return true }
+            if case .unreadable(let error) = contents, error.code != .tooLarge { withheld = withheld ?? error }
         }
+        // It may be the one that was.
+        if let withheld { throw withheld }
+        return false
     }
 
     /// Neither was anything of this place read, nor anything sent there.

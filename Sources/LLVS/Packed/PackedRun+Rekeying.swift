@@ -37,11 +37,11 @@ extension PackedRun {
                     limit: PackFormat.fileLimit(.base))
             }
             for (name, contents) in try zip(some, files.read(reads, check)) {
-                // What cannot be read is nobody's, and stays.
+                // What is no pack is nobody's, and stays. What the service does not give now may be one with older keys.
                 do {
                     if try !sealing.isCurrent(name, bytes(contents, atMost: PackFormat.fileLimit(.base))) { older.append(name) }
                 } catch let fault as PackFault {
-                    if unknownToo, fault.kind == .keyMissing { older.append(name) }
+                    if unknownToo, fault.kind == .keyMissing || fault.refusal != nil { older.append(name) }
                 }
             }
         }
@@ -100,6 +100,8 @@ extension PackedRun {
         for (name, size) in packs {
             let file: PackFile
             do { file = try whole(name, size) } catch let fault as PackFault {
+                // What the service does not give now is there, and names what it names.
+                if fault.refusal != nil { return false }
                 // A pack that is damaged as a whole, or that was deleted since, names nothing.
                 if fault.kind == .damaged || (fault.kind == .notThere && listed[name] != nil) { continue }
                 return false

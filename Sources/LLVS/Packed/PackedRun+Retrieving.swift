@@ -111,14 +111,16 @@ extension PackedRun {
     /// Whether one of the first packs lists a version that is here: a place of another store has none.
     private func hasVersions(among packs: [PackName: Int]) throws -> Bool {
         let paced = control.paced(.listing, doing: what)
+        var withheld: StoreError?
         let first = try Array(packs.keys).sorted(by: { ($0.first, $0.id) < ($1.first, $1.id) }, looking: paced.look)
         for name in first.prefix(PackedSettings.packsLookedAt) {
             guard let size = packs[name], size <= PackFormat.fileLimit(name.kind) else { continue }
             do {
                 let ids = try end(name, size).0.versions.map(\.id)
                 if try store.unknown(among: ids).count < ids.count { return true }
-            } catch is PackFault { continue }
+            } catch let fault as PackFault { if fault.refusal != nil { withheld = withheld ?? problem(name, fault).error } }
         }
+        if let withheld { throw withheld }
         return false
     }
 

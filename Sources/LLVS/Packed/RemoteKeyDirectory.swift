@@ -78,7 +78,9 @@ final class RemoteKeyDirectory: KeyDirectory {
     }
 
     /// Whether roots or packs are there that are files of age: the place is encrypted, though its keys may be gone.
+    /// - Throws: the error of a file that cannot be read now, where no other one tells: it may be encrypted.
     func holdsEncrypted() throws -> Bool {
+        var withheld: StoreError?
         for kind in [PackKind.root, .log, .base] {
             let directory = kind == .root ? "pack1/" : kind.prefix
             let entries = try files.list(String(directory.dropLast()), withTimes: false, check) ?? []
@@ -89,8 +91,10 @@ final class RemoteKeyDirectory: KeyDirectory {
             guard !reads.isEmpty else { continue }
             for contents in try files.read(reads, check) {
                 if case .bytes(let bytes, _) = contents, bytes.starts(with: AgeHeader.magic) { return true }
+                if case .unreadable(let error) = contents, error.code != .tooLarge { withheld = withheld ?? error }
             }
         }
+        if let withheld { throw withheld }
         return false
     }
     /// Files of each kind that are looked at: most are of one kind, or others put them there.

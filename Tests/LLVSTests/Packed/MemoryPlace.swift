@@ -111,6 +111,8 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     var isToldTwice: (String) -> Bool = { _ in false }
     /// In the place of what is read; nil: what is there.
     var readsInstead: (String) -> [UInt8]? = { _ in nil }
+    /// Why a file cannot be read now; nil: it can.
+    var withholds: (String) -> StoreError? = { _ in nil }
     /// What listings tell of the bytes of a file; nil: this place tells no digests.
     var digest: ((String, [UInt8]) -> RemoteDigest?)?
     /// Whether a part of a file can be read; else all of it comes.
@@ -161,6 +163,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
         return try files.map { file in
             try check()
             try request("read \(file.name)")
+            if let error = withholds(file.name) { return .unreadable(error) }
             guard var bytes = readsInstead(file.name) ?? place.files[file.name], !(place.isNew(file.name) && place.chance(0.1)) else {
                 return .missing
             }
