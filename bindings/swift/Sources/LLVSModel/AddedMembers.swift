@@ -40,7 +40,7 @@ struct AddedMembers {
         }
         guard rules.contains(where: \.isAdded) else { return nil }
         let form = "\(JSONText.string(Model.formName)):\(Model.form)"
-        renames = Model.rules["schema"].map { _ in
+        renames = found["schema"]?["renames"].map { _ in
             (Model.mergeRules, Array(Model.idPrefix.utf8), ["{\(form)}", "{\(form),\"\":null}"].map { Array($0.utf8) })
         }
     }

@@ -68,6 +68,12 @@ enum MemberType {
         (try? ModelCoding.encoder().encode([value])).flatMap { JSONText.parsed($0) }
     }
 
+    /// What JSON text is read as by the type of a value; nil where it is not, and for other types.
+    static func read(_ text: String, as value: Any) -> Any? { (value as? any Decodable).flatMap { decoded(text, as: $0) } }
+    private static func decoded<Value: Decodable>(_ text: String, as value: Value) -> Any? {
+        (try? ModelCoding.decoder().decode([Value].self, from: Data("[\(text)]".utf8)))?.first
+    }
+
     /// A number as text.
     static func number(_ value: Any) -> String? {
         switch value {

@@ -65,7 +65,9 @@ public struct MergePattern: Sendable, Hashable {
     /// Why what a missing member stands for cannot be: it is read as another value.
     private func otherAbsent(_ initial: Any, _ given: [String: String]) -> String? {
         guard let absent = given["absent"], let written = MemberType.written(initial), let wanted = JSONText.parsed(absent),
-            written != .null, written != wanted else { return nil }
+            written != .null, written != wanted, MemberType.read(absent, as: initial).flatMap(MemberType.written) != written else {
+            return nil
+        }
         return "where the member is missing it is merged as \(absent), and read as its default, \(JSONText.value(written)). Let both be "
             + "the same"
     }

@@ -58,6 +58,13 @@ private func filling(_ name: String, _ value: JSONValue) -> [ModelUpgrade] { [{ 
     ]
 }
 
+@Model(prefix: "page/") struct ReplacedWhole {
+    var name = ""
+    @Merge(.counter) var visits = 0
+    static let upgrades = filling("name", "Ann")
+    static let rules: [String: [MergeRule]] = ["": [.register], "schema": [.json(["at": "/form"])]]
+}
+
 /// Two devices upgrade one value, each by itself.
 @Suite struct AddedMembersTests {
     private func refusal<Model: StorableModel>(_ model: Model.Type, _ value: String = #"{"count":100}"#) throws -> ModelDecodingError? {
@@ -112,6 +119,13 @@ private func filling(_ name: String, _ value: JSONValue) -> [ModelUpgrade] { [{ 
         }
         #expect(found.name == "Ann" && found.note == "hi" && found.visits == 6 && found.stock == 97 && found.body == "Hello! Dear Bob")
         #expect(found.lines.map(\.id) == ["new", "b", "a"] && found.lines.map(\.calls) == [0, 1, 5])
+    }
+
+    @Test func valuesThatAreMergedAsWholesAreUpgraded() throws {
+        let devices = try Devices()
+        try save(#"{"visits":5}"#, "page/1", in: devices.phone)
+        let read = try #require(try devices.phone.collection(ReplacedWhole.self)["1"])
+        #expect(read.name == "Ann" && read.visits == 5)
     }
 
     @Test(arguments: [(#"{"count":100}"#, 102), (#"{"form":2,"visits":7,"count":3}"#, 9), ("{}", 2)])

@@ -142,6 +142,7 @@ struct Book: Equatable {
                 == "where the member is missing it is merged as {\"a\":\"b\"}, and read as its default, {}. Let both be the same")
         #expect(problem(String.self, .absent("a"), from: "b").contains("read as its default, \"b\""))
         #expect(problem(Int.self, .absent(1), from: 1) == "" && problem([String: Int].self, .absent([:]), from: [:]) == "")
+        #expect(problem(Line.self, .absent([:]), from: Line()) == "" && problem(Line.self, .absent(["calls": 1]), from: Line()) != "")
         #expect(problem(Int.self, .absent(0), from: 1).contains("merged as 0, and read as its default, 1"))
     }
 
