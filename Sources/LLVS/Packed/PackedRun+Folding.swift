@@ -191,7 +191,7 @@ extension PackedRun {
     func isReadBack(_ name: PackName, _ size: Int) throws -> Bool { try readBack(name, size).get() }
 
     /// The same. A failure: the service does not give it now, so nobody knows.
-    private func readBack(_ name: PackName, _ size: Int) throws -> Result<Bool, StoreError> {
+    func readBack(_ name: PackName, _ size: Int) throws -> Result<Bool, StoreError> {
         let read = RemoteRead(name: name.description, limit: PackFormat.fileLimit(name.kind))
         do {
             let contents = try files.read([read], check).first ?? .missing
