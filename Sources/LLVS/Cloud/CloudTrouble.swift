@@ -1,25 +1,15 @@
 /// Files of one call with which a service has trouble that lasts, as after all tries an answer of 500 to 599 tells: problems of these
 /// files, by name, unless the service as a whole is down.
 struct CloudTrouble {
-    /// So many files, and no other that was served, are trouble of the service.
-    static let many = 8
     private var count = 0
     private var first: StoreError?
 
     mutating func reading(_ work: () throws -> RemoteContents) throws -> RemoteContents {
-        do { return try work() } catch let error as StoreError where CloudTrouble.mayBeOfOne(error) { return .unreadable(note(error)) }
+        do { return try work() } catch let error as StoreError where error.isOfServer { return .unreadable(note(error)) }
     }
     mutating func publishing(_ work: () throws -> RemotePublished?) throws -> RemotePublished? {
-        do { return try work() } catch let error as StoreError where CloudTrouble.mayBeOfOne(error) { return .refused(note(error)) }
+        do { return try work() } catch let error as StoreError where error.isOfServer { return .refused(note(error)) }
     }
-    /// A service that says how long it wants to be left alone says it of all.
-    private static func mayBeOfOne(_ error: StoreError) -> Bool {
-        error.code == .transport && error.retryAfter == nil && (500...599).contains(error.httpStatus)
-    }
-
-    /// Whether it is an error of one file that may be one of all.
-    static func mayBeOfAll(_ error: StoreError) -> Bool { error.circumstance == .oneFile && mayBeOfOne(error) }
-
     /// The same, as an error of one file.
     mutating func note(_ error: StoreError) -> StoreError {
         var error = error
@@ -40,7 +30,7 @@ struct CloudTrouble {
     ///   - list: what a service that is down as a whole does not answer.
     func end(of files: Int, _ list: () throws -> Void) throws {
         guard let first, count == files else { return }
-        guard count < CloudTrouble.many else { throw first }
+        guard count < StoreError.manyOfServer else { throw first }
         try list()
     }
 }

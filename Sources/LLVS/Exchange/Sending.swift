@@ -252,8 +252,8 @@ struct Sending {
         {
             // One of them has no room; nobody has said which.
             if ids.count == 1 {
-                troubles = CloudTrouble.mayBeOfAll(error) ? troubles + 1 : 0
-                guard troubles < CloudTrouble.many else { throw error.ofAll }
+                troubles = error.circumstance == .oneFile && error.isOfServer ? troubles + 1 : 0
+                guard troubles < StoreError.manyOfServer else { throw error.ofAll }
                 problem(ids[0], error)
             } else {
                 for (files, id) in zip(batch, ids) where try !isHeldBack(id) { try sendAlone(files, id) }
@@ -345,4 +345,9 @@ extension StoreError {
         error.circumstance = nil
         return error
     }
+
+    /// Whether a server failed, after all tries. One that says how long it wants to be left alone says it of all that it is asked.
+    var isOfServer: Bool { code == .transport && retryAfter == nil && (500...599).contains(httpStatus) }
+    /// So many files with which a server failed, and none that it took, are trouble of the server.
+    static let manyOfServer = 8
 }

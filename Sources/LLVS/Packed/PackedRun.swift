@@ -228,9 +228,10 @@ package final class PackedRun {
                     state.attempts[name]?.outcome = .failed
                 }
             } else if attempt.outcome == .trying, name.kind == .log, name.first == state.next || state.holes.contains(name.first) {
-                // Where more is told than a size, the size is not enough. What the service does not give now is sent once more: it may never
-                // give it again.
-                if files.capabilities.tellsDigests, case let answer = try readBack(name, attempt.size), (try? answer.get()) != true {
+                // Where more is told than a size, the size is not enough. What the service does not give now is sent once more: it may
+                // never give it again.
+                let answer = files.capabilities.tellsDigests ? try readBack(name, attempt.size) : .success(true)
+                if (try? answer.get()) != true {
                     state.attempts[name]?.outcome = .failed
                 } else {
                     try settle(name)
