@@ -444,7 +444,8 @@ import Testing
                 // Once the whole one is there again nothing is missing, and it is folded as ever.
                 try write(whole, to: file)
                 #expect(try records(copied) == all, "\(name), call \(step)")
-                for _ in 0..<3 { try compact(copied) }
+                // A process that another test is just starting may hold a segment's lock for a moment.
+                for turn in 0..<100 where try turn < 3 || names(copied).count != 1 { try compact(copied) }
                 #expect(try records(copied) == all && names(copied).count == 1, "\(name), call \(step)")
                 TemporaryDirectory.remove(copied)
                 if lock.withLock({ count < step }) { break }
