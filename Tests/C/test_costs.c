@@ -14,8 +14,11 @@
 typedef enum column { ALLOCATIONS, OPENS, MAPPINGS, READS, BYTES_READ, WRITES, BYTES_WRITTEN, SYNCS, COLUMNS } column;
 static const char *const column_names[COLUMNS] = { "allocations", "opens",  "mappings",      "reads",
                                                    "bytes-read",  "writes", "bytes-written", "syncs" };
-/* What may be more than the table says: a share of it, and so much for each operation. */
-static const double share_allowed[COLUMNS] = { 0.05, 0, 0, 0.05, 0.05, 0, 0.03, 0 };
+/*
+ * What may be more than the table says: a share of it, and so much for each operation. A store that was opened 300 times has now and then
+ * one file more to open, of 54.
+ */
+static const double share_allowed[COLUMNS] = { 0.05, 0.02, 0, 0.05, 0.05, 0, 0.03, 0 };
 static const double more_allowed[COLUMNS] = { 0.3, 0.05, 0.05, 0.1, 64, 0.05, 8, 0.02 };
 
 enum { ROWS_MAX = 96 };
