@@ -117,8 +117,10 @@ def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any
         assert process.returncode == 0, error
         if cloud.scheme in ("gdrive", "pcloud"):
             # One process after another goes on with the large one: but for the first million, which went in one request, and a chunk
-            # for each cut, nothing is sent twice.
-            assert came + rest.came < sum(SIZES) + 1_000_000 + 3 * (1 << 18) + 300_000
+            # for each cut, nothing is sent twice. At pCloud the first two cuts are in files that go in one request each, which also came
+            # twice where their folder was missing: only the third is in a session.
+            twice = 1_000_000 + 3 * (1 << 18) + 300_000 if cloud.scheme == "gdrive" else 8_300_000
+            assert came + rest.came < sum(SIZES) + twice
     assert are_whole(cloud)
     second = new_store()
     exchange(second, cloud.place(layout="packed"))
