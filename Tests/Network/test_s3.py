@@ -6,32 +6,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Iterator, Optional, Union
+from typing import Any, Callable, Optional
 
 import llvs
 import llvs.testing
 import pytest
 import strict_reader
+from buckets import Service, moto, service
 from conftest import ids
-from rados_server import RadosGateway
 from s3_server import BUCKET, KEY, SECRET, S3Server
-
-
-Service = Union[S3Server, RadosGateway]
-
-
-@pytest.fixture(scope="module", params=[S3Server, RadosGateway], ids=["moto", "radosgw"])
-def service(request: Any) -> Iterator[Service]:
-    server = request.param()
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[S3Server]:
-    server = S3Server()
-    yield server
-    server.close()
 
 
 def prepared(server: Any, name: str) -> Any:

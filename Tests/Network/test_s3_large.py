@@ -8,15 +8,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Iterator, Optional, Union
+from typing import Any, Optional
 
 import llvs
 import pytest
+from buckets import Service, moto, service
 from conftest import ids
-from rados_server import RadosGateway
 from s3_server import KEY, SECRET, S3Server
 
-Service = Union[S3Server, RadosGateway]
 #: Of a value, whose file is larger by a third; and those of a pack.
 SIZE, VERSIONS = 24 << 20, 14
 DEVICE = """
@@ -28,20 +27,6 @@ with llvs.Store(folder) as store:
         way.retrieve()
         print(len(way.send().sent), flush=True)
 """
-
-
-@pytest.fixture(scope="module", params=[S3Server, RadosGateway], ids=["moto", "radosgw"])
-def service(request: Any) -> Iterator[Service]:
-    server = request.param()
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[S3Server]:
-    server = S3Server()
-    yield server
-    server.close()
 
 
 def prepared(server: Any, name: str) -> Any:

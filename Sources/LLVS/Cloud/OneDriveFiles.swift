@@ -269,22 +269,11 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     /// Whether what is there is what was sent, by a request whose answer was lost.
     private func isSame(_ upload: CloudUpload, _ entry: CloudEntry, _ check: Check) throws -> Bool {
         guard entry.size == upload.size else { return false }
-        var sent = SHA256(), there = SHA256()
+        var sent = SHA256()
         try upload.forEachPiece { sent.update($0) }
-        switch try read([RemoteRead(name: upload.name, limit: upload.size + 1)], check).first {
-        case .bytes(let bytes, _): bytes.withUnsafeBytes { there.update($0) }
-        case .large(let reader):
-            var piece = [UInt8](repeating: 0, count: 256 << 10)
-            while true {
-                try check()
-                let got = try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
-                guard got > 0 else { break }
-                piece.withUnsafeBytes { there.update(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
-            }
-        case .unreadable(let error) where error.code == .transport: throw error
-        default: return false
-        }
-        return sent.finish() == there.finish()
+        let there = try read([RemoteRead(name: upload.name, limit: upload.size + 1)], check).first
+        if case .unreadable(let error) = there, error.code == .transport { throw error }
+        return try there?.sha256(check) == Array(sent.finish())
     }
 
     /// Makes a directory, and what is missing of the way there.

@@ -145,6 +145,24 @@ package enum RemoteContents: Sendable {
     /// More than 1 MiB.
     case large(any PieceReader)
     case unreadable(StoreError)
+
+    /// The SHA-256 of all of it; nil where there is nothing to read.
+    func sha256(_ check: () throws -> Void) throws -> [UInt8]? {
+        var hash = SHA256()
+        switch self {
+        case .bytes(let bytes, _): bytes.withUnsafeBytes { hash.update($0) }
+        case .large(let reader):
+            var piece = [UInt8](repeating: 0, count: 256 << 10)
+            while true {
+                try check()
+                let got = try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
+                guard got > 0 else { break }
+                piece.withUnsafeBytes { hash.update(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
+            }
+        case .missing, .unreadable: return nil
+        }
+        return Array(hash.finish())
+    }
 }
 
 /// What is to be made.

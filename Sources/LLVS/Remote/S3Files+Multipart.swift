@@ -35,24 +35,13 @@ extension S3Files {
         guard response.status < 500, response.status != 429 else { throw S3Files.error(response, request.what) }
         guard response.isSuccess else { return nil }
         guard response.length ?? file.data.size == file.data.size else { return .exists }
-        var ours = SHA256(), theirs = SHA256()
+        var ours = SHA256()
         try file.data.forEachPiece { piece in
             try check()
             ours.update(piece)
         }
-        switch try read([RemoteRead(name: file.name, limit: file.data.size + 1)], check).first {
-        case .bytes(let bytes, _): bytes.withUnsafeBytes { theirs.update($0) }
-        case .large(let reader):
-            var piece = [UInt8](repeating: 0, count: 256 << 10)
-            while true {
-                try check()
-                let got = try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
-                guard got > 0 else { break }
-                piece.withUnsafeBytes { theirs.update(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
-            }
-        default: return .exists
-        }
-        return ours.finish() == theirs.finish() ? .published : .exists
+        let theirs = try read([RemoteRead(name: file.name, limit: file.data.size + 1)], check).first
+        return try theirs?.sha256(check) == Array(ours.finish()) ? .published : .exists
     }
 
     private func ask(
