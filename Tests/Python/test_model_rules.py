@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, Literal, Optional, Union
 
 import llvs
 import pytest
@@ -80,6 +81,37 @@ def test_removals_of_what_is_never_removed(hint: Any, default: Any, told: str) -
     with pytest.raises(TypeError, match="Made.m: DeleteWins.*" + told):
         made(Annotated[hint, llvs.DeleteWins()], **default)
     assert made(Annotated[Optional[hint], llvs.DeleteWins()], default=None)
+
+
+@pytest.mark.parametrize("rule", [llvs.DeleteWins(), {"delete": "delete"}, {"as": "list", "delete": "delete"}])
+def test_removals_of_what_is_never_removed_by_pattern(rule: Any) -> None:
+    """As at the member itself; by the name that it has in the JSON, and in what a list or a dict holds."""
+
+    @dataclass
+    class Contact:
+        phones: list[Phone] = field(default_factory=list)
+        places: list[Place] = field(default_factory=list)
+        other: Annotated[list[Phone], llvs.Named("others")] = field(default_factory=list)
+        by_name: dict[str, Place] = field(default_factory=dict)
+        draft: Optional[list[str]] = None
+        either: Union[Place, list[str]] = field(default_factory=list)
+
+    for pattern in ("/phones", "/others", "/places/*/x", "/by_name/*/x", "/either"):
+        with pytest.raises(TypeError, match=f"Contact: the rule at '{re.escape(pattern)}': DeleteWins.*this member is always written"):
+            llvs.model("x/", rules={pattern: rule})(Contact)
+    for pattern in ("", "/draft", "/phones/*", "/by_name/*", "/unknown", "/other"):
+        made = llvs.model("x/", rules={pattern: rule})(Contact)
+        assert llvs.definition_of(made).rules[pattern] in (rule, {"delete": "delete"})
+
+
+def test_removals_by_pattern_of_pydantic() -> None:
+    class Contact(BaseModel):
+        phones: list[str] = []
+        draft: Optional[str] = None
+
+    with pytest.raises(TypeError, match="Contact: the rule at '/phones': DeleteWins.*this member is always written"):
+        llvs.model("x/", rules={"/phones": llvs.DeleteWins()})(Contact)
+    assert llvs.model("x/", rules={"/draft": llvs.DeleteWins()})(Contact)
 
 
 @pytest.mark.parametrize("hint,absent,default", [

@@ -278,9 +278,14 @@ def check_absent(member: Member, default: Any, place: str, decode: Optional[Call
         )
 
 
-def check_removal(member: Member, place: str) -> None:
-    """Raises where a rule is about the removal of a member that is never left out."""
-    if member.rule.get("delete") != "delete" or member.optional and not member.writes_null:
+def is_removed(member: Member) -> bool:
+    """Whether a member is left out where it is None."""
+    return member.optional and not member.writes_null
+
+
+def check_removal(member: Member, place: str, rule: Optional[Mapping[str, Any]] = None) -> None:
+    """Raises where a rule, which is the member's own unless given, is about the removal of a member that is never left out."""
+    if (member.rule if rule is None else rule).get("delete") != "delete" or is_removed(member):
         return
     inside, codec = "", member.codec
     if isinstance(codec, _containers.Names):
@@ -350,6 +355,9 @@ def settle(codec: Codec, rules: dict[str, dict[str, Any]], model: str) -> None:
         for name in pattern.split("/")[1:]:
             found = [member for one in found for part, member in _places(one.codec) if name == part]
         where = f"{model}: the rule at {pattern!r}"
+        # (Elements can be removed. Of members by one name, in the classes of a union, one that can be is enough.)
+        if pattern and not pattern.endswith("/*") and found and not any(is_removed(member) for member in found):
+            check_removal(found[0], where, rule)
         if "key" in rule:
             inside = [member for one in found for part, member in _places(one.codec) if part == "*"]
             rule["key"] = [_named(pointer, inside, where, "a key") for pointer in rule["key"]]

@@ -170,7 +170,8 @@ class DeleteWins(MergeRule):
         phones: list[Annotated[Phone, llvs.DeleteWins()]] = field(default_factory=list)     # each phone
         draft: Annotated[Optional[str], llvs.DeleteWins()] = None                           # the member
 
-    Refused at a member that is always written, which nobody can remove. `rules={"": llvs.DeleteWins()}` of `model` is about whole objects.
+    Refused at a member that is always written, which nobody can remove, also where `rules` of `model` gives it by a pattern.
+    `rules={"": llvs.DeleteWins()}` is about whole objects.
     """
 
     def rule(self) -> dict[str, Any]:
