@@ -275,6 +275,42 @@ def test_the_first_increment_is_undone_with_the_edit_that_upgraded(is_known: boo
         assert json.loads(a["p/1"]) == after
 
 
+@pytest.mark.parametrize("is_undone", [False, True])
+def test_an_edit_of_an_old_program_stands_in_its_form(devices: tuple[llvs.Coordinator, llvs.Coordinator], is_undone: bool) -> None:
+    """One that writes whole values, and does not keep what it does not know: the upgrade runs again, over what it wrote."""
+    a, b = devices
+    b.save(update={"p/1": b'{"name":"Anne","phone":"13"}'})
+    for one in (b, a):
+        one.sync()
+    assert a["p/1"] == b'{"name":"Anne","phone":"13"}' and a.collection(Person)["1"] == Person("Anne", phones=["13"])
+    if is_undone:  # the edit with which the upgrade ran first, and which this one kept
+        undone = a.undo()
+        assert undone is not None and undone.undone == ("p/1",)
+        assert json.loads(a["p/1"]) == {"name": "Ann", "phone": "13"}
+    name = "Ann" if is_undone else "Anne"
+    with a.collection(Person).edit("1") as ann:
+        assert ann == Person(name, phones=["13"])
+        ann.phones.append("14")
+    for one in (a, b, a):
+        one.sync()
+    for one in devices:
+        assert json.loads(one["p/1"]) == {"form": 2, "name": name, "phone": "13", "phones": ["13", "14"]}
+
+
+def test_an_edit_of_an_old_program_beside_one_in_the_later_form(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
+    """What it left out was removed, but for what the other edited; and what both edited is that of the later form."""
+    a, b = devices
+    with a.collection(Person).edit("1") as ann:
+        ann.name, ann.visits = "Anna", 2
+    b.save(update={"p/1": b'{"name":"Ann","phone":"13"}'})
+    for one in (a, b, a, b):
+        one.sync()
+    assert a["p/1"] == b["p/1"]
+    found = json.loads(a["p/1"])
+    assert (found["name"], found["phone"], found["visits"]) == ("Anna", "13", 2), found
+    assert a.collection(Person)["1"].phones == b.collection(Person)["1"].phones == ["13"]
+
+
 def test_an_edit_is_picked_without_what_others_did(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
     a, _ = devices
     upgraded = a.current_version
