@@ -177,8 +177,10 @@ def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_s
         assert same(store, second)
 
 
-def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any) -> None:
-    """The object is there: the service knows the upload no more."""
+@pytest.mark.parametrize(("status", "is_there"), [("404 Not Found", True), ("200 OK", True), ("200 OK", False)])
+def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any, status: str, is_there: bool) -> None:
+    """The service knows the upload no more, and says so at once, or behind a status that went out before. The object is there, or is sent
+    anew."""
     store, second, told = new_store(), new_store(), []
     fill(store, "interchange")
 
@@ -188,17 +190,15 @@ def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any) -> None:
         told.append(1)
         # It was done, and the answer did not come: as if it had been asked for before.
         key = environ["RAW_URI"].partition("?")[0].removeprefix("/notes-bucket/")
-        faulty.put(key, file)
-        return "404 Not Found", b"<Error><Code>NoSuchUpload</Code></Error>"
+        if is_there:
+            faulty.put(key, file)
+        return status, b"<Error><Code>NoSuchUpload</Code></Error>"
 
-    other = prepared(S3Server(), "other")
-    exchange(store, other)
-    file = other.get(f"{other.prefix}/changes/{store.most_recent_head.id}")
-    other.close()
+    _, file = sent_elsewhere(store)
     faulty.fault = fault
     exchange(store, faulty)
     faulty.fault = None
-    assert told == [1]
+    assert told == [1] and len(parts(faulty)) == (5 if is_there else 10)
     exchange(second, faulty)
     assert same(store, second)
 
