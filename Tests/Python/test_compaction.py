@@ -104,6 +104,34 @@ def test_not_in_a_synced_folder_unless_told_to(tmp_path: Path) -> None:
         assert report.made == 1 and report.sync_marker is None
 
 
+FORKS = """
+    import os, sys
+    import llvs
+
+    child, (reads, writes) = None, os.pipe()
+
+    def fork_once(progress):
+        global child
+        if child is None:
+            child = os.fork()
+            if child == 0:
+                os.close(writes)
+                os.read(reads, 1)
+                os._exit(0)
+
+    with llvs.Store(sys.argv[1], compaction="on_request", compaction_grace=0) as store:
+        print(store.compact(progress=fork_once).folded, store.compact().deleted)
+    os.close(writes)
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_child_that_lives_on_holds_up_nobody(tmp_path: Path) -> None:
+    save_often(tmp_path / "store", 6, compaction="on_request")
+    arguments = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(FORKS), str(tmp_path / "store")]
+    assert subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=True).stdout.split() == ["6", "6"]
+
+
 def test_progress_and_cancellation(tmp_path: Path) -> None:
     path, stages = tmp_path / "store", []
     save_often(path, 6, compaction="on_request")

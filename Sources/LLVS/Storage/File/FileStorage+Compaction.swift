@@ -48,7 +48,8 @@ extension FileStorage {
         // are no locks we do without.
         let turn = try posix("Opening", directory.segments) { () throws(Errno) in try directory.segmentsFolder.readable() }
         do throws(Errno) { try System.lockExclusively(turn.descriptor) } catch { if error.code == EWOULDBLOCK { return report } }
-        defer { withExtendedLifetime(turn) {} }
+        // A child that the host forks meanwhile has the open file as well: closing it here alone would leave the lock with that one.
+        defer { try? System.unlock(turn.descriptor) }
         return try compactNow(trigger, control)
     }
 

@@ -140,6 +140,7 @@ extension FileStorage {
         if state.withLock({ durability.ownSegment?.name == name }) { return true }
         do throws(Errno) {
             try System.lockExclusively(file.descriptor)
+            try? System.unlock(file.descriptor)
             return false
         } catch { return error.code == EWOULDBLOCK }
     }

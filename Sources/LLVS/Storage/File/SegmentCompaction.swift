@@ -39,6 +39,7 @@ struct SegmentCompaction {
             // Its writer holds the lock as long as it lives, which we can see only if it ran here.
             guard header.writer == .current, header.writer.boot != 0 else { return nil }
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch { return nil }
+            try? System.unlock(file.descriptor)
         }
         return Summary(id: named, size: status.size, created: header.created, sealed: sealed)
     }
