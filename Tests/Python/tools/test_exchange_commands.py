@@ -142,6 +142,39 @@ def test_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     assert remotes._Asking("https+webdav://x/", "")("", False) == llvs.Credentials(token="token")
 
 
+def test_secrets_of_a_removed_remote(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They go with the last remote of their address, and never with one that came with a store."""
+    url = "https+webdav://cloud.example.org/notes/"
+    kept: dict[str, str] = {}
+    monkeypatch.setattr(key_store, "get", lambda url, user: kept.get(f"{user}@{url}"))
+    monkeypatch.setattr(key_store, "forget", lambda url, user: kept.pop(f"{user}@{url}", None))
+
+    def fill() -> None:
+        kept.update({f"ann@{url}": "password", f"@passphrase of {url}": "six words"})
+
+    fill()
+    strange = Path("b.llvs/remotes.json")
+    strange.write_text(json.dumps({"remotes": {"home": {"url": url, "user": "ann", "encrypted": True}}}))
+    said = two("-s", "b.llvs", "remote", "remove", "home")
+    assert len(kept) == 2 and url in said.err and json.loads(strange.read_text()) == {"remotes": {}}
+    # Two stores of one user with the same place.
+    for store in ("a.llvs", "b.llvs"):
+        two("-s", store, "remote", "add", "cloud", url, "--user", "ann", "--encrypted")
+    assert url in two("-s", "a.llvs", "remote", "remove", "cloud").err and len(kept) == 2
+    assert two("-s", "b.llvs", "remote", "remove", "cloud").err == "" and not kept
+    # And two remotes of one store. What was removed is as if it had never been added.
+    fill()
+    two("-s", "a.llvs", "remote", "add", "one", url, "--user", "ann")
+    two("-s", "a.llvs", "remote", "add", "two", url, "--user", "ann", "--encrypted")
+    was = Path("a.llvs/remotes.json").read_text()
+    two("-s", "a.llvs", "remote", "remove", "one")
+    assert len(kept) == 2
+    two("-s", "a.llvs", "remote", "remove", "two")
+    assert not kept
+    Path("a.llvs/remotes.json").write_text(was)
+    assert "was not added here" in two("-s", "a.llvs", "pull", "one", code=2).err
+
+
 def test_watch(two: Run) -> None:
     running = subprocess.Popen(
         [sys.executable, "-m", "llvs.tools", "-s", "b.llvs", "watch", "./shared", "--every", "1"],

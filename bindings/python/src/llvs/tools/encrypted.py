@@ -45,6 +45,11 @@ def forget_passphrase(url: str) -> None:
     key_store.forget(_name(url), "")
 
 
+def has_passphrase(url: str) -> bool:
+    """Whether it is there."""
+    return bool(key_store.get(_name(url), ""))
+
+
 def new_passphrase(url: str) -> str:
     """What LLVS_NEW_PASSPHRASE says, or asks for it, twice. Raises Failure."""
     found = os.environ.get("LLVS_NEW_PASSPHRASE")
@@ -57,7 +62,7 @@ def new_passphrase(url: str) -> str:
 
 def replace_passphrase(url: str, new: str) -> None:
     """Puts another passphrase into the system's key store, where the old one was."""
-    if key_store.get(_name(url), ""):
+    if has_passphrase(url):
         key_store.keep(_name(url), "", new)
 
 

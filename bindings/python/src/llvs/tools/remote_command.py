@@ -141,16 +141,21 @@ def trust_command(name: str) -> None:
 @remote_command.command("remove")
 @_name_argument
 def remove_command(name: str) -> None:
-    """Forget a place. What is there stays there; tokens that are kept with you are deleted."""
+    """Forget a place. What is there stays there. The password, passphrase and tokens that are kept for it with you are deleted.
+
+    They stay where another remote, also one of another store, has the same address, and where the remote came with the store.
+    """
     known = _remotes()
     place = known.find(name)
-    # What came with a store, and was not added here, may name the tokens of another one.
+    own_tokens = known.own_token_file(name, place["url"])
+    # What came with a store, and was not added here, may name the place, or the tokens, of another one.
     is_trusted = known.is_trusted(name)
-    del known.places[name]
-    known.write()
-    key_store.forget(place["url"], place.get("user") or "")
-    encrypted.forget_passphrase(place["url"])
-    remotes.forget_tokens(str(known.own_token_file(name, place["url"])))
+    if known.remove(name):
+        key_store.forget(place["url"], place.get("user") or "")
+        encrypted.forget_passphrase(place["url"])
+    elif key_store.get(place["url"], place.get("user") or "") or encrypted.has_passphrase(place["url"]):
+        output.say(f"what the system's key store has for {escape.line(place['url'])} is kept: another store may use it")
+    remotes.forget_tokens(str(own_tokens))
     tokens = place.get("token_file")
     if tokens is not None and remotes.keeps_tokens(tokens) and all(other.get("token_file") != tokens for other in known.places.values()):
         if is_trusted:

@@ -73,17 +73,23 @@ class Remotes:
 
     def trust(self, name: str) -> None:
         """Lets a remote be exchanged with."""
-        _Trusted().add(self._digest(name))
+        _Trusted().add(self._digest(name), _sha256(self.places[name]["url"]))
+
+    def remove(self, name: str) -> bool:
+        """Forgets a remote, also that it was added here. Whether its secrets go with it: it was added here, and no other remote of this
+        user has its address, also one of another store."""
+        digest, place, trusted = self._digest(name), self.places.pop(name), _Trusted()
+        self.write()
+        return trusted.remove(digest) and not trusted.has_place(_sha256(place["url"]))
 
     def _digest(self, name: str) -> str:
         """Of what is done with whom, for this store in this place."""
-        text = json.dumps([os.path.realpath(self._file), name, self.places[name]], sort_keys=True)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return _sha256(json.dumps([os.path.realpath(self._file), name, self.places[name]], sort_keys=True))
 
     def own_token_file(self, name: str, url: str) -> Path:
         """Where the tokens of a remote are kept when nobody says where: with the user, and not in the store, which may be given away."""
         text = json.dumps([os.path.realpath(self._file), name, url])
-        return _state() / "tokens" / f"{name}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.json"
+        return _state() / "tokens" / f"{name}-{_sha256(text)[:16]}.json"
 
     def checked(self, name: str) -> dict[str, Any]:
         """The place of a name, to be exchanged with. Raises Failure for one that was not added here."""
@@ -119,6 +125,10 @@ class Remotes:
         return {given: {"url": address_of(given)}}
 
 
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def _state() -> Path:
     """The folder of what is remembered for this user of this machine."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
@@ -137,28 +147,50 @@ def forget_tokens(path: str) -> None:
 
 
 class _Trusted:
-    """The digests of remotes that were added by this user of this machine, in a file of the user's own."""
+    """The remotes that were added by this user of this machine, in a file of the user's own: a line for each, with its digest and that of
+    its address. A line that begins with "-" takes an earlier one back: several processes add to the file."""
 
     def __init__(self) -> None:
         self._file = _state() / "remotes"
 
-    def has(self, digest: str) -> bool:
-        try:
-            return digest in self._file.read_text("ascii").split()
-        except (OSError, UnicodeError):
-            return False
+    def _known(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        with contextlib.suppress(OSError, UnicodeError):
+            for line in self._file.read_text("ascii").splitlines():
+                digest, _, place = line.partition(" ")
+                if digest.startswith("-"):
+                    found.pop(digest[1:], None)
+                else:
+                    found[digest] = place
+        return found
 
-    def add(self, digest: str) -> None:
-        if self.has(digest):
-            return
+    def has(self, digest: str) -> bool:
+        return digest in self._known()
+
+    def has_place(self, place: str) -> bool:
+        """Whether one of them has that address."""
+        return place in self._known().values()
+
+    def add(self, digest: str, place: str) -> None:
+        if self._known().get(digest) != place:
+            self._write(f"{digest} {place}")
+
+    def remove(self, digest: str) -> bool:
+        """Whether it was among them."""
+        is_known = self.has(digest)
+        if is_known:
+            self._write(f"-{digest}")
+        return is_known
+
+    def _write(self, line: str) -> None:
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with open(descriptor, "w", encoding="ascii") as file:
-                file.write(digest + "\n")
+                file.write(f"{line}\n")
         except OSError as problem:
             raise Failure(
-                f"that this remote is known cannot be remembered in {escape.line(str(self._file))}: {problem.strerror}; name a folder that "
+                f"which remotes are known cannot be remembered in {escape.line(str(self._file))}: {problem.strerror}; name a folder that "
                 "can be written in XDG_STATE_HOME", STORE
             ) from None
 
