@@ -3770,7 +3770,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_listener_offer_members(LLVS_BORROWED llvs
 LLVS_API LLVS_CHECKED llvs_status llvs_listener_address(LLVS_BORROWED llvs_listener *listener, LLVS_OWNED llvs_buffer *address,
     LLVS_OWNED llvs_error **error);
 /**
- * The code of an invitation to a store, as of llvs_invitation_make: whoever connects by it gets the store's pairing. It is good once.
+ * The code of an invitation to a store, as of llvs_invitation_make: whoever connects by it gets the store's pairing. It is good for one
+ * device: one that was cut before it had the pairing for certain may try again, with the same `identity`.
  * @param pairing  of a store that is offered
  * @param seconds  for how long it is good
  * Errors: LLVS_ERROR_NOT_FOUND (no such store is offered), LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_IO. Since 0.1.

@@ -10,7 +10,8 @@ import socket
 import struct
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Iterator
 
@@ -158,6 +159,96 @@ def test_a_new_device_that_is_cut_before_it_got_in(stores: tuple[llvs.Store, llv
         if accepted:
             with llvs.connect(one, listener.address, PAIRING, identity=other) as link:
                 with pytest.raises(llvs.Error, match="does not accept"):
+                    link.wait(60)
+
+
+def reach(address: Any) -> socket.socket:
+    """A socket that is connected to a listener, of Python's or of the library's."""
+    if isinstance(address, str) and address.startswith(("unix:", "/")):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect(address.removeprefix("unix:"))
+        return connection
+    return socket.create_connection(address.rsplit(":", 1) if isinstance(address, str) else address)
+
+
+def begin(address: Any, peer: live_peer.Peer) -> socket.socket:
+    """A connection that the other side answered, behind the first two messages of the handshake."""
+    beginning = peer.take()
+    while True:
+        connection = reach(address)
+        try:
+            connection.sendall(beginning)
+            while peer.sends is None:
+                assert (came := connection.recv(1 << 16)), "it is turned away"
+                peer.receive(came)
+            return connection
+        except ConnectionError:  # It was not seen there yet that the connection before is gone.
+            connection.close()
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize("way", ["tcp", "unix"])
+def test_a_new_device_that_is_cut_at_a_listener_of_the_library(stores: tuple[llvs.Store, llvs.Store], way: str, tmp_path: Path) -> None:
+    """As at one of Python's: it may try again by the same invitation, nobody else may, and then the invitation is used up."""
+    one, two = stores
+    new, other = os.urandom(32), os.urandom(32)
+    accepted = [llvs.device_key(os.urandom(32))]
+    with ExitStack() as stack:
+        third = stack.enter_context(llvs.Store(storage="memory"))
+        version = third.make_version(insert={"a": b"1"})
+        listener = stack.enter_context(llvs.PeerListener("127.0.0.1:0" if way == "tcp" else f"unix:{tmp_path}/socket", accepted=accepted))
+        listener.offer(two, PAIRING)
+        code = listener.invite(PAIRING)
+
+        def connect(identity: bytes, **options: Any) -> llvs.Peer:
+            return llvs.Peer.connect(one, listener.address, identity=identity, **options)
+
+        def peer(kind: type[live_peer.Peer], static: bytes) -> Any:
+            return kind(True, pairing_of(secret_of(code)), static=static)
+
+        with closing(begin(listener.address, peer(Silent, new))):
+            # While it is not known who it is, nobody else is looked at, and nobody is a stranger by that.
+            for _ in range(6):
+                with connect(new, invitation=code) as late, pytest.raises(llvs.Error, match="Connect again in a minute"):
+                    late.wait(60)
+        cut = peer(Silent, new)
+        with closing(begin(listener.address, cut)) as connection:
+            connection.sendall(cut.take())
+            while live_peer.PAIRING not in [kind for kind, _ in cut.frames]:
+                cut.receive(connection.recv(1 << 16))
+        with connect(other, invitation=code) as late:
+            with pytest.raises(llvs.Error, match="the invitation is another device's by now"):
+                late.wait(60)
+            assert late.state.pairing == b"" and not list(one.history())
+        hasty = peer(Hasty, other)
+        for payload in versions_of(third).payloads.values():
+            hasty.add(payload)
+        with closing(begin(listener.address, hasty)) as connection:
+            connection.sendall(hasty.take())
+            assert connection.recv(1 << 16) == b""
+        assert version not in two
+        # It may have got the pairing as well.
+        for options in ({"pairing": PAIRING}, {"invitation": code}):
+            with connect(new, **options) as link:
+                assert link.wait(60)
+                assert link.state.pairing == (PAIRING if "invitation" in options else b"")
+        with connect(new, invitation=code) as late, pytest.raises(llvs.EncryptionError, match="does not know the invitation"):
+            late.wait(60)
+        with connect(other, pairing=PAIRING) as late, pytest.raises(llvs.Error, match="does not accept"):
+            late.wait(60)
+
+
+def test_a_second_device_at_a_unix_socket_of_python(stores: tuple[llvs.Store, llvs.Store], tmp_path: Path) -> None:
+    """It hears that nobody looks at it now, as over TCP; and whoever has another invitation hears that."""
+    one, two = stores
+    with llvs.listen({PAIRING: two}, str(tmp_path / "socket")) as listener:
+        code = listener.invite(PAIRING)
+        with closing(begin(listener.address, Silent(True, pairing_of(secret_of(code))))):
+            with llvs.connect(one, listener.address, invitation=code) as link:
+                with pytest.raises(ConnectionError, match="Connect again in a minute"):
+                    link.wait(60)
+            with llvs.connect(one, listener.address, invitation=llvs.make_invitation()) as link:
+                with pytest.raises(llvs.EncryptionError, match="does not know the invitation"):
                     link.wait(60)
 
 

@@ -148,7 +148,8 @@ enum LiveSocket {
         return (own, name(&storage, size)?.host ?? "")
     }
 
-    /// Closes a connection that nobody looked at: the other side is told that it was cut, and not that it is refused.
+    /// Closes a connection that nobody looked at: the other side is told that it was cut, and not that it is refused. A Unix socket tells
+    /// that where something of it was not taken.
     static func drop(_ fd: Int32) {
         var atOnce = linger(l_onoff: 1, l_linger: 0)
         _ = setsockopt(fd, SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<linger>.size))
@@ -180,7 +181,9 @@ enum LiveSocket {
     }
 
     /// Takes what came, up to so many bytes more than there are; false when nothing comes any more.
-    static func read(_ fd: Int32, into bytes: inout [UInt8], most: Int) throws(Errno) -> Bool {
+    /// - Parameter leaving: whether it stays there as well.
+    static func read(_ fd: Int32, into bytes: inout [UInt8], most: Int, leaving: Bool = false) throws(Errno) -> Bool {
+        let flags = leaving ? Int32(MSG_PEEK) : 0
         // Little at first: of most links little comes, and what was taken for it stays with the thread's share of memory.
         var got = 0, piece = 2 << 10
         while got < most {
@@ -188,7 +191,7 @@ enum LiveSocket {
             bytes.append(contentsOf: repeatElement(0, count: min(piece, most - got)))
             piece = 64 << 10
             let count = bytes.withUnsafeMutableBytes { buffer in
-                buffer.baseAddress.map { recv(fd, $0 + start, buffer.count - start, 0) } ?? 0
+                buffer.baseAddress.map { recv(fd, $0 + start, buffer.count - start, flags) } ?? 0
             }
             let error = Errno.current
             bytes.removeLast(bytes.count - start - max(0, count))

@@ -22,7 +22,23 @@ public final class PeerListener: @unchecked Sendable {
     }
     /// Device keys that were given a pairing here, and are accepted from then on.
     private var admitted: [[UInt8]] = []
-    private var invitations: [(invitation: Invitation, pairing: Pairing, until: Double)] = []
+    private var invitations: [Invited] = []
+    /// An invitation is good for one device. That may try again until it has the pairing for certain; no other has a try meanwhile.
+    private final class Invited: @unchecked Sendable {
+        // Sendable: the listener's lock guards what changes.
+        let invitation: Invitation, pairing: Pairing, until: Double
+        /// The device that has shown its key; empty: none yet.
+        var key: [UInt8] = []
+        /// The connection that was begun by it last.
+        weak var link: PeerLink?
+        /// Whether a connection has begun by it, and it is not known yet which device that is.
+        var isTaken: Bool { key.isEmpty && link.map { !$0.hasEnded } ?? false }
+        init(_ invitation: Invitation, _ pairing: Pairing, until: Double) {
+            (self.invitation, self.pairing, self.until) = (invitation, pairing, until)
+        }
+    }
+    /// A connection by an invitation by which another one is being made.
+    private struct Taken: Error {}
     /// Whom digits are compared with next: whose pairing, and until when.
     private var compared: (pairing: Pairing, until: Double)?
     private var links: [(link: PeerLink, place: String)] = []
@@ -102,14 +118,15 @@ public final class PeerListener: @unchecked Sendable {
     /// The code of an invitation to a store: whoever connects by it gets the store's pairing.
     /// - Parameters:
     ///   - pairing: of a store that is offered.
-    ///   - seconds: for how long it is good; it is good once.
+    ///   - seconds: for how long it is good. It is good for one device: one that was cut before it had the pairing for certain may try
+    ///     again, with the same `identity`.
     /// - Throws: `.notFound`, `.io`.
     public func invite(_ pairing: Pairing, for seconds: Double = 600) throws -> String {
         try check(pairing)
         let code = try Invitation.random(), invitation = try Invitation(code), now = Clock.steady()
         lock.withLock {
             invitations.removeAll { $0.until <= now }
-            invitations.append((invitation, pairing, now + seconds))
+            invitations.append(Invited(invitation, pairing, until: now + seconds))
         }
         return code
     }
@@ -295,9 +312,12 @@ public final class PeerListener: @unchecked Sendable {
     /// Takes what came of a connection; true when it is a link now, or none any more.
     private func greet(_ index: Int) -> Bool {
         let descriptor = greetings[index].descriptor
-        guard
-            (try? LiveSocket.read(descriptor, into: &greetings[index].came, most: LiveLink.beginning - greetings[index].came.count)) == true
-        else {
+        // The last byte stays where it is, until it is known that the other side is not to be told that it was cut: see `LiveSocket.drop`.
+        func hear(_ most: Int, leaving: Bool = false) -> Bool {
+            (try? LiveSocket.read(descriptor, into: &greetings[index].came, most: most, leaving: leaving)) == true
+        }
+        let most = LiveLink.beginning - 1
+        guard hear(most - greetings[index].came.count), greetings[index].came.count < most || hear(1, leaving: true) else {
             giveUp(greetings[index])
             return true
         }
@@ -305,7 +325,13 @@ public final class PeerListener: @unchecked Sendable {
         guard greeting.came.count == LiveLink.beginning else { return false }
         var isTaken = false
         do {
-            guard let (offered, options) = try whomItIsFor(greeting.came, greeting.place) else {
+            let whom: (offered: Store?, options: PeerSession.Options, invited: Invited?)?
+            do { whom = try whomItIsFor(greeting.came, greeting.place) } catch is Taken {
+                LiveSocket.drop(descriptor)
+                return true
+            }
+            _ = hear(1)
+            guard let (offered, options, invited) = whom else {
                 giveUp(greeting)
                 return true
             }
@@ -322,6 +348,7 @@ public final class PeerListener: @unchecked Sendable {
             let link = try PeerLink(session, over: descriptor, beginning: greeting.came, greeted: greeting.until)
             lock.withLock {
                 links.append((link, greeting.place))
+                invited?.link = link
                 arrived.append(link)
                 changed.broadcast()
             }
@@ -339,26 +366,35 @@ public final class PeerListener: @unchecked Sendable {
     }
 
     /// A device that was given a pairing here is let in by its key from now on.
-    private func admit(_ key: [UInt8]) { lock.withLock { if !admitted.contains(key) { admitted.append(key) } } }
+    private func admit(_ key: [UInt8], by invited: Invited? = nil) {
+        lock.withLock {
+            if !admitted.contains(key) { admitted.append(key) }
+            invited?.key = key
+        }
+    }
+    /// An invitation is used up.
+    private func forget(_ invited: Invited) { lock.withLock { invitations.removeAll { $0 === invited } } }
 
-    /// Which of the stores a connection is for, by what it began with; nil when it is for none.
-    private func whomItIsFor(_ beginning: [UInt8], _ place: String) throws -> (Store?, PeerSession.Options)? {
+    /// Which of the stores a connection is for, by what it began with, and by which invitation; nil when it is for none.
+    /// - Throws: `Taken`.
+    private func whomItIsFor(_ beginning: [UInt8], _ place: String) throws -> (Store?, PeerSession.Options, Invited?)? {
         try lock.withLock {
             try beginning.withUnsafeBytes { beginning in
                 var options = self.options
                 let now = Clock.steady()
                 (options.place, options.admitted) = (place, { [weak self] key in self?.admit(key) })
                 if !options.accepted.isEmpty { options.accepted += admitted }
-                func found(_ pairing: Pairing) -> (Store?, PeerSession.Options)? {
+                func found(_ pairing: Pairing, _ invited: Invited? = nil) -> (Store?, PeerSession.Options, Invited?)? {
                     guard let offer = offers.first(where: { $0.isBy(pairing) }) else { return nil }
                     options.pairing = pairing
-                    return (offer.store, options)
+                    return (offer.store, options, invited)
                 }
-                for (i, one) in invitations.enumerated() where try one.until > now && one.invitation.matches(beginning: beginning) {
-                    // It is good once.
-                    invitations.remove(at: i)
-                    options.invitation = one.invitation
-                    return found(one.pairing)
+                for one in invitations where try one.until > now && one.invitation.matches(beginning: beginning) {
+                    guard !one.isTaken else { throw Taken() }
+                    (options.invitation, options.onlyFor) = (one.invitation, one.key)
+                    options.admitted = { [weak self] key in self?.admit(key, by: one) }
+                    options.settled = { [weak self] in self?.forget(one) }
+                    return found(one.pairing, one)
                 }
                 if try Pairing.isToCompare(beginning: beginning) {
                     guard let compared, compared.until > now else { return nil }
@@ -368,7 +404,7 @@ public final class PeerListener: @unchecked Sendable {
                 }
                 for offer in offers where try offer.now?.matches(beginning: beginning) ?? false {
                     (options.pairing, options.members) = (offer.pairing, offer.members)
-                    return (offer.store, options)
+                    return (offer.store, options, nil)
                 }
                 return nil
             }

@@ -43,6 +43,13 @@ extension PeerSession {
         default: break
         }
         switch frame {
+        // One of them comes of everybody, and only behind what this side began with: a pairing, and HELLO.
+        case .have, .data:
+            options.settled?()
+            options.settled = nil
+        default: break
+        }
+        switch frame {
         case .list where sending.asking != nil: break
         case .have, .list, .ranges, .data, .news, .bye:
             guard !heardGoodbye else { throw LiveFault(.frame, "more came behind BYE") }

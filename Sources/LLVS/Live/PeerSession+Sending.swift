@@ -54,6 +54,9 @@ extension PeerSession {
     /// The link is open: it is known who the other side is.
     func opened() throws {
         status.key = link.theirKey
+        guard options.onlyFor.isEmpty || Crypto.equal(options.onlyFor, link.theirKey) else {
+            throw StoreError(.cutShort, "The invitation is another device's by now, which was cut when it used it. Make a new one.")
+        }
         // Whoever is given the pairing is new here.
         let gives = options.pairing != nil && (options.invitation != nil || options.comparesDigits)
         guard gives || options.accepted.isEmpty || options.accepted.contains(where: { Crypto.equal($0, link.theirKey) }) else {

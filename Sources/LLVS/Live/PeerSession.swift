@@ -38,6 +38,10 @@ public final class PeerSession: @unchecked Sendable {
         public var outer: [UInt8] = []
         /// Told the device key of whoever was given the pairing.
         var admitted: (@Sendable (_ key: [UInt8]) -> Void)?
+        /// Told when the other side has shown that it took what it was given.
+        var settled: (@Sendable () -> Void)?
+        /// The device key that the invitation is for; empty: whoever has it. Nobody else is told anything.
+        var onlyFor: [UInt8] = []
         /// Hashes in a list, of both sides; fewer in tests.
         var hashesLimit = LiveFrame.hashesLimit
         /// Options of the side that connected, for all devices.

@@ -186,11 +186,14 @@ class Listener:
                 time.sleep(0.02)
             while len(beginning) < c.PEER_BEGINNING:
                 connection.settimeout(max(0.001, until - time.monotonic()))
-                data = connection.recv(c.PEER_BEGINNING - len(beginning))
+                # The last byte stays where it is, until it is known that the other side is not to be told that it was cut: see `_drop`.
+                most = c.PEER_BEGINNING - 1 - len(beginning)
+                data = connection.recv(most) if most else connection.recv(1, socket.MSG_PEEK)
                 if not data:
                     raise ConnectionError("it ended")
                 beginning += data
             code, invitation = self._invited(beginning)
+            connection.recv(1)
             compared = self._whose_digits(beginning) if code is None else None
             given = invitation.pairing if invitation is not None else compared
             secret: Union[bytes, Exchange]
@@ -354,7 +357,8 @@ def _is_left(path: str) -> bool:
 
 
 def _drop(connection: socket.socket) -> None:
-    """Closes a connection that nobody can look at now: the other side is told that it was cut, and not that it is refused."""
+    """Closes a connection that nobody can look at now: the other side is told that it was cut, and not that it is refused. A Unix socket
+    tells that where something of it was not taken."""
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     except OSError:
