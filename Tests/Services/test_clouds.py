@@ -328,6 +328,20 @@ def test_rate_limits_that_do_not_end(cloud: Cloud, store: llvs.Store) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+def test_rate_limits_of_reading(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) -> None:
+    """They are the account's, and no trouble of the file that was asked for."""
+    exchange(store, cloud.place(layout=layout))
+    second = new_store()
+    with llvs.Exchange(second, cloud.place(layout=layout)) as way:
+        cloud.service.inject("rate limit", 1_000, reads)
+        with pytest.raises(llvs.BusyError, match="Exchange again later"):
+            way.retrieve()
+        cloud.service.faults.clear()
+        assert way.retrieve().retrieved
+    assert ids(second) == ids(store)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_quota(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) -> None:
     """26: it is told, what is there can be read, and it goes on once there is room."""
     place, second = cloud.place(layout=layout), new_store()

@@ -363,13 +363,13 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         return error["errors"]?.elements.first?["reason"]?.string ?? error["status"]?.string
     }
 
+    /// Of which it is enough to wait for a while.
+    private static let rateLimits: Set = ["userRateLimitExceeded", "rateLimitExceeded", "sharingRateLimitExceeded"]
+
     private static let judge: @Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict = { response, request in
         switch response.status {
         case 403:
-            switch reason(response) {
-            case "userRateLimitExceeded", "rateLimitExceeded", "sharingRateLimitExceeded": .tooMany
-            default: .plain
-            }
+            rateLimits.contains(reason(response) ?? "") ? .tooMany : .plain
         case 500 where request.repeats == true: .passing
         default: .plain
         }
@@ -379,8 +379,8 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         let kind: CloudAccount.Kind? =
             switch (response.status, reason(response)) {
             case (_, "storageQuotaExceeded"?), (_, "teamDriveFileLimitExceeded"?), (_, "activeItemCreationLimitExceeded"?): .full
-            case (403, "userRateLimitExceeded"?), (403, "rateLimitExceeded"?), (403, "dailyLimitExceeded"?), (403, "quotaExceeded"?):
-                .tooMany
+            case (403, "dailyLimitExceeded"?), (403, "quotaExceeded"?): .tooMany
+            case (403, let reason?) where rateLimits.contains(reason): .tooMany
             case (403, "accessNotConfigured"?):
                 .mayNot("the app's project has no access to the service. Let whoever made the app give it that.")
             case (403, "insufficientPermissions"?), (403, "ACCESS_TOKEN_SCOPE_INSUFFICIENT"?):

@@ -58,7 +58,11 @@ extension RemoteContents {
         case 404, 410: self = .missing
         // Beyond its end.
         case 416: self = .bytes([], isWhole: false)
-        case 403, 423: self = .unreadable(error(response, request.what))
+        case 403, 423:
+            let failure = error(response, request.what)
+            // Too many requests are no fault of the file; one that is locked is.
+            guard response.status == 423 || failure.code != .busy else { throw failure }
+            self = .unreadable(failure)
         default: throw error(response, request.what)
         }
     }
