@@ -39,7 +39,7 @@ class PCloud(Service):
         self.accounts.expire()
 
     def refusal(self, status: int, code: str, message: str) -> Answer:
-        known = {"serviceUnavailable": 5000}
+        known = {"serviceUnavailable": 5000, "generalException": 5000}
         return Answer.of({"result": known.get(code) or int(code), "error": message})
 
     def rate_limited(self) -> Answer:

@@ -87,6 +87,8 @@ class Service:
         self.serials = itertools.count()
         #: Called while the body of a request comes, with its path and how much of it has.
         self.reading: Callable[[str, int], None] = lambda path, count: None
+        #: What tests that let it fail for good have it answer, where that is no refusal of its own.
+        self.failure: Optional[Answer] = None
         #: Bytes that the account may hold.
         self.quota = 1 << 50
 

@@ -248,6 +248,24 @@ def test_folders_that_go_while_changes_are_followed(pcloud: Cloud, store: llvs.S
 LARGE = 6_500_000
 
 
+def test_a_large_file_that_is_not_taken(pcloud: Cloud, new_store: Any, monkeypatch: Any) -> None:
+    """A problem by its name; the others go."""
+    store = new_store()
+    large = store.make_version(insert={"large": random.Random(4).randbytes(LARGE)}, root=True)
+    other = store.make_version(insert={"small": b"1"}, root=True)
+
+    def refused(request: Any, given: dict[str, str]) -> dict[str, Any]:
+        raise pcloud.service._refuse(5000, "Internal error.")  # type: ignore[attr-defined]
+
+    with llvs.Exchange(store, pcloud.place()) as way:
+        way.retrieve()
+        with monkeypatch.context() as patch:
+            patch.setattr(pcloud.service, "_do_upload_create", refused)
+            sent = way.send()
+        assert sent.sent == (other.id,) and [each.name for each in sent.problems] == [large.id]
+        assert way.send().sent == (large.id,)
+
+
 def test_a_large_file_goes_on_where_it_was_cut(pcloud: Cloud, store: llvs.Store, new_store: Any) -> None:
     """The line breaks in the middle of each part; what came of it stays, and the rest goes on from there."""
     version, second = save(store, "large", random.Random(3).randbytes(LARGE)), new_store()

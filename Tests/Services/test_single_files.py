@@ -9,17 +9,25 @@ import llvs
 import pytest
 from clouds import Cloud, exchange, files, ids, save
 from service import Answer, Request
-from test_clouds import KINDS, LAYOUTS
+from test_clouds import KINDS, LAYOUTS, reads
 
 
-@pytest.fixture(params=["gdrive", "onedrive", "box"])
+#: What an exchange tells of a service that fails.
+FAILS = "500|cannot do it just now"
+
+
+@pytest.fixture(params=["gdrive", "onedrive", "box", "pcloud", "pcloud by status"])
 def cloud(request: Any, tmp_path: Path) -> Iterator[Cloud]:
-    cloud = Cloud(KINDS[request.param](), request.param, tmp_path)
+    """At pCloud it is the result that says it, or the status of what stands before it."""
+    scheme, _, way = request.param.partition(" ")
+    cloud = Cloud(KINDS[scheme](), scheme, tmp_path)
+    if way:
+        cloud.service.failure = Answer(500)
     yield cloud
     cloud.close()
 
 
-def break_down(cloud: Cloud, monkeypatch: Any, is_bad: Callable[[Request], bool]) -> list[Request]:
+def break_down(cloud: Cloud, monkeypatch: Any, is_bad: Callable[[Request], bool], **headers: str) -> list[Request]:
     """Answers with 500 to such requests; those that met it."""
     inner, met = cloud.service.answer, []
 
@@ -27,10 +35,16 @@ def break_down(cloud: Cloud, monkeypatch: Any, is_bad: Callable[[Request], bool]
         if not is_bad(request):
             return inner(request)
         met.append(request)
-        return cloud.service.refusal(500, "generalException", "It does not work.")
+        answered = cloud.service.failure or cloud.service.refusal(500, "generalException", "It does not work.")
+        return Answer(answered.status, answered.body, {**answered.headers, **headers})
 
     monkeypatch.setattr(cloud.service, "answer", answer)
     return met
+
+
+def place_of(request: Request) -> str:
+    """The path that it is about, as far as a request names one."""
+    return "/".join(filter(None, (request.query.get("path", request.path), request.query.get("filename"))))
 
 
 def of(cloud: Cloud, node: Any) -> Callable[[Request], bool]:
@@ -39,7 +53,7 @@ def of(cloud: Cloud, node: Any) -> Callable[[Request], bool]:
     def is_about(request: Request) -> bool:
         tickets = getattr(cloud.service, "tickets", {})
         ticket = request.parts[0] == "tickets" and tickets.get(request.parts[1]) == node.id
-        return ticket or (request.method == "GET" and (node.id in request.parts or node.name in request.path))
+        return ticket or (request.method == "GET" and (node.id in request.parts or node.name in place_of(request)))
 
     return is_about
 
@@ -73,7 +87,7 @@ def test_one_file_is_not_given(cloud: Cloud, new_store: Any, layout: str, monkey
 
 
 def writes_of(name: str) -> Callable[[Request], bool]:
-    return lambda request: request.method in ("POST", "PUT") and (name in request.path or name.encode() in request.body)
+    return lambda request: request.method in ("POST", "PUT") and (name in place_of(request) or name.encode() in request.body)
 
 
 def test_one_file_is_not_taken(cloud: Cloud, new_store: Any, monkeypatch: Any) -> None:
@@ -94,6 +108,43 @@ def test_one_file_is_not_taken(cloud: Cloud, new_store: Any, monkeypatch: Any) -
     assert set(exchange(new_store(), cloud.place()).retrieved) == made
 
 
+def test_every_second_file_is_not_taken(tmp_path: Path, new_store: Any, monkeypatch: Any) -> None:
+    """Eight in a row are trouble of the service. As many with others between are not: each is a problem by its name."""
+    cloud, store = Cloud(KINDS["pcloud"](), "pcloud", tmp_path), new_store()
+    for number in range(20):
+        store.make_version(insert={"k": b"%d" % number}, root=True)
+    order = exchange(store, cloud.place("others")).sent
+    # To that it makes no second try of an upload.
+    cloud.service.failure = Answer(500)
+    with llvs.Exchange(store, cloud.place()) as way:
+        way.retrieve()
+        with monkeypatch.context() as patch:
+            break_down(cloud, patch, lambda request: any(writes_of(id)(request) for id in order[::2]))
+            sent = way.send()
+        assert len(order) == 20 and sent.sent == order[1::2] and {each.name for each in sent.problems} == set(order[::2])
+        assert set(way.send().sent) == set(order[::2])
+    cloud.close()
+
+
+@pytest.mark.parametrize("what", ["reading", "writing"])
+def test_who_says_how_long_to_wait(cloud: Cloud, new_store: Any, what: str, monkeypatch: Any) -> None:
+    """It is said of all, also where one file was asked for, or sent."""
+    store, second = new_store(), new_store()
+    made = sorted(store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(3))
+    if what == "reading":
+        exchange(store, cloud.place())
+    with llvs.Exchange(second if what == "reading" else store, cloud.place()) as way:
+        way.retrieve() if what == "writing" else None
+        with monkeypatch.context() as patch:
+            if what == "reading":
+                is_bad = of(cloud, next(node for node in files(cloud, "versions") if node.name == made[1]))
+            else:
+                is_bad = writes_of(made[1])
+            break_down(cloud, patch, is_bad, **{"Retry-After": "1"})
+            with pytest.raises(llvs.TransportError, match=FAILS):
+                way.retrieve() if what == "reading" else way.send()
+
+
 def test_what_builds_on_a_file_that_is_not_taken(cloud: Cloud, store: llvs.Store, monkeypatch: Any) -> None:
     exchange(store, cloud.place())
     first = save(store, "first")
@@ -104,7 +155,7 @@ def test_what_builds_on_a_file_that_is_not_taken(cloud: Cloud, store: llvs.Store
         # The version itself, whose changes went.
         name = f'"name":"{first.id}"'.encode()
         break_down(cloud, monkeypatch, lambda request: writes_of(first.id)(request) and (
-            f"versions/{first.id}" in request.path or name in request.body and b'{"version":' in request.body))  # fmt: skip
+            f"versions/{first.id}" in place_of(request) or name in request.body and b'{"version":' in request.body))  # fmt: skip
         sent = way.send()
     assert {each.name for each in sent.problems} == {first.id, second.id} and sent.sent == (other.id,)
 
@@ -120,8 +171,7 @@ def test_the_service_goes_down_meanwhile(cloud: Cloud, new_store: Any, layout: s
             save(store, "more")
 
         def is_bad(request: Request) -> bool:
-            is_read = request.query.get("alt") == "media" or "/tickets/" in request.path or request.path.endswith("/content")
-            if what == "reading" and request.method == "GET" and is_read:
+            if what == "reading" and reads(request):
                 is_down.append(1)
             if what == "writing" and request.method in ("POST", "PUT"):
                 is_down.append(1)
@@ -129,7 +179,7 @@ def test_the_service_goes_down_meanwhile(cloud: Cloud, new_store: Any, layout: s
 
         with monkeypatch.context() as patch:
             break_down(cloud, patch, is_bad)
-            with pytest.raises(llvs.TransportError, match="500"):
+            with pytest.raises(llvs.TransportError, match=FAILS):
                 way.retrieve() if what == "reading" else way.send()
         assert is_down
         way.retrieve()
@@ -152,7 +202,7 @@ def test_no_file_at_all(cloud: Cloud, new_store: Any, what: str, monkeypatch: An
                 break_down(cloud, patch, lambda request: any(about(request) for about in nodes))
             else:
                 break_down(cloud, patch, lambda request: any(writes_of(id)(request) for id in made))
-            with pytest.raises(llvs.TransportError, match="500"):
+            with pytest.raises(llvs.TransportError, match=FAILS):
                 way.retrieve() if what == "reading" else way.send()
     exchange(store, cloud.place())
     assert set(exchange(new_store(), cloud.place()).retrieved) == made
@@ -166,7 +216,7 @@ def test_uploads_are_down_but_for_one(cloud: Cloud, new_store: Any, monkeypatch:
         way.retrieve()
         with monkeypatch.context() as patch:
             met = break_down(cloud, patch, lambda request: any(writes_of(id)(request) for id in made[1:]))
-            with pytest.raises(llvs.TransportError, match="500"):
+            with pytest.raises(llvs.TransportError, match=FAILS):
                 way.send()
             tried = [id for id in made[1:] if sum(writes_of(id)(request) for request in met) > 6]
         assert len(tried) < 20, "the others are not tried each by itself"

@@ -1,5 +1,5 @@
-/// Files of one call with which a service has trouble that lasts, as after all tries an answer of 500 to 599 tells: problems of these
-/// files, by name, unless the service as a whole is down.
+/// Files of one call with which a service has trouble that lasts, as after all tries an answer of 500 to 599 tells, or one of pCloud that
+/// says the same: problems of these files, by name, unless the service as a whole is down.
 struct CloudTrouble {
     private var count = 0
     private var first: StoreError?

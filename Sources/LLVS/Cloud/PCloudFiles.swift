@@ -160,13 +160,16 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
                     contents[i] = .unreadable(error)
                     continue
                 }
-                guard let answer = try answer(response, link.what) else { continue }
-                var request = account.request(.get, try address(answer, link.what), "Reading \(files[i].name)")
-                // The link is a secret by itself, and takes no other.
-                (request.isAnonymous, request.isSecret) = (true, true)
-                request.sink = .kept(limit: files[i].limit)
-                request.range = files[i].range
-                asked.append((i, request))
+                contents[i] = try trouble.reading {
+                    guard let answer = try answer(response, link.what) else { return .missing }
+                    var request = account.request(.get, try address(answer, link.what), "Reading \(files[i].name)")
+                    // The link is a secret by itself, and takes no other.
+                    (request.isAnonymous, request.isSecret) = (true, true)
+                    request.sink = .kept(limit: files[i].limit)
+                    request.range = files[i].range
+                    asked.append((i, request))
+                    return .missing
+                }
             }
             for ((i, request), outcome) in zip(asked, try client.perform(asked.map(\.request), check)) {
                 contents[i] = try trouble.reading { try account.contents(request, outcome) }
@@ -195,17 +198,20 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             return upload
         }
         let digests = try uploads.map { AWSSignature.hex(try $0.sha1(check).whole) }
-        var published: [RemotePublished?] = files.map { _ in nil }
+        var published: [RemotePublished?] = files.map { _ in nil }, trouble = CloudTrouble()
         for isAnew in [false, true] {
             let left = uploads.indices.filter { published[$0] == nil }
             if isAnew { for directory in Set(left.map { RemoteName.split(files[$0].name).directory }) { try make(directory, check) } }
             let small = left.filter { uploads[$0].size <= PCloudFiles.wholeSize }
             let requests = try small.map { try put(uploads[$0]) }
             for (i, (request, outcome)) in zip(small, zip(requests, try client.perform(requests, check))) {
-                published[i] = try settle(uploads[i], digests[i], outcome.get(), request.what, check)
+                published[i] = try trouble.publishing { try settle(uploads[i], digests[i], outcome.get(), request.what, check) }
             }
-            for i in left where uploads[i].size > PCloudFiles.wholeSize { published[i] = try putLarge(uploads[i], digests[i], check) }
+            for i in left where uploads[i].size > PCloudFiles.wholeSize {
+                published[i] = try trouble.publishing { try putLarge(uploads[i], digests[i], check) }
+            }
         }
+        try trouble.end(of: files.count) { try look(files.first?.name, check) }
         return try account.published(published)
     }
 
@@ -404,7 +410,10 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             return CloudAccount.failure(response, what, .mayNot("the token may not do this. Sign in with an app that may write."))
         case 2008: return CloudAccount.failure(response, what, .full)
         case 4000...4999: return CloudAccount.failure(response, what, .tooMany)
-        case 5000...5999: return CloudAccount.failure(response, what, .passing)
+        case 5000...5999:
+            var error = CloudAccount.failure(response, what, .passing)
+            error.isFailureOfService = true
+            return error
         default:
             var error = StoreError(.transport, "\(what) failed: the service answers with the result \(result). Check the address.")
             error.httpStatus = Int32(clamping: response.status)

@@ -347,7 +347,9 @@ extension StoreError {
     }
 
     /// Whether a server failed, after all tries. One that says how long it wants to be left alone says it of all that it is asked.
-    var isOfServer: Bool { code == .transport && retryAfter == nil && (500...599).contains(httpStatus) }
+    var isOfServer: Bool {
+        code == .transport && retryAfter == nil && (isFailureOfService || (500...599).contains(httpStatus))
+    }
     /// So many files with which a server failed, and none that it took, are trouble of the server.
     static let manyOfServer = 8
 }

@@ -153,6 +153,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package var circumstance: Circumstance?
     /// What a server answered, where one did: the status of HTTP; else 0.
     public var httpStatus: Int32 = 0
+    /// Whether a service says in an answer that it failed, whatever the status of that.
+    package var isFailureOfService = false
     /// For `.user`: the token that a callback of the host gave, handed back unchanged.
     public var userCode: Int64 = 0
 
