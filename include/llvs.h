@@ -1801,7 +1801,7 @@ enum llvs_conflict_kind_value {
     LLVS_CONFLICT_MOVE_MOVE = 6,
     /** The sides hold two values between which an earlier merge had to choose. */
     LLVS_CONFLICT_CONTESTED = 7,
-    /** A counter is outside of the bounds that its rule gives. */
+    /** A counter is outside of the bounds that its rule gives. It is told only: both sides are in what stands. */
     LLVS_CONFLICT_BOUND = 8,
     /**
      * A limit was reached. Of a text: it was compared less finely, since it is too different; or it has too many parts, and one side
@@ -2033,14 +2033,17 @@ enum llvs_choice_value {
 /**
  * The changes that close an open conflict. Nothing is stored: save them on `at`, by llvs_store_make_version or, with `at` as the version
  * that is expected, llvs_coordinator_save. Where something else than what stands is chosen, it is the value with that in its place; else it
- * is a value under an id that begins with "__llvs_chosen/", by which all devices learn that somebody looked.
+ * is a value under an id that begins with "__llvs_chosen/", by which all devices learn that somebody looked. Of a part of a text it is
+ * both, where what stood there is a part of what was chosen. Of the kinds LLVS_CONFLICT_MOVE_MOVE and LLVS_CONFLICT_BOUND only what stands
+ * can be chosen: save the list, or the number, that is wanted.
  * @param at        a version, mostly the current one
  * @param conflict  as llvs_store_explain or llvs_store_open_conflicts told it: `id`, `version`, `kind`, `path`, `base`, `newer`, `older`,
  *                  `result` and the rule
  * @param changes   the list of changes; owned by the caller
- * Errors: LLVS_ERROR_MOVED (at that version something else stands there by now), LLVS_ERROR_INVALID_ARGUMENT (a conflict without a version;
- * a choice that is not clear: places in a list, a part of a text that is there several times), LLVS_ERROR_UNKNOWN_VERSION,
- * LLVS_ERROR_INVALID_VERSION_ID, storage errors. Any thread. Cost: the size of the value. Since 0.1.
+ * Errors: LLVS_ERROR_MOVED (at that version something else stands there by now, or a side of a part of a text was chosen),
+ * LLVS_ERROR_INVALID_ARGUMENT (a conflict without a version, or without the sides that its kind has; a side of a kind that has none to
+ * choose; a choice that is not clear), LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Any thread. Cost: the
+ * size of the value. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_choose(LLVS_BORROWED llvs_store *store, llvs_bytes at,
     LLVS_BORROWED const llvs_conflict *conflict, llvs_choice choice, LLVS_OWNED llvs_change_list **changes, LLVS_OWNED llvs_error **error);

@@ -18,6 +18,8 @@ struct DocumentPlace {
     private var madeValue: ValueRef
     /// Where in the text that the merge made a part begins.
     private var start: Int?
+    /// What the parts of a text there are made of.
+    private var unit = MergeRule.Unit.word
     /// An element on the way cannot be told from others, or what the place is in is not there any more.
     private(set) var isLost = false
     private var levels: [Level] = []
@@ -71,6 +73,7 @@ struct DocumentPlace {
             }
             try go(step, &state, states, isLast ? wanted : .absent)
         }
+        if let rule = states.rule(state) { unit = states.rules.rules[rule].unit }
     }
 
     /// JSON of any type, as the one element of an array: what is parsed has a container at its top.
@@ -214,26 +217,22 @@ struct DocumentPlace {
         return both[0] == both[1]
     }
 
-    /// Where a part stands in the string that is there: where it came out of the merge, when what is before or behind it is what it was;
-    /// else where it stands once, when it stood once in what the merge made.
+    /// Where a part stands in the string that is there, as whole tokens: where it came out of the merge, when what is before or behind it
+    /// is what it was; else where it stands once, when it stood once in what the merge made.
     func range(ofPart part: [UInt8]) throws -> Range<Int>? {
         guard values.isKind(value, .string), let text = try Self.string(part), !text.isEmpty else { return nil }
-        let whole = values.text(value)
+        let whole = values.text(value), tokens = TextTokens(unit, work: values.work)
         if let start, values.isKind(madeValue, .string) {
-            let old = values.text(madeValue), end = start + text.count
-            if end <= Bytes.common(old, 0, whole, 0) { return start..<end }
-            let by = whole.count - old.count
-            if old.count - start <= Bytes.common(old, before: old.count, whole, before: whole.count) { return start + by..<end + by }
+            let old = values.text(madeValue), end = start + text.count, by = whole.count - old.count
+            let before = Bytes.common(old, 0, whole, 0)
+            if by == 0, before == old.count { return start..<end }
+            if end <= before, try tokens.areWhole(start..<end, of: whole) { return start..<end }
+            if old.count - start <= Bytes.common(old, before: old.count, whole, before: whole.count),
+                try tokens.areWhole(start + by..<end + by, of: whole) { return start + by..<end + by }
             // Of two, the one that is left may be the other.
-            if Self.onlyPlace(of: text, in: old) == nil { return nil }
+            if try tokens.onlyPlace(of: text, in: old) == nil { return nil }
         }
-        return Self.onlyPlace(of: text, in: whole).map { $0..<$0 + text.count }
-    }
-
-    /// Where a part stands in a text, when it stands there once.
-    private static func onlyPlace(of part: [UInt8], in text: UnsafeRawBufferPointer) -> Int? {
-        guard let start = Bytes.first(part, in: text, from: 0), Bytes.first(part, in: text, from: start + 1) == nil else { return nil }
-        return start
+        return try tokens.onlyPlace(of: text, in: whole)
     }
 
     /// Whether what the merge made stands there.

@@ -61,3 +61,35 @@ struct TextParts {
         return low < base.count && Int(base[low]) == place ? low : nil
     }
 }
+
+extension TextTokens {
+    /// Whether a range of a text is of whole tokens.
+    func areWhole(_ range: Range<Int>, of text: UnsafeRawBufferPointer) throws -> Bool {
+        var at = 0
+        for bound in [range.lowerBound, range.upperBound] {
+            let before = at
+            while at < min(bound, text.count) { at = end(of: text, at) }
+            try work.done(at - before)
+            guard at == bound else { return false }
+        }
+        return true
+    }
+
+    /// Where a part stands in a text as whole tokens, when it stands there so once.
+    func onlyPlace(of part: [UInt8], in text: UnsafeRawBufferPointer) throws -> Range<Int>? {
+        // Most often the bytes are not there at all.
+        guard let first = Bytes.first(part, in: text, from: 0) else { return nil }
+        var found: Range<Int>?, start = 0, end = 0
+        try work.done(text.count)
+        while start <= text.count - part.count {
+            // Tokens are walked over twice: by where a part would begin, and by where it would end.
+            while end < start + part.count { end = self.end(of: text, end) }
+            if start >= first, end == start + part.count, Bytes.begins(UnsafeRawBufferPointer(rebasing: text[start...]), with: part) {
+                if found != nil { return nil }
+                found = start..<end
+            }
+            start = self.end(of: text, start)
+        }
+        return found
+    }
+}

@@ -5,7 +5,7 @@ final class TextTokens {
     fileprivate static let firstNumber = 128
 
     private let unit: MergeRule.Unit
-    private let work: DocumentControl
+    let work: DocumentControl
     private var table = TokenTable()
 
     init(_ unit: MergeRule.Unit, work: DocumentControl) {
@@ -67,7 +67,7 @@ final class TextTokens {
                 start += beside?.copy(text, start, &tokens) ?? 0
                 guard start < text.count else { break }
             }
-            let end = unit == .line ? lineEnd(text, start) : unit == .char ? characterEnd(text, start) : wordEnd(text, start)
+            let end = end(of: text, start)
             let token = end - start == 1 && text[start] < 0x80 ? UInt32(text[start]) : try table.number(base, start, end - start, work)
             tokens.append(token)
             start = end
@@ -82,6 +82,12 @@ final class TextTokens {
     }
 
     // MARK: Where tokens end
+
+    /// Behind the token that begins at a place.
+    @inline(__always)
+    func end(of text: UnsafeRawBufferPointer, _ start: Int) -> Int {
+        unit == .line ? lineEnd(text, start) : unit == .char ? characterEnd(text, start) : wordEnd(text, start)
+    }
 
     private func lineEnd(_ text: UnsafeRawBufferPointer, _ start: Int) -> Int {
         var i = start

@@ -181,8 +181,10 @@ extension Store {
 
     /// The changes that decide a conflict at a version: the value with what was chosen in the place of the conflict; where that is what
     /// stands there already, a value that says that somebody looked. To be saved on that version.
-    /// - Throws: `.invalidArgument` when the conflict names no merge, or is of a kind of which that side cannot be chosen, `.moved` when
-    ///   something else than the merge made stands there by now, `.unknownVersion`.
+    /// Of a part of a text both, where what stood there is a part of what was chosen.
+    /// - Throws: `.invalidArgument` when the conflict names no merge, is of a kind of which that side cannot be chosen, or lacks a side,
+    ///   `.moved` when something else than the merge made stands there by now, or a side of a part of a text was chosen,
+    ///   `.unknownVersion`.
     public func choose(_ conflict: Conflict, _ choice: Choice, at version: VersionID) throws -> [Value.Change] {
         try checkOpen()
         guard let made = conflict.version else {
@@ -196,7 +198,9 @@ extension Store {
         let rules = try valueRules(for: conflict.id, at: merge), conflict = try placed(conflict, merge)
         return try conflict.id.bytes.withUnsafeBytes { key in
             try withTables(key, at: merge, rules) { made, _ in
-                guard try withTables(key, at: head, rules, .none, { now, _ in try holds(conflict, now, made: made) }) else {
+                // (A part of a text may stand in what was chosen.)
+                guard try withTables(key, at: head, rules, .none, { now, _ in try holds(conflict, now, made: made) }),
+                    try choice == .result || !conflict.isPart || !isMarked(conflict, merge, at: head) else {
                     throw StoreError(
                         .moved,
                         "The conflict of \"\(conflict.id)\" is closed at version \(version): what the merge made does not stand there any "
@@ -207,22 +211,38 @@ extension Store {
                 case .older: record.older
                 case .result: record.result
                 }
-                let isMove = record.kind == .moveMove
-                if try choice == .result || (!isMove && DocumentPlace.areSame(chosen, record.result)) {
-                    return [.update(try Self.chosenID(conflict), data: record.json(id: conflict.id.bytes))]
-                }
-                if isMove {
+                let hasSides = record.kind != .moveMove && record.kind != .bound
+                let mark = Value.Change.update(try Self.chosenID(conflict), data: record.json(id: conflict.id.bytes))
+                if try choice == .result || (hasSides && DocumentPlace.areSame(chosen, record.result)) { return [mark] }
+                if !hasSides {
                     throw StoreError(
                         .invalidArgument,
-                        "A conflict of places in a list is decided by saving the list in the order that is wanted; or choose what stands.",
+                        record.kind == .bound
+                            ? "A counter outside of its bounds is decided by saving the number that is wanted; or choose what stands."
+                            : "A conflict of places in a list is decided by saving the list in the order that is wanted; or choose what "
+                                + "stands.",
                         valueID: conflict.id)
                 }
                 if record.isWhole, !conflict.isPart, let bytes = try chosen.flatMap({ try bytes($0, key, of: merge, rules) }) {
                     return [.update(conflict.id, data: bytes)]
                 }
-                return [try change(conflict, chosen, key, at: head, rules, made)]
+                let data = try changed(conflict, chosen, key, at: head, rules, made)
+                guard let data else { return [.remove(conflict.id)] }
+                let change = Value.Change.update(conflict.id, data: data)
+                guard conflict.isPart else { return [change] }
+                // What stood there may stand in what was chosen, so that nothing else tells that it was.
+                let text = try data.withUnsafeBytes { try DocumentMerge(rules: rules).parsed($0) }
+                return try holds(conflict, DocumentTables(text, rules), made: made) ? [change, mark] : [change]
             }
         }
+    }
+
+    /// Whether somebody chose about a conflict of a merge. (A mark that was there before the merge is about another one like it.)
+    private func isMarked(_ conflict: Conflict, _ merge: UInt32, at head: UInt32) throws -> Bool {
+        guard let mark = try Self.chosenID(conflict).bytes.withUnsafeBytes({ try maps.entry($0, at: head)?.version }), mark != merge else {
+            return false
+        }
+        return try !walk(Ancestors(of: [merge], among: [mark])).contains(mark)
     }
 
     /// With the place that it has in what the merge made, where its path has elements: these may stand elsewhere there than in the base.
@@ -234,26 +254,32 @@ extension Store {
         return explained.items.first { $0.record == record } ?? conflict
     }
 
-    /// The value with something else in the place of a conflict.
-    private func change(
+    /// The value with something else in the place of a conflict; nil where it is gone then.
+    private func changed(
         _ conflict: Conflict, _ chosen: [UInt8]?, _ key: UnsafeRawBufferPointer, at head: UInt32, _ rules: ValueRules,
         _ made: DocumentTables
-    ) throws -> Value.Change {
+    ) throws -> [UInt8]? {
         let record = conflict.record
-        if record.isWhole, chosen == nil { return .remove(conflict.id) }
+        if record.isWhole, chosen == nil, !conflict.isPart { return nil }
         return try withTables(key, at: head, rules) { tables, now in
             let place = try DocumentPlace(of: record, at: conflict.place, in: tables, made: made, other: chosen)
             var part: Range<Int>?
             if conflict.isPart {
+                guard let text = try chosen.flatMap(DocumentPlace.string) else {
+                    throw StoreError(
+                        .invalidArgument,
+                        "The sides of the conflict in a text of \"\(conflict.id)\" are JSON strings; give the conflict as it was told.",
+                        valueID: conflict.id)
+                }
                 part = try record.result.flatMap { try place.range(ofPart: $0) }
                 guard let part else { throw unclear(conflict) }
                 // Text as a whole is no JSON.
-                if record.isWhole, rules.top?.kind == .text, let now, let text = try chosen.flatMap(DocumentPlace.string) {
-                    return .update(conflict.id, data: Array(now[..<part.lowerBound]) + text + Array(now[part.upperBound...]))
+                if record.isWhole, rules.top?.kind == .text, let now {
+                    return Array(now[..<part.lowerBound]) + text + Array(now[part.upperBound...])
                 }
             }
             guard let bytes = try place.replaced(isAbsent: chosen == nil, part: part) else { throw unclear(conflict) }
-            return .update(conflict.id, data: bytes)
+            return bytes
         }
     }
 

@@ -242,10 +242,12 @@ class Merging(Handle):
         """Closes an open conflict: makes a version on `at` with what was chosen.
 
         choice: "newer", "older", or "result" for what stands. Where what stands is chosen, a value under an id that begins with
-        "__llvs_chosen/" tells all devices that somebody looked.
+        "__llvs_chosen/" tells all devices that somebody looked. Of places in a list (`ConflictKind.MOVE_MOVE`) and of a counter outside of
+        its bounds (`ConflictKind.BOUND`) only "result" can be chosen: save the list, or the number, that is wanted.
 
-        Raises MovedError (at that version something else stands there by now), InvalidArgumentError (a conflict without a version; a choice
-        that is not clear: places in a list, a part of a text that is there several times), UnknownVersionError, StorageError.
+        Raises MovedError (at that version something else stands there by now, or a side of a part of a text was chosen),
+        InvalidArgumentError (a conflict without a version, or without the sides that its kind has; a side of a kind that has none to
+        choose; a choice that is not clear), UnknownVersionError, StorageError.
         """
         changes = self.choices(conflict, choice, at=at)
         return cast("llvs.Store", self).make_version(at, changes=changes, metadata=metadata)

@@ -1,0 +1,95 @@
+"""Conflicts about words of a text: where they stand after edits, and choosing others."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Optional
+
+import llvs
+import pytest
+from test_conflicts import fork_of, stores_are_closed as stores_are_closed
+
+
+def value(wrapped: bool, text: str) -> Any:
+    """A text that is a member, or the value as a whole."""
+    return {"t": text} if wrapped else text.encode()
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize(
+    "rule, base, older, newer, edited",
+    [
+        # The word is longer now: behind, before, on both sides, where the text before or behind it is what it was.
+        ("text", "Meet at 5 today", "Meet at 8 today", "Meet at 1 today", "Meet at 12 today"),
+        ("text", "Meet at 5 today", "Meet at 8 today", "Meet at 1 today", "Meet at 21 today"),
+        ("text", "The cat sat.", "The fox sat.", "The dog sat.", "My dogma is wrong!"),
+        ("text", "I like cats", "I like foxes", "I like a", "Shopping: bread"),
+        ("text", "cat", "fox", "dog", "dogma"),
+        ("text", "cat", "fox", "dog", "underdog"),
+        ("text", "A cat.", "A fox.", "A e.", "A e\u0301."),
+        ({"as": "text", "unit": "line"}, "a\ncat\nb\n", "a\nfox\nb\n", "a\ndog\nb\n", "a\na dog\nb\n"),
+        ({"as": "text", "unit": "char"}, "xcy", "xfy", "xey", "xe\u0301y"),
+    ],
+)
+def test_a_part_of_a_text_is_of_whole_tokens(rule: Any, base: str, older: str, newer: str, edited: str, wrapped: bool) -> None:
+    """A word in which the bytes of another one stand is not that one, which is gone."""
+    fork = fork_of(value(wrapped, base), value(wrapped, older), value(wrapped, newer), {"/t": rule} if wrapped else {"": rule})
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    assert conflict.kind is llvs.ConflictKind.OVERLAP
+    since = fork.make(merged, {"e/1": value(wrapped, edited)})
+    assert not fork.store.open_conflicts(since).records
+    for choice in ("older", "newer", "result"):
+        with pytest.raises(llvs.MovedError):
+            fork.store.choose(conflict, choice, at=since)
+    # Nor is what was edited back.
+    assert not fork.store.open_conflicts(fork.make(since, {"e/1": value(wrapped, newer)})).records
+
+
+def test_a_word_is_found_beside_others_that_hold_its_bytes() -> None:
+    fork = fork_of(b"cats like a cat too", b"cats like a fox too", b"cats like a at too", "text")
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    since = fork.make(merged, {"e/1": b"All cats like a at, too!"})
+    assert fork.store.open_conflicts(since).records == (conflict,)
+    assert fork.store.at(fork.store.choose(conflict, "older", at=since))["e/1"] == b"All cats like a fox, too!"
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_choice_that_holds_what_stood_there_closes_the_conflict(wrapped: bool) -> None:
+    rules = {"/t": "text"} if wrapped else "text"
+    fork = fork_of(value(wrapped, "The cat sat."), value(wrapped, "The big dog sat."), value(wrapped, "The dog sat."), rules)
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    chosen = fork.store.choose(conflict, "older", at=merged)
+    text = fork.store.at(chosen)["e/1"]
+    assert (json.loads(text)["t"] if wrapped else text.decode()) == "The big dog sat."
+    assert not fork.store.open_conflicts(chosen) and fork.store.open_conflicts(merged)
+    for choice in ("older", "newer"):
+        with pytest.raises(llvs.MovedError):
+            fork.store.choose(conflict, choice, at=chosen)
+    # Who edited beside the choice learns of it.
+    beside = fork.make(merged, {"e/1": value(wrapped, "The dog sat. It barked.")})
+    both = fork.store.merge(chosen, beside)
+    assert not fork.store.open_conflicts(both)
+    with pytest.raises(llvs.MovedError):
+        fork.store.choose(conflict, "older", at=both)
+    # Where it does not hold that, nothing is stored besides.
+    fork = fork_of(value(wrapped, "The cat sat."), value(wrapped, "The fox sat."), value(wrapped, "The dog sat."), rules)
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    assert [change.id for change in fork.store.choices(conflict, "older", at=merged)] == ["e/1"]
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("side", [None, b"1", b"{}", b"null", b"[", b""])
+def test_the_sides_of_words_are_strings(wrapped: bool, side: Optional[bytes]) -> None:
+    base, older, newer = (value(wrapped, f"one {word} three") for word in ("two", "x", "y"))
+    fork = fork_of(base, older, newer, {"/t": "text"} if wrapped else "text")
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(merged).records
+    for given in (conflict._replace(older=side), conflict._replace(older=side, version=merged.id, base=side)):
+        with pytest.raises(llvs.InvalidArgumentError):
+            fork.store.choose(given, "older", at=merged)
+    text = fork.store.at(fork.store.choose(conflict._replace(older=b'""'), "older", at=merged))["e/1"]
+    assert (json.loads(text)["t"] if wrapped else text.decode()) == "one  three"
