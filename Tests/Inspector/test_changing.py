@@ -27,7 +27,7 @@ def ann(client: Client) -> dict[str, Any]:
 def test_nothing_is_changed_unless_it_is_allowed(inspect: Inspect, what: str) -> None:
     client = inspect()
     before = head(client)
-    status, answer = client.change(what, at=before, id="contact/ann", text="x", version=before, choice="older", path=[])
+    status, answer = client.change(what, at=before, id="contact/ann", text="x", version=before, choice="older", mark="0")
     assert status == 403 and "--write" in answer["error"]
     assert head(client) == before
     with pytest.raises(llvs.Error):
@@ -39,14 +39,34 @@ def test_a_decision_of_a_merge_is_made_otherwise(inspect: Inspect) -> None:
     merge = client.get("merge", version="@~1")["version"]["id"]
     assert ann(client)["phone"] == "+49 228 1000"
     before = client.get("conflicts", at=head(client))["count"]
-    status, answer = client.change("choose", at=head(client), version=merge, id="contact/ann", path=["phone"], choice="older")
+    (mark,) = [record["mark"] for record in client.get("merge", version=merge)["conflicts"] if record["path"] == ["phone"]]
+    status, answer = client.change("choose", at=head(client), version=merge, id="contact/ann", mark=mark, choice="older")
     assert status == 200, answer
     assert ann(client)["phone"] == "+49 228 9999" and ann(client)["visits"] == 4
     assert client.get("version", version=answer["version"]["id"])["metadata"]["device"] == "llvs inspect"
     assert client.get("conflicts", at=head(client))["count"] < before
-    status, answer = client.change("choose", at=head(client), version=merge, id="contact/ann", path=["phone"], choice="newer")
+    status, answer = client.change("choose", at=head(client), version=merge, id="contact/ann", mark=mark, choice="newer")
     assert status == 409 and "edit the value instead" in answer["error"]
-    assert client.change("choose", at=head(client), version=merge, id="contact/ann", path=["town"], choice="newer")[0] == 404
+    assert client.change("choose", at=head(client), version=merge, id="contact/ann", mark="0", choice="newer")[0] == 404
+
+
+def test_one_of_several_decisions_in_a_text_is_made_otherwise(inspect: Inspect) -> None:
+    """They have the same path."""
+    client = inspect(write=True)
+    store = client.inspected.store
+    rules = b'{"merge":1,"ids":{"two/":{"/t":"text","/n":{"as":"counter","max":1}}}}'
+    base = store.make_version(head(client), update={"__llvs_schema": rules, "two/1": b'{"n":0,"t":"a cat and a dog"}'})
+    older = store.make_version(base, update={"two/1": b'{"n":1,"t":"a fox and a cow"}'})
+    newer = store.make_version(base, update={"two/1": b'{"n":1,"t":"a bee and a ape"}'})
+    merge = store.merge(older, newer)
+    client.inspected.changed()
+    number, first, second = client.get("merge", version=merge.id)["conflicts"]
+    assert (number["kind"], number["hasSides"], first["hasSides"]) == ("bound", False, True)
+    assert first["path"] == second["path"] == ["t"] and second["older"]["text"] == '"cow"'
+    assert len({record["mark"] for record in (number, first, second)}) == 3
+    status, answer = client.change("choose", at=merge.id, version=merge.id, id="two/1", mark=second["mark"], choice="older")
+    assert status == 200, answer
+    assert store.at(answer["version"]["id"])["two/1"] == b'{"n":2,"t":"a bee and a cow"}'
 
 
 def test_editing_removing_undoing_and_redoing(inspect: Inspect) -> None:
@@ -82,7 +102,7 @@ def test_a_change_is_made_on_a_head_only(inspect: Inspect) -> None:
     client = inspect(write=True)
     old = client.get("history")["rows"][-1]["id"]
     for what in ("edit", "remove", "revert", "choose"):
-        status, answer = client.change(what, at=old, id="contact/ann", text="x", version=old, choice="older", path=[])
+        status, answer = client.change(what, at=old, id="contact/ann", text="x", version=old, choice="older", mark="0")
         assert status == 409 and "newest" in answer["error"]
     assert len(list(client.inspected.store.history())) == 8
 

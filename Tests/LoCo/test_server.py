@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import signal
 import subprocess
@@ -10,6 +11,11 @@ from pathlib import Path
 
 import pytest
 from conftest import LOCO, Running
+
+sys.path.insert(0, str(LOCO))
+
+import book  # noqa: E402
+import told  # noqa: E402
 
 PATHS = ["/", "/main.js", "/api/book", "/api/news", "/photo/portrait-ada-ruiz", "/no/such/place"]
 
@@ -52,7 +58,7 @@ def test_what_the_page_never_asks(running: Running) -> None:
     for path, given in (
         ("/api/save", b"["), ("/api/save", b"\xff"), ("/api/save", []), ("/api/save", {}), ("/api/save", {"card": 5}),
         ("/api/save", {"card": {"name": "x", "phones": [5]}}), ("/api/delete", {}), ("/api/restore", {"id": "a", "version": "nope"}),
-        ("/api/choose", {"id": "a", "version": "b", "path": 5, "choice": "newer"}), ("/api/member", {"group": "a", "id": "b"}),
+        ("/api/choose", {"id": "a", "version": "b", "choice": "newer"}), ("/api/member", {"group": "a", "id": "b"}),
         ("/api/nope", {}), ("/api/save", b"[" * 100_000),
     ):
         code, said = running.ask("Laptop", path, given)
@@ -70,9 +76,9 @@ def test_what_the_page_never_asks(running: Running) -> None:
 def test_the_order_and_tags(running: Running) -> None:
     for name, tags in (("Zoe", ["choir"]), ("\u00e9mile", ["choir", "work"]), ("Eva", []), ("frank", ["work"])):
         assert running.ask("Laptop", "/api/save", {"card": {"name": name, "tags": tags}})[0] == 200
-    book = running.ask("Laptop", "/api/book")[1]
-    assert [one["name"] for one in book["contacts"]] == ["\u00e9mile", "Eva", "frank", "Zoe"], "neither case nor accents count"
-    assert book["tags"] == [{"name": "choir", "count": 2}, {"name": "work", "count": 2}]
+    shown = running.ask("Laptop", "/api/book")[1]
+    assert [one["name"] for one in shown["contacts"]] == ["\u00e9mile", "Eva", "frank", "Zoe"], "neither case nor accents count"
+    assert shown["tags"] == [{"name": "choir", "count": 2}, {"name": "work", "count": 2}]
     found = running.ask("Laptop", "/api/book?tag=work")[1]
     assert [one["name"] for one in found["contacts"]] == ["\u00e9mile", "frank"] and found["count"] == 4
     assert running.ask("Laptop", "/api/book?tag=wor")[1]["contacts"] == []
@@ -115,3 +121,23 @@ def test_files_of_the_page() -> None:
         assert len(text.splitlines()) <= 400 and max(map(len, text.splitlines())) <= 140, path
         assert "http" not in text and "innerHTML" not in text and "eval(" not in text and "document.write" not in text, path
         assert "style=" not in text or path.suffix != ".html", path
+
+
+def test_two_conflicts_in_the_notes_of_one_contact(tmp_path: Path) -> None:
+    """The page names the one that is decided, not only where it is."""
+    with contextlib.closing(book.Book(str(tmp_path / "store"), str(tmp_path / "shared"), "Laptop", lambda: None)) as laptop:
+        laptop.set_online(False)
+        id, notes = laptop.save(None, book.Contact(name="Ann", notes="a cat and a dog"), None), laptop.notes
+        key, base = f"contact/{id}", notes.current_version
+        for text in ("a fox and a cow", "a bee and a ape"):
+            notes.store.make_version(base, update={key: notes[key].replace(b"a cat and a dog", text.encode())})
+        notes.merge()
+        assert laptop.people[id].notes == "a bee and a ape"
+        first, second = told.contact(laptop, id)["conflicts"]
+        assert first["path"] == second["path"] and [one["value"] for one in second["sides"]] == ["ape", "cow"]
+        laptop.choose(id, second["version"], second["mark"], "older")
+        assert laptop.people[id].notes == "a bee and a cow"
+        (left,) = told.contact(laptop, id)["conflicts"]
+        assert left == first
+        with pytest.raises(book.Refused, match="decided already"):
+            laptop.choose(id, second["version"], second["mark"], "newer")

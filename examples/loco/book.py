@@ -124,10 +124,10 @@ class Book:
             return f"Nothing of it is left: {about} was changed again since."
         return f"Done again: {about}." if again else f"Taken back: {about}."
 
-    def choose(self, id: str, version: str, path: list[Any], choice: str) -> None:
-        """Decides a conflict: "newer", "older", or "result" for what stands."""
+    def choose(self, id: str, version: str, mark: str, choice: str) -> None:
+        """Decides the conflict with a mark: "newer", "older", or "result" for what stands."""
         for conflict in self.people.open_conflicts().get(id, ()):
-            if conflict.version == version and list(conflict.path) == path:
+            if conflict.version == version and mark_of(conflict) == mark:
                 try:
                     self.notes.choose(conflict, choice)
                 except llvs.MovedError:
@@ -181,6 +181,11 @@ def type_of(photo: bytes) -> Optional[str]:
         if photo.startswith(start):
             return f"image/{kind}"
     return "image/webp" if photo[:4] == b"RIFF" and photo[8:12] == b"WEBP" else None
+
+
+def mark_of(conflict: llvs.Conflict) -> str:
+    """What tells a conflict from the others of a contact: several in one text have the same path."""
+    return hashlib.sha256(repr(conflict).encode()).hexdigest()
 
 
 def phones_of(given: list[Any]) -> list[Phone]:

@@ -179,7 +179,7 @@ def _do(book: Book, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]
     elif what == "restore":
         book.restore(str(given["id"]), str(given["version"]))
     elif what == "choose":
-        book.choose(str(given["id"]), str(given["version"]), list(given["path"]), str(given["choice"]))
+        book.choose(str(given["id"]), str(given["version"]), str(given["mark"]), str(given["choice"]))
     elif what == "group":
         return {"id": book.save_group(given.get("id") and str(given["id"]), str(given["name"]))}
     elif what == "delete-group":

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import llvs
 
-from book import Book
+from book import Book, mark_of
 from models import CONTACTS, WORDS, Contact
 
 #: Why a merge had to decide, in words.
@@ -119,7 +119,7 @@ def conflict(book: Book, found: llvs.Conflict) -> dict[str, Any]:
     what = WORDS.get(str(found.path[0]), str(found.path[0])) if found.path else "contact"
     newer, older = store.sides(found.id, *store[found.version].predecessors)
     return {
-        "version": found.version, "path": list(found.path), "what": what,
+        "version": found.version, "mark": mark_of(found), "path": list(found.path), "what": what,
         "why": _WHY.get(found.kind, _ELSE).format(what=what),
         "sides": [
             {"side": name, "value": _value(data), "by": who(side.by), "time": side.by.timestamp if side.by else None,

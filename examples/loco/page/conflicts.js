@@ -5,7 +5,7 @@ import { act } from "/parts.js";
 import { exactly, when } from "/time.js";
 
 function side(id, conflict, one) {
-  const about = { id, version: conflict.version, path: conflict.path };
+  const about = { id, version: conflict.version, mark: conflict.mark };
   return el("div", { class: `side ${one.side}` + (one.stands ? "" : " lost") },
     el("header", {}, el("b", {}, named(one.by)),
       one.time ? el("time", { class: "muted small", title: exactly(one.time) }, when(one.time)) : null,
@@ -28,7 +28,7 @@ export function conflictCard(id, conflict, name = null) {
     conflict.result === null ? null : el("p", { class: "row-of" }, "What stands now: ", el("bdi", {}, conflict.result),
       el("button", {
         type: "button", class: "primary",
-        onclick: () => act("choose", { id, version: conflict.version, path: conflict.path, choice: "result" }),
+        onclick: () => act("choose", { id, version: conflict.version, mark: conflict.mark, choice: "result" }),
       }, "Keep it")));
 }
 

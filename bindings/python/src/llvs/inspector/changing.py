@@ -7,11 +7,9 @@ import binascii
 from typing import Any, Optional
 
 import llvs
-from ..documents import plain_path
-
-
 from .exchanges import exchange
 from .inspected import Inspected, NotFound, told
+from .merges import mark_of
 
 #: What versions made here say of themselves.
 METADATA = {"device": "llvs inspect"}
@@ -67,30 +65,18 @@ _Made = tuple[Optional[llvs.Version], str]
 
 def _choose(inspected: Inspected, given: dict[str, Any]) -> _Made:
     store, head, choice = inspected.store, _head(inspected, given), _text(given, "choice")
-    merge, id, path = inspected.find(_text(given, "version")), _text(given, "id"), given.get("path")
-    if choice not in CHOICES or not isinstance(path, list):
-        raise Refused("A choice is newer, older or result, with the path of the place.", 400)
-    # A page reads all numbers as `float`, of which one may stand for several.
-    found = [record for record in store.explain(merge, id=id).records if _as_page(plain_path(record)) == _as_page(path)]
-    if not found:
-        raise NotFound("The merge decided nothing at this place.")
-    if len(found) > 1:
-        raise Refused("Several places have numbers in their keys that this page cannot tell apart: choose with llvs.Store.choose.")
-    record = found[0]
+    merge, id, mark = inspected.find(_text(given, "version")), _text(given, "id"), _text(given, "mark")
+    if choice not in CHOICES:
+        raise Refused("A choice is newer, older or result.", 400)
+    record = next((record for record in store.explain(merge, id=id).records if mark_of(record) == mark), None)
+    if record is None:
+        raise NotFound("The merge decided no such thing.")
     if not record.version:
         record = record._replace(version=merge.id)
     try:
         return store.choose(record, choice, at=head, metadata=METADATA), "The choice was saved in a version of its own."
     except llvs.MovedError:
         raise Refused("Somebody changed this place since the merge, so there is nothing left to choose: edit the value instead.") from None
-
-
-def _as_page(part: Any) -> Any:
-    if isinstance(part, dict):
-        return {name: _as_page(value) for name, value in part.items()}
-    if isinstance(part, list):
-        return [_as_page(value) for value in part]
-    return float(part) if isinstance(part, int) and not isinstance(part, bool) and abs(part) < 1 << 1_000 else part
 
 
 def _edit(inspected: Inspected, given: dict[str, Any]) -> _Made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Optional
 
 import llvs
@@ -23,7 +24,7 @@ _WHY = {
     "overlap": "Both sides replaced the same part of the text.",
     "move-move": "Both sides moved the element, to different places.",
     "contested": "The sides hold two values between which an earlier merge had to choose.",
-    "bound": "The counter went out of the bounds that its rule gives, and was held there.",
+    "bound": "The counter went out of the bounds that its rule gives. What both sides added is in it.",
     "limit": "The two are too different to be compared finely, or the counter has too many digits.",
     "arbiter": "The rules leave this place to the application.",
 }
@@ -70,9 +71,12 @@ def unanswered(store: llvs.Store, at: llvs.Version) -> dict[str, Any]:
     return {"at": at.id, "merges": [{**told(store[id]), "count": count} for id, count in counts.items()], "count": len(records)}
 
 
-def same_place(a: llvs.Conflict, b: llvs.Conflict) -> bool:
-    """Whether two records are about one place."""
-    return (a.id, a.path, a.version) == (b.id, b.path, b.version)
+def mark_of(record: llvs.Conflict) -> str:
+    """What tells a record from the others of its merge: several in one text have the same path. (A page could not give back the path
+    either: it reads all numbers as `float`.)
+    """
+    # (Who asks for all conflicts of a merge, or for those of one value, is told the same records.)
+    return hashlib.sha256(repr(record._replace(version="")).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _told(
@@ -95,6 +99,7 @@ def _told(
         stands = "older"
     return {
         "id": record.id,
+        "mark": mark_of(record),
         "path": plain_path(record),
         "kind": str(record.kind.value),
         "rule": None if record.rule is None else list(record.rule),
@@ -105,6 +110,7 @@ def _told(
         "result": result,
         "newerIs": "first" if newer_is_first else "second",
         "stands": stands,
+        "hasSides": record.kind not in (ConflictKind.MOVE_MOVE, ConflictKind.BOUND),
     }
 
 

@@ -45,8 +45,8 @@ function conflictOf(record, found, app) {
   if (app.write && found.version) {
     const choose = (choice) => decide(found.version, record, choice, app);
     card.append(el("div", { class: "row-of" },
-      stands !== first && el("button", { onclick: () => choose(first) }, "Take the first"),
-      stands !== second && el("button", { onclick: () => choose(second) }, "Take the second"),
+      record.hasSides && stands !== first && el("button", { onclick: () => choose(first) }, "Take the first"),
+      record.hasSides && stands !== second && el("button", { onclick: () => choose(second) }, "Take the second"),
       el("button", { onclick: () => choose("result") }, "Keep the result"),
       el("a", { class: "button", href: at("values", [app.head()], { id: record.id }) }, "Edit the value")));
   }
@@ -55,7 +55,7 @@ function conflictOf(record, found, app) {
 
 async function decide(version, record, choice, app) {
   try {
-    const done = await change("choose", { version: version.id, id: record.id, path: record.path, choice, at: app.head() });
+    const done = await change("choose", { version: version.id, id: record.id, mark: record.mark, choice, at: app.head() });
     say(done.message);
     go(at("version", [done.version.id]));
   } catch (problem) {
