@@ -5,6 +5,7 @@ Numbers are those of the pitfalls of docs/cloud-drives.md.
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -118,3 +119,27 @@ def test_addresses_that_serve_no_more(drive: Cloud, store: llvs.Store, new_store
     exchange(store, drive.place("single"))
     asked = drive.count(lambda: exchange(new_store(), drive.place("single")))
     assert sum(each.endswith("/content") for each in asked) == 2 * len(ids(store)), asked
+
+
+def test_a_large_file_that_is_there_and_not_given(drive: Cloud, new_store: Any, monkeypatch: Any) -> None:
+    """The answer to its last part is lost, and nobody can see whether what is there is what was sent: that is told, and it is not sent anew."""
+    store, inner, written = new_store(), drive.service.answer, []
+    large = store.make_version(insert={"large": random.Random(5).randbytes(5_000_000)})
+
+    def answer(request: Request) -> Answer:
+        if request.method == "PUT" and request.parts[0] == "sessions":
+            written.append(request.path)
+        if request.method == "GET" and (request.path.endswith("/content") or request.parts[0] == "tickets"):
+            return drive.service.refusal(500, "generalException", "It does not work.")
+        return inner(request)
+
+    with llvs.Exchange(store, drive.place()) as way:
+        way.retrieve()
+        with monkeypatch.context() as patch:
+            patch.setattr(drive.service, "answer", answer)
+            drive.service.inject("lost answer", 1, lambda request: request.method == "PUT" and request.parts[0] == "sessions")
+            sent = way.send()
+        assert not sent.sent and [each.name for each in sent.problems] == [large.id] and len(set(written)) == 1
+        before = [(node.id, node.version) for node in files(drive, "changes")]
+        assert way.send().sent == (large.id,)
+        assert [(node.id, node.version) for node in files(drive, "changes")] == before
