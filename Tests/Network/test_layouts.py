@@ -174,6 +174,27 @@ def test_a_snapshot_is_put_beside_single_files(server: DavServer, store: llvs.St
         way.restore_snapshot()
 
 
+@pytest.mark.parametrize("layout", ["interchange", "packed"])
+@pytest.mark.parametrize("sends", [False, True])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_no_snapshot_is_put_where_versions_were(
+    server: DavServer, store: llvs.Store, layout: str, sends: bool, is_open: bool
+) -> None:
+    both(store, f"{server.url}?layout={layout}")
+    with llvs.Exchange(store, server.url) as open_one, llvs.Exchange(store, server.url) as new_one:
+        open_one.send()
+        way = open_one if is_open else new_one
+        with Away(server):
+            if sends:
+                with pytest.raises(llvs.NotFoundError):
+                    way.send()
+            with pytest.raises(llvs.NotFoundError if layout == "interchange" else llvs.UnsupportedError):
+                way.put_snapshot()
+            assert not server.files
+        if layout == "interchange":
+            way.put_snapshot()
+
+
 @pytest.mark.parametrize("kind", ["folder", "server"])
 def test_a_place_that_is_encrypted_after_it_was_opened(
     encrypted: DavServer, server: DavServer, store: llvs.Store, tmp_path: Path, kind: str

@@ -44,7 +44,7 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
             return true
         } else if let held = try held(check) {
             found = held
-        } else if try lock.withLock({ hadVersions }) || PackedNotes.hadVersions(store, remote: description, account: account) {
+        } else if try hadVersions(store, account) {
             throw isGone
         } else {
             lock.withLock { emptyUntil = Clock.steady() + AutomaticTransport.freshness }
@@ -56,6 +56,28 @@ package final class AutomaticTransport: StoreTransport, @unchecked Sendable {
             hadVersions = !found
         }
         return found
+    }
+
+    private func hadVersions(_ store: Store, _ account: String?) throws -> Bool {
+        if lock.withLock({ hadVersions }) { return true }
+        guard try PackedNotes.hadVersions(store, remote: description, account: account) else { return false }
+        lock.withLock { hadVersions = true }
+        return true
+    }
+
+    /// Refuses a place for snapshots that had versions, and is empty: no more is sent there than by an exchange.
+    /// - Throws: `.notFound`.
+    func checkForSnapshot(of store: Store, _ control: OperationControl) throws {
+        if lock.withLock({ isPacked == true || mustForget }) { return }
+        let check = { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
+        let account = try files.account(check)
+        if try !(PackedNotes.known(of: store, remote: description, account: account)?.roots ?? []).isEmpty {
+            // It has packs, and so no snapshots, wherever they are now.
+            lock.withLock { isPacked = true }
+        } else if try hadVersions(store, account), try held(check) == nil {
+            lock.withLock { isPacked = nil }
+            throw isGone
+        }
     }
 
     /// Whether packs lie there, and not single files; nil: nothing does.
