@@ -20,7 +20,7 @@ extension PackedRun {
         var sending = PackedSending(self)
         let wasWithoutRoom = state.withoutRoom
         do {
-            try goOnUploading()
+            try goOnUploading(&sending)
             try during(.folding, adopt)
             // The number of an adoption is for nothing else.
             guard state.adopting.isEmpty else { throw isNotPutTogether }
@@ -97,7 +97,7 @@ extension PackedRun {
     }
 
     /// Goes on with a file that an earlier call, or another process, could not send to its end, where the service kept what came of it.
-    private func goOnUploading() throws {
+    private func goOnUploading(_ sending: inout PackedSending) throws {
         guard files.capabilities.sessionsAbove != nil, let made = try notes.keptUpload(by: state.writer) else { return }
         let name = made.name
         // Others may have changed the keys meanwhile.
@@ -108,6 +108,7 @@ extension PackedRun {
                 && (name.first == state.next || state.holes.contains(name.first)):
                 try upload(made)
                 try settle(name)
+                sending.tell(try notes.ids(of: name) ?? [])
                 try save()
             // Large values are not for metered networks.
             case .blob where isCurrent && control.isThrifty: break
@@ -322,6 +323,8 @@ struct PackedSending {
 
     init(_ run: PackedRun) { self.run = run }
 
+    /// Versions of a pack that an earlier call, or another process, began to send.
+    mutating func tell(_ versions: [VersionID]) { result.versions += versions }
     mutating func tell(_ problem: ExchangeProblem) { result.problems = ExchangeProblem.inOrder(result.problems + [problem]) }
 
     /// - Parameters:
