@@ -93,3 +93,16 @@ def test_the_sides_of_words_are_strings(wrapped: bool, side: Optional[bytes]) ->
             fork.store.choose(given, "older", at=merged)
     text = fork.store.at(fork.store.choose(conflict._replace(older=b'""'), "older", at=merged))["e/1"]
     assert (json.loads(text)["t"] if wrapped else text.decode()) == "one  three"
+
+
+def test_two_words_with_one_record_are_chosen_one_after_the_other() -> None:
+    fork = fork_of(b"a cat b cat c", b"a dog b dog c", b"a fox b fox c", "text")
+    at = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = fork.store.open_conflicts(at).records
+    for text in (b"a dog b fox c", b"a dog b dog c"):
+        assert fork.store.open_conflicts(at).records == (conflict,)
+        at = fork.store.choose(conflict, "older", at=at)
+        assert fork.store.at(at)["e/1"] == text
+    assert not fork.store.open_conflicts(at)
+    with pytest.raises(llvs.MovedError):
+        fork.store.choose(conflict, "older", at=at)

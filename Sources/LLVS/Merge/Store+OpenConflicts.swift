@@ -195,12 +195,12 @@ extension Store {
                 valueID: conflict.id)
         }
         let head = try requireOrdinal(version), merge = try requireOrdinal(made), record = conflict.record
-        let rules = try valueRules(for: conflict.id, at: merge), conflict = try placed(conflict, merge)
+        let rules = try valueRules(for: conflict.id, at: merge), places = try placed(conflict, merge)
         return try conflict.id.bytes.withUnsafeBytes { key in
             try withTables(key, at: merge, rules) { made, _ in
+                let standing = try withTables(key, at: head, rules, .none) { now, _ in try places.first { try holds($0, now, made: made) } }
                 // (A part of a text may stand in what was chosen.)
-                guard try withTables(key, at: head, rules, .none, { now, _ in try holds(conflict, now, made: made) }),
-                    try choice == .result || !conflict.isPart || !isMarked(conflict, merge, at: head) else {
+                guard let conflict = standing, try choice == .result || !conflict.isPart || !isMarked(conflict, merge, at: head) else {
                     throw StoreError(
                         .moved,
                         "The conflict of \"\(conflict.id)\" is closed at version \(version): what the merge made does not stand there any "
@@ -246,12 +246,13 @@ extension Store {
     }
 
     /// With the place that it has in what the merge made, where its path has elements: these may stand elsewhere there than in the base.
-    private func placed(_ conflict: Conflict, _ merge: UInt32) throws -> Conflict {
+    /// Two parts of one text may have the same record.
+    private func placed(_ conflict: Conflict, _ merge: UInt32) throws -> [Conflict] {
         let record = conflict.record
         let isSought = record.kind == .overlap || record.kind == .contested || record.path.contains(UInt8(ascii: "{"))
-        guard isSought, conflict.place == nil else { return conflict }
-        let explained = try explained(merge, ConflictQuery(only: conflict.id), .none)
-        return explained.items.first { $0.record == record } ?? conflict
+        guard isSought, conflict.place == nil else { return [conflict] }
+        let found = try explained(merge, ConflictQuery(only: conflict.id), .none).items.filter { $0.record == record }
+        return found.isEmpty ? [conflict] : found
     }
 
     /// The value with something else in the place of a conflict; nil where it is gone then.
