@@ -294,6 +294,64 @@ def test_what_could_not_be_undone_can_be_once_others_took_theirs_back(tmp_path: 
         assert a.undo() is not None and "x" not in a and not a.can_undo
 
 
+def crc32c(data: bytes) -> int:
+    """By which the library tells what a storage of the host gives back for a cache."""
+    table = []
+    for number in range(256):
+        for _ in range(8):
+            number = number >> 1 ^ (0x82F63B78 if number & 1 else 0)
+        table.append(number)
+    sum = 0xFFFFFFFF
+    for byte in data:
+        sum = sum >> 8 ^ table[(sum ^ byte) & 0xFF]
+    return sum ^ 0xFFFFFFFF
+
+
+class Caching(llvs.DictStorage):
+    """Keeps caches, which the library makes anew where they are gone."""
+
+    name = "caching"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.caches: dict[str, bytes] = {}
+
+    def cache_get(self, name: str) -> Optional[bytes]:
+        return self.caches.get(name)
+
+    def cache_put(self, name: str, data: bytes) -> None:
+        self.caches[name] = data
+
+    def cache_delete(self, name: str) -> None:
+        self.caches.pop(name, None)
+
+
+def test_what_could_not_be_undone_is_kept_of_the_last_saves_alone() -> None:
+    """Of 4,096, the last that were told of; and what is kept is a cache: one that is gone has them told once more."""
+    most, storage = 4_096, Caching()
+
+    def kept() -> list[bytes]:
+        return storage.caches["undo-main"][4:].splitlines()
+
+    with llvs.Coordinator(storage=storage, device="a") as notes:
+        first = notes.save(insert={"x": b"1"})
+        notes.store.make_version(notes.current_version, update={"x": b"2"})
+        notes.merge()
+        assert notes.undo() is not None and notes.undo() is None
+        own = kept()
+        assert len(own) == 1 and own[0].endswith(f" {first.id}".encode())
+    others = [own[0].split()[0] + f" other-{number}".encode() for number in range(most + 500)]
+    data = b"".join(line + b"\n" for line in others)
+    for lines in (others, others[:most], others[: most - 1]):
+        data = b"".join(line + b"\n" for line in lines)
+        storage.caches["undo-main"] = crc32c(data).to_bytes(4, "little") + data
+        with llvs.Coordinator(storage=storage, device="a") as notes:
+            told = notes.undo()
+            assert told is not None and told.version is None and told.superseded == ("x",)
+            assert kept() == [*lines, *own][-most:] and len(kept()) == most
+            assert notes.undo() is None
+
+
 def test_a_given_version_is_reverted() -> None:
     with llvs.Coordinator(storage="memory", device="a") as notes:
         saved(notes, 0)
