@@ -13,6 +13,9 @@
 #include "CLLVSShims.h"
 #include <errno.h>
 #include <stdlib.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #include <sys/mman.h>
 
 /* Never touched, so it is address space, and a promise of the system, but no memory in use. */
@@ -73,6 +76,12 @@ int llvs_shim_reserve_fill(void) {
 
 void *llvs_shim_allocate(size_t size) { return ALLOCATE(size); }
 void *llvs_shim_reallocate(void *memory, size_t size) { return REALLOCATE(memory, size); }
+
+void llvs_shim_trim(void) {
+#if defined(__GLIBC__)
+    (void)malloc_trim(0);
+#endif
+}
 
 int llvs_shim_has_memory(size_t size) {
     void *volatile memory;

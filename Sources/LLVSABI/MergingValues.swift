@@ -1,4 +1,5 @@
 import CLLVS
+import CLLVSShims
 import LLVS
 
 // MARK: Merging inside values
@@ -8,6 +9,8 @@ final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Senda
     private let records: ConflictRecords
     /// The result, with a NUL behind it: it may be large, and is there once.
     private let data: [UInt8]?
+    /// So many conflicts are handed out in some 10 MB.
+    private static let many = 1 << 16
 
     /// - Parameter merged: whose bytes are taken.
     init(_ merged: inout MergedValue, id givenID: [UInt8]) throws {
@@ -22,6 +25,8 @@ final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Senda
         (self.data, records) = (data, merged.records)
         let id = try arena.copy(givenID), records = merged.records
         let rules = try records.rules.map { (prefix: try arena.copy($0.prefix), pattern: try arena.copy($0.pattern)) }
+        // Very many are as much again as all that merging needed, most of which is free by now.
+        if records.count >= Self.many { llvs_shim_trim() }
         let conflicts = try Items(records.indices, in: arena) { i, _ in llvs_conflict(records.parts(i), rules, id: id) }
         let digest = records.isEmpty ? noBytes : try arena.copy(merged.digest(id: givenID))
         // The array stays where it is while the handle keeps it.

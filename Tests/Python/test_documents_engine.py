@@ -467,6 +467,19 @@ def test_very_many_records_are_made_when_they_are_asked_for() -> None:
     assert isinstance(few, tuple) and few == (llvs.Conflict(("a",), llvs.ConflictKind.PICK, b"0", b"1", b"2", b"1", None),)
 
 
+def test_records_with_parts_of_all_sizes() -> None:
+    """How many bytes a part has stands in one byte, in four before it, or it is apart."""
+    sizes = [1, *range(250, 260), *range(65_530, 65_540), 100_000]
+    names = ["n" * size for size in sizes]
+    texts = {side: {name: side * len(name) for name in names} | {"only" + side: 1} for side in "oxy"}
+    for rules, stands in (("auto", "x"), ({"/*": {"pick": "older"}}, "y")):
+        found = llvs.merge_values(*(json.dumps(texts[side]).encode() for side in "oxy"), rules).records
+        parts = [(one.path, one.kind.value, one.base, one.newer, one.older, one.result) for one in found]
+        values = [[f'"{side * len(name)}"'.encode() for side in ("o", "x", "y", stands)] for name in names]
+        assert parts == [((name,), "pick", *value) for name, value in zip(names, values)]
+        assert all(one == again for one, again in zip(found, reversed(tuple(reversed(found)))))
+
+
 # What a merge takes.
 
 MEMORY = Path(__file__).parents[2] / "Benchmarks" / "merging_memory.py"

@@ -100,6 +100,9 @@ uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 /* malloc and realloc that leave the reserve alone: for what fails by an error. Released by free(). */
 void *llvs_shim_allocate(size_t size);
 void *llvs_shim_reallocate(void *memory, size_t size);
+/* Gives back to the system what is free of the memory that the allocator holds, where it can: large pieces do not fit into what is free
+ * between small ones. */
+void llvs_shim_trim(void);
 /* Whether so many bytes could be had right now: 1 or 0. Compilers take away a malloc whose memory is only freed, so this one is hidden from
  * them. */
 int llvs_shim_has_memory(size_t size);

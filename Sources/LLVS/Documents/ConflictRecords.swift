@@ -1,17 +1,21 @@
 /// The records of a merge. There may be as many as a value has members, so they lie one behind the other in one piece of memory, and each
 /// is made when it is asked for.
 public struct ConflictRecords: RandomAccessCollection, Sendable {
-    /// Where in the memory a record is. Its parts follow each other in the order of these, with a NUL behind each; -1: there is
-    /// none; below: it is apart.
+    /// Where in the memory a record is. Its parts follow each other in the order of these, with a NUL behind each. Most are short: their
+    /// sizes are here.
     fileprivate struct Entry {
-        var start: Int
-        var base: Int32
-        var newer: Int32
-        var older: Int32
-        var result: Int32
-        var path: UInt32
+        /// Instead of a size: there is no such part; or the size is in the four bytes before the part, where what is less than 0 says that
+        /// the part is apart.
+        static let none = UInt8.max, long = UInt8.max - 1
+
+        var start: UInt32
         ///     bits 0-3 kind · 4-5 whose part the result is: its own, the newer side's or the older's · 6-31 one more than its rule, or 0
         var about: UInt32
+        var path = Self.none
+        var base = Self.none
+        var newer = Self.none
+        var older = Self.none
+        var result = Self.none
     }
 
     /// The parts of a record, which are good while the records are kept. Behind each stands a NUL.
@@ -60,23 +64,24 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
     package func parts(_ i: Int) -> Parts {
         guard let storage else { preconditionFailure("There are no records.") }
         let entry = storage.entries[i]
-        var at = entry.start
-        func part(_ size: Int) -> UnsafeRawBufferPointer? {
-            if size < -1 {
+        var at = Int(entry.start)
+        func part(_ size: UInt8) -> UnsafeRawBufferPointer? {
+            guard size != Entry.none, let memory = storage.memory else { return nil }
+            var count = Int(size)
+            if size == Entry.long {
+                count = Int(memory.loadUnaligned(fromByteOffset: at, as: Int32.self))
+                at += MemoryLayout<Int32>.size
                 // It stays where it is while the records are kept.
-                let taken = storage.apart[-2 - size]
-                return taken.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: $0.dropLast()) }
+                if count < 0 { return storage.apart[-1 - count].withUnsafeBytes { UnsafeRawBufferPointer(rebasing: $0.dropLast()) } }
             }
-            guard size >= 0 else { return nil }
-            defer { at += size + 1 }
-            return UnsafeRawBufferPointer(start: storage.memory.map { $0 + at }, count: size)
+            defer { at += count + 1 }
+            return UnsafeRawBufferPointer(start: memory + at, count: count)
         }
-        let path = part(Int(entry.path)), base = part(Int(entry.base)), newer = part(Int(entry.newer))
-        let older = part(Int(entry.older))
+        let path = part(entry.path), base = part(entry.base), newer = part(entry.newer), older = part(entry.older)
         let result = switch entry.about >> 4 & 3 {
         case 1: newer
         case 2: older
-        default: part(Int(entry.result))
+        default: part(entry.result)
         }
         return Parts(
             kind: ConflictRecord.Kind(rawValue: entry.about & 15) ?? .pick, path: path ?? UnsafeRawBufferPointer(start: nil, count: 0),
@@ -119,9 +124,9 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
 
         /// Begins a record. Its parts follow in their order.
         func begin(_ kind: ConflictRecord.Kind, path: UnsafeRawBufferPointer) throws {
-            let size = UInt32(truncatingIfNeeded: path.count)
-            entries.append(Entry(start: used, base: -1, newer: -1, older: -1, result: -1, path: size, about: kind.rawValue))
-            try add(path)
+            guard let start = UInt32(exactly: used) else { throw Self.tooMuch(used) }
+            entries.append(Entry(start: start, about: kind.rawValue))
+            entries[entries.count - 1].path = try add(path)
         }
 
         /// A part of a record.
@@ -137,13 +142,13 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
             try Memory.grow(&taken, by: 1, "Telling conflicts")
             taken.append(0)
             apart.append(taken)
-            set(part, -1 - apart.count)
+            try add(count: -apart.count)
+            set(part, Entry.long)
         }
         private static let large = 1 << 16
 
-        private func set(_ part: Part, _ size: Int) {
-            // (Larger parts are apart.)
-            let last = entries.count - 1, size = Int32(clamping: size)
+        private func set(_ part: Part, _ size: UInt8) {
+            let last = entries.count - 1
             switch part {
             case .base: entries[last].base = size
             case .newer: entries[last].newer = size
@@ -178,21 +183,38 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
         }
 
         /// Appends a part.
-        @discardableResult
-        private func add(_ part: UnsafeRawBufferPointer) throws -> Int {
-            let wanted = used + part.count + 1
+        /// - Returns: its size, as an entry has it.
+        private func add(_ part: UnsafeRawBufferPointer) throws -> UInt8 {
+            let isLong = part.count >= Int(Entry.long)
+            if isLong { try add(count: part.count) }
+            let memory = try room(part.count + 1)
+            if let start = part.baseAddress { memcpy(memory, start, part.count) }
+            memory.storeBytes(of: 0, toByteOffset: part.count, as: UInt8.self)
+            used += part.count + 1
+            return isLong ? Entry.long : UInt8(truncatingIfNeeded: part.count)
+        }
+
+        /// Appends the size of a part that is long, or says which of those apart it is.
+        private func add(count: Int) throws {
+            guard let count = Int32(exactly: count) else { throw Self.tooMuch(count) }
+            try room(MemoryLayout<Int32>.size).storeBytes(of: count, as: Int32.self)
+            used += MemoryLayout<Int32>.size
+        }
+
+        /// Where the next bytes go, of which there will be so many.
+        private func room(_ size: Int) throws -> UnsafeMutableRawPointer {
+            let wanted = used + size
             if wanted > capacity {
                 let more = Swift.max(wanted, capacity + capacity / 2, 256)
-                guard let larger = realloc(memory, more) else {
-                    throw StoreError(.outOfMemory, "Telling what a merge decided needs \(more) bytes of memory. Free some, and try again.")
-                }
+                guard let larger = realloc(memory, more) else { throw Self.tooMuch(more) }
                 (memory, capacity) = (larger, more)
             }
-            guard let memory else { return 0 }
-            if let start = part.baseAddress { memcpy(memory + used, start, part.count) }
-            memory.storeBytes(of: 0, toByteOffset: used + part.count, as: UInt8.self)
-            used = wanted
-            return part.count
+            guard let memory else { throw Self.tooMuch(wanted) }
+            return memory + used
+        }
+
+        private static func tooMuch(_ size: Int) -> StoreError {
+            StoreError(.outOfMemory, "Telling what a merge decided needs \(size) bytes of memory. Free some, and try again.")
         }
     }
 }
