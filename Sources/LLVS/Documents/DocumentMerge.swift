@@ -147,11 +147,11 @@ public struct DocumentMerge {
             return merged
         } catch is ConflictRecordBudget.Full {
             // One record of the whole then.
-            func json(_ bytes: UnsafeRawBufferPointer?) throws -> [UInt8]? { try bytes.map { try self.json($0) } }
+            func json(_ text: JSONText?) throws -> [UInt8]? { try text.map { try self.json($0) } }
             let stands = try bytes.map { try $0.withUnsafeBytes { try self.json($0) } }
             let record = ConflictRecord(
-                kind: .limit, path: Array("[]".utf8), base: try json(base), newer: try json(newer), older: try json(older), result: stands,
-                rule: nil)
+                kind: .limit, path: Array("[]".utf8), base: try json(before), newer: try json(sides[0]), older: try json(sides[1]),
+                result: stands, rule: nil)
             return MergedValue(bytes: bytes, source: source, records: try ConflictRecords(record))
         }
     }
@@ -180,8 +180,10 @@ public struct DocumentMerge {
     }
 
     /// A whole value as records show it.
-    func json(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] {
-        try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([parsed(bytes)], work: work))
+    func json(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] { try json(parsed(bytes)) }
+
+    private func json(_ text: JSONText) throws -> [UInt8] {
+        try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([text], work: work))
     }
 
     /// A value as the rule for it as a whole reads it.

@@ -281,7 +281,7 @@ final class DocumentMergeRun {
         // (The whole value is written as computed, whatever comes of what is in it.)
         if state == RuleStates.none, !saves, p >= .array, p == q {
             if p == .object, let merged = try mergedAtOnce(inputs, place) { return merged }
-            if !swaps, !tellsPlaces, let chain = try MergeChain(o, x, y, values) { return try open(.chain(chain), inputs, place) }
+            if !swaps, !tellsPlaces, let chain = try MergeChain.found(o, x, y, values) { return try open(.chain(chain), inputs, place) }
         }
         if let identity = rule.identity, o.isAbsent, p == .object, q == .object, try !agree(x, y, identity) {
             return try pick(inputs, rule, place)

@@ -261,11 +261,20 @@ struct ElementKeys {
         }
     }
 
+    private func member(_ name: [UInt8], of element: ValueRef) -> ValueRef {
+        let node = name.withUnsafeBytes { values.tree(element).member($0, of: element.node) }
+        return node.map { ValueRef(tree: element.tree, node: $0) } ?? .absent
+    }
+
     private func areSame(_ a: ValueRef, _ b: ValueRef, _ source: Source) throws -> Bool {
         switch source {
         case .value: return try values.same(a, b)
         case .id: return try values.same(Self.id(of: a, in: values) ?? .absent, Self.id(of: b, in: values) ?? .absent)
         case .declared:
+            // As it goes most often.
+            if let name, values.isKind(a, .object), values.isKind(b, .object) {
+                return try values.same(member(name, of: a), member(name, of: b))
+            }
             for pointer in declared ?? [] {
                 guard try values.same(values.find(pointer, from: a) ?? .absent, values.find(pointer, from: b) ?? .absent) else {
                     return false

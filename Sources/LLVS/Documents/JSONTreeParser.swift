@@ -59,7 +59,8 @@ struct JSONTreeParser {
     /// The innermost container that is open, if one is, and those around it.
     var top = Open(node: 0, isObject: false)
     private var depth = 0
-    private var outer: [Open] = []
+    /// As many as there can be, made where there is one.
+    private var outer: UnsafeMutablePointer<Open>?
     private var names = DistinctNames()
 
     private init(_ bytes: UnsafeRawBufferPointer, _ other: JSONTree?, _ work: DocumentControl) {
@@ -71,6 +72,7 @@ struct JSONTreeParser {
     }
 
     private mutating func run(owned: UnsafeMutableRawPointer?) throws -> JSONText? {
+        defer { outer?.deallocate() }
         do {
             if try parse(), let words {
                 return JSONText(bytes, words: words, count: count, decoded: decoded, large: large, owned: owned)
@@ -175,7 +177,11 @@ struct JSONTreeParser {
             (container.beside, container.ahead, container.besideEnd) = (first, first, other.next(node))
         }
         partner = nil
-        if depth > 0 { outer.append(top) }
+        if depth > 0 {
+            let outer = outer ?? .allocate(capacity: Self.depthLimit)
+            (outer + depth - 1).initialize(to: top)
+            self.outer = outer
+        }
         top = container
         depth += 1
         let first = try room(2)
@@ -241,7 +247,7 @@ struct JSONTreeParser {
         if isCanonical { code += 1 }
         first[0] = first[0] & JSONTree.startMask | code << 26
         depth -= 1
-        if let next = outer.popLast() { top = next }
+        if depth > 0, let outer { top = outer[depth - 1] }
         if !isCanonical { top.canonical = false }
         return true
     }

@@ -18,15 +18,26 @@ struct KnownDifference {
         }
     }
 
-    func contains(_ node: UInt32, _ other: UInt32) -> Bool { Self.contains(outer, node, other) || Self.contains(inner, node, other) }
+    /// Where a level was found last, in each: merging asks about one level after the other.
+    private var outerPlace = 0, innerPlace = 0
 
-    private static func contains(_ levels: [Level], _ node: UInt32, _ other: UInt32) -> Bool {
+    mutating func contains(_ node: UInt32, _ other: UInt32) -> Bool {
+        Self.contains(outer, node, other, &outerPlace) || Self.contains(inner, node, other, &innerPlace)
+    }
+
+    private static func contains(_ levels: [Level], _ node: UInt32, _ other: UInt32, _ place: inout Int) -> Bool {
         var low = 0, high = levels.count
+        for i in place..<max(place, min(place + 2, high)) where levels[i].node == node {
+            place = i
+            return levels[i].other == other
+        }
         while low < high {
             let middle = (low + high) / 2
             if levels[middle].node < node { low = middle + 1 } else { high = middle }
         }
-        return low < levels.count && levels[low].node == node && levels[low].other == other
+        guard low < levels.count, levels[low].node == node else { return false }
+        place = low
+        return levels[low].other == other
     }
 
     /// Whether it is the container that is known to be too much, or most of it.

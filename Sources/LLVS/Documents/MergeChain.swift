@@ -22,16 +22,19 @@ final class MergeChain {
 
     /// Nil where the two outermost have not got just one child each that differs. All three differ from each other, and no rule is for what
     /// is in them.
-    init?(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues) throws {
-        (base, newer, older) = (o.node, x.node, y.node)
+    static func found(_ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ values: DocumentValues) throws -> MergeChain? {
         guard !o.isAbsent else { return nil }
         let trees = (o.tree, x.tree, y.tree)
-        // One level alone is merged as others are.
-        guard let first = try Self.differing((base, newer, older), trees, values),
-            let second = try Self.differing(first.child, trees, values) else { return nil }
+        // One level alone is merged as others are. (There may be very many that are none: nothing is made for these.)
+        guard let first = try differing((o.node, x.node, y.node), trees, values),
+            let second = try differing(first.child, trees, values) else { return nil }
+        return try MergeChain([first.place, second.place], second.child, trees, values)
+    }
+
+    private init(_ first: [UInt8], _ child: Nodes, _ trees: (UInt32, UInt32, UInt32), _ values: DocumentValues) throws {
+        (base, newer, older) = child
         steps.reserveCapacity(16)
-        steps += [first.place, second.place]
-        (base, newer, older) = second.child
+        steps += first
         while let (place, child) = try Self.differing((base, newer, older), trees, values) {
             steps.append(place)
             (base, newer, older) = child

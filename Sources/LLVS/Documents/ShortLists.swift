@@ -44,8 +44,8 @@ enum ShortLists {
         let b = values.tree(o), p = values.tree(x), q = values.tree(y)
         let ends = (b.next(o.node), p.next(x.node), q.next(y.node)), first = JSONTree.containerSize
         var (i, j, k) = (o.node + first, x.node + first, y.node + first), count = 0
-        // Those that are paired, in bits.
-        var paired: UInt8 = 0
+        // Those that are paired, in bits; and the kinds of those before, where each is of another kind, and of the same on all sides.
+        var paired: UInt8 = 0, kinds: UInt8 = 0, areTold = true
         while j < ends.1 {
             guard i < ends.0, k < ends.2, count < most else { return nil }
             let before = ValueRef(tree: o.tree, node: i), one = ValueRef(tree: x.tree, node: j), other = ValueRef(tree: y.tree, node: k)
@@ -58,12 +58,18 @@ enum ShortLists {
                 guard stays.0 == stays.1 else { return nil }
                 if !stays.0 { paired |= 1 << UInt8(count) }
             }
+            let kind = b.kind(i), bit: UInt8 = 1 << kind.rawValue
+            areTold = areTold && kinds & bit == 0 && p.kind(j) == kind && q.kind(k) == kind
+            kinds |= bit
+            // (Then nothing else can be the same as one of them.)
+            if areTold, paired >> UInt8(count) & 1 != 0, try values.same(one, other) { return nil }
             (i, j, k) = (b.next(i), p.next(j), q.next(k))
             count += 1
         }
         guard i == ends.0, k == ends.2 else { return nil }
         // (Those in one place are known to differ from the base's.)
         guard paired != 0 else { return 0 }
+        if areTold { return paired }
         let areAlone = try areApart(o, x, paired, values, known: true) && areApart(o, y, paired, values, known: true)
             && areApart(x, y, paired, values, known: false) && areDistinct(o, paired, values)
         return areAlone ? paired : nil
