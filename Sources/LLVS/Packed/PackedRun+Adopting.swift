@@ -12,7 +12,7 @@ extension PackedRun {
     /// Chooses what is to be adopted, when nothing is under way.
     /// - Parameter listed: all packs there are, as a full listing has them.
     func chooseAdoption(_ listed: [PackName: Int]) {
-        guard state.adopting.isEmpty, !state.refusesDeletes, state.holes.isEmpty else { return }
+        guard state.adopting.isEmpty, !state.refusesDeletes, state.holes.isEmpty, !leavesTooMany(listed) else { return }
         let time = now
         var packs: [UInt64: [PackName]] = [:]
         for name in listed.keys where name.writer != state.writer && state.attempts[name]?.outcome != .folded {
@@ -50,7 +50,7 @@ extension PackedRun {
         var size = 64 << 10, found: [PackName] = []
         for name in names {
             let own = max(listed[name] ?? 0, state.read[name]?.size ?? 0)
-            guard size + own <= min(packLimit, timeFor(.up) ?? .max), found.count < PackFormat.entriesLimit / 4 else { continue }
+            guard size + own <= min(mergeLimit, timeFor(.up) ?? .max), found.count < PackFormat.entriesLimit / 4 else { continue }
             size += own
             found.append(name)
         }
@@ -78,12 +78,31 @@ extension PackedRun {
         }
     }
 
-    /// Goes on with what is to be adopted. The number stays with it, until a pack is there that was read back.
-    func adopt() throws {
-        guard !state.adopting.isEmpty, let storeID = state.store else { return }
-        var isBegun = state.attempts.contains { name, attempt in
+    /// Whether the next number was attempted for an adoption.
+    private var isAdoptionBegun: Bool {
+        state.attempts.contains { name, attempt in
             attempt.isAdoption && name.writer == state.writer && name.first == state.next && attempt.outcome != .folded
         }
+    }
+
+    /// An adoption that an earlier call did not bring to its end stands back for what this device made: a pack without inputs fills its
+    /// number. What it was about is chosen anew later, unless a listing shows that it is there after all.
+    func giveUpAdopting() throws {
+        guard !state.adopting.isEmpty, let storeID = state.store else { return }
+        // Nothing relies on such a pack, so nobody reads it back.
+        if isAdoptionBegun, let (made, ids, attempt) = try adopted([], storeID) {
+            do { _ = try self.attempt(made, ids, attempt) } catch let error as StoreError where error.isOfOnePack {
+                // No merged pack is taken there at all: a log pack has the number.
+            }
+        }
+        state.adopting = []
+        try save()
+    }
+
+    /// Puts together what was chosen for adoption. The number stays with it, until a pack is there.
+    func adopt() throws {
+        guard !state.adopting.isEmpty, let storeID = state.store else { return }
+        var isBegun = isAdoptionBegun
         var inputs = waitsForRoom ? [] : try state.adopting.compactMap(input)
         while true {
             // With nothing left, a number that was attempted is filled all the same.
@@ -92,7 +111,7 @@ extension PackedRun {
                 // The number is known to be one of an adoption before anything of it is at the remote.
                 try save()
                 do {
-                    guard try self.attempt(made, ids, attempt, isWhole: { try isVerified(made) }) else { return }
+                    guard try self.attempt(made, ids, attempt, isWhole: { try inputs.isEmpty || isVerified(made) }) else { return }
                 } catch let error as StoreError where [.noSpace, .tooLarge].contains(error.code) && !inputs.isEmpty {
                     // A place that is full, or takes no pack so large, goes on to take what this device made itself.
                     state.attempts[made.name]?.outcome = .failed
@@ -156,6 +175,10 @@ extension PackedRun {
             }
             attempt.covers = PackServices.joined(attempt.covers + input.services.covers + [CoveredNumbers.range(input.name)])
             attempt.seen = PackedRun.joined(attempt.seen, input.services.seen)
+        }
+        // What earlier attempts left there has nothing that this one has not.
+        for (name, left) in unfinishedMerges where left.isAdoption && !inputs.isEmpty {
+            if let held = try notes.ids(of: name), !held.isEmpty, all.isSuperset(of: held) { names.insert(name) }
         }
         attempt.replaces = names.sorted { $0.id < $1.id }
         attempt.seen.removeAll { $0.writer == state.writer }

@@ -13,7 +13,10 @@ extension PackedRun {
         let newest = done.filter { $0.key.kind == .log }.map(\.key.last).max() ?? 0
         var run: [PackName] = [], size = 0
         let isSparing = state.refusesDeletes || control.isThrifty
-        for (name, attempt) in done where attempt.level != PackedState.Attempt.tooLarge && !(isSparing && attempt.level >= 1) {
+        // Two of them at least are to have room in a pack.
+        let most = state.cut.map { max(0, $0.most - (64 << 10)) / 2 } ?? .max
+        for (name, attempt) in done
+        where attempt.level != PackedState.Attempt.tooLarge && !(isSparing && attempt.level >= 1) && attempt.size <= most {
             if let last = run.last, let before = state.attempts[last] {
                 if UInt64(last.last) + 1 != UInt64(name.first) || before.level != attempt.level { (run, size) = ([], 0) }
             }
@@ -22,8 +25,11 @@ extension PackedRun {
             size += attempt.size
             if run.count == settings.fanIn { break }
         }
-        guard run.count == settings.fanIn, let first = run.first, let last = run.last, hasTime(for: size, .up) else { return false }
+        guard run.count == settings.fanIn, let first = run.first else { return false }
         let level = run.compactMap { state.attempts[$0]?.level }.max() ?? 0
+        // Fewer where a larger one came to no end.
+        while let cut = state.cut, run.count > 2, size + (64 << 10) > cut.most { size -= state.attempts[run.removeLast()]?.size ?? 0 }
+        guard let last = run.last, hasTime(for: size, .up) else { return false }
         guard size + (64 << 10) <= packLimit else {
             // The small ones in front of a large one are a pack of their own.
             let small = small(of: run)
@@ -65,8 +71,18 @@ extension PackedRun {
     ///   - known: those of them that are there for certain.
     private func replace(_ names: [PackName], known: Set<PackName>, first: UInt32, last: UInt32, level: UInt8) throws -> Bool {
         guard let storeID = state.store else { return false }
+        // What an earlier attempt left there is taken, where it is whole.
+        let unfinished = unfinishedMerges.filter { $0.key.first <= last && first <= $0.key.last }
+        if !unfinished.isEmpty {
+            let listed = try list(.base), writer = state.writer
+            try lookAtOwn(listed)
+            if leavesTooMany(listed) { state.cut?.at = now }
+            guard state.writer == writer, !leavesTooMany(listed) else { return false }
+            if unfinished.keys.contains(where: { state.attempts[$0]?.outcome == .done }) { return true }
+        }
         var ids: Set<VersionID> = [], inputs: [PackName] = []
-        for name in names {
+        // What was to have versions of others, and was left in the middle, is for the next adoption to replace.
+        for name in names where unfinished[name]?.isAdoption != true {
             if let held = try notes.ids(of: name) {
                 ids.formUnion(held)
                 inputs.append(name)
@@ -117,12 +133,25 @@ extension PackedRun {
         }
     }
 
-    /// A folded pack of this device that is listed, and was taken for lost while listings were behind, or for cut short. Nothing else would
-    /// ever delete what it replaces.
+    /// Packs of this writer that were to replace others, and of which nobody knows that they are there.
+    var unfinishedMerges: [PackName: PackedState.Attempt] {
+        state.attempts.filter { name, attempt in
+            name.kind == .base && name.writer == state.writer && [.trying, .failed].contains(attempt.outcome)
+                && !attempt.replaces.isEmpty && state.deletions[name] == nil
+        }
+    }
+    /// Whether a place shows several of them, and does not give them: it is not filled with more.
+    func leavesTooMany(_ listed: [PackName: Int]) -> Bool {
+        unfinishedMerges.count { name, attempt in listed[name] == attempt.size || listed[name] == PackedRun.notTold } > 1
+    }
+
+    /// A merged pack of this device that is listed, and of which the outcome was not known, or that was taken for lost while listings were
+    /// behind, or for cut short. Nothing else would ever delete what it replaces.
     func takeBack(_ name: PackName, _ attempt: PackedState.Attempt) throws {
         guard try notes.ids(of: name) != nil, case .success(true) = try readBack(name, attempt.size) else { return }
         // One that has the next number is the adoption that is under way.
         if attempt.isAdoption, name.first == state.next { state.adopting = [] }
+        state.cut = nil
         try settle(name)
         replace(attempt.replaces)
     }
@@ -254,5 +283,14 @@ extension PackedRun {
             state.read[name] = PackedState.Read(size: state.attempts[name]?.size ?? 0, isReplaced: true)
             state.attempts[name] = nil
         }
+    }
+}
+
+extension StoreError {
+    /// Whether a service that answers otherwise did not take, or give, that one pack.
+    var isOfOnePack: Bool {
+        if circumstance == .oneFile { return true }
+        guard retryAfter == nil, ![401, 407, 429, 503].contains(httpStatus) else { return false }
+        return code == .permission || (code == .transport && httpStatus >= 400)
     }
 }

@@ -13,13 +13,15 @@ extension PackedRun {
             try change { keys, place, clock, crypto in try keys.rotating("the keys were renewed", in: place, clock, crypto) }
         }
         state.rekeying = PackedState.Rekeying(epoch: try currentKeys.current.number, since: now)
+        // Somebody asks for it, and waits.
         state.withoutRoom = 0
+        state.cut?.at = now - PackedSettings.pause
         try save()
         mustListFully = true
         _ = try retrieve(verifyKnown: false)
         guard let listed = listedInFull else { return 0 }
         let sent = try send(isFresh: true, listed: listed)
-        if let full = sent.problems.first(where: { $0.error.code == .noSpace }) { throw full.error }
+        if let failed = sent.problems.first(where: { $0.name == "pack1/base" }) { throw failed.error }
         return try ofOlderKeys(listed).count
     }
 
@@ -53,6 +55,7 @@ extension PackedRun {
     func rekey(_ listed: [PackName: Int]) throws {
         guard let epoch = try state.rekeying.map({ _ in try currentKeys.current.number }) else { return }
         if state.rekeying?.epoch != epoch { state.rekeying = PackedState.Rekeying(epoch: epoch, since: now) }
+        guard !leavesTooMany(listed) else { return }
         let older = try ofOlderKeys(listed), since = state.rekeying?.since ?? now
         var group: [PackName] = [], size = 64 << 10
         func finish() throws {
@@ -66,7 +69,9 @@ extension PackedRun {
         }
         for name in older where try canBeSentAnew(name, since) {
             let own = max(listed[name] ?? 0, state.attempts[name]?.size ?? 0)
-            if size + own > packLimit || group.count >= PackFormat.entriesLimit / 4 { try finish() }
+            // A single one cannot be made smaller: it waits until that is forgotten.
+            if let cut = state.cut, own > cut.most { continue }
+            if size + own > mergeLimit || group.count >= PackFormat.entriesLimit / 4 { try finish() }
             group.append(name)
             size += own
         }

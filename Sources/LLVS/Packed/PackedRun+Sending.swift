@@ -21,9 +21,7 @@ extension PackedRun {
         let wasWithoutRoom = state.withoutRoom
         do {
             try goOnUploading(&sending)
-            try during(.folding, adopt)
-            // The number of an adoption is for nothing else.
-            guard state.adopting.isEmpty else { throw isNotPutTogether }
+            try during(.folding, giveUpAdopting)
             try publish(&sending)
         } catch let error as StoreError where error.code == .noSpace {
             try during(.deleting) { try deleteWhatIsDue(isFull: true) }
@@ -34,7 +32,11 @@ extension PackedRun {
             if listed != nil { try deleteUnnamedParts() }
         }
         // What is new is there: a place without room for larger packs fails nothing.
-        do { try putTogether(listed, &sending) } catch let error as StoreError where error.code == .noSpace { state.withoutRoom = now }
+        do { try putTogether(listed, &sending) } catch let error as StoreError {
+            if error.code == .noSpace { state.withoutRoom = now }
+            else if error.isOfOnePack { sending.tell(ExchangeProblem(name: "pack1/base", error: error)) }
+            else { throw error }
+        }
         if state.withoutRoom != 0 {
             sending.tell(hasNoRoom)
             // What later packs replace makes room: then it is tried again with the next exchange.
@@ -47,6 +49,8 @@ extension PackedRun {
     private func putTogether(_ listed: [PackName: Int]?, _ sending: inout PackedSending) throws {
         guard !waitsForRoom else { return }
         state.withoutRoom = 0
+        // What came to no end gives way for some minutes.
+        if let cut = state.cut, now - cut.at < PackedSettings.pause { return }
         try during(.folding) {
             try fold()
             if let listed, state.rekeying != nil, !control.isThrifty {
@@ -92,8 +96,7 @@ extension PackedRun {
     var isNotPutTogether: StoreError {
         StoreError(
             .transport,
-            "Putting together what other devices left in \(files.description) failed: it is not there, or not whole yet. Exchange again; "
-                + "until then nothing of this device is sent.")
+            "Putting together what other devices left in \(files.description) failed: it is not there, or not whole yet. Exchange again.")
     }
 
     /// Goes on with a file that an earlier call, or another process, could not send to its end, where the service kept what came of it.
@@ -212,16 +215,23 @@ extension PackedRun {
     ) throws -> Bool {
         try notes.put(ids, of: made.name)
         state.attempts[made.name] = attempt
+        // Written down before, since a process that is killed writes nothing.
+        let before = state.cut
+        if !attempt.replaces.isEmpty { state.cut = PackedState.Cut(most: max(PackedSettings.leastPack, made.size / 2), at: now) }
         try save()
-        do { try upload(made) } catch let error as StoreError where error.code == .tooLarge {
-            state.attempts[made.name]?.outcome = .failed
-            noteRefused(made.size)
+        do { try upload(made) } catch let error as StoreError where [.tooLarge, .noSpace].contains(error.code) {
+            state.cut = before
+            if error.code == .tooLarge {
+                state.attempts[made.name]?.outcome = .failed
+                noteRefused(made.size)
+            }
             throw error
         }
         guard try isWhole() else {
             state.attempts[made.name]?.outcome = .failed
             return false
         }
+        state.cut = before
         try settle(made.name)
         try save()
         return true

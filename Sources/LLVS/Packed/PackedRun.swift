@@ -29,6 +29,8 @@ package final class PackedRun {
     private var summarized: Coverage?
     /// Bytes of a pack that is written here, about.
     var packLimit: Int { min(PackFormat.writtenFile, files.capabilities.largestFile ?? .max, state.refusedSize?.most ?? .max) }
+    /// Of one that replaces others.
+    var mergeLimit: Int { min(packLimit, state.cut?.most ?? .max) }
 
     init(
         _ store: Store, _ files: any RemoteFiles, _ notes: PackedNotes, _ settings: PackedSettings, _ keys: PackedKeys?,
@@ -48,6 +50,7 @@ package final class PackedRun {
         if case let now = settings.clock(), now >= settings.earliest { state.putRight(at: now) }
         // Whoever runs the service may have raised its limit.
         if let refused = state.refusedSize, settings.clock() - refused.at > PackedSettings.attemptLife { state.refusedSize = nil }
+        if let cut = state.cut, settings.clock() - cut.at > PackedSettings.cutLife { state.cut = nil }
         knewBlobs = !state.blobs.isEmpty
         there = try store.coverage(behind: state.heads)
         store.uncover(state.lacking, in: &there) {}
@@ -236,7 +239,7 @@ package final class PackedRun {
                 } else {
                     try settle(name)
                 }
-            } else if attempt.outcome == .failed, name.kind == .base {
+            } else if attempt.outcome == .failed || attempt.outcome == .trying, name.kind == .base {
                 try takeBack(name, attempt)
             }
         }

@@ -46,6 +46,8 @@ package struct PackedSettings: Sendable {
     static let longestWait: UInt64 = 3_600
     /// Seconds for which nothing is put together where there was no room for it.
     static let roomWait: Int64 = 3_600
+    /// Seconds for which packs that replace others are made smaller because one came to no end.
+    static let cutLife: Int64 = 7 * 86_400
     /// Seconds for which an attempt that failed is kept in mind.
     static let attemptLife: Int64 = 30 * 86_400
     /// Bytes of a pack, about, below which none is made smaller because a larger one was not sent to its end.

@@ -69,6 +69,8 @@ struct PackedState {
     struct Extent: Equatable { var names: Int, bytes: Int, at: Int64 }
     /// Bytes that packs have at most since the service refused a larger one, and when it did.
     struct RefusedSize: Equatable { var most: Int, at: Int64 }
+    /// Bytes that packs which replace others have at most since one with twice as many came to no end, and when it was begun.
+    struct Cut: Equatable { var most: Int, at: Int64 }
     /// A version that another device is to bring to the other side of a bridged remote.
     struct Bridging: Equatable { var since: Int64, isFromPacks: Bool }
     /// Parts of a large value that was not sent whole yet, from the first on.
@@ -128,6 +130,8 @@ struct PackedState {
     var refusesDeletes = false
     /// What the service taught by refusing a file as too large.
     var refusedSize: RefusedSize?
+    /// What putting packs together taught, by coming to no end.
+    var cut: Cut?
     /// When there was last no room for packs that are put together; 0: there was.
     var withoutRoom: Int64 = 0
     /// When what uploads left behind was last looked for.
@@ -229,6 +233,7 @@ struct PackedState {
         if let since = rekeying?.since, since > now { rekeying?.since = now }
         withoutRoom = min(withoutRoom, now)
         if let at = refusedSize?.at, at > now { refusedSize?.at = now }
+        if let at = cut?.at, at > now { cut?.at = now }
         for (digest, since) in missingBlobs where since > now { missingBlobs[digest] = now }
         for (part, one) in damagedParts where one.told > now { damagedParts[part]?.told = now }
         // `based` and `prepared` that are yet to come are due by themselves.

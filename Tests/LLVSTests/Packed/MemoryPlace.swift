@@ -103,6 +103,8 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     var ranges: [(name: String, range: Range<Int>)] = []
     /// Called with what is to be put.
     var made: (String, [UInt8]) -> Void = { _, _ in }
+    /// Why a file of that name and so many bytes is not put; nil: it is.
+    var refuses: (String, Int) -> StoreError? = { _, _ in nil }
     /// Called with how many bytes were read.
     var gave: (Int) -> Void = { _ in }
     /// Called with each name that was put; what it throws is in the place of the answer.
@@ -186,6 +188,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
             guard bytes.count <= place.carries else { throw StoreError(.cancelled, "The time is over.") }
             if bytes.count > place.most { throw StoreError(.tooLarge, "The server answers 413.") }
             if place.isFull || !place.hasRoom(file.name) { throw StoreError(.noSpace, "The place is full.") }
+            if let error = refuses(file.name, bytes.count) { throw error }
             made(file.name, bytes)
             let isTorn = place.chance(place.tearing)
             place.put(file.name, isTorn ? Array(bytes.prefix(Int.random(in: 0..<bytes.count, using: &place.random))) : bytes)
