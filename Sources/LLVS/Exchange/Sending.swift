@@ -252,7 +252,7 @@ struct Sending {
         {
             // One of them has no room; nobody has said which.
             if ids.count == 1 {
-                troubles = error.circumstance == .oneFile && error.isOfServer ? troubles + 1 : 0
+                troubles = error.circumstance == .oneFile && (error.isOfServer || error.isRefusal) ? troubles + 1 : 0
                 guard troubles < StoreError.manyOfServer else { throw error.ofAll }
                 problem(ids[0], error)
             } else {
@@ -350,6 +350,8 @@ extension StoreError {
     var isOfServer: Bool {
         code == .transport && retryAfter == nil && (isFailureOfService || (500...599).contains(httpStatus))
     }
+    /// Whether a server refused it, and may take other files: by what is in them, or by their size.
+    var isRefusal: Bool { retryAfter == nil && [400, 403, 406, 413, 415, 422, 451].contains(httpStatus) }
     /// So many files with which a server failed, and none that it took, are trouble of the server.
     static let manyOfServer = 8
 }

@@ -28,6 +28,7 @@ enum HTTPFailure {
         case 413: return StoreError(.tooLarge, "\(answered) The file is larger than the server takes: let whoever runs it raise the limit.")
         case 423: return StoreError(.busy, "\(answered) Another program has locked the file. Try again later.")
         case 429: return StoreError(.busy, "\(answered) There are too many requests for its taste. Exchange again later.")
+        case 451: return StoreError(.permission, "\(answered) It may not give or take that for legal reasons: ask whoever runs the server.")
         case 507: return StoreError(.noSpace, "\(answered) Make room on the server, or raise the quota, and exchange again.")
         case 300...399: return StoreError(.transport, "\(answered) It leads elsewhere without saying where to. Check the address.")
         case 500...599: return StoreError(.transport, "\(answered) Try again later; if that does not help, ask whoever runs the server.")
@@ -40,6 +41,7 @@ enum HTTPFailure {
             400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
             407: "Proxy Authentication Required",
             409: "Conflict", 412: "Precondition Failed", 413: "Content Too Large", 423: "Locked", 429: "Too Many Requests",
+            451: "Unavailable For Legal Reasons",
             500: "Internal Server Error",
             501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout", 507: "Insufficient Storage",
         ]

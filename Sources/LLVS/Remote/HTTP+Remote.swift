@@ -68,6 +68,25 @@ extension RemoteContents {
     }
 }
 
+extension HTTPClient {
+    /// Reads files. One with which the server has trouble that lasts is a problem by name, unless it fails at a name that nothing has, too:
+    /// then it is down.
+    func read(
+        _ requests: [HTTPRequest], nothingAt address: HTTPAddress, error: (HTTPResponse, String) -> StoreError, hasRanges: (Bool) -> Void,
+        _ check: () throws -> Void
+    ) throws -> [RemoteContents] {
+        var trouble = CloudTrouble()
+        let contents = try zip(requests, perform(requests, check)).map { request, outcome in
+            try trouble.reading { try RemoteContents(request, outcome, error: error, hasRanges: hasRanges) }
+        }
+        try trouble.end(reading: contents) {
+            let request = HTTPRequest(method: .get, address: address, doing: "Reading"), response = try perform(request, check)
+            if (500...599).contains(response.status) { throw error(response, request.what) }
+        }
+        return contents
+    }
+}
+
 extension Spool {
     /// As what was read whole.
     package var contents: RemoteContents {

@@ -29,6 +29,8 @@ package protocol RemoteFiles: AnyObject, Sendable {
     func changes(since token: [UInt8], _ check: Check) throws -> RemoteChanges?
     /// Before the first upload: makes room for uploads, and removes what interrupted ones left a day ago or longer.
     func prepareUploads(_ check: Check) throws
+    /// Whether it takes another file than one that it refused; false where nobody can tell.
+    func takesAnother(_ check: Check) throws -> Bool
     /// Lets go of connections.
     func close()
 }
@@ -37,6 +39,7 @@ extension RemoteFiles {
     package func account(_ check: Check?) throws -> String? { nil }
     package func changes(since token: [UInt8], _ check: Check) throws -> RemoteChanges? { nil }
     package func prepareUploads(_ check: Check) throws {}
+    package func takesAnother(_ check: Check) throws -> Bool { false }
 
     /// Lists where a file lies: whether the place answers.
     func look(_ file: String?, _ check: Check) throws { _ = try list(RemoteName.split(file ?? "").directory, withTimes: false, check) }

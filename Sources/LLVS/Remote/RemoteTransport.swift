@@ -147,8 +147,17 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
             lock.withLock { isPrepared = true }
         }
         // All changes first: who lists the versions finds none without its changes.
-        try publish(.changes, files, check)
-        try publish(.versions, files, check)
+        do {
+            try publish(.changes, files, check)
+            try publish(.versions, files, check)
+        } catch let error as StoreError {
+            var error = error
+            // It may be a place to which nobody may write.
+            if error.circumstance == nil, error.isRefusal, try error.code == .tooLarge || self.files.takesAnother(check) {
+                error.circumstance = .oneFile
+            }
+            throw error
+        }
         lock.withLock { known.add(files) }
     }
 

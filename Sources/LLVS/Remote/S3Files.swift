@@ -103,9 +103,9 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
             request.range = file.range
             return request
         }
-        return try zip(requests, client.perform(requests, check)).map { request, outcome in
-            try RemoteContents(request, outcome, error: S3Files.error) { isObeyed in self.lock.withLock { self.hasRanges = isObeyed } }
-        }
+        return try client.read(requests, nothingAt: place.address("tmp/nothing"), error: S3Files.error, hasRanges: { isObeyed in
+            lock.withLock { hasRanges = isObeyed }
+        }, check)
     }
 
     // MARK: Publishing
@@ -159,6 +159,15 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         let requests = asked.map { HTTPRequest(method: .head, address: place.address(files[$0].name), doing: "Looking at") }
         for (i, outcome) in zip(asked, try client.perform(requests, check)) { there[i] = try outcome.get().isSuccess }
         return there
+    }
+
+    package func takesAnother(_ check: Check) throws -> Bool {
+        let address = place.address("tmp/another")
+        var request = HTTPRequest(method: .put, address: address, doing: "Writing")
+        request.body = .bytes([0])
+        let response = try client.perform(request, check)
+        if response.isSuccess { _ = try? client.perform(HTTPRequest(method: .delete, address: address, doing: "Deleting"), check) }
+        return response.isSuccess
     }
 
     /// A service says in its body which of several reasons a 403 or 404 has.

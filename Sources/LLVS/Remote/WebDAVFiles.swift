@@ -88,9 +88,9 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
             request.range = file.range
             return request
         }
-        return try zip(requests, client.perform(requests, check)).map { request, outcome in
-            try RemoteContents(request, outcome, error: HTTPFailure.error) { isObeyed in self.lock.withLock { self.hasRanges = isObeyed } }
-        }
+        return try client.read(requests, nothingAt: address("tmp/nothing"), error: HTTPFailure.error, hasRanges: { isObeyed in
+            lock.withLock { hasRanges = isObeyed }
+        }, check)
     }
 
     // MARK: Publishing
@@ -129,9 +129,16 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         let requests = try zip(files, staged).map { file, name in try put(name, file.data, check) }
         do { try performAll(requests, making: ["tmp"], isMissing: { [404, 409, 500].contains($0) }, check) } catch let error as StoreError {
             // Apache says so of a disk that is full. One that takes a file of no bytes, and no other, is.
-            guard error.httpStatus == 500, try takesNothing(check) else { throw error }
+            guard error.httpStatus == 500, try takes(0, check) else { throw error }
             do { try performAll(requests, making: [], isMissing: { _ in false }, check) } catch let error as StoreError {
                 guard error.httpStatus == 500 else { throw error }
+                // Where as many other bytes have room, it is what is in that file.
+                let most = files.reduce(0) { max($0, $1.data.size) }
+                if most <= ExchangeLimits.wholeFileSize, try takes(most, check) {
+                    var error = error
+                    error.circumstance = .oneFile
+                    throw error
+                }
                 var full = StoreError(
                     .noSpace,
                     "Writing to \(description) failed: the server answers 500, and takes files of no bytes only. Its disk, or the user's "
@@ -141,12 +148,15 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
             }
         }
     }
-    private func takesNothing(_ check: Check) throws -> Bool {
+    /// Whether the server takes a file of so many bytes.
+    private func takes(_ size: Int, _ check: Check) throws -> Bool {
         let name = try stage()
-        let response = try client.perform(put(name, OutgoingFile([]), check), check)
-        if response.isSuccess { discard([name], check) }
+        let bytes = try posix("Making a file for", base.shown) { () throws(Errno) in try System.random(size) }
+        let response = try client.perform(put(name, OutgoingFile(bytes), check), check)
+        discard([name], check)
         return response.isSuccess
     }
+    package func takesAnother(_ check: Check) throws -> Bool { try takes(1, check) }
 
     /// Deletes as far as that can be done.
     private func discard(_ names: [String], _ check: Check) {
