@@ -201,12 +201,15 @@ def answers(connection: socket.socket) -> bool:
 def test_who_is_paired_and_turned_away_is_no_stranger(store: llvs.Store, listener: llvs.PeerListener) -> None:
     """However often one device is refused for what it asks, another one of its address gets in."""
     identity, refused = os.urandom(32), 0
-    for _ in range(25):
+    # One in a second is not refused, and on a busy machine not many more come in one.
+    for _ in range(200):
         peer = live_peer.Peer(True, PAIRING, identity)
         try:
             converse(listener, peer, lambda peer=peer: peer.caught_up)
         except (live_peer.Refused, EOFError, ConnectionError):
             refused += 1
+        if refused >= 6:
+            break
     assert refused >= 6
     assert gets_in(listener, 1), "it was taken for a stranger"
 
