@@ -2015,8 +2015,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_explain(LLVS_BORROWED llvs_store *s
 /**
  * The conflicts that are open at a version: merges among its ancestors, or the version itself, decided them by rules, what they made still
  * stands there, nobody edited that place since, and nobody chose (llvs_store_choose). Oldest merge first; one that several merges decided
- * is there once. To show to a person. Parameters and errors: as llvs_store_conflicts. Cost: the merges among the ancestors, and merging
- * those again that recorded conflicts. Since 0.1.
+ * is there once. To show to a person. Parameters and errors: as llvs_store_conflicts. Cost: the merges among the ancestors, merging those
+ * again that recorded conflicts, and reading the later versions of the values in which something of that stands: once for each 64 such
+ * merges, with a look at each place that is left. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_open_conflicts(LLVS_BORROWED llvs_store *store, llvs_bytes at,
     LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);

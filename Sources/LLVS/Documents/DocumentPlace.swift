@@ -157,7 +157,7 @@ struct DocumentPlace {
         guard let table = self.made, !made.isAbsent, values.isKind(made, .array), values.isKind(container, .array) else { return nil }
         let before = table.children(of: made.node), now = tables.children(of: container.node)
         guard before.indices.contains(at) else { return nil }
-        let ends = try tables.ends(container.node, before.count) { i, j in
+        let ends = try tables.ends(container.node, of: table, made.node) { i, j in
             try values.same(ValueRef(tree: made.tree, node: before[i]), ValueRef(tree: container.tree, node: now[j]))
         }
         if ends.first == before.count, before.count == now.count { return at }

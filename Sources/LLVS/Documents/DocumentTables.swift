@@ -4,16 +4,22 @@ final class DocumentTables {
     /// Nil where there is no value.
     let text: JSONText?
     let states: RuleStates
+    private let bytes: ByteArena?
     private let values: DocumentValues
     private var lists: [UInt32: [UInt32]] = [:]
     private var names: [UInt32: [[UInt8]: Int]] = [:]
     private var keys: [UInt32: [[UInt8]: [Int]]] = [:]
     private var digests: [UInt32: [UInt64: [Int]]] = [:]
     private var sources: [UInt32: [[UInt8]: [Int]]] = [:]
-    private var same: [UInt32: (first: Int, last: Int)] = [:]
+    private var same: [Pair: (first: Int, last: Int)] = [:]
 
-    init(_ text: JSONText?, _ rules: ValueRules, work: DocumentControl = DocumentControl()) {
+    /// An array here, and another one.
+    private struct Pair: Hashable { let node: UInt32, other: ObjectIdentifier, otherNode: UInt32 }
+
+    /// - Parameter bytes: holds those of the text; nil where they outlive this.
+    init(_ text: JSONText?, _ rules: ValueRules, bytes: ByteArena? = nil, work: DocumentControl = DocumentControl()) {
         self.text = text
+        self.bytes = bytes
         states = RuleStates(rules)
         values = DocumentValues(text.map { [$0] } ?? [], work: work)
     }
@@ -73,14 +79,18 @@ final class DocumentTables {
         return sources[node]?[[source.rawValue] + key] ?? []
     }
 
-    /// How many of the children at the beginning, and of others at the end, are the same as those of another array, of so many.
-    func ends(_ node: UInt32, _ count: Int, _ isSame: (Int, Int) throws -> Bool) throws -> (first: Int, last: Int) {
-        if let known = same[node] { return known }
-        let own = children(of: node).count, most = min(own, count)
+    /// How many of the children at the beginning, and of others at the end, are the same as those of an array of another value, which
+    /// lives as long as this one.
+    func ends(
+        _ node: UInt32, of other: DocumentTables, _ otherNode: UInt32, _ isSame: (Int, Int) throws -> Bool
+    ) throws -> (first: Int, last: Int) {
+        let pair = Pair(node: node, other: ObjectIdentifier(other), otherNode: otherNode)
+        if let known = same[pair] { return known }
+        let own = children(of: node).count, count = other.children(of: otherNode).count, most = min(own, count)
         var ends = (first: 0, last: 0)
         while ends.first < most, try isSame(ends.first, ends.first) { ends.first += 1 }
         while ends.first + ends.last < most, try isSame(count - 1 - ends.last, own - 1 - ends.last) { ends.last += 1 }
-        same[node] = ends
+        same[pair] = ends
         return ends
     }
 

@@ -77,40 +77,51 @@ struct Brought: HistoryPass {
     }
 }
 
-/// Which versions have one among their ancestors, up to another one. O(versions between).
+/// Which of up to 64 versions others have among their ancestors, up to another one. O(versions since the first of them).
 struct LaterVersions: HistoryPass {
-    /// What was found: a flag for each version from the one on.
+    /// What was found: a bit for each of the versions asked about, for each version from the first of them on.
     struct Found {
         fileprivate let first: UInt32
-        fileprivate let flags: [Bool]
+        fileprivate let bits: [UInt64]
 
-        func contains(_ ordinal: UInt32) -> Bool { ordinal > first && Int(ordinal - first) < flags.count && flags[Int(ordinal - first)] }
+        /// Which of the versions asked about are ancestors of one: a bit for each, in their order.
+        func ancestors(of ordinal: UInt32) -> UInt64 {
+            guard ordinal >= first, Int(ordinal - first) < bits.count else { return 0 }
+            return bits[Int(ordinal - first)]
+        }
+
+        func contains(_ ordinal: UInt32) -> Bool { ancestors(of: ordinal) != 0 }
     }
 
-    private let ancestor: UInt32, last: UInt32
-    private var isBehind: [Bool] = []
+    private let first: UInt32, last: UInt32
+    /// The bits of the versions asked about.
+    private var own: [UInt32: UInt64] = [:]
+    private var bits: [UInt64] = []
 
-    init(of ancestor: UInt32, upTo last: UInt32) { self.ancestor = ancestor; self.last = last }
+    init(of ancestors: [UInt32], upTo last: UInt32) {
+        first = ancestors.min() ?? last
+        self.last = last
+        for (i, ancestor) in ancestors.prefix(64).enumerated() { own[ancestor, default: 0] |= 1 << UInt64(i) }
+    }
 
     mutating func go(_ steps: Int, in dag: History) -> Found? {
         // Predecessors have lower ordinals; what came since is none of those asked about.
-        let first = Int(ancestor), end = max(first + 1, Int(last) + 1)
-        if isBehind.isEmpty {
-            isBehind.reserveCapacity(end - first)
-            isBehind.append(true)
-        }
+        let end = min(max(Int(first), Int(last)) + 1, dag.rows.count)
+        if bits.isEmpty { bits.reserveCapacity(max(0, end - Int(first))) }
         var left = steps
-        while first + isBehind.count < min(end, dag.rows.count) {
+        while Int(first) + bits.count < end {
             if left <= 0 { return nil }
             left -= 1
             Work.versions.count()
-            let row = dag.rows[first + isBehind.count]
-            isBehind.append(
-                [row.first, row.second].contains {
-                    $0 != History.none && $0 >= ancestor && Int($0) - first < isBehind.count && isBehind[Int($0) - first]
-                })
+            let row = dag.rows[Int(first) + bits.count]
+            var found: UInt64 = 0
+            for predecessor in [row.first, row.second] where predecessor != History.none && predecessor >= first {
+                let at = Int(predecessor - first)
+                if at < bits.count { found |= bits[at] | own[predecessor, default: 0] }
+            }
+            bits.append(found)
         }
-        return Found(first: ancestor, flags: isBehind)
+        return Found(first: first, bits: bits)
     }
 }
 
@@ -121,7 +132,7 @@ struct Descendants: HistoryPass {
 
     init(of ancestor: UInt32, among ordinals: [UInt32]) {
         self.ordinals = ordinals
-        later = LaterVersions(of: ancestor, upTo: ordinals.max() ?? 0)
+        later = LaterVersions(of: [ancestor], upTo: ordinals.max() ?? 0)
     }
 
     mutating func go(_ steps: Int, in dag: History) -> Set<UInt32>? {

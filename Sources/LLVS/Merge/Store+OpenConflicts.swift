@@ -21,8 +21,9 @@ extension Store {
     /// The conflicts that merges by rules among the ancestors of a version (and itself) decided, and of which what the merge made still
     /// stands there: nobody edited that place since, and nobody chose. Oldest merge first; one that several merges decided is there once.
     /// - Throws: `.unknownVersion`, and as `explain`.
-    /// - Complexity: looks at the metadata of all merges among the ancestors; merges those again that recorded conflicts, and walks over
-    ///   the later versions of the values concerned.
+    /// - Complexity: looks at the metadata of all merges among the ancestors, and merges those again that recorded conflicts. Of a value
+    ///   in which something of that stands, the later versions are read once for each 64 such merges, and the places that are left are
+    ///   looked at in each of them.
     public func openConflicts(
         at version: VersionID, _ query: ConflictQuery = ConflictQuery(), _ control: OperationControl = OperationControl()
     ) throws -> [Conflict] {
@@ -32,13 +33,16 @@ extension Store {
         let head = try requireOrdinal(version)
         // Other rules may find more than was recorded.
         let isByStore = query.arbiter.given == nil && query.arbiter.merger == nil
-        var open: [Conflict] = [], known: Set<ValueID> = []
+        var standing: [StandingConflict] = []
         for (merge, named) in try recordingMerges(head, paced) {
             if isByStore, let only = query.only, let named, !named.contains(only.bytes) { continue }
             let items = try explained(merge, query, among: isByStore ? named : nil, paced).items.filter(\.isByRules)
-            for conflict in try stillOpen(items, merge, at: head, paced) where known.insert(try Self.chosenID(conflict)).inserted {
-                open.append(conflict)
-            }
+            standing += try stillStanding(items, merge, at: head, paced)
+        }
+        let edited = try edited(standing, upTo: head, paced)
+        var open: [Conflict] = [], known: Set<ValueID> = []
+        for (i, one) in standing.enumerated() where !edited.contains(i) {
+            if known.insert(try Self.chosenID(one.conflict)).inserted { open.append(one.conflict) }
         }
         return open
     }
@@ -58,9 +62,10 @@ extension Store {
         return lock.withRead { found.sorted { dag.isNewer($1.merge, $0.merge) } }
     }
 
-    /// Of the conflicts of a merge, in order of the ids, those that nobody chose about and of which what the merge made stands. Those of
-    /// one id are looked at together: each later version of it is read once.
-    private func stillOpen(_ conflicts: [Conflict], _ merge: UInt32, at head: UInt32, _ control: PacedControl) throws -> [Conflict] {
+    /// Of the conflicts of a merge, in order of the ids, those that nobody chose about and of which what the merge made stands at a
+    /// version.
+    private func stillStanding(_ conflicts: [Conflict], _ merge: UInt32, at head: UInt32, _ control: PacedControl) throws
+        -> [StandingConflict] {
         let chosen = try conflicts.map { conflict -> UInt32? in
             try control.step()
             let entry = try Self.chosenID(conflict).bytes.withUnsafeBytes { try maps.entry($0, at: head) }
@@ -69,65 +74,40 @@ extension Store {
         // A mark that was there before this merge was made is about another one like it.
         let before = try walk(Ancestors(of: [merge], among: chosen.compactMap(\.self)), control.look)
         let left = zip(conflicts, chosen).filter { $1.map(before.contains) ?? true }.map(\.0)
-        var open: [Conflict] = [], next = 0, later: LaterVersions.Found?
+        var found: [StandingConflict] = [], next = 0
         while next < left.count {
             let end = left[next...].firstIndex { $0.id != left[next].id } ?? left.count
-            open += try standing(left[next..<end], merge, at: head, &later, control)
+            found += try standing(left[next..<end], merge, at: head, control)
             next = end
         }
-        return open
+        return found
     }
 
-    /// Of conflicts of one id those of which what the merge made stands at a version, and nobody edited that place since.
-    /// - Parameter later: which versions came of the merge: found once for all its conflicts, when that is first asked.
-    private func standing(
-        _ conflicts: ArraySlice<Conflict>, _ merge: UInt32, at head: UInt32, _ later: inout LaterVersions.Found?, _ control: PacedControl
-    ) throws -> [Conflict] {
+    /// Of conflicts of one id those of which what the merge made stands at a version.
+    private func standing(_ conflicts: ArraySlice<Conflict>, _ merge: UInt32, at head: UInt32, _ control: PacedControl) throws
+        -> [StandingConflict] {
         guard let id = conflicts.first?.id else { return [] }
         let rules = try valueRules(for: id, at: merge)
         return try id.bytes.withUnsafeBytes { key in
-            try withTables(key, at: merge, rules, control) { made, _ in
-                if try isSame(maps.entry(key, at: head), maps.entry(key, at: merge)) {
+            let isUnchanged = try isSame(maps.entry(key, at: head), maps.entry(key, at: merge))
+            let left = try withTables(key, at: merge, rules, control) { made, _ in
+                if isUnchanged {
                     return try conflicts.filter { conflict in
                         try control.step()
                         let place = try DocumentPlace(of: conflict.record, at: conflict.place, in: made, made: made)
                         return try conflict.isPart ? place.holds(conflict.record, isPart: true) : !place.isLost
                     }
                 }
-                var left = try withTables(key, at: head, rules, control) { now, _ in
+                return try withTables(key, at: head, rules, control) { now, _ in
                     try conflicts.filter { try control.step(); return try holds($0, now, made: made) }
                 }
-                let history = try walk(HistoryQuery(from: [versionID(head)], hiding: [versionID(merge)], value: id))
-                while !left.isEmpty {
-                    let page = try history.next(256)
-                    if page.isEmpty { break }
-                    for step in page where !left.isEmpty {
-                        try control.step()
-                        let version = try requireOrdinal(step.version), before = lock.withRead { dag.predecessors(version) }
-                        // What was edited beside the merge is no answer to it.
-                        guard before.count == 1 else { continue }
-                        let since = try later ?? walk(LaterVersions(of: merge, upTo: head), control.look)
-                        later = since
-                        guard since.contains(version) else { continue }
-                        left = try withTables(key, at: before[0], rules, control) { was, _ in
-                            try withTables(key, at: version, rules, control) { now, _ in
-                                try left.filter { conflict in
-                                    try control.step()
-                                    let before = try DocumentPlace(of: conflict.record, at: conflict.place, in: was, made: made)
-                                    let after = try DocumentPlace(of: conflict.record, at: conflict.place, in: now, made: made)
-                                    return try after.stands(as: before, conflict.record, isPart: conflict.isPart)
-                                }
-                            }
-                        }
-                    }
-                }
-                return left
             }
+            return left.map { StandingConflict(conflict: $0, merge: merge, isUnchanged: isUnchanged) }
         }
     }
 
     /// The rules for an id that a merge followed.
-    private func valueRules(for id: ValueID, at version: UInt32) throws -> ValueRules {
+    func valueRules(for id: ValueID, at version: UInt32) throws -> ValueRules {
         guard let entry = try schemaEntry(at: version), let schema = try countingSchema(entry) else { return ValueRules() }
         return id.bytes.withUnsafeBytes { schema.rules(for: $0) } ?? ValueRules()
     }
@@ -137,6 +117,7 @@ extension Store {
         _ key: UnsafeRawBufferPointer, at version: UInt32, _ rules: ValueRules, _ control: PacedControl = .none,
         _ body: (DocumentTables, UnsafeRawBufferPointer?) throws -> R
     ) throws -> R {
+        Work.documents.count()
         let check = { try control.step(0, bytes: OperationControl.bytesPerCheck) }
         func found(_ bytes: UnsafeRawBufferPointer?) throws -> R {
             let text = try bytes.map { try DocumentMerge(rules: rules, check: check).parsed($0) }

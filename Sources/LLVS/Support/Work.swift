@@ -25,6 +25,8 @@ enum Work: UInt32 {
     case unindexed = 10
     /// Bytes of names that were compared beyond the first that differ, to put members into their order.
     case names = 11
+    /// Values that were read to find the places of conflicts in them.
+    case documents = 12
 
     #if DEBUG
     func count(_ more: Int = 1) { _ = llvs_shim_thread_count(rawValue, UInt64(truncatingIfNeeded: more)) }

@@ -27,7 +27,7 @@ import Testing
             let dag = store.quietHistory
             for at in ordinals {
                 let last = ordinals.randomElement(using: &random) ?? at
-                var whole = LaterVersions(of: at, upTo: last), pieces = LaterVersions(of: at, upTo: last)
+                var whole = LaterVersions(of: [at], upTo: last), pieces = LaterVersions(of: [at], upTo: last)
                 let found = whole.finish(in: dag)
                 var again: LaterVersions.Found?
                 while again == nil { again = pieces.go(7, in: dag) }
@@ -39,6 +39,19 @@ import Testing
             }
         }
         #expect(later > 0 || count < 10)
+        store.lock.withRead {
+            let dag = store.quietHistory, asked = (0..<Int.random(in: 1...64, using: &random)).compactMap { _ in
+                ordinals.randomElement(using: &random)
+            }
+            let last = ordinals.max() ?? 0
+            var pass = LaterVersions(of: asked, upTo: last)
+            let found = pass.finish(in: dag)
+            for other in ordinals {
+                let bits = found.ancestors(of: other)
+                for (i, at) in asked.enumerated() { #expect((bits >> UInt64(i) & 1 == 1) == dag.isAncestor(at, of: other)) }
+                #expect(asked.count == 64 || bits >> UInt64(asked.count) == 0)
+            }
+        }
     }
 
     #if DEBUG
@@ -59,6 +72,52 @@ import Testing
         let few = try looked(200), many = try looked(800)
         // Six times over the history for where each value changed, and once for what came of the merge: not six times for that as well.
         #expect(many <= 5 * few && many <= 8 * 800, "\(few) versions for 200, \(many) for 800")
+    }
+
+    @Test("later versions of a value are read once, however many merges left conflicts in it") func oncePerValue() throws {
+        func counted(_ merges: Int) throws -> (documents: Int, versions: Int) {
+            let store = try memoryStore()
+            var last = try store.set(["a": "{}", MergeSchema.valueID: "{\"merge\":1,\"ids\":{\"\":\"auto\"}}"], nil), members = ""
+            for i in 0..<merges {
+                let older = try store.set(["a": "{\(members)\"m\(i)\":1}"], last)
+                let newer = try store.set(["a": "{\(members)\"m\(i)\":2}"], last)
+                last = try store.merge(older.id, with: newer.id, arbiter: RulesArbiter())
+                members += "\"m\(i)\":2,"
+            }
+            var open = 0, versions = 0
+            let documents = try Work.documents.counting {
+                versions = try Work.versions.counting { open = try store.openConflicts(at: last.id).count }
+            }
+            #expect(open == merges)
+            return (documents, versions)
+        }
+        let few = try counted(15), many = try counted(60)
+        #expect(many.documents <= 8 * 60 && many.documents <= 5 * few.documents, "\(few) for 15, \(many) for 60")
+        #expect(many.versions <= 5 * few.versions, "\(few) for 15, \(many) for 60")
+    }
+
+    @Test("what is edited after some of many merges closes their conflicts", arguments: [1, 63, 64, 65, 130]) func manyMerges(
+        merges: Int
+    ) throws {
+        let store = try memoryStore()
+        var last = try store.set(["a": "{}", MergeSchema.valueID: "{\"merge\":1,\"ids\":{\"\":\"auto\"}}"], nil)
+        var members: [String] = [], closed: Set<Int> = []
+        func text(_ more: String? = nil) -> String { "{\((members + (more.map { [$0] } ?? [])).joined(separator: ","))}" }
+        for i in 0..<merges {
+            let older = try store.set(["a": text("\"m\(i)\":1")], last), newer = try store.set(["a": text("\"m\(i)\":2")], last)
+            last = try store.merge(older.id, with: newer.id, arbiter: RulesArbiter())
+            members.append("\"m\(i)\":2")
+            // Somebody edits an older place, and puts back what stood there.
+            guard i % 7 == 3 else { continue }
+            let place = i / 2, kept = members[place]
+            members[place] = "\"m\(place)\":9"
+            last = try store.set(["a": text()], last)
+            members[place] = kept
+            last = try store.set(["a": text()], last)
+            closed.insert(place)
+        }
+        let open = try store.openConflicts(at: last.id).map { String(decoding: $0.record.path, as: UTF8.self) }
+        #expect(open == (0..<merges).filter { !closed.contains($0) }.map { "[\"m\($0)\"]" })
     }
     #endif
 }

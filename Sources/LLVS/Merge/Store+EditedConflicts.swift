@@ -1,0 +1,127 @@
+/// A conflict of which what its merge made stands at a version.
+struct StandingConflict {
+    let conflict: Conflict
+    let merge: UInt32
+    /// Whether the value is the merge's still, so that nobody edited it since.
+    let isUnchanged: Bool
+}
+
+/// Which places of conflicts were edited since, though what the merges made stands there again.
+extension Store {
+    /// The values whose later versions are read together: of one id, read by the same rules.
+    private struct Group: Hashable {
+        let id: ValueID
+        let schema: UInt32?
+    }
+
+    /// Reads what one id is at versions; keeps what was read last.
+    private struct TablesReader {
+        let store: Store
+        let id: ValueID
+        let rules: ValueRules
+        let control: PacedControl
+        private var last: [(stored: UInt32?, tables: DocumentTables)] = []
+        /// Of all that was read.
+        private(set) var bytes = 0
+
+        init(_ store: Store, _ id: ValueID, _ rules: ValueRules, _ control: PacedControl) {
+            self.store = store; self.id = id; self.rules = rules; self.control = control
+        }
+
+        mutating func tables(at version: UInt32) throws -> DocumentTables {
+            try id.bytes.withUnsafeBytes { key in
+                let entry = try store.maps.entry(key, at: version)
+                if let known = last.first(where: { $0.stored == entry?.version }) { return known.tables }
+                Work.documents.count()
+                let check = { [control] in try control.step(0, bytes: OperationControl.bytesPerCheck) }
+                let merge = DocumentMerge(rules: rules, check: check), arena = ByteArena()
+                var count = 0
+                let text = try entry.map { entry in
+                    try store.records.withBody(store.place(of: entry.version), entry, id: key, stored: store.versionID(entry.version)) {
+                        count = $0.count
+                        try Memory.expect(count, "Looking for open conflicts")
+                        return try merge.parsed(arena.copy($0))
+                    }
+                }
+                bytes += count
+                let found = DocumentTables(text, rules, bytes: arena, work: DocumentControl(check))
+                // A value after a change, and before it: what both sides of a merge began with is read once.
+                if last.count == 3 { last.removeFirst() }
+                last.append((entry?.version, found))
+                return found
+            }
+        }
+    }
+
+    /// What the merges made whose places are looked at in one pass: at most so many, and so many bytes, unless it is one.
+    private static let mostMergesAtOnce = 64, mostBytesAtOnce = 1 << 24
+
+    /// Which of these conflicts, by index, are of places that somebody edited since, up to a version. What was edited beside a merge is no
+    /// answer to it.
+    func edited(_ found: [StandingConflict], upTo head: UInt32, _ control: PacedControl) throws -> Set<Int> {
+        var groups: [Group: [Int]] = [:], order: [Group] = []
+        for (i, one) in found.enumerated() where !one.isUnchanged {
+            try control.step()
+            let group = Group(id: one.conflict.id, schema: try schemaEntry(at: one.merge)?.version)
+            if groups[group] == nil { order.append(group) }
+            groups[group, default: []].append(i)
+        }
+        var edited: Set<Int> = [], later: (merges: [UInt32], found: LaterVersions.Found)?
+        for group in order {
+            var left = (groups[group] ?? [])[...]
+            guard let first = left.first else { continue }
+            let rules = try valueRules(for: group.id, at: found[first].merge)
+            while let first = left.first {
+                var reader = TablesReader(self, group.id, rules, control), made: [DocumentTables] = [], merges: [UInt32] = []
+                var asked: [(index: Int, merge: Int)] = []
+                while let next = left.first {
+                    let merge = found[next].merge
+                    if merges.last != merge {
+                        guard merges.isEmpty || (merges.count < Self.mostMergesAtOnce && reader.bytes < Self.mostBytesAtOnce) else { break }
+                        made.append(try reader.tables(at: merge))
+                        merges.append(merge)
+                    }
+                    asked.append((next, merges.count - 1))
+                    left.removeFirst()
+                }
+                let oldest = merges.min() ?? found[first].merge
+                let versions = try changes(of: group.id, since: oldest, upTo: head, control)
+                if versions.isEmpty { continue }
+                if later?.merges != merges {
+                    later = (merges, try walk(LaterVersions(of: merges, upTo: head), control.look))
+                }
+                for version in versions where !asked.isEmpty {
+                    try control.step()
+                    try Memory.check()
+                    let behind = later?.found.ancestors(of: version) ?? 0
+                    guard asked.contains(where: { behind & 1 << UInt64($0.merge) != 0 }),
+                          let before = lock.withRead({ dag.predecessors(version) }).first,
+                          try recordedKind(of: group.id, in: version) != nil else { continue }
+                    let was = try reader.tables(at: before), now = try reader.tables(at: version)
+                    try asked.removeAll { one in
+                        guard behind & 1 << UInt64(one.merge) != 0 else { return false }
+                        try control.step()
+                        let conflict = found[one.index].conflict, merged = made[one.merge]
+                        let before = try DocumentPlace(of: conflict.record, at: conflict.place, in: was, made: merged)
+                        let after = try DocumentPlace(of: conflict.record, at: conflict.place, in: now, made: merged)
+                        if try after.stands(as: before, conflict.record, isPart: conflict.isPart) { return false }
+                        edited.insert(one.index)
+                        return true
+                    }
+                }
+            }
+        }
+        return edited
+    }
+
+    /// The versions with one predecessor that may have changed a value, behind a version or that one, newest first; not those that were
+    /// there before another.
+    private func changes(of id: ValueID, since oldest: UInt32, upTo head: UInt32, _ control: PacedControl) throws -> [UInt32] {
+        // Predecessors have lower ordinals.
+        let all = try versionsThatMayHaveChanged(id).filter { $0 > oldest && $0 <= head }
+        let single = lock.withRead { all.filter { dag.predecessors($0).count == 1 } }
+        if single.isEmpty { return [] }
+        let behind = try walk(Ancestors(of: [head], among: single), control.look)
+        return single.filter { $0 == head || behind.contains($0) }.sorted(by: >)
+    }
+}
