@@ -2857,6 +2857,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED
  *
  * When nothing of the save is left to take back, nothing is stored, the result has no version, and the next call goes on with the save
  * before, also in another process.
+ *
+ * With a version in the options it takes back what that changed, whoever saved it. Of an undo of this device, what that had undone is there
+ * again, and is the next to be undone.
  * @param only_tell  1: nothing is stored; the result tells by `versions` and `description` what would be undone
  * @param options    version, parent, metadata and control; may be NULL
  * @param move       where the current version went; may be NULL

@@ -372,6 +372,26 @@ def test_a_given_version_is_reverted() -> None:
             notes.can_undo
 
 
+def test_an_undo_that_is_reverted_by_its_id_counts_no_more() -> None:
+    with llvs.Coordinator(storage="memory", device="a") as notes:
+        for id in "xyz":
+            saved(notes, 1, id, description=id)
+        undo = notes.undo()
+        assert undo is not None and undo.version is not None and sorted(notes) == ["x", "y"]
+        back = notes.revert(undo.version)
+        assert back.version is not None and sorted(notes) == ["x", "y", "z"]
+        # What it brought back is the next to be undone; and what can be redone is to take it back once more.
+        assert notes.undo_description == "z" and notes.can_redo
+        assert notes.redo() is not None and sorted(notes) == ["x", "y"] and notes.undo_description == "y"
+        redo = notes.redo()
+        assert redo is not None and redo.version is not None and sorted(notes) == ["x", "y", "z"] and notes.undo_description == "z"
+        # Nor does a redo count that was reverted.
+        assert notes.revert(redo.version).version is not None and sorted(notes) == ["x", "y"] and notes.undo_description == "y"
+        for left in (["x"], []):
+            assert notes.undo() is not None and sorted(notes) == left
+        assert notes.undo() is None
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_undoing_everything_of_one_leaves_the_others(seed: int) -> None:
     """Two devices edit members of their own and a common counter and set; whoever undoes all leaves what the other did."""

@@ -105,7 +105,8 @@ extension StoreCoordinator {
         return try revert(metadata, control, isOwn: true) { try self.find(device, control).undo }
     }
 
-    /// Takes back what a version changed, whoever saved it, as `Store.revert` does, and moves to the result.
+    /// Takes back what a version changed, whoever saved it, as `Store.revert` does, and moves to the result. Of an undo of this device: what
+    /// that had undone is there again, and is the next to be undone.
     /// - Throws: as `Store.revert`.
     public func revert(
         _ version: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()
@@ -230,6 +231,8 @@ extension StoreCoordinator {
                 try paced.step(0, bytes: found?.metadata.entries.reduce(0) { $0 + $1.value.count } ?? 0)
                 guard let version = found, version.metadata[UndoMarks.deviceKey] == device, version.predecessors.count == 1,
                       let name = ordinal(version.id) else { continue }
+                // Of an undo or a redo that was undone itself, by its id, nothing is left either.
+                if undone.contains(name) { continue }
                 func description() throws -> String? { try UndoMarks.string(version.metadata[UndoMarks.descriptionKey], paced) }
                 var isRedo = false
                 try UndoMarks.forEachID(version.metadata[UndoMarks.redoKey], paced) {
@@ -244,7 +247,7 @@ extension StoreCoordinator {
                         redo = Undoable(versions: [version.id], description: try description())
                         isRedoKnown = true
                     }
-                } else if !undone.contains(name), try !isPassedOver(name, at: now, paced) {
+                } else if try !isPassedOver(name, at: now, paced) {
                     // Whoever saved anew has nothing to redo.
                     isRedoKnown = true
                     let own = version.metadata[UndoMarks.groupKey]

@@ -108,7 +108,10 @@ class CoordinatorUndo(CoordinatorStore):
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> Reverted:
-        """Takes back what a version changed, whoever saved it, in a version that becomes current. As `Store.revert`."""
+        """Takes back what a version changed, whoever saved it, in a version that becomes current. As `Store.revert`.
+
+        Of an undo of this device: what that had undone is there again, and is what `undo` takes back next.
+        """
         found = self._undo(lib.llvs_coordinator_undo, metadata, progress, cancel, version=version_bytes(version), parent=parent)
         assert found is not None
         return found
