@@ -140,30 +140,6 @@ def test_renames_of_the_rules_are_there_once(data: Any, visits: int) -> None:
     assert (found["form"], found["visits"], found["bio"], found["name"], found["note"]) == (3, visits, "She sings well.", "Anne", "hi")
 
 
-def test_a_renamed_counter_that_the_upgrade_keeps_is_not_doubled() -> None:
-    """The earlier program goes on to show it: nobody counted there."""
-    @llvs.model("c/")
-    @dataclass
-    class Earlier:
-        name: str = ""
-        count: Annotated[int, llvs.Counter()] = 0
-
-    rules = {"schema": {"at": "/form", "renames": [{"to": 2, "from": "/count", "path": "/visits"}]}}
-    place, later = next(PLACES), model_of(to_visits, rules=rules)
-    with llvs.Coordinator(storage="memory", exchange=place) as old, llvs.Coordinator(storage="memory", exchange=place) as one:
-        with llvs.Coordinator(storage="memory", exchange=place) as two:
-            old.collection(Earlier)["1"] = Earlier("Ann", 100)
-            for device in (old, one, two):
-                device.sync()
-            for device in (one, two):
-                with device.collection(later).edit("1") as contact:
-                    contact.visits += 1
-            for device in (one, two, one, old):
-                device.sync()
-            assert old.collection(Earlier)["1"] == Earlier("Ann", 100)
-            assert two.collection(later)["1"].visits == 102
-
-
 def test_an_upgrade_that_does_more_than_its_renames() -> None:
     def more(contact: dict[str, Any]) -> dict[str, Any]:
         contact["visits"] = contact["count"] + 1

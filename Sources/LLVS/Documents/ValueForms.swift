@@ -32,18 +32,13 @@ final class ValueForms: Sendable {
 
     /// The number of a value's form; nil where it tells none.
     private func form(of text: JSONText?) -> JSONDecimal? {
-        guard let tree = text?.tree, let node = Self.member(at: at, in: tree) else { return nil }
-        return tree.kind(node) == .number ? tree.decimal(node) : nil
-    }
-
-    /// Where names lead to, down through objects.
-    private static func member(at names: [[UInt8]], in tree: JSONTree) -> UInt32? {
+        guard let tree = text?.tree else { return nil }
         var node: UInt32 = 0
-        for name in names {
+        for name in at {
             guard let value = name.withUnsafeBytes({ tree.member($0, of: node) }) else { return nil }
             node = value
         }
-        return node
+        return tree.kind(node) == .number ? tree.decimal(node) : nil
     }
 
     /// Whether the first is of an earlier form than the second; who tells none is of the earliest.
@@ -59,27 +54,13 @@ final class ValueForms: Sendable {
         let forms = texts.map(form)
         guard texts.count == 3, let latest = forms.reduce(nil, { Self.isEarlier($0, $1) ? $1 : $0 }) else { return (texts, false) }
         if renames == nil { return (texts, texts[1] != nil && texts[2] != nil && Self.isEarlier(forms[1], forms[2])) }
-        let lifted = try zip(texts, forms).enumerated().map { i, value in
-            try value.0.map { text in
-                try self.lifted(text, of: value.1, to: latest, work) { rename in
-                    i == 0 && zip(texts, forms).dropFirst().allSatisfy { side, form in
-                        guard let tree = side?.tree, !Self.isEarlier(form, rename.to) else { return false }
-                        return Self.member(at: rename.from, in: tree) != nil
-                    }
-                }
-            }
-        }
-        return (lifted, false)
+        return (try zip(texts, forms).map { text, form in try text.map { try lifted($0, of: form, to: latest, work) } }, false)
     }
 
-    /// - Parameter keeps: whether a number that is renamed stays under its earlier name as well. In the base, where both sides made of it a
-    ///   member of the later form and kept it: neither added what the other has under that name, so a counter is not added up.
-    private func lifted(
-        _ text: JSONText, of form: JSONDecimal?, to latest: JSONDecimal, _ work: DocumentControl, keeps: (Rename) -> Bool = { _ in false }
-    ) throws -> JSONText {
+    private func lifted(_ text: JSONText, of form: JSONDecimal?, to latest: JSONDecimal, _ work: DocumentControl) throws -> JSONText {
         guard let renames, text.tree.kind(0) == .object, Self.isEarlier(form, latest) else { return text }
         let due = renames.filter { Self.isEarlier(form, $0.to) && JSONDecimal.compare($0.to, latest) <= 0 }
-        return try lift(text, due, latest, work, keeps) ?? text
+        return try lift(text, due, latest, work) ?? text
     }
 
     /// What undoing an edit comes to: what was before it, but in the form that the edit brought the value into, and with the members that
@@ -116,14 +97,12 @@ final class ValueForms: Sendable {
     }
 
     /// The value with its members renamed; nil when that is no JSON that can be merged: too deep, or too large.
-    private func lift(
-        _ text: JSONText, _ renames: [Rename], _ latest: JSONDecimal, _ work: DocumentControl, _ keeps: (Rename) -> Bool
-    ) throws -> JSONText? {
+    private func lift(_ text: JSONText, _ renames: [Rename], _ latest: JSONDecimal, _ work: DocumentControl) throws -> JSONText? {
         try Memory.expect(text.tree.bytes.count, "Merging a value")
         let edited = RenamedObject(0), tree = text.tree
         for rename in renames {
             try work.done(tree.count)
-            edited.move(rename.from, to: rename.path, in: tree, keepingNumbers: keeps(rename))
+            edited.move(rename.from, to: rename.path, in: tree)
         }
         if let parent = edited.object(at: at.dropLast(), making: true, in: tree), let name = at.last {
             parent.changed[name] = .text(latest.spelling)
@@ -185,13 +164,11 @@ private final class RenamedObject {
     }
 
     /// Moves a member to where nothing is yet.
-    func move(_ from: [[UInt8]], to path: [[UInt8]], in tree: JSONTree, keepingNumbers: Bool) {
+    func move(_ from: [[UInt8]], to path: [[UInt8]], in tree: JSONTree) {
         guard let name = from.last, let new = path.last, let source = object(at: from.dropLast(), making: false, in: tree),
               let item = source.item(name, in: tree), let target = object(at: path.dropLast(), making: true, in: tree),
               target.item(new, in: tree) == nil else { return }
-        var isKept = false
-        if keepingNumbers, case .node(let node) = item { isKept = tree.kind(node) == .number }
-        if !isKept { source.changed[name] = .gone }
+        source.changed[name] = .gone
         target.changed[new] = item
     }
 

@@ -5,8 +5,6 @@ Readings of the specification where it leaves a choice:
 - A value of an earlier form than the latest of the three gets the renames of the forms above its own, up to the latest, in the order of
   their `to` and then as they are given; then the number of the latest form. A member moves only where its new place is free; objects that
   are missing on the way are made; where something on the way is no object, nothing is moved.
-- Of the base, a number that moves stays under its earlier name as well where both sides are of forms in which it has the other name, and
-  have something under the earlier one.
 - What would come out too deep or too large stays as it is. What is lifted is written as computed values are.
 - Where no renames are given, nothing is lifted, and the side of the later form is `x`, but for a save and for swapped roles.
 - What the bytes of the three decide (one side is the base, or both are equal) is decided before.
@@ -17,7 +15,7 @@ Readings of the specification where it leaves a choice:
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from typing import Any, Optional
 
 from . import json_model as j
 from .rules import Forms, Pointer, RuleSet
@@ -67,13 +65,9 @@ def lift_all(values: list[Any], forms: Forms) -> list[Any]:
         latest = number if _above(number, latest) else latest
     if latest is None or forms.renames is None:
         return values
-    both = [
-        rename for rename in forms.renames
-        if all(not _above(rename.to, number) and get(side, rename.source) is not None for side, number in zip(values[1:], found[1:]))
-    ]
     return [
-        lift(value, number, latest, forms, () if index else both) if isinstance(value, j.Object) and _above(latest, number) else value
-        for index, (value, number) in enumerate(zip(values, found))
+        lift(value, number, latest, forms) if isinstance(value, j.Object) and _above(latest, number) else value
+        for value, number in zip(values, found)
     ]
 
 
@@ -92,8 +86,8 @@ def kept(before: Any, edited: Any, rules: RuleSet) -> tuple[Any, bool]:
     return (before, False) if _is_too_much(made) else (made, any((name,) != forms.at for name, _ in added))
 
 
-def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Forms, copied: Sequence[Any] = ()) -> j.Object:
-    """One of them; by some renames numbers are there under both names."""
+def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Forms) -> j.Object:
+    """One of them."""
     made = value
     ordered: list[Any] = []
     for rename in forms.renames or ():
@@ -104,7 +98,7 @@ def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Fo
         member = get(made, rename.source)
         if not _above(rename.to, own) or _above(rename.to, latest) or member is None or get(made, rename.path) is not None:
             continue
-        without = made if rename in copied and isinstance(member, j.Number) else put(made, rename.source, None)
+        without = put(made, rename.source, None)
         made = (put(without, rename.path, member) if without else None) or made
     made = put(made, forms.at, j.Number(latest.text(), latest)) or made
     return value if _is_too_much(made) else made

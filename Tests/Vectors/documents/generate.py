@@ -100,7 +100,6 @@ PITFALLS: list[Case] = [
 FORMS = {"schema": {"at": "/v", "renames": [{"to": 3, "from": "/fullName", "path": "/names/full"}, {"to": 2, "from": "/name",
     "path": "/fullName"}]}}
 ONE_RENAME = {"schema": {"at": "/v", "renames": [{"to": 2, "from": "/a", "path": "/b"}]}}
-KEPT = {"/a": "counter", "/b": "counter", **ONE_RENAME}
 LATER_IS_NEWER = {"schema": {"at": "/v"}}
 
 #: Values of several forms.
@@ -129,16 +128,6 @@ OF_SEVERAL_FORMS: list[Case] = [
      {"v": 1, "a": "one 2"}),
     ("forms: equal bytes on both sides with a counter", {"/b": "counter", **ONE_RENAME}, {"v": 1, "a": 5}, {"v": 2, "b": 6},
      {"v": 2, "b": 6}),
-    ("forms: both sides kept a counter under its earlier name as well", KEPT, {"v": 1, "a": 100}, {"v": 2, "a": 100, "b": 101},
-     {"v": 2, "a": 100, "b": 102}),
-    ("forms: and counted on under both names", KEPT, {"v": 1, "a": 100}, {"v": 2, "a": 103, "b": 101}, {"v": 3, "a": 104, "b": 100}),
-    ("forms: and nobody counted", KEPT, {"v": 1, "a": 100}, {"v": 2, "a": 100, "b": 100}, {"v": 2, "a": 100, "b": 100}),
-    ("forms: one side kept a counter under its earlier name", KEPT, {"v": 1, "a": 100}, {"v": 2, "a": 100, "b": 101}, {"v": 2, "b": 102}),
-    ("forms: one side kept it, and the other is of the earlier form", KEPT, {"v": 1, "a": 100}, {"v": 2, "a": 100, "b": 101},
-     {"v": 1, "a": 105}),
-    ("forms: both kept what is no number", ONE_RENAME, {"v": 1, "a": "x"}, {"v": 2, "a": "x", "b": "y"}, {"v": 2, "a": "x", "b": "z"}),
-    ("forms: both kept something else under the earlier name", {"/b": "counter", **ONE_RENAME}, {"v": 1, "a": 100},
-     {"v": 2, "a": [1], "b": 101}, {"v": 2, "a": [2], "b": 102}),
     ("forms: spelling and escapes of what is lifted", ONE_RENAME, '{"v":1,"a":1.50}', '{"v":2.0,"b":1.5,"c":1}',
      '{ "v" : 1, "a" : 1.50, "\\u0064":"\\u0041" }'),
     ("forms: names with slashes and tildes", {"schema": {"at": "/f/~0", "renames": [{"to": 0.5, "from": "/a~1b", "path": "/c/~0~1"}]}},
