@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import llvs
 import pytest
-from test_conflicts import fork_of, stores_are_closed as stores_are_closed
+from test_conflicts import fork_of, memory_store, stores_are_closed as stores_are_closed
 
 
 def value(wrapped: bool, text: str) -> Any:
@@ -106,3 +106,28 @@ def test_two_words_with_one_record_are_chosen_one_after_the_other() -> None:
     assert not fork.store.open_conflicts(at)
     with pytest.raises(llvs.MovedError):
         fork.store.choose(conflict, "older", at=at)
+
+
+def test_a_choice_about_one_of_two_parts_told_alike_closes_not_the_other() -> None:
+    """What says that somebody chose would be about both."""
+    fork = fork_of(b"a cat b cat c", b"a big dog b big dog c", b"a dog b dog c", "text")
+    merged = fork.store.merge(fork.older, fork.newer)
+    (conflict,) = set(fork.store.open_conflicts(merged).records)
+    with pytest.raises(llvs.InvalidArgumentError):
+        fork.store.choose(conflict, "older", at=merged)
+    assert not fork.store.open_conflicts(fork.store.choose(conflict, "result", at=merged))
+
+
+def test_parts_by_rules_that_the_store_has_not() -> None:
+    """Its words are not looked for: whoever merged may have looked at characters."""
+    store, rules = memory_store(), {"/t": {"as": "text", "unit": "char"}}
+
+    def make(at: Optional[llvs.Version], text: str) -> llvs.Version:
+        return store.make_version(at, update={"e/1": json.dumps({"t": text}).encode()})
+
+    base = make(None, "xcy")
+    merged = store.merge(make(base, "xfy"), make(base, "xey"), llvs.Rules(rules))
+    (conflict,) = store.open_conflicts(merged, rules=rules).records
+    assert conflict.kind is llvs.ConflictKind.OVERLAP
+    assert json.loads(store.at(store.choose(conflict, "older", at=merged))["e/1"]) == {"t": "xfy"}
+    assert store.open_conflicts(make(merged, "xey z"), rules=rules).records == (conflict,)

@@ -105,8 +105,8 @@ extension StoreCoordinator {
         return try revert(metadata, control, isOwn: true) { try self.find(device, control).undo }
     }
 
-    /// Takes back what a version changed, whoever saved it, as `Store.revert` does, and moves to the result. Of an undo of this device: what
-    /// that had undone is there again, and is the next to be undone.
+    /// Takes back what a version changed, whoever saved it, as `Store.revert` does, and moves to the result. Of an undo of this device:
+    /// what that had undone is there again, and is the next to be undone.
     /// - Throws: as `Store.revert`.
     public func revert(
         _ version: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()

@@ -1,7 +1,7 @@
 extension Bytes {
-    /// Where a part that is not empty begins for the first time, at `from` or behind it. O(bytes).
-    static func first(_ part: [UInt8], in bytes: UnsafeRawBufferPointer, from: Int) -> Int? {
-        guard !part.isEmpty, from <= bytes.count - part.count else { return nil }
+    /// Calls with each place where a part that is not empty begins, also with those that overlap, until it is told false. O(bytes).
+    static func forEachPlace(of part: [UInt8], in bytes: UnsafeRawBufferPointer, _ body: (Int) -> Bool) {
+        guard !part.isEmpty, part.count <= bytes.count else { return }
         // How much of the part's beginning its first i bytes end with (Knuth, Morris, Pratt).
         var borders = [0], matched = 0
         for i in part.indices.dropFirst() {
@@ -10,12 +10,13 @@ extension Bytes {
             borders.append(matched)
         }
         matched = 0
-        for i in from..<bytes.count {
+        for i in bytes.indices {
             while matched > 0, bytes[i] != part[matched] { matched = borders[matched - 1] }
             if bytes[i] == part[matched] { matched += 1 }
-            if matched == part.count { return i + 1 - matched }
+            guard matched == part.count else { continue }
+            guard body(i + 1 - matched) else { return }
+            matched = borders[matched - 1]
         }
-        return nil
     }
 
     /// As `equal`, of few bytes, as many on both sides.

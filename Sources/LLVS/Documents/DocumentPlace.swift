@@ -18,8 +18,8 @@ struct DocumentPlace {
     private var madeValue: ValueRef
     /// Where in the text that the merge made a part begins.
     private var start: Int?
-    /// What the parts of a text there are made of.
-    private var unit = MergeRule.Unit.word
+    /// What the parts of a text there are made of; as fine as can be where the store has no rule of a text there.
+    private var unit = MergeRule.Unit.char
     /// An element on the way cannot be told from others, or what the place is in is not there any more.
     private(set) var isLost = false
     private var levels: [Level] = []
@@ -73,7 +73,7 @@ struct DocumentPlace {
             }
             try go(step, &state, states, isLast ? wanted : .absent)
         }
-        if let rule = states.rule(state) { unit = states.rules.rules[rule].unit }
+        if let rule = states.rule(state), states.rules.rules[rule].kind == .text { unit = states.rules.rules[rule].unit }
     }
 
     /// JSON of any type, as the one element of an array: what is parsed has a container at its top.

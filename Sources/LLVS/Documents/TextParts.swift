@@ -77,19 +77,17 @@ extension TextTokens {
 
     /// Where a part stands in a text as whole tokens, when it stands there so once.
     func onlyPlace(of part: [UInt8], in text: UnsafeRawBufferPointer) throws -> Range<Int>? {
-        // Most often the bytes are not there at all.
-        guard let first = Bytes.first(part, in: text, from: 0) else { return nil }
-        var found: Range<Int>?, start = 0, end = 0
+        var found: Range<Int>?, isOnly = true, start = 0, end = 0
         try work.done(text.count)
-        while start <= text.count - part.count {
+        Bytes.forEachPlace(of: part, in: text) { at in
             // Tokens are walked over twice: by where a part would begin, and by where it would end.
-            while end < start + part.count { end = self.end(of: text, end) }
-            if start >= first, end == start + part.count, Bytes.begins(UnsafeRawBufferPointer(rebasing: text[start...]), with: part) {
-                if found != nil { return nil }
-                found = start..<end
-            }
-            start = self.end(of: text, start)
+            while start < at { start = self.end(of: text, start) }
+            while end < at + part.count { end = self.end(of: text, end) }
+            guard start == at, end == at + part.count else { return true }
+            isOnly = found == nil
+            found = at..<end
+            return isOnly
         }
-        return found
+        return isOnly ? found : nil
     }
 }

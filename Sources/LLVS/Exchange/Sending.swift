@@ -351,7 +351,10 @@ extension StoreError {
         code == .transport && retryAfter == nil && (isFailureOfService || (500...599).contains(httpStatus))
     }
     /// Whether a server refused it, and may take other files: by what is in them, or by their size.
-    var isRefusal: Bool { retryAfter == nil && [400, 403, 406, 413, 415, 422, 451].contains(httpStatus) }
+    var isRefusal: Bool {
+        [.permission, .tooLarge, .transport].contains(code) && retryAfter == nil
+            && [400, 403, 406, 413, 415, 422, 451].contains(httpStatus)
+    }
     /// So many files with which a server failed, and none that it took, are trouble of the server.
     static let manyOfServer = 8
 }

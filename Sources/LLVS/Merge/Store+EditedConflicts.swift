@@ -54,7 +54,7 @@ extension Store {
     }
 
     /// What the merges made whose places are looked at in one pass: at most so many, and so many bytes, unless it is one.
-    private static let mostMergesAtOnce = 64, mostBytesAtOnce = 1 << 24
+    private static let mostMergesAtOnce = 64, mostBytesAtOnce = 1 << 20
 
     /// Which of these conflicts, by index, are of places that somebody edited since, up to a version. What was edited beside a merge is no
     /// answer to it.

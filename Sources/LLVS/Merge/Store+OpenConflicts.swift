@@ -213,7 +213,13 @@ extension Store {
                 guard conflict.isPart else { return [change] }
                 // What stood there may stand in what was chosen, so that nothing else tells that it was.
                 let text = try data.withUnsafeBytes { try DocumentMerge(rules: rules).parsed($0) }
-                return try holds(conflict, DocumentTables(text, rules), made: made) ? [change, mark] : [change]
+                let tables = DocumentTables(text, rules)
+                guard try holds(conflict, tables, made: made) else { return [change] }
+                // The mark would be about another part with the same record as well.
+                if try places.contains(where: { try $0.place != conflict.place && holds($0, tables, made: made) }) {
+                    throw unclear(conflict)
+                }
+                return [change, mark]
             }
         }
     }

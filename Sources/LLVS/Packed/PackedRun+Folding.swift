@@ -76,6 +76,7 @@ extension PackedRun {
         if !unfinished.isEmpty {
             let listed = try list(.base), writer = state.writer
             try lookAtOwn(listed)
+            try takeBackUnfinished()
             if leavesTooMany(listed) { state.cut?.at = now }
             guard state.writer == writer, !leavesTooMany(listed) else { return false }
             if unfinished.keys.contains(where: { state.attempts[$0]?.outcome == .done }) { return true }
@@ -145,9 +146,22 @@ extension PackedRun {
         unfinishedMerges.count { name, attempt in listed[name] == attempt.size || listed[name] == PackedRun.notTold } > 1
     }
 
+    /// Reads back the merged packs of this device that were listed and of which the outcome is not known, as far as there is time. A line
+    /// that breaks in it ends no exchange: the next full listing looks again.
+    func takeBackUnfinished() throws {
+        defer { unfinished = [] }
+        for name in unfinished.sorted(by: { $0.id < $1.id }) {
+            guard let attempt = state.attempts[name], [.failed, .trying].contains(attempt.outcome), !control.isThrifty,
+                hasTime(for: attempt.size, .down) else { continue }
+            let start = rate.now
+            do { try takeBack(name, attempt) } catch let error as StoreError where error.code == .transport { return }
+            rate.moved(attempt.size, since: start, .down)
+        }
+    }
+
     /// A merged pack of this device that is listed, and of which the outcome was not known, or that was taken for lost while listings were
     /// behind, or for cut short. Nothing else would ever delete what it replaces.
-    func takeBack(_ name: PackName, _ attempt: PackedState.Attempt) throws {
+    private func takeBack(_ name: PackName, _ attempt: PackedState.Attempt) throws {
         guard try notes.ids(of: name) != nil, case .success(true) = try readBack(name, attempt.size) else { return }
         // One that has the next number is the adoption that is under way.
         if attempt.isAdoption, name.first == state.next { state.adopting = [] }

@@ -26,6 +26,7 @@ extension PackedRun {
             if !control.isThrifty { try reading.verify(try lookForLosses(all)) }
             listedInFull = all
             state.extent = PackedState.Extent(names: all.count, bytes: all.values.reduce(0) { $0 + max(0, $1) }, at: now)
+            try takeBackUnfinished()
         }
         try lookAtClaims()
         takeNewest(of: logs)

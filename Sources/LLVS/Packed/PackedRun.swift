@@ -19,6 +19,8 @@ package final class PackedRun {
     var wantsBridge = false
     /// Whether the next retrieve lists all packs.
     var mustListFully = false
+    /// Merged packs of this device that were listed, and of which the outcome is not known: looked at by `takeBackUnfinished`.
+    var unfinished: Set<PackName> = []
     /// The roots that were known before this run looked.
     let rootsBefore: [PackedState.Root]
     /// Whether large values were known to be there before this run: those that are met in it are not looked for.
@@ -240,7 +242,7 @@ package final class PackedRun {
                     try settle(name)
                 }
             } else if attempt.outcome == .failed || attempt.outcome == .trying, name.kind == .base {
-                try takeBack(name, attempt)
+                unfinished.insert(name)
             }
         }
     }

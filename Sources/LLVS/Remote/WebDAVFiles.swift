@@ -156,7 +156,12 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         discard([name], check)
         return response.isSuccess
     }
-    package func takesAnother(_ check: Check) throws -> Bool { try takes(1, check) }
+    package func takesAnother(_ check: Check) throws -> Bool {
+        let one = try stage(), other = try stage()
+        defer { discard([one, other], check) }
+        guard try client.perform(put(one, OutgoingFile([0]), check), check).isSuccess else { return false }
+        return try client.perform(move(one, to: other, replacing: false), check).isSuccess
+    }
 
     /// Deletes as far as that can be done.
     private func discard(_ names: [String], _ check: Check) {

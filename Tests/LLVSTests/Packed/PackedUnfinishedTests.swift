@@ -166,4 +166,28 @@ import Testing
         try new.exchangeOnce()
         #expect(new.ids == a.ids)
     }
+
+    /// Nor does one that goes up, and whose reading back comes to no end.
+    @Test(arguments: [Trouble.line, .cancelled]) func whatIsReadBackHoldsUpNothing(_ trouble: Trouble) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        place.pace = 1
+        a.files.before = { [unowned a] in if a.files.asked.last?.hasPrefix("read pack1/base/") == true { throw trouble.error } }
+        for n in 0..<9 {
+            try a.save("\(n)", value(place))
+            _ = try exchange(a)
+        }
+        #expect(place.names(.base).count == 1 && a.known?.attempts.values.contains { $0.outcome == .trying } == true)
+        for n in 0..<3 {
+            let theirs = try b.save("theirs \(n)")
+            try b.exchangeOnce()
+            place.clock += Self.day + 1
+            let own = try a.save("own \(n)")
+            for _ in 0..<2 { _ = try exchange(a) }
+            #expect(a.ids.contains(theirs) && place.versions().contains(own))
+        }
+        a.files.before = {}
+        place.clock += Self.day + 1
+        for _ in 0..<2 { _ = try exchange(a) }
+        #expect(a.known?.attempts.values.contains { $0.outcome == .trying } == false && place.versions() == a.ids)
+    }
 }

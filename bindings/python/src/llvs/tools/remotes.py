@@ -168,8 +168,8 @@ class _Trusted:
         return digest in self._known()
 
     def has_place(self, place: str) -> bool:
-        """Whether one of them has that address."""
-        return place in self._known().values()
+        """Whether one of them has that address, or may have it: earlier versions of this program did not write which it is."""
+        return any(known in ("", place) for known in self._known().values())
 
     def add(self, digest: str, place: str) -> None:
         if self._known().get(digest) != place:
