@@ -204,4 +204,5 @@ private final class FuzzedFiles: RemoteFiles, @unchecked Sendable {
     func delete(_ names: [String], _ check: () throws -> Void) throws { for name in names { all[name] = nil } }
     func changes(since token: [UInt8], _ check: () throws -> Void) throws -> RemoteChanges? { nil }
     func prepareUploads(_ check: () throws -> Void) throws {}
+    func takesAnother(_ check: () throws -> Void) throws -> Bool { false }
 }
