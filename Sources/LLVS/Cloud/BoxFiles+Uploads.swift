@@ -5,7 +5,7 @@ extension BoxFiles {
     static let sessionSize = 20_000_000
 
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
-        var published: [RemotePublished?] = files.map { _ in nil }, trouble = CloudTrouble()
+        var published: [RemotePublished?] = files.map { _ in nil }, trouble = ServiceTrouble()
         for isAnew in [false, true] {
             let left = files.indices.filter { published[$0] == nil }
             if left.isEmpty { break }
@@ -17,7 +17,7 @@ extension BoxFiles {
     }
 
     /// Nil where a folder is gone that was there.
-    private func put(_ files: [RemoteUpload], _ trouble: inout CloudTrouble, _ check: Check) throws -> [RemotePublished?] {
+    private func put(_ files: [RemoteUpload], _ trouble: inout ServiceTrouble, _ check: Check) throws -> [RemotePublished?] {
         var folders: [String: String] = [:], looked: Set<String> = []
         for directory in Set(files.map { RemoteName.split($0.name).directory }) {
             folders[directory] = try folder(directory, check) ?? make(directory, check)

@@ -230,7 +230,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
 
     package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
         var contents: [RemoteContents] = files.map { _ in .missing }
-        var left = Array(files.indices), looked: Set<String> = [], trouble = CloudTrouble()
+        var left = Array(files.indices), looked: Set<String> = [], trouble = ServiceTrouble()
         for isAnew in [false, true] where !left.isEmpty {
             var asked: [(index: Int, request: HTTPRequest)] = []
             for (i, entry) in zip(left, try entries(left.map { files[$0].name }, &looked, isAnew: isAnew, check)) {

@@ -2,7 +2,7 @@
 
 extension DriveFiles {
     package func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
-        var published: [RemotePublished?] = files.map { _ in nil }, trouble = CloudTrouble()
+        var published: [RemotePublished?] = files.map { _ in nil }, trouble = ServiceTrouble()
         for isAnew in [false, true] {
             let left = files.indices.filter { published[$0] == nil }
             if left.isEmpty { break }
@@ -15,7 +15,7 @@ extension DriveFiles {
 
     /// Nil where a folder is gone that was there.
     private func put(
-        _ files: [RemoteUpload], isAnew: Bool, _ trouble: inout CloudTrouble, _ check: Check
+        _ files: [RemoteUpload], isAnew: Bool, _ trouble: inout ServiceTrouble, _ check: Check
     ) throws -> [RemotePublished?] {
         var folders: [String: String] = [:]
         for directory in Set(files.map { RemoteName.split($0.name).directory }) {

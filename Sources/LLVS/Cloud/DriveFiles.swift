@@ -317,7 +317,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
 
     package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
         var contents: [RemoteContents] = files.map { _ in .missing }
-        var left = Array(files.indices), trouble = CloudTrouble()
+        var left = Array(files.indices), trouble = ServiceTrouble()
         for isAnew in [false, true] where !left.isEmpty {
             let isGuess = left.map { !isAnew && names.file(files[$0].name) != nil }
             var asked: [(index: Int, request: HTTPRequest)] = []

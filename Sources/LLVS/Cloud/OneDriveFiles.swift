@@ -202,7 +202,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         }
         let left = files.indices.filter { contents[$0] == nil }
         let requests = left.map { request(files[$0], address(of: files[$0].name, "content")) }
-        var trouble = CloudTrouble()
+        var trouble = ServiceTrouble()
         for (i, (request, outcome)) in zip(left, zip(requests, try client.perform(requests, check))) {
             contents[i] = try trouble.reading { try account.contents(request, outcome) }
         }
@@ -223,7 +223,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             upload.session = file.session
             return upload
         }
-        var published: [RemotePublished?] = files.map { _ in nil }, trouble = CloudTrouble()
+        var published: [RemotePublished?] = files.map { _ in nil }, trouble = ServiceTrouble()
         for isAnew in [false, true] {
             let left = uploads.indices.filter { published[$0] == nil }
             if isAnew { for directory in Set(left.map { RemoteName.split(files[$0].name).directory }) { try make(directory, check) } }

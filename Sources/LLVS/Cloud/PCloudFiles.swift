@@ -145,7 +145,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
 
     package func read(_ files: [RemoteRead], _ check: Check) throws -> [RemoteContents] {
         var contents: [RemoteContents] = files.map { _ in .missing }
-        var left = Array(files.indices), trouble = CloudTrouble()
+        var left = Array(files.indices), trouble = ServiceTrouble()
         for _ in 0..<2 where !left.isEmpty {
             let links = left.map { request("getfilelink", [("path", path(files[$0].name))], "Reading \(files[$0].name)") }
             var asked: [(index: Int, request: HTTPRequest)] = []
@@ -198,7 +198,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             return upload
         }
         let digests = try uploads.map { AWSSignature.hex(try $0.sha1(check).whole) }
-        var published: [RemotePublished?] = files.map { _ in nil }, trouble = CloudTrouble()
+        var published: [RemotePublished?] = files.map { _ in nil }, trouble = ServiceTrouble()
         for isAnew in [false, true] {
             let left = uploads.indices.filter { published[$0] == nil }
             if isAnew { for directory in Set(left.map { RemoteName.split(files[$0].name).directory }) { try make(directory, check) } }

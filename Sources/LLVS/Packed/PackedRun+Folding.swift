@@ -149,8 +149,8 @@ extension PackedRun {
     /// Reads back the merged packs of this device that were listed and of which the outcome is not known, as far as there is time. A line
     /// that breaks in it ends no exchange: the next full listing looks again.
     func takeBackUnfinished() throws {
-        defer { unfinished = [] }
-        for name in unfinished.sorted(by: { $0.id < $1.id }) {
+        defer { toReadBack = [] }
+        for name in toReadBack.sorted(by: { $0.id < $1.id }) {
             guard let attempt = state.attempts[name], [.failed, .trying].contains(attempt.outcome), !control.isThrifty,
                 hasTime(for: attempt.size, .down) else { continue }
             let start = rate.now

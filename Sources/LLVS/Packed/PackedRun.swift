@@ -20,7 +20,7 @@ package final class PackedRun {
     /// Whether the next retrieve lists all packs.
     var mustListFully = false
     /// Merged packs of this device that were listed, and of which the outcome is not known: looked at by `takeBackUnfinished`.
-    var unfinished: Set<PackName> = []
+    var toReadBack: Set<PackName> = []
     /// The roots that were known before this run looked.
     let rootsBefore: [PackedState.Root]
     /// Whether large values were known to be there before this run: those that are met in it are not looked for.
@@ -242,7 +242,7 @@ package final class PackedRun {
                     try settle(name)
                 }
             } else if attempt.outcome == .failed || attempt.outcome == .trying, name.kind == .base {
-                unfinished.insert(name)
+                toReadBack.insert(name)
             }
         }
     }

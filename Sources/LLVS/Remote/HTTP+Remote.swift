@@ -75,7 +75,7 @@ extension HTTPClient {
         _ requests: [HTTPRequest], nothingAt address: HTTPAddress, error: (HTTPResponse, String) -> StoreError, hasRanges: (Bool) -> Void,
         _ check: () throws -> Void
     ) throws -> [RemoteContents] {
-        var trouble = CloudTrouble()
+        var trouble = ServiceTrouble()
         let contents = try zip(requests, perform(requests, check)).map { request, outcome in
             try trouble.reading { try RemoteContents(request, outcome, error: error, hasRanges: hasRanges) }
         }

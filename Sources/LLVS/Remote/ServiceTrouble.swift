@@ -1,6 +1,6 @@
 /// Files of one call with which a service has trouble that lasts, as after all tries an answer of 500 to 599 tells, or one of pCloud that
 /// says the same: problems of these files, by name, unless the service as a whole is down.
-struct CloudTrouble {
+struct ServiceTrouble {
     private var count = 0
     private var first: StoreError?
 
