@@ -37,13 +37,14 @@ public func llvs_arbiter_builtin(_ kind: llvs_arbiter_kind, _ arbiter: HandleOut
     arbiter?.pointee = nil
     return entry(error) {
         let out = try required(arbiter, "arbiter")
-        let builtin: BuiltInArbiter = switch kind {
-        case LLVS_ARBITER_MOST_RECENT_CHANGE.rawValue: .mostRecentChange
-        case LLVS_ARBITER_MOST_RECENT_BRANCH.rawValue: .mostRecentBranch
-        case LLVS_ARBITER_OURS.rawValue: .ours
-        case LLVS_ARBITER_THEIRS.rawValue: .theirs
-        default: throw InputError.constant("kind", kind)
-        }
+        let builtin: BuiltInArbiter =
+            switch kind {
+            case LLVS_ARBITER_MOST_RECENT_CHANGE.rawValue: .mostRecentChange
+            case LLVS_ARBITER_MOST_RECENT_BRANCH.rawValue: .mostRecentBranch
+            case LLVS_ARBITER_OURS.rawValue: .ours
+            case LLVS_ARBITER_THEIRS.rawValue: .theirs
+            default: throw InputError.constant("kind", kind)
+            }
         out.pointee = ArbiterHandle(builtin).owned
     }
 }
@@ -79,9 +80,12 @@ final class QuestionView: StructHandle<llvs_value_question>, @unchecked Sendable
     init(_ question: ValueQuestion) throws {
         let arena = Arena()
         func bytes(_ bytes: [UInt8]?) throws -> llvs_bytes { try bytes.map { try arena.copy($0) } ?? noBytes }
-        try super.init(arena, llvs_value_question(
-            struct_size: UInt32(sizeOf: llvs_value_question.self), reserved: 0, id: try bytes(question.id), path: try bytes(question.path),
-            base: try bytes(question.base), newer: try bytes(question.newer), older: try bytes(question.older)))
+        try super.init(
+            arena,
+            llvs_value_question(
+                struct_size: UInt32(sizeOf: llvs_value_question.self), reserved: 0, id: try bytes(question.id),
+                path: try bytes(question.path),
+                base: try bytes(question.base), newer: try bytes(question.newer), older: try bytes(question.older)))
     }
 }
 
@@ -101,8 +105,10 @@ public func llvs_value_merger_create(
 }
 
 @_cdecl("llvs_arbiter_create") @implementation
-public func llvs_arbiter_create(_ resolve: llvs_resolve_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
-                                _ fallback: OpaquePointer!, _ arbiter: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_arbiter_create(
+    _ resolve: llvs_resolve_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
+    _ fallback: OpaquePointer!, _ arbiter: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     let payload = Payload(payload, payload_free)
     arbiter?.pointee = nil
     return entry(error) {
@@ -156,9 +162,11 @@ final class MergeView: StructHandle<llvs_merge>, @unchecked Sendable {
                 ancestors: fork.ancestors.isEmpty ? nil : UnsafePointer(ancestors), ancestor_count: fork.ancestors.count)
         }
         let isFirstOurs = merge.oursSide == .first
-        try super.init(arena, llvs_merge(
-            struct_size: UInt32(sizeOf: llvs_merge.self), reserved: 0, first: sides.start[0], second: sides.start[1],
-            ours: sides.start[isFirstOurs ? 0 : 1], theirs: sides.start[isFirstOurs ? 1 : 0],
-            bases: UnsafePointer(bases.contents), store: self.store.borrowed, forks: forks.start, fork_count: forks.count))
+        try super.init(
+            arena,
+            llvs_merge(
+                struct_size: UInt32(sizeOf: llvs_merge.self), reserved: 0, first: sides.start[0], second: sides.start[1],
+                ours: sides.start[isFirstOurs ? 0 : 1], theirs: sides.start[isFirstOurs ? 1 : 0],
+                bases: UnsafePointer(bases.contents), store: self.store.borrowed, forks: forks.start, fork_count: forks.count))
     }
 }

@@ -24,15 +24,18 @@ private func cursor(_ store: OpaquePointer?, _ out: HandleOut?, _ error: ErrorOu
 @_cdecl("llvs_store_changes") @implementation
 public func llvs_store_changes(
     _ store: OpaquePointer!, _ version: llvs_bytes, _ range: UnsafePointer<llvs_range>!, _ control: UnsafePointer<llvs_control>!,
-                               _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    _ cursor: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     LLVSABI.cursor(store, cursor, error) {
         try $0.recordedChanges(madeIn: versionID(version, "version"), in: page(range).whole, LLVSABI.control(control))
     }
 }
 
 @_cdecl("llvs_store_differences") @implementation
-public func llvs_store_differences(_ store: OpaquePointer!, _ from: llvs_bytes, _ to: llvs_bytes, _ range: UnsafePointer<llvs_range>!,
-                                   _ control: UnsafePointer<llvs_control>!, _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_differences(
+    _ store: OpaquePointer!, _ from: llvs_bytes, _ to: llvs_bytes, _ range: UnsafePointer<llvs_range>!,
+    _ control: UnsafePointer<llvs_control>!, _ cursor: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     LLVSABI.cursor(store, cursor, error) {
         try $0.differences(from: versionID(from, "from"), to: versionID(to, "to"), in: page(range).whole, LLVSABI.control(control))
     }

@@ -8,9 +8,11 @@ final class ConflictList: StructHandle<llvs_conflict_list>, @unchecked Sendable 
     init(_ conflicts: [Conflict], digest: String? = nil, areRecorded: Bool = true) throws {
         let arena = Arena()
         let items = try Items(conflicts, in: arena) { try llvs_conflict($0.record, id: $0.id.bytes, version: $0.version, in: $1) }
-        try super.init(arena, llvs_conflict_list(
-            struct_size: UInt32(sizeOf: llvs_conflict_list.self), recorded: areRecorded ? 1 : 0, count: items.count, items: items.start,
-            digest: try digest.map { try arena.copy($0) } ?? noBytes))
+        try super.init(
+            arena,
+            llvs_conflict_list(
+                struct_size: UInt32(sizeOf: llvs_conflict_list.self), recorded: areRecorded ? 1 : 0, count: items.count, items: items.start,
+                digest: try digest.map { try arena.copy($0) } ?? noBytes))
     }
 
     convenience init(_ found: Store.Conflicts) throws {
@@ -98,16 +100,19 @@ final class OwnedChangeList: StructHandle<llvs_change_list>, @unchecked Sendable
     init(_ changes: [Value.Change]) throws {
         let arena = Arena()
         let items = try Items(changes, in: arena) { change, arena in
-            let data: [UInt8]? = switch change {
-            case .insert(_, let data), .update(_, let data): data
-            default: nil
-            }
+            let data: [UInt8]? =
+                switch change {
+                case .insert(_, let data), .update(_, let data): data
+                default: nil
+                }
             return llvs_change_info(
                 struct_size: UInt32(sizeOf: llvs_change_info.self), kind: UInt32(change.kind.rawValue), id: try arena.copy(change.id.bytes),
                 data: try data.map { try arena.copy($0) } ?? noBytes, stored_version: noBytes, data_size: UInt64(data?.count ?? 0))
         }
-        try super.init(arena, llvs_change_list(
-            struct_size: UInt32(sizeOf: llvs_change_list.self), reserved: 0, count: items.count, items: items.start))
+        try super.init(
+            arena,
+            llvs_change_list(
+                struct_size: UInt32(sizeOf: llvs_change_list.self), reserved: 0, count: items.count, items: items.start))
     }
 }
 

@@ -15,9 +15,11 @@ final class CheckReportHandle: StructHandle<llvs_check_report>, @unchecked Senda
     init(_ results: [CheckResult]) throws {
         let arena = Arena()
         let checks = try Items(results, in: arena, write)
-        try super.init(arena, llvs_check_report(
-            struct_size: UInt32(sizeOf: llvs_check_report.self), reserved: 0, checks: checks.start, check_count: checks.count,
-            failures: results.count { $0.outcome == .failed }))
+        try super.init(
+            arena,
+            llvs_check_report(
+                struct_size: UInt32(sizeOf: llvs_check_report.self), reserved: 0, checks: checks.start, check_count: checks.count,
+                failures: results.count { $0.outcome == .failed }))
     }
 }
 
@@ -100,19 +102,21 @@ public func llvs_check_storage(_ subject: UnsafePointer<llvs_storage_subject>!, 
         guard input.traits & ~knownTraits == 0 else { throw InputError.constant("llvs_storage_subject.traits", input.traits) }
         guard let make = input.make else { throw InputError.null("llvs_storage_subject.make") }
         let bench = Bench(input.payload, input.disturb, input.finished)
-        let results = StorageConformance.check(only: try text(input.only, "only"), make: {
-            let place = try bench.next()
-            return StorageConformance.Subject(
-                isPersistent: !has(input.traits, LLVS_TRAIT_VOLATILE), isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE),
-                opensReadOnly: !has(input.traits, LLVS_TRAIT_VOLATILE), isOrderly: false, disturb: bench.disturb()
-            ) { readOnly in
-                let handle = try bench.make(StorageHandle.self, place) { make($0, $1, $2, $3) }
-                bench.closeLater { llvs_storage_free(handle.borrowed) }
-                let storage = try handle.claim(readOnly: readOnly)
-                bench.closeLater { try? storage.close(discarding: false) }
-                return storage
-            }
-        }, finished: bench.finished)
+        let results = StorageConformance.check(
+            only: try text(input.only, "only"),
+            make: {
+                let place = try bench.next()
+                return StorageConformance.Subject(
+                    isPersistent: !has(input.traits, LLVS_TRAIT_VOLATILE), isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE),
+                    opensReadOnly: !has(input.traits, LLVS_TRAIT_VOLATILE), isOrderly: false, disturb: bench.disturb()
+                ) { readOnly in
+                    let handle = try bench.make(StorageHandle.self, place) { make($0, $1, $2, $3) }
+                    bench.closeLater { llvs_storage_free(handle.borrowed) }
+                    let storage = try handle.claim(readOnly: readOnly)
+                    bench.closeLater { try? storage.close(discarding: false) }
+                    return storage
+                }
+            }, finished: bench.finished)
         if let failure = bench.failure { throw failure }
         if let report { report.pointee = try CheckReportHandle(results).handedOut }
     }
@@ -145,17 +149,19 @@ public func llvs_check_transport(
     _ subject: UnsafePointer<llvs_transport_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!
 ) -> llvs_status {
     checkPlaces(subject, report, error) { input, bench, only, handle in
-        TransportConformance.check(only: only, make: {
-            let place = try bench.next()
-            return TransportConformance.Subject(
-                isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE), hasSnapshots: !has(input.traits, LLVS_TRAIT_NO_SNAPSHOTS),
-                tells: has(input.traits, LLVS_TRAIT_TELLS), disturb: bench.disturb()
-            ) {
-                let transport = try handle(place).claim()
-                bench.closeLater { transport.close() }
-                return transport
-            }
-        }, finished: bench.finished)
+        TransportConformance.check(
+            only: only,
+            make: {
+                let place = try bench.next()
+                return TransportConformance.Subject(
+                    isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE), hasSnapshots: !has(input.traits, LLVS_TRAIT_NO_SNAPSHOTS),
+                    tells: has(input.traits, LLVS_TRAIT_TELLS), disturb: bench.disturb()
+                ) {
+                    let transport = try handle(place).claim()
+                    bench.closeLater { transport.close() }
+                    return transport
+                }
+            }, finished: bench.finished)
     }
 }
 
@@ -164,14 +170,16 @@ public func llvs_check_files(
     _ subject: UnsafePointer<llvs_transport_subject>!, _ report: StructOut<llvs_check_report>!, _ error: ErrorOut!
 ) -> llvs_status {
     checkPlaces(subject, report, error) { input, bench, only, handle in
-        RemoteFilesConformance.check(only: only, make: {
-            let place = try bench.next()
-            return RemoteFilesConformance.Subject(isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE), disturb: bench.disturb()) {
-                let files = try handle(place).claimFiles()
-                bench.closeLater { files.close() }
-                return files
-            }
-        }, finished: bench.finished)
+        RemoteFilesConformance.check(
+            only: only,
+            make: {
+                let place = try bench.next()
+                return RemoteFilesConformance.Subject(isShared: !has(input.traits, LLVS_TRAIT_EXCLUSIVE), disturb: bench.disturb()) {
+                    let files = try handle(place).claimFiles()
+                    bench.closeLater { files.close() }
+                    return files
+                }
+            }, finished: bench.finished)
     }
 }
 

@@ -111,7 +111,7 @@ extension Metadata {
 @_cdecl("llvs_coordinator_save") @implementation
 public func llvs_coordinator_save(
     _ coordinator: OpaquePointer!, _ changes: UnsafePointer<llvs_change>!, _ change_count: Int, _ change_size: Int,
-                                  _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!,
+    _ options: UnsafePointer<llvs_version_options>!, _ id: UnsafeMutablePointer<llvs_version_id>!,
     _ version: StructOut<llvs_version_list>!, _ move: UnsafeMutablePointer<llvs_move>!, _ error: ErrorOut!
 ) -> llvs_status {
     write(nil, to: id)
@@ -139,8 +139,10 @@ public func llvs_coordinator_save(
 }
 
 @_cdecl("llvs_coordinator_value") @implementation
-public func llvs_coordinator_value(_ coordinator: OpaquePointer!, _ id: llvs_bytes, _ data: UnsafeMutablePointer<llvs_buffer>!,
-                                   _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_coordinator_value(
+    _ coordinator: OpaquePointer!, _ id: llvs_bytes, _ data: UnsafeMutablePointer<llvs_buffer>!,
+    _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!
+) -> llvs_status {
     data?.pointee = noBuffer
     write(nil, to: stored_version)
     return entry(error) {
@@ -180,9 +182,11 @@ private func undo(
         result.pointee = try RevertResultHandle(told, description: what.description).handedOut
         return
     }
-    let done = try isRedo ? coordinator.redo(metadata: settings.metadata, settings.control)
+    let done =
+        try isRedo
+        ? coordinator.redo(metadata: settings.metadata, settings.control)
         : settings.version.map { try coordinator.revert($0, parent: settings.parent, metadata: settings.metadata, settings.control) }
-        ?? coordinator.undo(metadata: settings.metadata, settings.control)
+            ?? coordinator.undo(metadata: settings.metadata, settings.control)
     write(done.move, to: move)
     guard let what = done.what, let result else { return }
     result.pointee = try RevertResultHandle(done.reverted, description: what.description).handedOut
@@ -246,7 +250,9 @@ final class SyncResultHandle: StructHandle<llvs_sync_result>, @unchecked Sendabl
         let arena = Arena()
         before = try ExchangesResultHandle(outcome.before)
         after = try outcome.after.map(ExchangesResultHandle.init)
-        try super.init(arena, llvs_sync_result(
+        try super.init(
+            arena,
+            llvs_sync_result(
                 struct_size: UInt32(sizeOf: llvs_sync_result.self), moved: outcome.move.isMove ? 1 : 0, from: arena.copy(outcome.move.from),
                 to: arena.copy(outcome.move.to),
                 before: UnsafePointer(before.contents), after: after.map { UnsafePointer($0.contents) }, merged: outcome.hasMerged ? 1 : 0,
@@ -289,7 +295,8 @@ public func llvs_coordinator_merge(
 @_cdecl("llvs_coordinator_observe") @implementation
 public func llvs_coordinator_observe(
     _ coordinator: OpaquePointer!, _ fn: llvs_current_version_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
-                                     _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    _ observer: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         let observation = try openCoordinator(coordinator).observe { version in
             var id = llvs_version_id()
@@ -303,7 +310,8 @@ public func llvs_coordinator_observe(
 @_cdecl("llvs_coordinator_observe_exchanges") @implementation
 public func llvs_coordinator_observe_exchanges(
     _ coordinator: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
-                                               _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    _ observer: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         guard let observation = try openCoordinator(coordinator).observeExchanges({ gate.run { fn($0.pointer) } }) else {
             throw StoreError(.unsupported, "None of the attached exchanges can tell when it gains versions; exchange from time to time.")
@@ -315,7 +323,8 @@ public func llvs_coordinator_observe_exchanges(
 @_cdecl("llvs_coordinator_bootstrap") @implementation
 public func llvs_coordinator_bootstrap(
     _ coordinator: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ restored: UnsafeMutablePointer<llvs_bool>!,
-                                       _ move: UnsafeMutablePointer<llvs_move>!, _ error: ErrorOut!) -> llvs_status {
+    _ move: UnsafeMutablePointer<llvs_move>!, _ error: ErrorOut!
+) -> llvs_status {
     restored?.pointee = 0
     return entry(error) {
         try begin(move)

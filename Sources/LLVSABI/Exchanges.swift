@@ -194,7 +194,8 @@ public func llvs_exchange_open(
             throw StoreError(
                 .invalidArgument, "Both the URL \"\(ExchangeURL.shown(url))\" and a host_transport are given. Give one of them.")
         }
-        let transport = try settings.hostTransport?.claim(settings.place)
+        let transport =
+            try settings.hostTransport?.claim(settings.place)
             ?? ExchangeURL.transport(url, settings.place, apartFrom: store.path)
         out.pointee = try ExchangeHandle(Exchange(store: store, transport: transport, options: settings.exchange), url: url).owned
     }
@@ -228,10 +229,13 @@ final class ExchangeResultHandle: StructHandle<llvs_exchange_result>, @unchecked
             return UnsafePointer(start)
         }
         let items = try Items(problems, in: arena, llvs_problem.init)
-        try super.init(arena, llvs_exchange_result(
-            struct_size: UInt32(sizeOf: llvs_exchange_result.self), moved: 0, retrieved: array(retrieved), retrieved_count: retrieved.count,
-            sent: array(sent), sent_count: sent.count, repaired: array(repaired), repaired_count: repaired.count,
-            problems: items.start, problem_count: items.count, from: noBytes, to: noBytes, exchanges: nil, exchange_count: 0))
+        try super.init(
+            arena,
+            llvs_exchange_result(
+                struct_size: UInt32(sizeOf: llvs_exchange_result.self), moved: 0, retrieved: array(retrieved),
+                retrieved_count: retrieved.count,
+                sent: array(sent), sent_count: sent.count, repaired: array(repaired), repaired_count: repaired.count,
+                problems: items.start, problem_count: items.count, from: noBytes, to: noBytes, exchanges: nil, exchange_count: 0))
     }
 }
 
@@ -274,12 +278,15 @@ final class ExchangesResultHandle: StructHandle<llvs_exchange_result>, @unchecke
                 struct_size: UInt32(sizeOf: llvs_exchanged.self), reserved: 0, place: try arena.copy(done[i].place),
                 result: UnsafePointer(parts[i].contents), error: errors[i]?.borrowed)
         }
-        try super.init(arena, llvs_exchange_result(
-            struct_size: UInt32(sizeOf: llvs_exchange_result.self), moved: outcome.move.isMove ? 1 : 0, retrieved: retrieved.start,
+        try super.init(
+            arena,
+            llvs_exchange_result(
+                struct_size: UInt32(sizeOf: llvs_exchange_result.self), moved: outcome.move.isMove ? 1 : 0, retrieved: retrieved.start,
                 retrieved_count: retrieved.count, sent: sent.start, sent_count: sent.count, repaired: repaired.start,
                 repaired_count: repaired.count,
-            problems: problems.start, problem_count: problems.count, from: arena.copy(outcome.move.from), to: arena.copy(outcome.move.to),
-            exchanges: exchanges.start, exchange_count: exchanges.count))
+                problems: problems.start, problem_count: problems.count, from: arena.copy(outcome.move.from),
+                to: arena.copy(outcome.move.to),
+                exchanges: exchanges.start, exchange_count: exchanges.count))
     }
 }
 
@@ -330,7 +337,8 @@ public func llvs_exchange_send(
 @_cdecl("llvs_exchange_observe") @implementation
 public func llvs_exchange_observe(
     _ exchange: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
-                                  _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    _ observer: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         let exchange = try LLVSABI.exchange(exchange)
         guard let observation = try exchange.observe({ gate.run { fn($0.pointer) } }) else {
@@ -359,7 +367,8 @@ public func llvs_exchange_set_restoration_state(_ exchange: OpaquePointer!, _ st
 
 extension llvs_problem {
     init(_ problem: ExchangeProblem, in arena: Arena) throws {
-        self.init(struct_size: UInt32(sizeOf: llvs_problem.self), code: problem.error.code.rawValue,
-                  name: try arena.copy(problem.name), message: try arena.copy(problem.error.message))
+        self.init(
+            struct_size: UInt32(sizeOf: llvs_problem.self), code: problem.error.code.rawValue,
+            name: try arena.copy(problem.name), message: try arena.copy(problem.error.message))
     }
 }

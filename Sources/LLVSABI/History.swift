@@ -76,8 +76,9 @@ public func llvs_store_is_ancestor(
     is_ancestor?.pointee = 0
     return entry(error) {
         let out = try required(is_ancestor, "is_ancestor")
-        out.pointee = try LLVSABI.store(store).isAncestor(
-            versionID(ancestor, "ancestor"), of: versionID(descendant, "descendant"), LLVSABI.control(control)) ? 1 : 0
+        out.pointee =
+            try LLVSABI.store(store).isAncestor(
+                versionID(ancestor, "ancestor"), of: versionID(descendant, "descendant"), LLVSABI.control(control)) ? 1 : 0
     }
 }
 
@@ -132,7 +133,8 @@ private func historyQuery(_ input: UnsafePointer<llvs_history_options>?) throws 
 @_cdecl("llvs_store_history") @implementation
 public func llvs_store_history(
     _ store: OpaquePointer!, _ options: UnsafePointer<llvs_history_options>!, _ control: UnsafePointer<llvs_control>!,
-                               _ cursor: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    _ cursor: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     cursor?.pointee = nil
     return entry(error) {
         let out = try required(cursor, "cursor")

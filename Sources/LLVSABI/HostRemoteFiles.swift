@@ -53,7 +53,11 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
         _ call: (Reply, UnsafeMutablePointer<OpaquePointer?>) -> llvs_status
     ) throws -> (reply: Reply, status: llvs_status) {
         try check()
-        guard !lock.withLock({ counted.requests += 1; return isClosed }) else {
+        guard
+            !lock.withLock({
+                counted.requests += 1; return isClosed
+            })
+        else {
             throw StoreError(.closed, "The exchange with \(host.name) is closed. Open another to go on.")
         }
         return try withoutActuallyEscaping(check) { check in
@@ -94,7 +98,8 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
             if let range, case .bytes(let bytes, _) = contents {
                 guard bytes.count <= range.count else {
                     throw StoreError(
-                        .user, "Reading \(range.count) bytes of \(file.name), \(host.name) gave \(bytes.count). "
+                        .user,
+                        "Reading \(range.count) bytes of \(file.name), \(host.name) gave \(bytes.count). "
                             + "Give what was asked for, or say that it has no ranges (LLVS_FILES_WITHOUT_RANGES).")
                 }
                 return .bytes(bytes, isWhole: false)
@@ -164,7 +169,9 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
     fileprivate func forget() { lock.withLock { isClosed = true } }
 
     func close() {
-        let first = lock.withLock { defer { isClosed = true }; return !isClosed }
+        let first = lock.withLock {
+            defer { isClosed = true }; return !isClosed
+        }
         guard first else { return }
         if let close = callbacks.close {
             // Nobody is there to hear of a failure; the exchange is over all the same.
@@ -179,7 +186,8 @@ private let knownFilesTraits = LLVS_FILES_WITHOUT_RANGES.rawValue | LLVS_FILES_N
 @_cdecl("llvs_transport_create_on_files") @implementation
 public func llvs_transport_create_on_files(
     _ name: llvs_bytes, _ callbacks: UnsafePointer<llvs_files_callbacks>!, _ payload: UnsafeMutableRawPointer!,
-                                           _ payload_free: llvs_free_fn!, _ transport: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    _ payload_free: llvs_free_fn!, _ transport: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     let payload = Payload(payload, payload_free)
     transport?.pointee = nil
     return entry(error) {

@@ -178,7 +178,8 @@ private final class HostFunctions: HostCallMark, @unchecked Sendable {
 @_cdecl("llvs_storage_create") @implementation
 public func llvs_storage_create(
     _ name: llvs_bytes, _ callbacks: UnsafePointer<llvs_storage_callbacks>!, _ payload: UnsafeMutableRawPointer!,
-                                _ payload_free: llvs_free_fn!, _ storage: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    _ payload_free: llvs_free_fn!, _ storage: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     let payload = Payload(payload, payload_free)
     storage?.pointee = nil
     return entry(error) {

@@ -219,7 +219,9 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
     func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { try host.observe(changed) }
 
     func close() {
-        let first = lock.withLock { defer { isClosed = true }; return !isClosed }
+        let first = lock.withLock {
+            defer { isClosed = true }; return !isClosed
+        }
         guard first else { return }
         if let close = callbacks.close {
             // Nobody is there to hear of a failure; the exchange is over all the same.
@@ -232,7 +234,8 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
 @_cdecl("llvs_transport_create") @implementation
 public func llvs_transport_create(
     _ name: llvs_bytes, _ callbacks: UnsafePointer<llvs_transport_callbacks>!, _ payload: UnsafeMutableRawPointer!,
-                                  _ payload_free: llvs_free_fn!, _ transport: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    _ payload_free: llvs_free_fn!, _ transport: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     let payload = Payload(payload, payload_free)
     transport?.pointee = nil
     return entry(error) {

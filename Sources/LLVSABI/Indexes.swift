@@ -106,11 +106,13 @@ final class IndexPageHandle: StructHandle<llvs_index_page>, @unchecked Sendable 
             for (i, size) in column.sizes.enumerated() { (sizes + i).initialize(to: size) }
             return UnsafePointer(sizes)
         }
-        try super.init(arena, llvs_index_page(
-            struct_size: UInt32(sizeOf: llvs_index_page.self), reserved: 0, total: page.total ?? 0, count: page.count,
-            ids: try arena.copy(page.ids.bytes), id_sizes: try sizes(page.ids),
-            keys: withKeys ? try arena.copy(page.keys.bytes) : noBytes, key_sizes: withKeys ? try sizes(page.keys) : nil,
-            values: values.map { UnsafePointer($0.contents) }, cursor: page.cursor.isEmpty ? noBytes : try arena.copy(page.cursor)))
+        try super.init(
+            arena,
+            llvs_index_page(
+                struct_size: UInt32(sizeOf: llvs_index_page.self), reserved: 0, total: page.total ?? 0, count: page.count,
+                ids: try arena.copy(page.ids.bytes), id_sizes: try sizes(page.ids),
+                keys: withKeys ? try arena.copy(page.keys.bytes) : noBytes, key_sizes: withKeys ? try sizes(page.keys) : nil,
+                values: values.map { UnsafePointer($0.contents) }, cursor: page.cursor.isEmpty ? noBytes : try arena.copy(page.cursor)))
     }
 }
 

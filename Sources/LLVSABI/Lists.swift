@@ -83,7 +83,9 @@ final class ChangeList: StructHandle<llvs_change_list>, @unchecked Sendable {
             defer { row += 1 }
             var text = noBytes
             if let version = change.reference?.version {
-                if let last, last.version == version { text = last.text } else {
+                if let last, last.version == version {
+                    text = last.text
+                } else {
                     text = try arena.copy(version)
                     last = (version, text)
                 }

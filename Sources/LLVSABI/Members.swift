@@ -12,8 +12,10 @@ final class MemberList: StructHandle<llvs_member_list>, @unchecked Sendable {
                 struct_size: UInt32(sizeOf: llvs_member.self), kind: member.kind.rawValue, name: try arena.copy(member.name),
                 recipient: try arena.copy(member.recipient), added: try arena.copy(member.added))
         }
-        try super.init(arena, llvs_member_list(
-            struct_size: UInt32(sizeOf: llvs_member_list.self), reserved: 0, members: items.start, member_count: items.count))
+        try super.init(
+            arena,
+            llvs_member_list(
+                struct_size: UInt32(sizeOf: llvs_member_list.self), reserved: 0, members: items.start, member_count: items.count))
     }
 }
 

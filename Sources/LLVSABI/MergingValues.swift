@@ -31,9 +31,11 @@ final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Senda
         let digest = records.isEmpty ? noBytes : try arena.copy(merged.digest(id: givenID))
         // The array stays where it is while the handle keeps it.
         let bytes = data.map { data in data.withUnsafeBufferPointer { llvs_bytes(data: $0.baseAddress, size: data.count - 1) } }
-        try super.init(arena, llvs_merged_value(
-            struct_size: UInt32(sizeOf: llvs_merged_value.self), source: merged.source.rawValue, data: bytes ?? noBytes,
-            conflicts: conflicts.start, conflict_count: conflicts.count, digest: digest))
+        try super.init(
+            arena,
+            llvs_merged_value(
+                struct_size: UInt32(sizeOf: llvs_merged_value.self), source: merged.source.rawValue, data: bytes ?? noBytes,
+                conflicts: conflicts.start, conflict_count: conflicts.count, digest: digest))
     }
 }
 
@@ -117,14 +119,16 @@ final class SchemaHandle: StructHandle<llvs_schema>, @unchecked Sendable {
         let contradictions = try Items(schema.contradictions, in: arena) { try llvs_conflict($0, id: id, in: $1) }
         let list = try version.map { try VersionList([$0]) }
         self.version = list
-        try super.init(arena, llvs_schema(
-            struct_size: UInt32(sizeOf: llvs_schema.self), changed: schema.isChanged ? 1 : 0,
-            data: try schema.rules.map { try arena.copy($0) } ?? noBytes,
-            stored_version: try schema.storedVersion.map { try arena.copy($0) } ?? noBytes,
-            problem: try schema.problem.map { try arena.copy($0.reason) } ?? noBytes,
-            problem_path: try schema.problem.map { try arena.copy($0.pointer) } ?? noBytes,
-            contradictions: contradictions.start, contradiction_count: contradictions.count,
-            version: list?.contents.pointee.items[0]))
+        try super.init(
+            arena,
+            llvs_schema(
+                struct_size: UInt32(sizeOf: llvs_schema.self), changed: schema.isChanged ? 1 : 0,
+                data: try schema.rules.map { try arena.copy($0) } ?? noBytes,
+                stored_version: try schema.storedVersion.map { try arena.copy($0) } ?? noBytes,
+                problem: try schema.problem.map { try arena.copy($0.reason) } ?? noBytes,
+                problem_path: try schema.problem.map { try arena.copy($0.pointer) } ?? noBytes,
+                contradictions: contradictions.start, contradiction_count: contradictions.count,
+                version: list?.contents.pointee.items[0]))
     }
 }
 

@@ -37,11 +37,14 @@ func hosts(_ pointer: OpaquePointer?) throws -> PeerSession {
 final class PeerStateHandle: StructHandle<llvs_peer_state>, @unchecked Sendable {
     init(_ state: PeerSession.Status, _ problems: [ExchangeProblem]) throws {
         let arena = Arena(), items = try Items(problems, in: arena, llvs_problem.init)
-        try super.init(arena, llvs_peer_state(
-            struct_size: UInt32(sizeOf: llvs_peer_state.self), phase: UInt32(bitPattern: state.phase.rawValue),
-            device: try arena.copy(state.device), key: try arena.copy(state.key), sent: UInt64(state.sent),
-            received: UInt64(state.received), problems: items.start, problem_count: items.count,
-            pairing: try state.pairing.map(arena.copy) ?? noBytes, digits: state.digits.isEmpty ? noBytes : try arena.copy(state.digits)))
+        try super.init(
+            arena,
+            llvs_peer_state(
+                struct_size: UInt32(sizeOf: llvs_peer_state.self), phase: UInt32(bitPattern: state.phase.rawValue),
+                device: try arena.copy(state.device), key: try arena.copy(state.key), sent: UInt64(state.sent),
+                received: UInt64(state.received), problems: items.start, problem_count: items.count,
+                pairing: try state.pairing.map(arena.copy) ?? noBytes, digits: state.digits.isEmpty ? noBytes : try arena.copy(state.digits)
+            ))
     }
 }
 
@@ -75,7 +78,8 @@ public func llvs_pairing_matches(
         let out = try required(matches, "matches"), beginning = try rawBytes(beginning, "beginning")
         guard pairing.size > 0 else { return out.pointee = try Pairing.isToCompare(beginning: beginning) ? 1 : 0 }
         let isInvitation = pairing.size > 0 && pairing.size < Pairing.size
-        out.pointee = try isInvitation
+        out.pointee =
+            try isInvitation
             ? Invitation(text(pairing, "pairing")).matches(beginning: beginning) ? 1 : 0
             : Pairing(rawBytes(pairing, "pairing")).matches(beginning: beginning) ? 1 : 0
     }

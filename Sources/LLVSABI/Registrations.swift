@@ -50,7 +50,8 @@ public func llvs_observer_free(_ observer: OpaquePointer!) {
 @_cdecl("llvs_log_observe") @implementation
 public func llvs_log_observe(
     _ level: llvs_log_level, _ fn: llvs_log_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
-                             _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    _ observer: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         guard let wanted = Int32(exactly: level).flatMap(Log.Level.init(rawValue:)) else { throw InputError.constant("level", level) }
         let id = Log.add(wanted) { level, message in
@@ -99,12 +100,14 @@ func control(_ input: UnsafePointer<llvs_control>?) throws -> OperationControl {
     let token = try optionalHandle(input.token, CancelTokenHandle.self, "cancel token")?.token
     guard let progress = input.progress else { return OperationControl(token: token) }
     let payload = HostPointer(pointer: input.payload)
-    return OperationControl(progress: { state in
-        var info = llvs_progress(struct_size: UInt32(sizeOf: llvs_progress.self), stage: state.stage.rawValue,
-                                 completed: state.completed, total: state.total)
+    return OperationControl(
+        progress: { state in
+            var info = llvs_progress(
+                struct_size: UInt32(sizeOf: llvs_progress.self), stage: state.stage.rawValue,
+                completed: state.completed, total: state.total)
             let status = try callHost("The progress callback", expecting: StoreError.Code.cancelled.rawValue) {
                 progress(payload.pointer, &info, $0)
             }
-        return status == LLVS_OK.rawValue
-    }, token: token)
+            return status == LLVS_OK.rawValue
+        }, token: token)
 }

@@ -72,7 +72,8 @@ public func llvs_reply_set(_ reply: OpaquePointer!, _ index: Int, _ data: llvs_b
 @_cdecl("llvs_reply_set_source") @implementation
 public func llvs_reply_set_source(
     _ reply: OpaquePointer!, _ index: Int, _ size: UInt64, _ read: llvs_read_fn!, _ payload: UnsafeMutableRawPointer!,
-                                  _ payload_free: llvs_free_fn!, _ error: ErrorOut!) -> llvs_status {
+    _ payload_free: llvs_free_fn!, _ error: ErrorOut!
+) -> llvs_status {
     let payload = Payload(payload, payload_free)
     return entry(error) {
         guard let read else { throw InputError.null("read") }

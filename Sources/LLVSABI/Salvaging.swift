@@ -12,9 +12,11 @@ final class SalvageReportHandle: StructHandle<llvs_salvage_report>, @unchecked S
                 original: try arena.copy(made.original), version: try arena.copy(made.version))
         }
         let damages = try Items(report.damages, in: arena, llvs_damage.init(_:in:))
-        try super.init(arena, llvs_salvage_report(
-            struct_size: UInt32(sizeOf: llvs_salvage_report.self), reserved: 0, versions: report.versions, waiting: report.waiting,
-            made: made.start, made_count: made.count, damages: damages.start, damage_count: damages.count))
+        try super.init(
+            arena,
+            llvs_salvage_report(
+                struct_size: UInt32(sizeOf: llvs_salvage_report.self), reserved: 0, versions: report.versions, waiting: report.waiting,
+                made: made.start, made_count: made.count, damages: damages.start, damage_count: damages.count))
     }
 }
 

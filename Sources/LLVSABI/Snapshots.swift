@@ -8,12 +8,15 @@ final class SnapshotHandle: StructHandle<llvs_snapshot>, @unchecked Sendable {
     init(_ manifest: SnapshotManifest, problems: [ExchangeProblem] = []) throws {
         let arena = Arena()
         let items = try Items(problems, in: arena, llvs_problem.init)
-        try super.init(arena, llvs_snapshot(
-            struct_size: UInt32(sizeOf: llvs_snapshot.self), chunk_count: UInt32(clamping: manifest.chunkCount),
-            id: arena.copy(manifest.snapshotID), format: arena.copy(manifest.format), latest_version: arena.copy(manifest.latestVersionID),
+        try super.init(
+            arena,
+            llvs_snapshot(
+                struct_size: UInt32(sizeOf: llvs_snapshot.self), chunk_count: UInt32(clamping: manifest.chunkCount),
+                id: arena.copy(manifest.snapshotID), format: arena.copy(manifest.format),
+                latest_version: arena.copy(manifest.latestVersionID),
                 created_at: manifest.createdAt + Version.secondsFrom1970To2001, version_count: manifest.versionCount,
                 total_size: manifest.totalSize,
-            problems: items.start, problem_count: items.count))
+                problems: items.start, problem_count: items.count))
     }
 }
 

@@ -111,10 +111,12 @@ public func llvs_store_statistics(
     entry(error) {
         _ = try requiredStruct(UnsafePointer(statistics), "llvs_statistics")
         let found = try handle(store, StoreHandle.self, "store").store.statistics(LLVSABI.control(control))
-        fill(statistics, with: llvs_statistics(
-            struct_size: 0, reserved: 0, versions: found.versions, heads: found.heads, pending: found.pending,
-            damaged: found.damaged, bytes: found.storage.bytes, bytes_written: found.storage.bytesWritten, syncs: found.storage.syncs,
-            segments: found.storage.segments, memory_used: found.historyMemory))
+        fill(
+            statistics,
+            with: llvs_statistics(
+                struct_size: 0, reserved: 0, versions: found.versions, heads: found.heads, pending: found.pending,
+                damaged: found.damaged, bytes: found.storage.bytes, bytes_written: found.storage.bytesWritten, syncs: found.storage.syncs,
+                segments: found.storage.segments, memory_used: found.historyMemory))
     }
 }
 
@@ -135,11 +137,13 @@ final class VerifyReportHandle: StructHandle<llvs_verify_report>, @unchecked Sen
         let arena = Arena()
         let damages = try Items(report.damages, in: arena, llvs_damage.init(_:in:))
         let unfinished = try Items(report.unfinished, in: arena, llvs_damage.init(_:in:))
-        try super.init(arena, llvs_verify_report(
+        try super.init(
+            arena,
+            llvs_verify_report(
                 struct_size: UInt32(sizeOf: llvs_verify_report.self), reserved: 0, versions: report.versions, values: report.values,
                 pending: report.pending,
-            damages: damages.start, damage_count: damages.count, unfinished: unfinished.start, unfinished_count: unfinished.count,
-            vouched: report.vouched, unvouched: report.unvouched))
+                damages: damages.start, damage_count: damages.count, unfinished: unfinished.start, unfinished_count: unfinished.count,
+                vouched: report.vouched, unvouched: report.unvouched))
     }
 }
 
@@ -178,9 +182,11 @@ public func llvs_store_compact(
 }
 
 private func write(_ done: CompactionReport, _ marker: llvs_buffer, to report: UnsafeMutablePointer<llvs_compaction_report>?) {
-    fill(report, with: llvs_compaction_report(
-        struct_size: 0, reserved: 0, folded: done.folded, made: done.made, deleted: done.deleted,
-        bytes_written: done.bytesWritten, bytes_deleted: done.bytesDeleted, sync_marker: marker))
+    fill(
+        report,
+        with: llvs_compaction_report(
+            struct_size: 0, reserved: 0, folded: done.folded, made: done.made, deleted: done.deleted,
+            bytes_written: done.bytesWritten, bytes_deleted: done.bytesDeleted, sync_marker: marker))
 }
 
 @_cdecl("llvs_store_path") @implementation
@@ -191,7 +197,8 @@ public func llvs_store_path(_ store: OpaquePointer!) -> llvs_bytes {
 @_cdecl("llvs_store_observe") @implementation
 public func llvs_store_observe(
     _ store: OpaquePointer!, _ fn: llvs_notify_fn!, _ payload: UnsafeMutableRawPointer!, _ payload_free: llvs_free_fn!,
-                               _ observer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
+    _ observer: HandleOut!, _ error: ErrorOut!
+) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         let observation = try LLVSABI.store(store).observeAdditions { gate.run { fn($0.pointer) } }
         return ObserverHandle(gate) { observation.cancel() }

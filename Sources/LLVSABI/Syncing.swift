@@ -44,12 +44,14 @@ final class SyncStatusHandle: StructHandle<llvs_sync_status>, @unchecked Sendabl
                 bytes_up_today: place.today.bytesUp, bytes_down_today: place.today.bytesDown, remote: remote.start.pointee,
                 needs_user: place.needsSomebody ? 1 : 0, reserved: 0)
         }
-        try super.init(arena, llvs_sync_status(
-            struct_size: UInt32(sizeOf: llvs_sync_status.self), state: status.state.rawValue, reason: status.reason.rawValue,
-            stage: status.progress?.stage.rawValue ?? 0, completed: status.progress?.completed ?? 0, total: status.progress?.total ?? 0,
-            next_round: since1970(status.nextRound), last_success: since1970(status.lastSuccess), rounds: status.rounds,
-            retrieved: status.retrieved, sent: status.sent, merge_error: mergeError?.borrowed, places: places.start,
-            place_count: places.count, bytes_done: status.bytesDone, bytes_total: status.bytesTotal))
+        try super.init(
+            arena,
+            llvs_sync_status(
+                struct_size: UInt32(sizeOf: llvs_sync_status.self), state: status.state.rawValue, reason: status.reason.rawValue,
+                stage: status.progress?.stage.rawValue ?? 0, completed: status.progress?.completed ?? 0, total: status.progress?.total ?? 0,
+                next_round: since1970(status.nextRound), last_success: since1970(status.lastSuccess), rounds: status.rounds,
+                retrieved: status.retrieved, sent: status.sent, merge_error: mergeError?.borrowed, places: places.start,
+                place_count: places.count, bytes_done: status.bytesDone, bytes_total: status.bytesTotal))
     }
 }
 
@@ -67,11 +69,12 @@ private func syncerOptions(_ input: UnsafePointer<llvs_syncer_options>?) throws 
     take(input.poll, \.poll)
     take(input.longest_poll, \.longestPoll)
     take(input.longest_pause, \.longestPause)
-    options.selection = switch input.selection {
-    case LLVS_HEADS_UNBRANCHED.rawValue: .unbranched
-    case LLVS_HEADS_ALL.rawValue: .all
-    default: throw InputError.constant("selection", input.selection)
-    }
+    options.selection =
+        switch input.selection {
+        case LLVS_HEADS_UNBRANCHED.rawValue: .unbranched
+        case LLVS_HEADS_ALL.rawValue: .all
+        default: throw InputError.constant("selection", input.selection)
+        }
     return (options, try syncConditions(input.conditions))
 }
 

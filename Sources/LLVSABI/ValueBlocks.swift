@@ -24,11 +24,13 @@ final class ValueBlock: StructHandle<llvs_value_block>, @unchecked Sendable {
             }
         }
         self.batch = batch
-        try super.init(arena, llvs_value_block(
-            struct_size: UInt32(sizeOf: llvs_value_block.self), version_count: none, count: count, present_count: batch.presentCount,
-            ids: withIDs ? llvs_bytes(batch.ids) : noBytes, id_sizes: withIDs ? UnsafePointer(idSizes) : nil,
-            data: llvs_bytes(batch.data), data_sizes: batch.hasData ? UnsafePointer(dataSizes) : nil,
-            versions: llvs_bytes(batch.versions), version_indexes: UnsafePointer(versions)))
+        try super.init(
+            arena,
+            llvs_value_block(
+                struct_size: UInt32(sizeOf: llvs_value_block.self), version_count: none, count: count, present_count: batch.presentCount,
+                ids: withIDs ? llvs_bytes(batch.ids) : noBytes, id_sizes: withIDs ? UnsafePointer(idSizes) : nil,
+                data: llvs_bytes(batch.data), data_sizes: batch.hasData ? UnsafePointer(dataSizes) : nil,
+                versions: llvs_bytes(batch.versions), version_indexes: UnsafePointer(versions)))
     }
 }
 
@@ -67,7 +69,8 @@ public func llvs_value_block_free(_ block: UnsafeMutablePointer<llvs_value_block
 @_cdecl("llvs_store_value_block") @implementation
 public func llvs_store_value_block(
     _ store: OpaquePointer!, _ ids: llvs_bytes, _ id_sizes: UnsafePointer<UInt64>!, _ count: Int, _ at: llvs_bytes,
-                                   _ block: StructOut<llvs_value_block>!, _ error: ErrorOut!) -> llvs_status {
+    _ block: StructOut<llvs_value_block>!, _ error: ErrorOut!
+) -> llvs_status {
     block?.pointee = nil
     return entry(error) {
         let out = try required(block, "block")

@@ -14,7 +14,8 @@ final class ValueReaderHandle: Handle, @unchecked Sendable {
 @_cdecl("llvs_store_open_value") @implementation
 public func llvs_store_open_value(
     _ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ reader: HandleOut!, _ size: UnsafeMutablePointer<UInt64>!,
-                                  _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+    _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!
+) -> llvs_status {
     reader?.pointee = nil
     size?.pointee = 0
     write(nil, to: stored_version)
@@ -29,8 +30,10 @@ public func llvs_store_open_value(
 }
 
 @_cdecl("llvs_value_reader_read") @implementation
-public func llvs_value_reader_read(_ reader: OpaquePointer!, _ offset: UInt64, _ buffer: UnsafeMutableRawPointer!, _ capacity: Int,
-                                   _ size: UnsafeMutablePointer<Int>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_value_reader_read(
+    _ reader: OpaquePointer!, _ offset: UInt64, _ buffer: UnsafeMutableRawPointer!, _ capacity: Int,
+    _ size: UnsafeMutablePointer<Int>!, _ error: ErrorOut!
+) -> llvs_status {
     size?.pointee = 0
     return entry(error) {
         let out = try required(size, "size")

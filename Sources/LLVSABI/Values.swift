@@ -6,8 +6,10 @@ import LLVS
 // MARK: Reading values
 
 @_cdecl("llvs_store_value") @implementation
-public func llvs_store_value(_ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ data: UnsafeMutablePointer<llvs_buffer>!,
-                             _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!) -> llvs_status {
+public func llvs_store_value(
+    _ store: OpaquePointer!, _ id: llvs_bytes, _ at: llvs_bytes, _ data: UnsafeMutablePointer<llvs_buffer>!,
+    _ stored_version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!
+) -> llvs_status {
     data?.pointee = noBuffer
     write(nil, to: stored_version)
     return entry(error) {
@@ -46,15 +48,19 @@ private func fetchQuickly(
 }
 
 /// As above, of a store that is held.
-func fetch(_ id: llvs_bytes, at version: VersionID, from store: Store,
-           into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?) throws {
+func fetch(
+    _ id: llvs_bytes, at version: VersionID, from store: Store,
+    into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?
+) throws {
     try allocating(into: out, stored) { try store.fetch(rawBytes(id, "id"), at: version, into: $0) }
 }
 
 /// Hands `fetch` something to allocate with, and the caller of the library what was fetched.
 @inline(__always)
-private func allocating(into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?,
-                        _ fetch: ((Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched) throws {
+private func allocating(
+    into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?,
+    _ fetch: ((Int) throws -> UnsafeMutableRawPointer?) throws -> Store.Fetched
+) throws {
     var memory: UnsafeMutableRawPointer?
     do {
         let fetched = try fetch { size in
@@ -96,9 +102,11 @@ public func llvs_store_values(
         let out = try required(values, "values")
         let store = try LLVSABI.store(store)
         let version = try versionID(at, "at"), ids = try elements(ids, count, "ids")
-        out.pointee = try ValueList(store.batch(at: version) { sink in
-            for id in ids { try sink(rawBytes(id, "ids")) }
-        }).handedOut
+        out.pointee = try ValueList(
+            store.batch(at: version) { sink in
+                for id in ids { try sink(rawBytes(id, "ids")) }
+            }
+        ).handedOut
     }
 }
 

@@ -70,7 +70,9 @@ private final class Inbox<Element: Sendable>: @unchecked Sendable {
         signal.yield()
     }
     func take() -> Element? {
-        lock.withLock { defer { waiting = nil }; return waiting }
+        lock.withLock {
+            defer { waiting = nil }; return waiting
+        }
     }
     func end() { signal.finish() }
 }

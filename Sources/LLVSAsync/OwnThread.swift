@@ -21,12 +21,18 @@ public func onOwnThread<R: Sendable>(
 ) async throws -> R {
     let token = CancelToken()
     let control = OperationControl(
-        progress: progress.map { progress in { @Sendable state in progress(state); return true } }, token: token)
+        progress: progress.map { progress in
+            { @Sendable state in
+                progress(state); return true
+            }
+        }, token: token)
     return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { (waiting: CheckedContinuation<R, any Error>) in
             do {
                 try OwnThread.start("A thread for work that waits") { waiting.resume(with: Result { try work(control) }) }
             } catch { waiting.resume(throwing: error) }
         }
-    } onCancel: { token.cancel() }
+    } onCancel: {
+        token.cancel()
+    }
 }

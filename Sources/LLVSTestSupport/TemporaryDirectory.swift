@@ -27,9 +27,10 @@ public final class TemporaryDirectory: @unchecked Sendable {
         if let directory = opendir(path) {
             var names: [String] = []
             while let entry = readdir(directory) {
-                names.append(withUnsafePointer(to: &entry.pointee.d_name) {
-                    $0.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: $0.pointee)) { String(cString: $0) }
-                })
+                names.append(
+                    withUnsafePointer(to: &entry.pointee.d_name) {
+                        $0.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: $0.pointee)) { String(cString: $0) }
+                    })
             }
             closedir(directory)
             for name in names where name != "." && name != ".." { remove(path + "/" + name) }

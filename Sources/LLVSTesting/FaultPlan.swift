@@ -81,7 +81,8 @@ public struct Fault: Sendable {
     public init(
         _ kind: FaultKind = .fail, on operations: FaultOperations = [], code: StoreError.Code? = nil, first: UInt64 = 1,
         count: UInt64? = nil,
-                probability: Double = 1, delayMilliseconds: UInt32 = 0) {
+        probability: Double = 1, delayMilliseconds: UInt32 = 0
+    ) {
         self.kind = kind; self.operations = operations; self.code = code; self.first = first; self.count = count
         self.probability = probability; self.delayMilliseconds = delayMilliseconds
     }
@@ -107,7 +108,11 @@ public final class FaultPlan: @unchecked Sendable {
     /// Forgets the rules; counting goes on.
     public func clear() { lock.withLock { faults = [] } }
     /// Counts from 0 again; the rules stay.
-    public func reset() { lock.withLock { counts = [:]; injectedCount = 0; last = "" } }
+    public func reset() {
+        lock.withLock {
+            counts = [:]; injectedCount = 0; last = ""
+        }
+    }
 
     /// How many of these operations there were; of all when empty.
     public func count(of operations: FaultOperations = []) -> UInt64 { lock.withLock { total(operations.isEmpty ? .all : operations) } }

@@ -147,7 +147,9 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
     }
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { try base.observe(changed) }
     public func close() {
-        let first = lock.withLock { defer { isClosed = true }; return !isClosed }
+        let first = lock.withLock {
+            defer { isClosed = true }; return !isClosed
+        }
         guard first else { return }
         base.close()
         closed()

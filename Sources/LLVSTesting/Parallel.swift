@@ -47,18 +47,20 @@ public enum Parallel {
     private static func start(_ work: Work) -> pthread_t? {
         #if canImport(Darwin)
         var handle: pthread_t?
-            pthread_create(
-                &handle, nil,
-                {
-                    Unmanaged<Work>.fromOpaque($0).takeRetainedValue().run(); return nil
-                }, Unmanaged.passRetained(work).toOpaque())
+        pthread_create(
+            &handle, nil,
+            {
+                Unmanaged<Work>.fromOpaque($0).takeRetainedValue().run(); return nil
+            }, Unmanaged.passRetained(work).toOpaque())
         return handle
         #else
         var handle = pthread_t()
-        let made = pthread_create(&handle, nil, { argument in
-            if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run() }
-            return nil
-        }, Unmanaged.passRetained(work).toOpaque())
+        let made = pthread_create(
+            &handle, nil,
+            { argument in
+                if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run() }
+                return nil
+            }, Unmanaged.passRetained(work).toOpaque())
         return made == 0 ? handle : nil
         #endif
     }

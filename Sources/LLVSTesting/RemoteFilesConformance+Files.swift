@@ -83,10 +83,12 @@ extension RemoteFilesConformance {
         let files = try opened(subject)
         let small = file(1, size: 1_000), large = file(2, size: 3_000_000)
         try publish(files, [small, large])
-        let answers = try read(files, [
-            RemoteRead(name: small.name, range: nil, limit: 1_000), RemoteRead(name: small.name, range: nil, limit: 999),
-            RemoteRead(name: large.name, range: nil, limit: 2_000_000),
-        ])
+        let answers = try read(
+            files,
+            [
+                RemoteRead(name: small.name, range: nil, limit: 1_000), RemoteRead(name: small.name, range: nil, limit: 999),
+                RemoteRead(name: large.name, range: nil, limit: 2_000_000),
+            ])
         try expect(try bytes(answers[0], small.name).0 == small.bytes, "a file of 1000 bytes is not read where 1000 are the limit")
         for (answer, file) in zip(answers.dropFirst(), [small, large]) {
             guard case .unreadable(let error) = answer else {

@@ -85,12 +85,18 @@ extension RemoteFilesConformance {
                     try publish(sender, Array(all[start..<start + 4]))
                 }
             } else {
-                defer { lock.withLock { looksOn = false; condition.broadcast() } }
+                defer {
+                    lock.withLock {
+                        looksOn = false; condition.broadcast()
+                    }
+                }
                 while !lock.withLock({ isSent }) {
                     let listed = try list(reader, log)
                     // The newest are those that may not be whole.
                     try compare(Array(all.filter { listed[$0.name] != nil }.suffix(4)), in: reader, "listed while it was being published")
-                    lock.withLock { looks += 1; condition.broadcast() }
+                    lock.withLock {
+                        looks += 1; condition.broadcast()
+                    }
                 }
             }
         }
@@ -152,7 +158,9 @@ extension RemoteFilesConformance {
         // At once, and later.
         for delay in [0, 3, 7] {
             var looks = 0
-            let check = { looks += 1; if looks > delay { try cancelled() } }
+            let check = {
+                looks += 1; if looks > delay { try cancelled() }
+            }
             try tolerating("publishing") { _ = try files.publish(uploads(all), check) }
             try tolerating("listing") { _ = try files.list(log, withTimes: false, check) }
             try tolerating("reading") { _ = try files.read([RemoteRead(name: kept.name, range: nil, limit: 1 << 20)], check) }

@@ -19,8 +19,10 @@ public enum StorageConformance: ConformanceSuite {
         public var isOrderly: Bool
         /// Makes what the place rests on fail, work again, or lose its power; nil when nobody can.
         public var disturb: ((Disturbance) throws -> Void)?
-        public init(isPersistent: Bool = true, isShared: Bool = true, opensReadOnly: Bool = true, isOrderly: Bool = true,
-                    disturb: ((Disturbance) throws -> Void)? = nil, open: @escaping (_ readOnly: Bool) throws -> any Storage) {
+        public init(
+            isPersistent: Bool = true, isShared: Bool = true, opensReadOnly: Bool = true, isOrderly: Bool = true,
+            disturb: ((Disturbance) throws -> Void)? = nil, open: @escaping (_ readOnly: Bool) throws -> any Storage
+        ) {
             self.open = open; self.isPersistent = isPersistent; self.isShared = isShared; self.opensReadOnly = opensReadOnly
             self.isOrderly = isOrderly; self.disturb = disturb
         }

@@ -37,12 +37,18 @@ extension TransportConformance {
                     try send(sender, Array(all[start..<start + 6]))
                 }
             } else {
-                defer { lock.withLock { looksOn = false; condition.broadcast() } }
+                defer {
+                    lock.withLock {
+                        looksOn = false; condition.broadcast()
+                    }
+                }
                 while !lock.withLock({ isSent }) {
                     let listed = try list(reader)
                     // The newest are those that may not be whole.
                     try compare(Array(all.filter { listed.contains($0.name) }.suffix(8)), in: reader, "listed while it was being sent")
-                    lock.withLock { looks += 1; condition.broadcast() }
+                    lock.withLock {
+                        looks += 1; condition.broadcast()
+                    }
                 }
             }
         }

@@ -1,12 +1,14 @@
+import LLVSAsync
+import LLVSTestSupport
+import Testing
+
+@testable import LLVS
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
 import Darwin
 #endif
-import LLVSAsync
-import LLVSTestSupport
-import Testing
-@testable import LLVS
 
 /// What is observed comes as sequences, from whichever thread, handle or process, and these end when they should.
 @Suite struct ObservationsTests {
@@ -119,7 +121,9 @@ import Testing
 
     @Test func aCancelledTaskWaitsForNothing() async throws {
         let store = try Store(path: "", options: memory), versions = try store.newVersions()
-        let waiting = Task { for await _ in versions { return false }; return true }
+        let waiting = Task {
+            for await _ in versions { return false }; return true
+        }
         waiting.cancel()
         #expect(await waiting.value)
         try store.close()
@@ -142,11 +146,15 @@ import Testing
 
     @Test func observingEndsWithTheLoop() async throws {
         let store = try Store(path: "", options: memory), cancelled = Counter(), begun = Box<@Sendable () -> Void>()
-        let exchange = Exchange(store: store, transport: Self.transport { changed in
-            begun.value = changed
-            return Watched(changed, cancelled)
-        })
-        for await _ in try { let news = try exchange.news(); begun.value?(); return news }() { break }
+        let exchange = Exchange(
+            store: store,
+            transport: Self.transport { changed in
+                begun.value = changed
+                return Watched(changed, cancelled)
+            })
+        for await _ in try {
+            let news = try exchange.news(); begun.value?(); return news
+        }() { break }
         try await become("the end of the observation") { cancelled.count == 1 }
         // A sequence that nobody has iterated over ends as well.
         _ = try exchange.news()

@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// A store that is forgotten.

@@ -7,10 +7,12 @@ let counter = Counter()
 func race() {
     var threads = [pthread_t(), pthread_t()]
     for i in 0..<2 {
-        let made = pthread_create(&threads[i], nil, { _ in
-            for _ in 0..<1_000 { counter.count &+= 1 }
-            return nil
-        }, nil)
+        let made = pthread_create(
+            &threads[i], nil,
+            { _ in
+                for _ in 0..<1_000 { counter.count &+= 1 }
+                return nil
+            }, nil)
         if made != 0 { exit(2) }
     }
     for thread in threads { pthread_join(thread, nil) }

@@ -42,13 +42,14 @@ struct ArbiterPlan: Equatable {
 
     /// For the engine.
     func arbiter(_ defect: Defect?) -> any MergeArbiter {
-        let builtIn: BuiltInArbiter? = switch kind {
-        case .mostRecentBranch: .mostRecentBranch
-        case .mostRecentChange: .mostRecentChange
-        case .ours: .ours
-        case .theirs: .theirs
-        case .joining: nil
-        }
+        let builtIn: BuiltInArbiter? =
+            switch kind {
+            case .mostRecentBranch: .mostRecentBranch
+            case .mostRecentChange: .mostRecentChange
+            case .ours: .ours
+            case .theirs: .theirs
+            case .joining: nil
+            }
         if let builtIn, !isWrapped, stamp == nil, defect != .arbiter { return builtIn }
         return Asked(builtIn: builtIn, additions: additions, isBroken: defect == .arbiter)
     }
@@ -59,10 +60,12 @@ struct ArbiterPlan: Equatable {
         var isBroken: Bool
 
         func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
-            var changes = try builtIn?.resolve(merge, in: store) ?? merge.forks.filter(\.fork.isConflicting).map { id, fork in
-                func bytes(_ reference: Value.Reference?) throws -> [UInt8]? { try reference.flatMap { try store.value($0)?.data } }
-                return .update(id, data: ArbiterPlan.joined(try bytes(fork.first), try bytes(fork.second)))
-            }
+            var changes =
+                try builtIn?.resolve(merge, in: store)
+                ?? merge.forks.filter(\.fork.isConflicting).map { id, fork in
+                    func bytes(_ reference: Value.Reference?) throws -> [UInt8]? { try reference.flatMap { try store.value($0)?.data } }
+                    return .update(id, data: ArbiterPlan.joined(try bytes(fork.first), try bytes(fork.second)))
+                }
             if isBroken {
                 // An update that was made against a removal gets lost.
                 for (id, fork) in merge.forks where fork.kind == .removedAndUpdated {

@@ -87,9 +87,11 @@ extension Simulation {
         let label = before.state[key] == nil ? "insert" : "update"
         let encoded = base64Of3(data)
         folder.write(.init(area: .changes, id: name), Array("[{\"\(label)\":{\"id\":\"twin\",\"data\":\"\(encoded)\"}}]".utf8))
-        folder.write(.init(area: .versions, id: name), Array((
-            "{\"version\":{\"identifier\":\"\(name)\",\"predecessors\":{\"idOfFirst\":\"\(before.version.id)\"},"
-            + "\"timestamp\":\(version.timestamp),\"valueDataSize\":3,\"metadata\":[]}}").utf8))
+        folder.write(
+            .init(area: .versions, id: name),
+            Array(
+                ("{\"version\":{\"identifier\":\"\(name)\",\"predecessors\":{\"idOfFirst\":\"\(before.version.id)\"},"
+                    + "\"timestamp\":\(version.timestamp),\"valueDataSize\":3,\"metadata\":[]}}").utf8))
         say("the peer publishes V\(number), \(name), a twin of V\(twin), on V\(base)")
     }
 

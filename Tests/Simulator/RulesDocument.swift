@@ -34,9 +34,10 @@ struct RulesDocument {
             text.split(whereSeparator: { "{}\":,".contains($0) }).map(String.init).filter { $0 != "id" }
         }
         guard let list = between("\"list\":[", "]"), let members = between("\"m\":{", "}"), let number = between("\"n\":", ","),
-              let set = between("\"set\":[", "]"), let lines = between("\"text\":\"", "\""),
-              let values = between("\"values\":[", "]"), let last = between("\"z\":", "}").flatMap({ Int($0) }),
-              let value = Int(number) else { return nil }
+            let set = between("\"set\":[", "]"), let lines = between("\"text\":\"", "\""),
+            let values = between("\"values\":[", "]"), let last = between("\"z\":", "}").flatMap({ Int($0) }),
+            let value = Int(number)
+        else { return nil }
         self.list = words(list)
         self.set = words(set)
         self.values = words(values)

@@ -105,10 +105,13 @@ final class RulesHistory {
         }
         say("\(count) devices merge by \(resolvers), \(isExact ? "exact" : "mixed")\(reverts ? ", and revert" : "")")
         let start = RulesDocument(members: [Int](repeating: 0, count: count))
-        let root = try stores[0].makeVersion(basedOn: nil, changes: [
-            try change(MergeSchema.valueID, Self.rules), try change("doc", start.text), try change("count", "0"), try change("plain", "0"),
-            try change("last", "{\"n\":0}"),
-        ])
+        let root = try stores[0].makeVersion(
+            basedOn: nil,
+            changes: [
+                try change(MergeSchema.valueID, Self.rules), try change("doc", start.text), try change("count", "0"),
+                try change("plain", "0"),
+                try change("last", "{\"n\":0}"),
+            ])
         edits[root.id] = Edit(device: 0, last: 0)
         current = [VersionID](repeating: root.id, count: count)
         try exchange(0, retrieves: false)
@@ -272,7 +275,8 @@ final class RulesHistory {
     private func mergeTwo(_ device: Int) throws {
         guard let other = try stores[device].heads().randomElement(using: &random) else { return }
         current[device] = try stores[device].merge(
-            current[device], with: other.id, arbiter: arbiter(device), metadata: metadata(device)).id
+            current[device], with: other.id, arbiter: arbiter(device), metadata: metadata(device)
+        ).id
         counts.merges += 1
         try check(device)
     }

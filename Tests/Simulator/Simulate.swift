@@ -129,7 +129,7 @@ struct Simulate {
             "\(counts.histories) histories\(options.hasRules ? " with rules" : "") from seed \(options.trial.seed) on: "
                 + "\(counts.steps) steps, \(counts.versions) versions, \(counts.merges) merges held against the model "
                 + "(\(counts.settled) settled without asking), \(counts.faults) faults; "
-                    + "\(counts.rounds) rounds to settle, at most \(counts.worst)"
+                + "\(counts.rounds) rounds to settle, at most \(counts.worst)"
         )
         print("\(passed) passed, \(failures.count + errors.count) failed")
         return failures.isEmpty && errors.isEmpty

@@ -59,7 +59,7 @@ extension Simulation {
         say(
             "store \(replica.number) saves V\(number) on \(model.name(predecessor))\(metadata.branch.map { " on branch \($0)" } ?? "") at "
                 + "\(made.timestamp): "
-            + "\(model[number].changes.map(model.describe).joined(separator: ", ")) -> \(model.describe(state))")
+                + "\(model[number].changes.map(model.describe).joined(separator: ", ")) -> \(model.describe(state))")
         if isAgain, try store.makeVersion(basedOn: predecessor, changes: changes, metadata: metadata, id: id) != made {
             throw Failure("made again", "making V\(number) again made another")
         }
@@ -244,7 +244,11 @@ extension Simulation {
         guard let exchange = replica.exchanges[folder] else { return ExchangeResult() }
         let told = Told()
         var control = OperationControl()
-        if let stopsAt { control.progress = { _ in told.count += 1; return told.count <= stopsAt } }
+        if let stopsAt {
+            control.progress = { _ in
+                told.count += 1; return told.count <= stopsAt
+            }
+        }
         do {
             let result = try sends ? exchange.send(control) : exchange.retrieve(control)
             let problems = result.problems.map { problem in
@@ -289,12 +293,13 @@ extension Simulation {
 
     /// Hands versions over as they are listed.
     func give(_ numbers: [Int], to replica: Replica) throws {
-        let expected = VersionSet(numbers.filter { number in
-            // What the empty root holds everybody knows.
+        let expected = VersionSet(
+            numbers.filter { number in
+                // What the empty root holds everybody knows.
                 let missing = VersionSet(
                     model[number].ancestors.subtracting(replica.known).numbers.filter { model[$0].version.id != EmptyRoot.id })
-            return missing.isSubset(of: VersionSet(numbers))
-        })
+                return missing.isSubset(of: VersionSet(numbers))
+            })
         let additions = try replica.store.add(
             numbers.map { .init(version: model[$0].version, changes: model[$0].changes.shuffledSteadily($0)) })
         say("store \(replica.number) is given \(numbers.map { "V\($0)" }.joined(separator: " "))")

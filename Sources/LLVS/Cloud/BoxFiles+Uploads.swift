@@ -125,10 +125,12 @@ extension BoxFiles {
         var id = old
         let digest = AWSSignature.hex(try upload.sha1(check).whole)
         if let kept = upload.session?.kept?.split(separator: " "), kept.count == 4, BoxFiles.isID(String(kept[0])),
-           // It ends in the folder, or as the file, that it was begun for.
-           kept[2] == upload.parent, kept[3] == BoxFiles.mark(old), let partSize = Int(kept[1]), BoxFiles.partSizes.contains(partSize),
-           let last = try send(upload, String(kept[0]), partSize, goesOn: true, check)
-        { return try settle(upload, digest, last, "Writing \(upload.name) in \(place.description)").published }
+            // It ends in the folder, or as the file, that it was begun for.
+            kept[2] == upload.parent, kept[3] == BoxFiles.mark(old), let partSize = Int(kept[1]), BoxFiles.partSizes.contains(partSize),
+            let last = try send(upload, String(kept[0]), partSize, goesOn: true, check)
+        {
+            return try settle(upload, digest, last, "Writing \(upload.name) in \(place.description)").published
+        }
         for _ in 0..<3 {
             var members: [(String, CloudJSON)] = [
                 ("file_size", .number(upload.size)), ("file_name", .text(RemoteName.split(upload.name).name)),
@@ -145,7 +147,7 @@ extension BoxFiles {
             }
             let answer = try account.json(response, begin.what)
             guard let session = answer["id"]?.string, BoxFiles.isID(session), let partSize = answer["part_size"]?.count,
-                  BoxFiles.partSizes.contains(partSize)
+                BoxFiles.partSizes.contains(partSize)
             else { throw account.unusable(begin.what, "opens no session") }
             upload.session?.keep("\(session) \(partSize) \(upload.parent) \(BoxFiles.mark(id))")
             if let last = try send(upload, session, partSize, check) { return try settle(upload, digest, last, begin.what).published }
@@ -183,8 +185,10 @@ extension BoxFiles {
             let end = min(upload.size, start + partSize)
             var put = account.request(.put, address, "Writing \(upload.name)")
             put.body = upload.body(from: start, size: end - start)
-            put.headers = [("Content-Type", "application/octet-stream"), ("Content-Range", "bytes \(start)-\(end - 1)/\(upload.size)"),
-                           digest(digests.parts[start / partSize])]
+            put.headers = [
+                ("Content-Type", "application/octet-stream"), ("Content-Range", "bytes \(start)-\(end - 1)/\(upload.size)"),
+                digest(digests.parts[start / partSize]),
+            ]
             put.repeats = true
             return put
         }
@@ -213,7 +217,7 @@ extension BoxFiles {
             let entries = answer["entries"]?.elements ?? []
             for part in entries {
                 guard let id = part["part_id"]?.string, let offset = part["offset"]?.count, let size = part["size"]?.count,
-                      let sha1 = part["sha1"]?.string, wanted.contains(sha1)
+                    let sha1 = part["sha1"]?.string, wanted.contains(sha1)
                 else { continue }
                 let json = CloudJSON.object([("part_id", .text(id)), ("offset", .number(offset)), ("size", .number(size))])
                 parts[offset] = json

@@ -60,7 +60,7 @@ package struct CloudFolder: Sendable {
         var path: [String] = []
         for part in named.split(separator: UInt8(ascii: "/")) {
             guard let decoded = PercentCoding.decode(part), let name = String(validating: decoded, as: UTF8.self),
-                  !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F || $0 == UInt8(ascii: "/") }), name != ".", name != ".."
+                !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F || $0 == UInt8(ascii: "/") }), name != ".", name != ".."
             else { throw HTTPAddress.Refusal(why: "its path is not percent-encoded text, or has a name in it that no folder has") }
             path.append(name)
         }
@@ -72,7 +72,7 @@ package struct CloudFolder: Sendable {
             let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             let key = pair.first.map { String(decoding: $0, as: UTF8.self) } ?? ""
             guard pair.count == 2, known.contains(key),
-                  let value = PercentCoding.decode(pair[1])
+                let value = PercentCoding.decode(pair[1])
             else {
                 let names = known.map { "\($0)=" }.joined(separator: ", ")
                 throw HTTPAddress.Refusal(why: "after its question mark only \(names) and layout= may stand; tokens are options")

@@ -130,7 +130,7 @@ final class CloudKitAccount: Sendable {
         return try keeper.withLock(check) {
             let found = try keeper.read()
             guard let api = found["api_token"]?.string, let token = found["web_auth_token"]?.string, CloudKitAccount.isPrintable(api),
-                  CloudKitAccount.isPrintable(token)
+                CloudKitAccount.isPrintable(token)
             else { throw keeper.unusable("holds neither key_id and private_key nor api_token and web_auth_token") }
             var request = request
             request.isAnonymous = true
@@ -254,8 +254,10 @@ private struct CloudKitSignature: RequestSignature {
             throw StoreError(
                 .invalidArgument, "The private_key in \(name) is no private key of P-256 in PEM without a passphrase. Mend it.", path: path)
         }
-        return [("X-Apple-CloudKit-Request-KeyID", id), ("X-Apple-CloudKit-Request-ISO8601Date", date),
-                ("X-Apple-CloudKit-Request-SignatureV1", String(decoding: Base64.encode(signature), as: UTF8.self))]
+        return [
+            ("X-Apple-CloudKit-Request-KeyID", id), ("X-Apple-CloudKit-Request-ISO8601Date", date),
+            ("X-Apple-CloudKit-Request-SignatureV1", String(decoding: Base64.encode(signature), as: UTF8.self)),
+        ]
     }
 
     /// "2013-05-24T00:00:00Z"

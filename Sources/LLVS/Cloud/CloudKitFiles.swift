@@ -100,7 +100,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             if let token { zone.append(("syncToken", .text(token))) }
             let what = "Listing what is"
             guard let answer = try account.ask("changes/zone", .object([("zones", .array([.object(zone)]))]), what, check),
-                  let page = answer["zones"]?.elements.first
+                let page = answer["zones"]?.elements.first
             else { return nil }
             if page["serverErrorCode"] != nil {
                 guard let error = account.failure(page, what) else { return nil }

@@ -49,7 +49,7 @@ package struct CloudKitPlace: Sendable {
             let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             let key = String(decoding: pair[0], as: UTF8.self)
             guard pair.count == 2, ["store", "zone", "owner", "endpoint", "rate"].contains(key),
-                  let value = PercentCoding.decode(pair[1])
+                let value = PercentCoding.decode(pair[1])
             else {
                 throw HTTPAddress.Refusal(
                     why: "after its question mark only store=, zone=, owner=, endpoint=, rate= and layout= may stand; keys and tokens "

@@ -45,7 +45,7 @@ struct CloudKitRecord {
                 return
             }
             guard let dash = last.utf8.firstIndex(of: UInt8(ascii: "-")), let index = Int(last[last.utf8.index(after: dash)...]),
-                  index >= 0, last == SnapshotLimits.chunkName(index)
+                index >= 0, last == SnapshotLimits.chunkName(index)
             else { return nil }
             (name, part) = ("\(place.store)_snapshot_chunk_\(index)", .chunk)
             return
@@ -66,7 +66,7 @@ struct CloudKitRecord {
     static func pack(_ name: String, store: String) -> (directory: String, name: String)? {
         let bytes = Array(name.utf8), prefix = Array("\(store)_".utf8)
         guard bytes.starts(with: prefix), bytes.count > prefix.count + 2, bytes[prefix.count + 1] == UInt8(ascii: "_"),
-              let directory = directories.first(where: { $0.letter == bytes[prefix.count] })
+            let directory = directories.first(where: { $0.letter == bytes[prefix.count] })
         else { return nil }
         let rest = String(decoding: bytes[(prefix.count + 2)...], as: UTF8.self)
         return (directory.directory, directory.letter == UInt8(ascii: "r") ? rootPrefix + rest : rest)
@@ -156,7 +156,7 @@ struct CloudKitListing {
             return
         }
         guard isDeleted || record["recordType"]?.string == CloudKitRecord.Kind.pack.rawValue,
-              let file = CloudKitRecord.pack(name, store: store)
+            let file = CloudKitRecord.pack(name, store: store)
         else { return }
         guard !isDeleted else { packs[file.directory]?[file.name] = nil; return }
         try Memory.expect(256, "A listing")

@@ -93,7 +93,8 @@ final class CloudTokens: Sendable {
         case "invalid_grant": return nil
         case "invalid_client", "unauthorized_client":
             throw StoreError(
-                .permission, "\(what) failed: the service refuses the app's client_id or client_secret. Give the right ones in "
+                .permission,
+                "\(what) failed: the service refuses the app's client_id or client_secret. Give the right ones in "
                     + "\(keeper.name).", path: keeper.path)
         default: throw HTTPFailure.error(response, request.what)
         }

@@ -19,7 +19,9 @@ struct CloudUpload {
         size = data.size
         contents = try HTTPRequest.Body(data, check)
         digest = if case .bytes(let bytes) = contents { AWSSignature.hex(bytes.withUnsafeBytes { SHA256.digest($0) }) } else { nil }
-        let members: [(String, CloudJSON)] = [("id", .text(id)), ("name", .text(RemoteName.split(name).name)), ("parents", .list([parent]))]
+        let members: [(String, CloudJSON)] = [
+            ("id", .text(id)), ("name", .text(RemoteName.split(name).name)), ("parents", .list([parent])),
+        ]
         metadata = isNew ? CloudJSON.object(members).bytes : Array("{}".utf8)
     }
 

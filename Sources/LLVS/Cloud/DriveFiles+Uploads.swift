@@ -102,13 +102,17 @@ extension DriveFiles {
         let path = "upload/drive/v3/files" + (upload.isNew ? "" : "/\(upload.id)")
         var begin = request(upload.isNew ? .post : .patch, path, query, "Writing \(upload.name)")
         begin.body = .bytes(upload.metadata)
-        begin.headers = [("Content-Type", "application/json; charset=UTF-8"), ("X-Upload-Content-Length", "\(upload.size)"),
-                         ("X-Upload-Content-Type", "application/octet-stream")]
+        begin.headers = [
+            ("Content-Type", "application/json; charset=UTF-8"), ("X-Upload-Content-Length", "\(upload.size)"),
+            ("X-Upload-Content-Type", "application/octet-stream"),
+        ]
         // A session that nobody goes on with is forgotten by itself.
         begin.repeats = true
         if let kept = upload.session?.kept.flatMap(DriveFiles.session), kept.id == upload.id, kept.isNew == upload.isNew,
             kept.parent == upload.parent, let last = try send(upload, to: kept.address, goesOn: true, check)
-        { return try settle(upload, last, begin.what, check) }
+        {
+            return try settle(upload, last, begin.what, check)
+        }
         for _ in 0..<3 {
             let response = try client.perform(begin, check)
             guard response.isSuccess else { return try settle(upload, response, begin.what, check) }
@@ -140,8 +144,10 @@ extension DriveFiles {
             put.sink = .kept(limit: CloudAnswer.largest)
             put.repeats = false
             put.body = upload.body(from: start)
-            put.headers = [("Content-Type", "application/octet-stream"),
-                           ("Content-Range", "bytes \(start)-\(upload.size - 1)/\(upload.size)")]
+            put.headers = [
+                ("Content-Type", "application/octet-stream"),
+                ("Content-Range", "bytes \(start)-\(upload.size - 1)/\(upload.size)"),
+            ]
             var response: HTTPResponse?
             if !asksFirst {
                 let outcome = try client.perform([put], check).first ?? .failure(StoreError(.internal, "A request was not made."))

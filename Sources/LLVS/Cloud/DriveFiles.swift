@@ -77,8 +77,11 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
     private func search(_ query: String, _ doing: String, _ check: Check, onMore: () throws -> Bool = { false }) throws -> [CloudEntry]? {
         var found: [CloudEntry] = [], token: String?, pages = CloudPages(), hasTold = false
         while true {
-            var parameters = [("q", query), ("pageSize", "\(DriveFiles.pageSize)"),
-                              ("fields", "nextPageToken,incompleteSearch,files(\(DriveFiles.fields))")] + spaces
+            var parameters =
+                [
+                    ("q", query), ("pageSize", "\(DriveFiles.pageSize)"),
+                    ("fields", "nextPageToken,incompleteSearch,files(\(DriveFiles.fields))"),
+                ] + spaces
             if let token { parameters.append(("pageToken", token)) }
             let request = request(.get, "drive/v3/files", parameters, doing)
             guard let page = try account.ask(request, check) else { return nil }
@@ -169,8 +172,9 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             guard response.isSuccess || response.status == 409 else { throw DriveFiles.error(response, request.what) }
             let answer = try CloudAnswer(response).flatMap(DriveFiles.entry)
             if depth == 0, let root = answer?.parents.first { known.root = root }
-            known.made(CloudEntry(
-                id: id, name: name, parents: answer?.parents ?? [parent], size: nil, isFolder: true, made: answer?.made ?? "~"))
+            known.made(
+                CloudEntry(
+                    id: id, name: name, parents: answer?.parents ?? [parent], size: nil, isFolder: true, made: answer?.made ?? "~"))
             parent = id
         }
         known.setFolder(directory, [parent])

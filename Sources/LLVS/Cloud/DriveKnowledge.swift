@@ -49,7 +49,11 @@ final class DriveKnowledge: Sendable {
             state.way.formUnion(ids)
         }
     }
-    func forgetFolders() { state.withLock { $0.folders = [:]; $0.way = []; $0.made = []; $0.root = nil } }
+    func forgetFolders() {
+        state.withLock {
+            $0.folders = [:]; $0.way = []; $0.made = []; $0.root = nil
+        }
+    }
     func made(_ folder: CloudEntry) { state.withLock { $0.made.append((folder, Clock.steady() + DriveKnowledge.lag)) } }
     /// Folders of those names that were made a short time ago, and that no list has shown yet. Once one was seen, it is not there when it
     /// is not seen.

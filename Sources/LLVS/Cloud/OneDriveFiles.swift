@@ -261,7 +261,8 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
             let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
             guard let entry = try account.ask(look, check).flatMap(OneDriveFiles.entry) else { return nil }
             if entry.name != RemoteName.split(upload.name).name { return .refused(account.taken(upload.name, by: entry.name)) }
-            return entry.isFolder ? .refused(StoreError(.foreignFile, "a folder is in its place"))
+            return entry.isFolder
+                ? .refused(StoreError(.foreignFile, "a folder is in its place"))
                 : try isSame(upload, entry, check) ? .published : .exists
         default: throw OneDriveFiles.error(response, what)
         }

@@ -94,7 +94,9 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
                 try Memory.grow(&found, "A listing")
                 found.append(entry)
             }
-            if found.count <= PCloudFiles.longList { start = nil } else if start == nil {
+            if found.count <= PCloudFiles.longList {
+                start = nil
+            } else if start == nil {
                 // Changes are told from before the list on, which is made anew.
                 start = try position(check)
                 if start != nil { continue }

@@ -84,7 +84,9 @@ extension StoreCoordinator {
                 return true
             }
             guard isMine else { return }
-            repeat { call() } while state.withLock { state in
+            repeat {
+                call()
+            } while state.withLock { state in
                 if !state.isDue { state.isCalling = false; return false }
                 state.isDue = false
                 return true

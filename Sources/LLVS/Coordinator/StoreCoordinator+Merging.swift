@@ -39,7 +39,8 @@ extension StoreCoordinator {
                 let arbiter = arbiter ?? options.arbiter
                 if currentVersion != EmptyRoot.id { leftOut = try writeRegistered() }
                 let merged = try store.mergeHeads(
-                    into: currentVersion, arbiter: arbiter, selection: selection, metadata: metadata, control) { leftOut = $0 }
+                    into: currentVersion, arbiter: arbiter, selection: selection, metadata: metadata, control
+                ) { leftOut = $0 }
                 if let merged { move(to: merged.id) }
             }
             outcome.move = outcome.move.followed(by: merged.move)

@@ -53,8 +53,10 @@ extension StoreCoordinator {
                         Log.write(.warning, "\(restored.problems.count) versions \(told)")
                     }
                 } catch let error as StoreError
-                    where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot { continue }
-                catch let error as StoreError where [.snapshotDamaged, .foreignFile, .notADirectory, .tooLarge].contains(error.code) {
+                    where error.code == .snapshotMissing || error.code == .unsupported || error.code == .foreignSnapshot
+                { continue } catch let error as StoreError
+                    where [.snapshotDamaged, .foreignFile, .notADirectory, .tooLarge].contains(error.code)
+                {
                     Log.write(.warning, error.message)
                     lock.withLock { _ = brokenSnapshots.insert(name) }
                     damage = damage ?? error

@@ -230,7 +230,8 @@ extension StoreCoordinator {
                 let found = try store.version(step.version)
                 try paced.step(0, bytes: found?.metadata.entries.reduce(0) { $0 + $1.value.count } ?? 0)
                 guard let version = found, version.metadata[UndoMarks.deviceKey] == device, version.predecessors.count == 1,
-                      let name = ordinal(version.id) else { continue }
+                    let name = ordinal(version.id)
+                else { continue }
                 // Of an undo or a redo that was undone itself, by its id, nothing is left either.
                 if undone.contains(name) { continue }
                 func description() throws -> String? { try UndoMarks.string(version.metadata[UndoMarks.descriptionKey], paced) }

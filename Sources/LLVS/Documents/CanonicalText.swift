@@ -9,7 +9,9 @@ enum CanonicalText {
             if i > run { out.append(contentsOf: UnsafeRawBufferPointer(rebasing: text[run..<i])) }
             run = i + 1
             out.append(UInt8(ascii: "\\"))
-            if let letter = letter(byte) { out.append(letter) } else {
+            if let letter = letter(byte) {
+                out.append(letter)
+            } else {
                 out.append(UInt8(ascii: "u"))
                 out.append(0x30)
                 out.append(0x30)

@@ -120,7 +120,9 @@ struct CanonicalWriter {
             // As where each is written by itself.
             if bytes.count + value.lowerBound - start > limit { throw TooMuch() }
             let text = UnsafeRawBufferPointer(rebasing: tree.bytes[start..<value.upperBound])
-            if text.count < Self.large { bytes.append(contentsOf: text) } else {
+            if text.count < Self.large {
+                bytes.append(contentsOf: text)
+            } else {
                 try appendText(text.count) { $0.append(contentsOf: text) }
             }
             top.next += 1
@@ -171,7 +173,8 @@ struct CanonicalWriter {
                 guard let base = tree.bytes.baseAddress else { return }
                 let start = base + place.lowerBound
                 if pending.count > 0, let before = pending.baseAddress, before + pending.count + 1 == start, place.lowerBound > 0,
-                    tree.bytes[place.lowerBound - 1] == UInt8(ascii: ",") {
+                    tree.bytes[place.lowerBound - 1] == UInt8(ascii: ",")
+                {
                     pending = UnsafeRawBufferPointer(start: before, count: pending.count + 1 + place.count)
                     return
                 }
@@ -201,7 +204,8 @@ struct CanonicalWriter {
                     }
                     let (name, value) = members[next]
                     if value.isComputed, !name.isComputed, case .number(let spelling) = values.computed[Int(value.node)],
-                        let own = values.tree(name).quoted(name.node) {
+                        let own = values.tree(name).quoted(name.node)
+                    {
                         try take()
                         if bytes.count + used + (next > top.start ? 1 : 0) + own.count + 1 > limit { throw TooMuch() }
                         if next > top.start { put(UInt8(ascii: ",")) }
@@ -215,7 +219,8 @@ struct CanonicalWriter {
                     guard !value.isAbsent, !value.isComputed, name.tree == value.tree else { break }
                     let tree = values.tree(value)
                     guard let place = tree.written(value.node), let own = tree.written(name.node), own.upperBound + 1 == place.lowerBound,
-                        tree.bytes[own.upperBound] == UInt8(ascii: ":") else { break }
+                        tree.bytes[own.upperBound] == UInt8(ascii: ":")
+                    else { break }
                     try append(tree, own.lowerBound..<place.upperBound, name: place.lowerBound - own.lowerBound)
                     next += 1
                 }

@@ -233,12 +233,13 @@ enum RecordPath {
         return switch frame.shape {
         case .object, .elements: []
         case .tuple: [.index(child)]
-        case .chain(let chain): try chain.steps(of: frame.inputs, values).map { step in
-            switch step {
-            case .name(let name): .name(name)
-            case .element(let known): Self.step(to: known)
+        case .chain(let chain):
+            try chain.steps(of: frame.inputs, values).map { step in
+                switch step {
+                case .name(let name): .name(name)
+                case .element(let known): Self.step(to: known)
+                }
             }
-        }
         case .list(let plan) where inResult:
             [plan.outcome(child).at.map { .at($0) } ?? .gone(plan.step(child), after: plan.outcome(child).after)]
         case .list(let plan): [plan.step(child)]
@@ -280,7 +281,9 @@ enum RecordPath {
         /// - Returns: how many bytes the path has.
         mutating func write(_ place: UInt32, _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Int {
             let parent = places.parent(of: place)
-            if parent == container { path.cut(to: size) } else {
+            if parent == container {
+                path.cut(to: size)
+            } else {
                 path.clear()
                 path.append("[")
                 container = parent
@@ -317,7 +320,9 @@ enum RecordPath {
                 path.append(parts.count == 1 ? "{\"key\":" : "{\"key\":[")
                 for (i, part) in parts.enumerated() {
                     if i > 0 { path.append(",") }
-                    if let bytes = values.normalised(part) { path.append(bytes) } else {
+                    if let bytes = values.normalised(part) {
+                        path.append(bytes)
+                    } else {
                         path.append(try CanonicalWriter.bytes(of: part, in: values, normalises: true))
                     }
                 }

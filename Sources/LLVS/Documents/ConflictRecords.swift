@@ -78,11 +78,12 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
             return UnsafeRawBufferPointer(start: memory + at, count: count)
         }
         let path = part(entry.path), base = part(entry.base), newer = part(entry.newer), older = part(entry.older)
-        let result = switch entry.about >> 4 & 3 {
-        case 1: newer
-        case 2: older
-        default: part(entry.result)
-        }
+        let result =
+            switch entry.about >> 4 & 3 {
+            case 1: newer
+            case 2: older
+            default: part(entry.result)
+            }
         return Parts(
             kind: ConflictRecord.Kind(rawValue: entry.about & 15) ?? .pick, path: path ?? UnsafeRawBufferPointer(start: nil, count: 0),
             base: base, newer: newer, older: older, result: result, rule: entry.about >> 6 == 0 ? nil : Int(entry.about >> 6) - 1)

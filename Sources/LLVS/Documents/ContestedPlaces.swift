@@ -117,7 +117,8 @@ final class ContestedPlaces {
         for end in 0...numbers.count where end == numbers.count || anchors[end] {
             let to = end == numbers.count ? before.keys.count : Int(numbers[end]), gone = from.base..<to, new = from.side..<end
             if gone.count == new.count, gone.allSatisfy({ before.keys[$0].source == .value && now.places[before.keys[$0]] == nil }),
-                new.allSatisfy({ now.keys[$0].source == .value && numbers[$0] < 0 }) {
+                new.allSatisfy({ now.keys[$0].source == .value && numbers[$0] < 0 })
+            {
                 for (old, other) in zip(gone, new) { table[old] = other }
             }
             from = (to + 1, end + 1)

@@ -109,7 +109,8 @@ public struct DocumentMerge {
         let sides = try [newer, older].map { try $0.map { try read($0, as: kind, like: before?.tree) } }
         let (trees, olderIsLater) = try inForms([before] + sides, isKnown: known != nil)
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
-        let all = try trees.map { try $0 ?? JSONText(whole: empty, as: .raw) }
+        let all =
+            try trees.map { try $0 ?? JSONText(whole: empty, as: .raw) }
             + (rules.text.map { [$0] } ?? (asked == nil ? [] : [JSONText(whole: empty, as: .raw)]))
         let values = DocumentValues(all, work: work)
         func ref(_ i: Int) -> ValueRef { trees[i] == nil ? .absent : ValueRef(tree: UInt32(truncatingIfNeeded: i), node: 0) }
@@ -120,7 +121,8 @@ public struct DocumentMerge {
         let result = try known == nil ? merge.run(inputs[0], inputs[1], inputs[2]) : .absent
         let (bytes, source): ([UInt8]?, MergedValue.Source)
         do {
-            (bytes, source) = try known.map { ($0.bytes, $0.source) }
+            (bytes, source) =
+                try known.map { ($0.bytes, $0.source) }
                 ?? write(result, kind, values, newer, older, limit: ConflictRecordBudget.result(of: total))
         } catch is CanonicalWriter.TooMuch {
             return try picking(base: base, newer: newer, older: older, newerStands: newer != nil, kind: .limit)

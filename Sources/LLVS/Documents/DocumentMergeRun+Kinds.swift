@@ -57,7 +57,7 @@ extension DocumentMergeRun {
                     .invalidArgument,
                     "The value merger's answer for \(String(decoding: path, as: UTF8.self)) of "
                         + "\"\(String(decoding: asked.id, as: UTF8.self))\" is not one JSON text. "
-                            + "Answer with one, remove the place, or pass.",
+                        + "Answer with one, remove the place, or pass.",
                     valueID: ValueID(unchecked: asked.id))
             }
             return ValueRef(tree: values.add(text), node: JSONTree.containerSize)
@@ -104,7 +104,7 @@ extension DocumentMergeRun {
         for overlap in merged.overlaps {
             let part = RecordDraft.Inputs(
                 o: values.add(.text(overlap.base)), x: values.add(.text(overlap.newer)), y: values.add(.text(overlap.older)),
-                    state: Int(inputs.state))
+                state: Int(inputs.state))
             // What stands is told once where it is a side's.
             let result = rule.keepsBoth ? values.add(.text(overlap.result)) : newerWins ? part.x : part.y
             if tellsPlaces { starts[records.count] = overlap.start }

@@ -49,7 +49,6 @@ final class DocumentMergeRun {
     struct Place {
         var frame: MergeFrame?
         var child = 0
-
     }
 
     /// The number of a place in `places`: the whole has none.
@@ -170,7 +169,9 @@ final class DocumentMergeRun {
             let members = (o: ValueRef(tree: o.tree, node: i), x: ValueRef(tree: x.tree, node: j), y: ValueRef(tree: y.tree, node: k))
             guard values.isScalar(members.x), values.isScalar(members.y) else { return nil }
             let bit: UInt64 = 1 << UInt64(count)
-            if try values.same(members.x, members.o) { older |= bit } else {
+            if try values.same(members.x, members.o) {
+                older |= bit
+            } else {
                 newer |= bit
                 if try !values.same(members.y, members.o), try !values.same(members.x, members.y) { changed |= bit }
             }
@@ -295,7 +296,8 @@ final class DocumentMergeRun {
             let key = rule.kind == .list ? rule.key : nil
             // (Where elements come out, and what an app made of which, frames of whole lists know.)
             if rule.kind == .auto, !saves, !tellsPlaces, values.isKind(o, .array),
-                let paired = try ShortLists.aligned(o, x, y, values) {
+                let paired = try ShortLists.aligned(o, x, y, values)
+            {
                 return try open(.elements(paired: paired), inputs, place)
             }
             return try open(.list(try ListAlignment(values, o, x, y, key: key, saves: saves)), inputs, place)

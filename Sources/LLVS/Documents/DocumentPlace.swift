@@ -80,7 +80,8 @@ struct DocumentPlace {
     private static func scalar(_ json: [UInt8], _ work: DocumentControl) throws -> JSONText {
         let bytes = [UInt8(ascii: "[")] + json + [UInt8(ascii: "]")]
         guard let text = try bytes.withUnsafeBytes({ try JSONTreeParser.parse($0, copying: true, work: work) }),
-              text.tree.children(of: 0).count == 1 else {
+            text.tree.children(of: 0).count == 1
+        else {
             throw StoreError(.invalidArgument, "The values of a conflict are JSON; give the conflict as it was told.")
         }
         return text
@@ -133,12 +134,16 @@ struct DocumentPlace {
                     }
                     state = states.stepToElement(state)
                 } else {
-                    if number("index") == nil { level.child = try keyed(step, container.node, declared) } else if !wanted.isAbsent {
+                    if number("index") == nil {
+                        level.child = try keyed(step, container.node, declared)
+                    } else if !wanted.isAbsent {
                         // Where it stood in the base tells nothing: it is known by what it is.
                         let found = try some(wanted, in: container)
                         level.child = found.count == 1 ? found[0] : nil
                         isLost = isLost || level.child == nil
-                    } else { isLost = true }
+                    } else {
+                        isLost = true
+                    }
                     if let after = number("after") {
                         let place = after < 0 ? -1 : try element(after, of: before, in: container, declared)
                         level.insertion = place.map { $0 + 1 }
@@ -228,7 +233,10 @@ struct DocumentPlace {
             if by == 0, before == old.count { return start..<end }
             if end <= before, try tokens.areWhole(start..<end, of: whole) { return start..<end }
             if old.count - start <= Bytes.common(old, before: old.count, whole, before: whole.count),
-                try tokens.areWhole(start + by..<end + by, of: whole) { return start + by..<end + by }
+                try tokens.areWhole(start + by..<end + by, of: whole)
+            {
+                return start + by..<end + by
+            }
             // Of two, the one that is left may be the other.
             if try tokens.onlyPlace(of: text, in: old) == nil { return nil }
         }

@@ -382,7 +382,8 @@ final class DocumentValues {
                 }
             }
             // The order of members is not to matter.
-            top.sum = top.isObject
+            top.sum =
+                top.isObject
                 ? top.sum &+ ValueDigest.mix(top.name, hash, seed) : ValueDigest.mix(top.sum, hash, seed) &+ 1
         }
     }

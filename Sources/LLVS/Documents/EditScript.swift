@@ -82,7 +82,9 @@ struct EditScript {
                     let x = n - i - 1, k = x - (m - j)
                     if i < n, abs(k) <= left, (k + left) % 2 == 0, Int(reached[Self.row(left) + (k + left) / 2]) >= x {
                         i += 1
-                    } else { j += 1 }
+                    } else {
+                        j += 1
+                    }
                 }
             }
         }

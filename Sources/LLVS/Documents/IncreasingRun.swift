@@ -25,7 +25,9 @@ enum IncreasingRun {
             guard one >= 0 else { continue }
             var low = 0, high = tails.count
             // Most go on with the longest.
-            if let last = tails.last, last > one { low = high } else if high > 0 {
+            if let last = tails.last, last > one {
+                low = high
+            } else if high > 0 {
                 // Others come near the last one like them.
                 var step = 1
                 let before = min(Int(near[Int(one) >> nearBits]), high - 1)

@@ -96,7 +96,9 @@ struct JSONDecimal: Equatable {
             while i < lexeme.count {
                 let byte = lexeme[i]
                 i += 1
-                if byte == UInt8(ascii: "-") { isBelow = true } else if byte != UInt8(ascii: "+") {
+                if byte == UInt8(ascii: "-") {
+                    isBelow = true
+                } else if byte != UInt8(ascii: "+") {
                     guard power < 1_000_000 else { return nil }
                     power = 10 * power + Int(byte &- 0x30)
                 }
@@ -221,7 +223,9 @@ struct JSONNumberSpelling {
         if i < n, bytes[i] == UInt8(ascii: "-") { i += 1 }
         guard i < n else { return nil }
         var zeros = 0, digits = 0, first = 0
-        if bytes[i] == 0x30 { i += 1 } else {
+        if bytes[i] == 0x30 {
+            i += 1
+        } else {
             first = i
             guard bytes[i] > 0x30, bytes[i] <= 0x39 else { return nil }
             while i < n, bytes[i] >= 0x30, bytes[i] <= 0x39 {
@@ -238,7 +242,9 @@ struct JSONNumberSpelling {
                     if digits == 0 { first = -zeros - 1 }
                     digits += (digits > 0 ? zeros : 0) + 1
                     zeros = 0
-                } else { zeros += 1 }
+                } else {
+                    zeros += 1
+                }
                 i += 1
             }
             guard i > point else { return nil }

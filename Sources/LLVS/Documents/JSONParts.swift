@@ -78,7 +78,9 @@ final class JSONParts: @unchecked Sendable {
         var further: [(segment: [UInt8], pointers: [(offset: Int, element: [[UInt8]])])] = []
         for pointer in pointers where pointer.element.count > depth {
             let segment = pointer.element[depth]
-            if let known = further.firstIndex(where: { $0.segment == segment }) { further[known].pointers.append(pointer) } else {
+            if let known = further.firstIndex(where: { $0.segment == segment }) {
+                further[known].pointers.append(pointer)
+            } else {
                 further.append((segment, [pointer]))
             }
         }

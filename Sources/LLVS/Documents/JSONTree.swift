@@ -23,7 +23,8 @@ enum JSONCode {
     static let longestNumber = 20, longestString = 27
 
     /// Those below 16 that are written as they are to be.
-    private static let canonical: UInt32 = 1 << null | 1 << no | 1 << yes | 1 << escapedCanonical | 1 << string | 1 << number
+    private static let canonical: UInt32 =
+        1 << null | 1 << no | 1 << yes | 1 << escapedCanonical | 1 << string | 1 << number
         | 1 << canonicalArray | 1 << canonicalObject
 
     @inline(__always)

@@ -74,8 +74,12 @@ extension JSONTreeParser {
             }
             let value = scalar.value
             if value < 0x80 { put(value); continue }
-            if value < 0x800 { put(0xC0 | value >> 6) } else {
-                if value < 0x1_0000 { put(0xE0 | value >> 12) } else {
+            if value < 0x800 {
+                put(0xC0 | value >> 6)
+            } else {
+                if value < 0x1_0000 {
+                    put(0xE0 | value >> 12)
+                } else {
                     put(0xF0 | value >> 18)
                     put(0x80 | value >> 12 & 0x3F)
                 }

@@ -125,7 +125,9 @@ struct JSONTreeParser {
                 position += 1
                 skipSpace()
                 if top.besideEnd > 0, isContainer { partner = member(named: name) }
-            } else if top.besideEnd > 0, isContainer, try takeElement() { continue }
+            } else if top.besideEnd > 0, isContainer, try takeElement() {
+                continue
+            }
             guard try value() else { return false }
         }
         try work.done(position - checked)

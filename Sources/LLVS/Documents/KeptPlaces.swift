@@ -26,10 +26,11 @@ struct KeptPlaces {
 
     /// An element of a short list: the base is one of the first trees.
     mutating func add(_ known: ShortLists.Known, in parent: UInt32) -> UInt32 {
-        let (ref, number, isID) = switch known {
-        case .value(let base, let place): (base, place, UInt32(0))
-        case .id(let id, let occurrence): (id, occurrence, Self.isID)
-        }
+        let (ref, number, isID) =
+            switch known {
+            case .value(let base, let place): (base, place, UInt32(0))
+            case .id(let id, let occurrence): (id, occurrence, Self.isID)
+            }
         all.append(Kept(parent: parent, holder: Self.element | isID | ref.tree & 0x1F, child: UInt64(number) << 32 | UInt64(ref.node)))
         return UInt32(truncatingIfNeeded: all.count - 1)
     }

@@ -12,7 +12,9 @@ struct KnownDifference {
     var tooMuch: (node: UInt32, end: UInt32) = (0, 0)
 
     mutating func add(_ levels: [Level], end: UInt32) {
-        if let first = outer.first, levels[0].node > first.node, levels[0].node < self.end { inner = levels } else {
+        if let first = outer.first, levels[0].node > first.node, levels[0].node < self.end {
+            inner = levels
+        } else {
             (outer, inner) = (levels, [])
             self.end = end
         }

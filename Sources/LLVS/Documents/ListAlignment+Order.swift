@@ -118,9 +118,12 @@ extension ListAlignment {
         if isLong {
             for (j, key) in right.enumerated() where inNewer[Int(key)] { place[Int(key)] = Int32(truncatingIfNeeded: j) }
         }
-        let places = right.isEmpty ? [] : left.map { key in
-            isLong ? place[Int(key)] : Int32(truncatingIfNeeded: inOlder[Int(key)] ? right.firstIndex(of: key) ?? -1 : -1)
-        }
+        let places =
+            right.isEmpty
+            ? []
+            : left.map { key in
+                isLong ? place[Int(key)] : Int32(truncatingIfNeeded: inOlder[Int(key)] ? right.firstIndex(of: key) ?? -1 : -1)
+            }
         let shared = right.isEmpty ? TokenBits(count: left.count) : try IncreasingRun.members(places, values.work)
         var i = 0, j = 0
         for end in 0...left.count where end == left.count || shared[end] {

@@ -87,7 +87,8 @@ extension ListAlignment {
             guard isEnd || (x < newerKeys.count && newerKeys[x] == place) else { continue }
             let o = from.o..<place, p = from.x..<(isEnd ? newerKeys.count : x)
             if !o.isEmpty, o.count == p.count, o.allSatisfy({ !held.all[$0] && isValue($0) }),
-                p.allSatisfy({ newerKeys[$0] >= count && isValue(Int(newerKeys[$0])) }) {
+                p.allSatisfy({ newerKeys[$0] >= count && isValue(Int(newerKeys[$0])) })
+            {
                 for k in 0..<o.count {
                     newerKeys[p.lowerBound + k] = UInt32(truncatingIfNeeded: o.lowerBound + k)
                     newerAnchors[p.lowerBound + k] = true

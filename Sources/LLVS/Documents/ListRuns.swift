@@ -102,7 +102,8 @@ struct ListRuns {
             }
             // Behind a scalar stands what ends it.
             guard p.start(a) - start == q.start(b) - other, p.start(a) + p.length(a) < end,
-                p.length(a) == q.length(b) else { break }
+                p.length(a) == q.length(b)
+            else { break }
             count += 1
         }
         return count
@@ -124,7 +125,8 @@ struct ListRuns {
                 continue
             }
             guard end - p.start(a) == other - q.start(b), p.start(a) > start,
-                p.length(a) == q.length(b) else { break }
+                p.length(a) == q.length(b)
+            else { break }
             count += 1
         }
         return count

@@ -27,7 +27,8 @@ final class MergeChain {
         let trees = (o.tree, x.tree, y.tree)
         // One level alone is merged as others are. (There may be very many that are none: nothing is made for these.)
         guard let first = try differing((o.node, x.node, y.node), trees, values),
-            let second = try differing(first.child, trees, values) else { return nil }
+            let second = try differing(first.child, trees, values)
+        else { return nil }
         return try MergeChain([first.place, second.place], second.child, trees, values)
     }
 
@@ -62,7 +63,9 @@ final class MergeChain {
             guard i < ends.0, k < ends.2, count < most else { return nil }
             if size > 0 { guard Bytes.equal(b.text(i), p.text(j)), Bytes.equal(q.text(k), p.text(j)) else { return nil } }
             let child: Nodes = (i + size, j + size, k + size)
-            if unknown == nil, JSONCode.isContainer(p.code(child.newer)) { unknown = (count, child) } else if try !areSame(child) {
+            if unknown == nil, JSONCode.isContainer(p.code(child.newer)) {
+                unknown = (count, child)
+            } else if try !areSame(child) {
                 guard found == nil else { return nil }
                 found = (count, child)
             }

@@ -160,7 +160,8 @@ final class MergeFrame {
         for (tree, ref, members) in [(p, x, left), (q, y, right), (b, o, middle)] {
             guard let first = members.first, let last = members.last else { continue }
             // In order, what the first and the last begin with is what all begin with.
-            let alike = tree.isSorted(ref.node)
+            let alike =
+                tree.isSorted(ref.node)
                 ? MemberOrder.common(tree.name(of: first), tree.name(of: last)) : MemberOrder.shared(members[...], in: tree)
             offset = min(offset, alike)
             offset = example.map { min(offset, MemberOrder.common(tree.name(of: first), $0)) } ?? offset

@@ -120,13 +120,17 @@ final class ValueRules: @unchecked Sendable {
             let next: Int
             switch segment {
             case .name(let name):
-                if let known = nodes[at].names[name] { next = known } else {
+                if let known = nodes[at].names[name] {
+                    next = known
+                } else {
                     next = nodes.count
                     nodes[at].names[name] = next
                     nodes.append(Node())
                 }
             case .any:
-                if let known = nodes[at].any { next = known } else {
+                if let known = nodes[at].any {
+                    next = known
+                } else {
                     next = nodes.count
                     nodes[at].any = next
                     nodes.append(Node())

@@ -71,7 +71,8 @@ enum SchemaRegistration {
         let tree = text.tree
         guard !at.contains(UInt8(ascii: "*")), let ids = ids(of: tree),
             let patterns = prefix.withUnsafeBytes({ tree.member($0, of: ids) }), SchemaShape.isPatterns(patterns, in: tree),
-            let rule = at.withUnsafeBytes({ tree.member($0, of: patterns) }) else { return false }
+            let rule = at.withUnsafeBytes({ tree.member($0, of: patterns) })
+        else { return false }
         let bytes = try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: rule), in: DocumentValues([text], work: work))
         let schema = try bytes.withUnsafeBytes { try MergeSchema($0, partly: true) }
         guard let found = schema.rules(for: UnsafeRawBufferPointer(start: nil, count: 0)), let own = found.rules.first else { return false }

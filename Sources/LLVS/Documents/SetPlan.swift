@@ -158,7 +158,9 @@ final class SetPlan {
             starts.append(UInt32(truncatingIfNeeded: bytes.count))
             guard !result.isAbsent else { continue }
             let start = bytes.count
-            if let text = values.normalised(result) { bytes.append(contentsOf: text) } else {
+            if let text = values.normalised(result) {
+                bytes.append(contentsOf: text)
+            } else {
                 writer.clear()
                 try writer.write(result)
                 bytes += writer.bytes

@@ -70,7 +70,8 @@ enum ShortLists {
         // (Those in one place are known to differ from the base's.)
         guard paired != 0 else { return 0 }
         if areTold { return paired }
-        let areAlone = try areApart(o, x, paired, values, known: true) && areApart(o, y, paired, values, known: true)
+        let areAlone =
+            try areApart(o, x, paired, values, known: true) && areApart(o, y, paired, values, known: true)
             && areApart(x, y, paired, values, known: false) && areDistinct(o, paired, values)
         return areAlone ? paired : nil
     }
@@ -87,7 +88,10 @@ enum ShortLists {
             while j < otherEnd {
                 // Most are told apart by what they are.
                 if paired & (bit | other) != 0, !(known && bit == other), p.kind(i) == q.kind(j),
-                    try values.same(ValueRef(tree: a.tree, node: i), ValueRef(tree: b.tree, node: j)) { return false }
+                    try values.same(ValueRef(tree: a.tree, node: i), ValueRef(tree: b.tree, node: j))
+                {
+                    return false
+                }
                 j = q.next(j)
                 other <<= 1
             }

@@ -56,12 +56,14 @@ struct TextMerge {
     ) throws -> Merged {
         // What was replaced on both sides is copied when all that was needed to find it is gone.
         let (text, overlaps, isLimited) = try places(texts, unit, keepsBoth, newerWins, &steps, work)
-        return Merged(text: text, overlaps: overlaps.map { overlap in
-            func part(_ text: Int, _ range: Range<Int>) -> [UInt8] { Array(texts[text][range]) }
-            let parts = (part(0, overlap.base), part(1, overlap.newer), part(2, overlap.older))
-            let result = keepsBoth ? Array(text[overlap.result]) : newerWins ? parts.1 : parts.2
-            return Overlap(base: parts.0, newer: parts.1, older: parts.2, result: result, start: overlap.result.lowerBound)
-        }, isLimited: isLimited)
+        return Merged(
+            text: text,
+            overlaps: overlaps.map { overlap in
+                func part(_ text: Int, _ range: Range<Int>) -> [UInt8] { Array(texts[text][range]) }
+                let parts = (part(0, overlap.base), part(1, overlap.newer), part(2, overlap.older))
+                let result = keepsBoth ? Array(text[overlap.result]) : newerWins ? parts.1 : parts.2
+                return Overlap(base: parts.0, newer: parts.1, older: parts.2, result: result, start: overlap.result.lowerBound)
+            }, isLimited: isLimited)
     }
 
     private static func places(
@@ -240,7 +242,9 @@ enum LineEnds: Equatable {
             if text[i] == 0x0D {
                 out.append(0x0A)
                 if i + 1 < text.count, text[i + 1] == 0x0A { i += 1 }
-            } else { out.append(text[i]) }
+            } else {
+                out.append(text[i])
+            }
             i += 1
         }
         return out

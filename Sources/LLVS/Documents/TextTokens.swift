@@ -186,7 +186,9 @@ struct TokenTable {
     /// Another text begins; there are at most three.
     mutating func begin(_ text: UnsafeRawPointer) {
         let next = UInt32(truncatingIfNeeded: count)
-        if texts.0 == nil { texts.0 = text } else if texts.1 == nil {
+        if texts.0 == nil {
+            texts.0 = text
+        } else if texts.1 == nil {
             (texts.1, second) = (text, next)
         } else {
             (texts.2, third) = (text, next)
@@ -236,7 +238,10 @@ struct TokenTable {
         while slots[i] != .max {
             let known = slots[i] & Self.numberMask
             if slots[i] & ~Self.numberMask == tag, self.size(known) == size, let other = self.start(known),
-                Self.areSame(other, bytes, size) { return known }
+                Self.areSame(other, bytes, size)
+            {
+                return known
+            }
             i = (i + 1) & mask
         }
         guard count <= Int(Self.numberMask) else { throw TooManyTokens() }
@@ -425,7 +430,9 @@ private struct KnownTokens {
             } else if place > goal, next > 0 {
                 next -= 1
                 place -= table.size(tokens[next])
-            } else { break }
+            } else {
+                break
+            }
         }
         return place == goal
     }
@@ -473,7 +480,8 @@ enum TextScalars {
     static func attaches(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x0300...0x036F, 0x0483...0x0489, 0x0591...0x05BD, 0x064B...0x065F, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x200D, 0x20D0...0x20FF,
-             0xFE00...0xFE0F, 0xFE20...0xFE2F, 0x1F3FB...0x1F3FF, 0xE0020...0xE007F: true
+            0xFE00...0xFE0F, 0xFE20...0xFE2F, 0x1F3FB...0x1F3FF, 0xE0020...0xE007F:
+            true
         default: false
         }
     }

@@ -52,12 +52,15 @@ enum ValueDigest {
             i += 1
         }
         var word: UInt64 = 0
-        if size >= 8 { word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: first, as: UInt64.self)) } else {
+        if size >= 8 {
+            word = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: first, as: UInt64.self))
+        } else {
             word = 0x3030_3030_3030_3030
             while i < size { word = word >> 8 | UInt64(base.load(fromByteOffset: i, as: UInt8.self)) << 56; i += 1 }
         }
         guard word & 0xF0F0_F0F0_F0F0_F0F0 == 0x3030_3030_3030_3030,
-            (word &+ 0x0606_0606_0606_0606) & 0xF0F0_F0F0_F0F0_F0F0 == 0x3030_3030_3030_3030 else { return nil }
+            (word &+ 0x0606_0606_0606_0606) & 0xF0F0_F0F0_F0F0_F0F0 == 0x3030_3030_3030_3030
+        else { return nil }
         word &= 0x0F0F_0F0F_0F0F_0F0F
         word = (word &* 2561) >> 8 & 0x00FF_00FF_00FF_00FF
         word = (word &* 6_553_601) >> 16 & 0x0000_FFFF_0000_FFFF

@@ -90,7 +90,8 @@ final class ValueForms: Sendable {
         }
         try work.done(edited.tree.count)
         if let number = edited.tree.find(at, from: 0), let name = at.last,
-            let parent = made.object(at: at.dropLast(), making: true, in: own.tree) {
+            let parent = made.object(at: at.dropLast(), making: true, in: own.tree)
+        {
             parent.changed[name] = try written(number)
         }
         return try own.with(made, work).map { ($0, hasMembers) }
@@ -166,8 +167,9 @@ private final class RenamedObject {
     /// Moves a member to where nothing is yet.
     func move(_ from: [[UInt8]], to path: [[UInt8]], in tree: JSONTree) {
         guard let name = from.last, let new = path.last, let source = object(at: from.dropLast(), making: false, in: tree),
-              let item = source.item(name, in: tree), let target = object(at: path.dropLast(), making: true, in: tree),
-              target.item(new, in: tree) == nil else { return }
+            let item = source.item(name, in: tree), let target = object(at: path.dropLast(), making: true, in: tree),
+            target.item(new, in: tree) == nil
+        else { return }
         source.changed[name] = .gone
         target.changed[new] = item
     }
@@ -184,8 +186,12 @@ private final class RenamedObject {
         }
         while i < others.count || j < known.count {
             // Below 0: a member as it was; 0: instead of one.
-            let order = i == others.count ? -1 : j == known.count ? 1
-                : others[i].key.withUnsafeBytes { Bytes.compare(tree.name(of: known[j]), $0) }
+            let order =
+                i == others.count
+                ? -1
+                : j == known.count
+                    ? 1
+                    : others[i].key.withUnsafeBytes { Bytes.compare(tree.name(of: known[j]), $0) }
             if order < 0 {
                 begin(tree.name(of: known[j]))
                 try writer.write(ValueRef(tree: 0, node: known[j]))

@@ -35,9 +35,11 @@ struct Crypto: @unchecked Sendable {
         guard peer.count == Crypto.keySize else { return nil }
         let out = try Secret(size: Crypto.keySize)
         let isRight = out.fill { out in
-            secret.withBytes { mine in peer.withUnsafeBytes { theirs in
-                with(mine) { mine in with(theirs) { theirs in with(out) { llvs_crypto_x25519(table, mine, theirs, $0) } } }
-            } }
+            secret.withBytes { mine in
+                peer.withUnsafeBytes { theirs in
+                    with(mine) { mine in with(theirs) { theirs in with(out) { llvs_crypto_x25519(table, mine, theirs, $0) } } }
+                }
+            }
         }
         return isRight == 1 ? out : nil
     }
@@ -62,12 +64,16 @@ struct Crypto: @unchecked Sendable {
     func derive(_ secret: Secret, salt: [UInt8] = [], info: String) throws -> Secret {
         let out = try Secret(size: Crypto.keySize), info = Array(info.utf8)
         let isRight = out.fill { out in
-            secret.withBytes { secret in salt.withUnsafeBytes { salt in info.withUnsafeBytes { info in
-                with(out) {
-                    llvs_crypto_hkdf(
-                        table, secret.baseAddress, secret.count, salt.baseAddress, salt.count, info.baseAddress, info.count, $0)
+            secret.withBytes { secret in
+                salt.withUnsafeBytes { salt in
+                    info.withUnsafeBytes { info in
+                        with(out) {
+                            llvs_crypto_hkdf(
+                                table, secret.baseAddress, secret.count, salt.baseAddress, salt.count, info.baseAddress, info.count, $0)
+                        }
+                    }
                 }
-            } } }
+            }
         }
         guard isRight == 1 else { throw Crypto.failure }
         return out
@@ -79,13 +85,15 @@ struct Crypto: @unchecked Sendable {
         try Memory.expect(1 << (work + 10), "Unlocking with a passphrase")
         let out = try Secret(size: Crypto.keySize)
         let isRight = out.fill { out in
-            passphrase.withBytes { passphrase in salt.withUnsafeBytes { salt in
-                with(out) { out in
-                    guard let from = salt.baseAddress else { return 0 }
-                    return llvs_crypto_scrypt(
-                        table, passphrase.baseAddress, passphrase.count, from, salt.count, UInt32(truncatingIfNeeded: work), out)
+            passphrase.withBytes { passphrase in
+                salt.withUnsafeBytes { salt in
+                    with(out) { out in
+                        guard let from = salt.baseAddress else { return 0 }
+                        return llvs_crypto_scrypt(
+                            table, passphrase.baseAddress, passphrase.count, from, salt.count, UInt32(truncatingIfNeeded: work), out)
+                    }
                 }
-            } }
+            }
         }
         guard isRight == 1 else {
             throw StoreError(
@@ -100,13 +108,19 @@ struct Crypto: @unchecked Sendable {
         _ key: Secret, nonce: [UInt8], also: [UInt8] = [], _ data: UnsafeRawBufferPointer, into out: UnsafeMutableRawBufferPointer
     ) throws {
         guard nonce.count == Crypto.nonceSize, out.count >= data.count + Crypto.tagSize else { throw Crypto.failure }
-        let isRight = key.withBytes { key in nonce.withUnsafeBytes { nonce in also.withUnsafeBytes { also in
-            with(key) { key in with(nonce) { nonce in
-                out.baseAddress.map {
-                    llvs_crypto_seal(table, key, nonce, also.baseAddress, also.count, data.baseAddress, data.count, $0)
-                } ?? 0
-            } }
-        } } }
+        let isRight = key.withBytes { key in
+            nonce.withUnsafeBytes { nonce in
+                also.withUnsafeBytes { also in
+                    with(key) { key in
+                        with(nonce) { nonce in
+                            out.baseAddress.map {
+                                llvs_crypto_seal(table, key, nonce, also.baseAddress, also.count, data.baseAddress, data.count, $0)
+                            } ?? 0
+                        }
+                    }
+                }
+            }
+        }
         guard isRight == 1 else { throw Crypto.failure }
     }
 
@@ -118,30 +132,42 @@ struct Crypto: @unchecked Sendable {
         guard nonce.count == Crypto.nonceSize, data.count >= Crypto.tagSize, out.count >= data.count - Crypto.tagSize,
             let from = data.baseAddress
         else { return false }
-        return key.withBytes { key in nonce.withUnsafeBytes { nonce in also.withUnsafeBytes { also in
-            with(key) { key in with(nonce) { nonce in
-                out.baseAddress.map { llvs_crypto_unseal(table, key, nonce, also.baseAddress, also.count, from, data.count, $0) } ?? 0
-            } }
-        } } } == 1
+        return key.withBytes { key in
+            nonce.withUnsafeBytes { nonce in
+                also.withUnsafeBytes { also in
+                    with(key) { key in
+                        with(nonce) { nonce in
+                            out.baseAddress.map {
+                                llvs_crypto_unseal(table, key, nonce, also.baseAddress, also.count, from, data.count, $0)
+                            } ?? 0
+                        }
+                    }
+                }
+            }
+        } == 1
     }
 
     /// Whether both are the same, in a time that says nothing of where they differ.
     static func equal(_ a: [UInt8], _ b: [UInt8]) -> Bool {
         guard a.count == b.count else { return false }
-        return a.withUnsafeBytes { a in b.withUnsafeBytes { b in
-            guard let x = a.baseAddress, let y = b.baseAddress else { return true }
-            return llvs_crypto_equal(x, y, a.count) == 1
-        } }
+        return a.withUnsafeBytes { a in
+            b.withUnsafeBytes { b in
+                guard let x = a.baseAddress, let y = b.baseAddress else { return true }
+                return llvs_crypto_equal(x, y, a.count) == 1
+            }
+        }
     }
 
     /// ECDSA over P-256 and SHA-256, in DER. Nil when the key, a private one in PEM without a passphrase, is none of that kind.
     func sign(_ data: [UInt8], with pem: Secret) -> [UInt8]? {
         var out = [UInt8](repeating: 0, count: llvs_crypto_signature_size), size = 0
         let isRight = out.withUnsafeMutableBufferPointer { out in
-            pem.withBytes { pem in data.withUnsafeBytes { data in
-                guard let out = out.baseAddress, let key = pem.baseAddress, let from = data.baseAddress else { return 0 as Int32 }
-                return llvs_crypto_sign_p256(table, key, pem.count, from, data.count, out, &size)
-            } }
+            pem.withBytes { pem in
+                data.withUnsafeBytes { data in
+                    guard let out = out.baseAddress, let key = pem.baseAddress, let from = data.baseAddress else { return 0 as Int32 }
+                    return llvs_crypto_sign_p256(table, key, pem.count, from, data.count, out, &size)
+                }
+            }
         }
         return isRight == 1 ? Array(out.prefix(size)) : nil
     }

@@ -58,7 +58,8 @@ struct KeyRing: Sendable {
             removed.count <= KeyRing.removedLimit
         else {
             throw StoreError(
-                .tooLarge, "A ring of keys holds \(KeyRing.epochsLimit) epochs, \(KeyRing.membersLimit) members and "
+                .tooLarge,
+                "A ring of keys holds \(KeyRing.epochsLimit) epochs, \(KeyRing.membersLimit) members and "
                     + "\(KeyRing.removedLimit) former ones at most. Begin a new remote.")
         }
         guard !members.isEmpty else {

@@ -103,7 +103,8 @@ struct PackCipher: Sendable {
         } catch let fault as AgeFault {
             guard fault.kind != .wrongKey else {
                 throw StoreError(
-                    .keyMissing, "The pack \(name) is held back: it is encrypted with keys that are not here. They may come with the next "
+                    .keyMissing,
+                    "The pack \(name) is held back: it is encrypted with keys that are not here. They may come with the next "
                         + "exchange, or this device was removed.")
             }
             throw PackCipher.fault(fault)

@@ -16,8 +16,7 @@ enum PassphraseFile {
     /// Writes one, and opens it again.
     static func make(
         _ identity: AgeIdentity, store: PackID, _ passphrase: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto
-    ) throws -> KeyFileName
-    {
+    ) throws -> KeyFileName {
         let plain = try Secret(capacity: sizeLimit)
         try plain.append("{\"format\":1,\"store\":\"\(store)\",\"identity\":\"")
         try identity.text().withBytes { try plain.append($0) }
@@ -125,7 +124,8 @@ enum KeyFiles {
         guard try place.read(name.description, limit: bytes.count) == bytes else {
             try? place.delete(name.description)
             throw StoreError(
-                .transport, "Keys that were written to \(place.description) are not there as they were written. What was there before is "
+                .transport,
+                "Keys that were written to \(place.description) are not there as they were written. What was there before is "
                     + "unchanged; try again.")
         }
     }

@@ -8,7 +8,8 @@ extension StoreError {
     fileprivate func stays(_ what: String, _ files: [KeyFileName]) -> StoreError {
         var error = self
         let names = files.prefix(3).map { "pack1/keys/\($0)" }.joined(separator: ", ") + (files.count > 3 ? " and others" : "")
-        error.message = "The new passphrase \(what). The old one's file could not be removed: \(message) Have \(names) removed by somebody "
+        error.message =
+            "The new passphrase \(what). The old one's file could not be removed: \(message) Have \(names) removed by somebody "
             + "who may."
         return error
     }

@@ -91,7 +91,9 @@ public final class CallbackTransport: ExchangeTransport, @unchecked Sendable {
         try callbacks.observe?(changed)
     }
     public func close() {
-        let first = lock.withLock { defer { isClosed = true }; return !isClosed }
+        let first = lock.withLock {
+            defer { isClosed = true }; return !isClosed
+        }
         if first { callbacks.close?() }
     }
 }

@@ -169,8 +169,7 @@ extension Store {
 
     /// - Parameter look: called now and then; what it throws ends the work.
     func uncover<IDs: Sequence>(_ ids: IDs, in coverage: inout Coverage, _ look: () throws -> Void) rethrows
-        where IDs.Element == VersionID
-    {
+    where IDs.Element == VersionID {
         var ids = ids.makeIterator(), isAtEnd = false
         while !isAtEnd {
             try look()

@@ -53,9 +53,11 @@ public final class Exchange: @unchecked Sendable {
     public func retrieve(_ control: OperationControl = OperationControl(), verifyKnown: Bool = false) throws -> ExchangeResult {
         try gate.run("Retrieving from \(transport.description)") {
             if let transport = transport as? any StoreTransport,
-                let result = try Exchange.logged("Retrieved", transport, {
-                    try transport.retrieve(into: store, verifyKnown: verifyKnown, control)?.counting()
-                })
+                let result = try Exchange.logged(
+                    "Retrieved", transport,
+                    {
+                        try transport.retrieve(into: store, verifyKnown: verifyKnown, control)?.counting()
+                    })
             {
                 return result
             }

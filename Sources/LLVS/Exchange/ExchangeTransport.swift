@@ -128,7 +128,9 @@ public struct ExchangeListing: Sendable {
         func those(of ids: [VersionID], notIn others: [VersionID]) throws -> [VersionID] {
             var known = Set<VersionID>(minimumCapacity: others.count)
             for id in others { try control.step(0); known.insert(id) }
-            return try ids.filter { try control.step(0); return !known.contains($0) }
+            return try ids.filter {
+                try control.step(0); return !known.contains($0)
+            }
         }
         versionsOnly = try those(of: versions, notIn: withChanges)
         if versions.count - versionsOnly.count != withChanges.count { changesOnly = try those(of: withChanges, notIn: versions) }

@@ -233,7 +233,8 @@ enum FolderFiles {
                 do { try control.step(0) } catch { throw Stopped(error: error) }
                 let place = folder.place(String(decoding: name, as: UTF8.self))
                 guard let status = try? place.status(), status.isRegularFile,
-                      now &- status.modified > Int64(seconds) &* 1_000_000_000 else { return }
+                    now &- status.modified > Int64(seconds) &* 1_000_000_000
+                else { return }
                 try? place.unlink()
             }
         } catch let stopped as Stopped { throw stopped.error } catch {}

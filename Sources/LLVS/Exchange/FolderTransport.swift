@@ -79,7 +79,8 @@ public final class FolderTransport: ExchangeTransport, @unchecked Sendable {
     /// Whether a folder, which need not be there yet, is a directory or lies in it, whichever links lead there.
     private static func isIn(_ directory: String, _ path: String) -> Bool {
         guard !directory.isEmpty, let home = System.resolved(directory),
-              let own = System.resolved(path) ?? System.resolved(Paths.parent(of: path)) else { return false }
+            let own = System.resolved(path) ?? System.resolved(Paths.parent(of: path))
+        else { return false }
         return own.utf8.elementsEqual(home.utf8) || own.utf8.starts(with: (home + "/").utf8)
     }
 

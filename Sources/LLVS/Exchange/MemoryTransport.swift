@@ -61,7 +61,9 @@ public final class MemoryTransport: ExchangeTransport, @unchecked Sendable {
 
     /// Puts files there as they are, for tests of bad ones; nil removes.
     func plant(_ name: String, version: [UInt8]?, changes: [UInt8]?) {
-        area.lock.withLock { area.versions[name] = version; area.changes[name] = changes }
+        area.lock.withLock {
+            area.versions[name] = version; area.changes[name] = changes
+        }
     }
     func planted(_ name: String) -> (version: [UInt8]?, changes: [UInt8]?) {
         area.lock.withLock { (area.versions[name], area.changes[name]) }

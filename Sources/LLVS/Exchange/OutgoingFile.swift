@@ -25,7 +25,9 @@ public struct OutgoingFile: Sendable {
         case .bytes(let bytes): try bytes.withUnsafeBytes(sink)
         case .pieces(let make):
             var made = 0
-            try make { made += $0.count; try sink($0) }
+            try make {
+                made += $0.count; try sink($0)
+            }
             guard made == size else { throw StoreError(.internal, "A file of \(size) bytes came to \(made).") }
         }
     }

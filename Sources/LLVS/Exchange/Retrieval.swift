@@ -41,11 +41,15 @@ struct Retrieval {
         // What is gone from there need not be kept in mind.
         if !isSame, !memory.broken.isEmpty || !memory.oldForm.isEmpty {
             let there = try ids(listing.versions)
-            for gone in try memory.broken.filter({ try looks.step(0); return !there.contains($0) }) {
+            for gone in try memory.broken.filter({
+                try looks.step(0); return !there.contains($0)
+            }) {
                 try looks.step(0)
                 memory.broken.remove(gone)
             }
-            for gone in try memory.oldForm.filter({ try looks.step(0); return !there.contains($0) }) {
+            for gone in try memory.oldForm.filter({
+                try looks.step(0); return !there.contains($0)
+            }) {
                 try looks.step(0)
                 memory.oldForm.remove(gone)
             }
@@ -123,14 +127,20 @@ struct Retrieval {
     private mutating func sortOut(_ listing: ExchangeListing, _ damaged: Set<VersionID>, isSame: Bool) throws -> [VersionID] {
         var told: Set<String> = []
         for foreign in listing.foreign where told.insert(foreign.name).inserted {
-            tell(ExchangeProblem(name: foreign.name, error: StoreError(
+            tell(
+                ExchangeProblem(
+                    name: foreign.name,
+                    error: StoreError(
                         .foreignFile,
                         "\"\(foreign.name)\" in \(foreign.folder) of \(transport.description) is no version id. It was left alone; "
                             + "move it away, since other programs may take it for a version.",
                         path: foreign.name)))
         }
         if listing.furtherForeign > 0 {
-            tell(ExchangeProblem(name: "", error: StoreError(
+            tell(
+                ExchangeProblem(
+                    name: "",
+                    error: StoreError(
                         .foreignFile,
                         "\(listing.furtherForeign) further names in \(transport.description) are no version ids. They were left alone; "
                             + "move away what is none of this exchange."
@@ -151,7 +161,10 @@ struct Retrieval {
             try paced.step(0)
             guard result.problems.count < ExchangeLimits.problemCount else { furtherProblems += 1; continue }
             guard waiting.insert(id).inserted else { continue }
-            tell(ExchangeProblem(name: id.description, error: StoreError(
+            tell(
+                ExchangeProblem(
+                    name: id.description,
+                    error: StoreError(
                         .missingVersion,
                         "The version \(id) has its changes in \(transport.description), but no version file: "
                             + "it is still on its way, or its sender was interrupted. It is taken once the version file is there.",
@@ -362,8 +375,9 @@ struct Retrieval {
                 done.remove(id)
                 if error.code == .missingPredecessor, let missing = error.versionID.flatMap({ VersionID(validating: $0) }) {
                     holdBack(id, missing)
+                } else {
+                    problem(id, error)
                 }
-                else { problem(id, error) }
                 // Who has the genuine one writes it anew.
                 if error.code == .contentMismatch { memory.broken.insert(id) }
             }
@@ -391,7 +405,8 @@ struct Retrieval {
         guard let changes = try decode(id, file, { try InterchangeDecoder.changes($0, of: id) }) else { return nil }
         if heavy.contains(id) {
             guard let again = try transport.fetched([id.description], of: "version files", transport.fetchVersions, control).first,
-                  let whole = try read(id, again) else { return nil }
+                let whole = try read(id, again)
+            else { return nil }
             version = whole
         }
         version.valueDataSize = InterchangeOrder.valueDataSize(changes)

@@ -92,10 +92,11 @@ struct Sending {
             found[folded]?.add(id)
             found[folded]?.there += 1
         }
-        twins = try Set(missing.filter { id in
-            try paced.step(0)
-            return found[id.folded].map { $0.areMany && $0.there < 2 } ?? false
-        })
+        twins = try Set(
+            missing.filter { id in
+                try paced.step(0)
+                return found[id.folded].map { $0.areMany && $0.there < 2 } ?? false
+            })
     }
 
     /// Whether the place takes the id for its twin's: then a file of this one would replace that of the other.
@@ -104,7 +105,8 @@ struct Sending {
             [id.description], of: "version files", transport.fetchVersions, control.within(.sending, result.versions.count, of: total)
         ).first
         guard let found, let other = try read(found, { try InterchangeDecoder.versionOfAnyName($0, file: "versions/\(id)").id }),
-              other != id, other.folded == id.folded else { return false }
+            other != id, other.folded == id.folded
+        else { return false }
         problem(
             id,
             StoreError(
@@ -124,9 +126,13 @@ struct Sending {
         for files in transport.takeChanged() {
             try paced.step(0)
             guard let id = VersionID(validating: files.name) else { continue }
-            if max(files.versionSize, files.changesSize) <= WholeFile.readSize { memory.unread.insert(id) }
+            if max(files.versionSize, files.changesSize) <= WholeFile.readSize {
+                memory.unread.insert(id)
+            }
             // A large one is not read again by each process. Its size follows from what a computed id names.
-            else if id.hasContentForm, try !haveOurSizes(files, id) { memory.broken.insert(id) }
+            else if id.hasContentForm, try !haveOurSizes(files, id) {
+                memory.broken.insert(id)
+            }
         }
         let rows = store.rowCount, new = try store.contentIDs(behind: memory.checkedRows, paced.look)
         if !new.isEmpty {
@@ -273,7 +279,10 @@ struct Sending {
             try paced.step(0)
             guard change.hasData, let reason = try memory.unportable.reason(change.id, in: store, paced) else { return }
             let value = ValueID(unchecked: change.id)
-            result.problems.append(ExchangeProblem(name: id.description, error: StoreError(
+            result.problems.append(
+                ExchangeProblem(
+                    name: id.description,
+                    error: StoreError(
                         .unportableID,
                         "The value id \"\(value)\" of the version \(id) is one that another implementation cannot hold: \(reason). "
                             + "It was sent to \(transport.description) all the same. Where others share that place, use another id.",

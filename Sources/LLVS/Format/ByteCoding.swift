@@ -103,7 +103,9 @@ struct ByteWriter {
             integer(id.high.byteSwapped)
             integer(id.low.byteSwapped)
         } else {
-            id.withASCII { bytes.append(UInt8(truncatingIfNeeded: $0.count)); bytes.append(contentsOf: $0) }
+            id.withASCII {
+                bytes.append(UInt8(truncatingIfNeeded: $0.count)); bytes.append(contentsOf: $0)
+            }
         }
     }
 

@@ -32,7 +32,8 @@ struct ContentCheck {
     init?(_ version: Version, changeCount: Int) {
         guard version.id.hasContentForm else { return nil }
         id = version.id
-        isFixedRoot = version.predecessors.isEmpty && version.metadata.isEmpty && changeCount == 0
+        isFixedRoot =
+            version.predecessors.isEmpty && version.metadata.isEmpty && changeCount == 0
             && version.timestamp.bitPattern == EmptyRoot.version.timestamp.bitPattern
         content.add(predecessors: version.predecessors)
         content.add(timestamp: version.timestamp)
@@ -92,9 +93,12 @@ extension Version {
 
     /// For one whose id says that it is something else.
     var isNotWhatItsIDSays: StoreError {
-        let why = id == EmptyRoot.id ? "it is not the empty root, which is the same everywhere"
-            : id.text != nil ? "such an id is in capitals when it is genuine"
-            : "an id of this form is computed from what the version holds, and this one holds something else"
+        let why =
+            id == EmptyRoot.id
+            ? "it is not the empty root, which is the same everywhere"
+            : id.text != nil
+                ? "such an id is in capitals when it is genuine"
+                : "an id of this form is computed from what the version holds, and this one holds something else"
         return StoreError(
             .contentMismatch,
             "Version \(id) is not what its id says: \(why). Nothing of it was taken; the genuine one is, when it comes. "

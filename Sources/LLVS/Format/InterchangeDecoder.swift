@@ -65,11 +65,14 @@ struct InterchangeDecoder {
             var version: Version?, digest: [UInt8]?, digestBeside: [UInt8]?, isOldForm = false
             try reader.beginObject()
             while let member = try reader.nextMember() {
-                if try reader.equals(member, "version") { version = try decoder.version(&reader, &digest) }
-                else if try reader.equals(member, oldDigestMember) {
+                if try reader.equals(member, "version") {
+                    version = try decoder.version(&reader, &digest)
+                } else if try reader.equals(member, oldDigestMember) {
                     digestBeside = try reader.skipNull() ? nil : try decoder.digest(&reader)
                     isOldForm = true
-                } else { try reader.skip() }
+                } else {
+                    try reader.skip()
+                }
             }
             guard let version else { throw reader.failure("it has no member \"version\"") }
             return VersionFile(version: version, digest: digest ?? digestBeside, isOldForm: isOldForm)
@@ -100,13 +103,21 @@ struct InterchangeDecoder {
         var predecessors: [VersionID] = [], metadata = Metadata()
         try reader.beginObject()
         while let member = try reader.nextMember() {
-            if try reader.equals(member, "identifier") { id = try versionID(&reader) }
-            else if try reader.equals(member, "timestamp") { timestamp = try reader.double() }
-            else if try reader.equals(member, "predecessors") { predecessors = try self.predecessors(&reader) }
-            else if try reader.equals(member, "valueDataSize") { size = try reader.skipNull() ? 0 : try reader.unsigned() }
-            else if try reader.equals(member, "metadata") { metadata = try reader.skipNull() ? Metadata() : try self.metadata(&reader) }
-            else if try reader.equals(member, "digest") { digest = try reader.skipNull() ? nil : try self.digest(&reader) }
-            else { try reader.skip() }
+            if try reader.equals(member, "identifier") {
+                id = try versionID(&reader)
+            } else if try reader.equals(member, "timestamp") {
+                timestamp = try reader.double()
+            } else if try reader.equals(member, "predecessors") {
+                predecessors = try self.predecessors(&reader)
+            } else if try reader.equals(member, "valueDataSize") {
+                size = try reader.skipNull() ? 0 : try reader.unsigned()
+            } else if try reader.equals(member, "metadata") {
+                metadata = try reader.skipNull() ? Metadata() : try self.metadata(&reader)
+            } else if try reader.equals(member, "digest") {
+                digest = try reader.skipNull() ? nil : try self.digest(&reader)
+            } else {
+                try reader.skip()
+            }
         }
         guard let id else { throw reader.failure("the version has no \"identifier\"") }
         guard let timestamp else { throw reader.failure("the version has no \"timestamp\"") }
@@ -132,9 +143,13 @@ struct InterchangeDecoder {
         var first: VersionID?, second: VersionID?
         try reader.beginObject()
         while let member = try reader.nextMember() {
-            if try reader.equals(member, "idOfFirst") { first = try reader.skipNull() ? nil : try versionID(&reader) }
-            else if try reader.equals(member, "idOfSecond") { second = try reader.skipNull() ? nil : try versionID(&reader) }
-            else { try reader.skip() }
+            if try reader.equals(member, "idOfFirst") {
+                first = try reader.skipNull() ? nil : try versionID(&reader)
+            } else if try reader.equals(member, "idOfSecond") {
+                second = try reader.skipNull() ? nil : try versionID(&reader)
+            } else {
+                try reader.skip()
+            }
         }
         guard let first else {
             guard second == nil else { throw reader.failure("the version has a second predecessor but no first") }
@@ -166,7 +181,6 @@ struct InterchangeDecoder {
             throw StoreError(error.code, "The metadata in \(file) cannot be kept. \(error.message)", path: file)
         }
     }
-
 
     /// A string of at most so many bytes; a longer one is not read to its end.
     private func string(_ reader: inout JSONReader, atMost limit: Int, _ code: StoreError.Code, _ what: String) throws -> [UInt8] {
@@ -225,12 +239,19 @@ struct InterchangeDecoder {
         try reader.beginObject()
         while let member = try reader.nextMember() {
             let next: Value.Change
-            if try reader.equals(member, "insert") { let value = try self.value(&reader); next = .insert(value.id, data: value.data) }
-            else if try reader.equals(member, "update") { let value = try self.value(&reader); next = .update(value.id, data: value.data) }
-            else if try reader.equals(member, "remove") { next = .remove(try valueID(&reader)) }
-            else if try reader.equals(member, "preserve") { next = .preserve(try reference(&reader)) }
-            else if try reader.equals(member, "preserveRemoval") { next = .preserveRemoval(try valueID(&reader)) }
-            else { try reader.skip(); continue }
+            if try reader.equals(member, "insert") {
+                let value = try self.value(&reader); next = .insert(value.id, data: value.data)
+            } else if try reader.equals(member, "update") {
+                let value = try self.value(&reader); next = .update(value.id, data: value.data)
+            } else if try reader.equals(member, "remove") {
+                next = .remove(try valueID(&reader))
+            } else if try reader.equals(member, "preserve") {
+                next = .preserve(try reference(&reader))
+            } else if try reader.equals(member, "preserveRemoval") {
+                next = .preserveRemoval(try valueID(&reader))
+            } else {
+                try reader.skip(); continue
+            }
             guard change.map({ $0.kind == next.kind }) ?? true else { throw reader.failure("one change is of two kinds") }
             change = next
         }
@@ -242,9 +263,13 @@ struct InterchangeDecoder {
         var id: ValueID?, data: [UInt8]?
         try reader.beginObject()
         while let member = try reader.nextMember() {
-            if try reader.equals(member, "id") { id = try valueID(&reader) }
-            else if try reader.equals(member, "data") { data = try base64(&reader, atMost: Limits.valueSize, of: "a value") }
-            else { try reader.skip() }
+            if try reader.equals(member, "id") {
+                id = try valueID(&reader)
+            } else if try reader.equals(member, "data") {
+                data = try base64(&reader, atMost: Limits.valueSize, of: "a value")
+            } else {
+                try reader.skip()
+            }
         }
         guard let id else { throw reader.failure("a value has no \"id\"") }
         guard let data else { throw reader.failure("a value has no \"data\"") }
@@ -255,9 +280,13 @@ struct InterchangeDecoder {
         var id: ValueID?, version: VersionID?
         try reader.beginObject()
         while let member = try reader.nextMember() {
-            if try reader.equals(member, "valueId") { id = try valueID(&reader) }
-            else if try reader.equals(member, "storedVersionId") { version = try versionID(&reader) }
-            else { try reader.skip() }
+            if try reader.equals(member, "valueId") {
+                id = try valueID(&reader)
+            } else if try reader.equals(member, "storedVersionId") {
+                version = try versionID(&reader)
+            } else {
+                try reader.skip()
+            }
         }
         guard let id else { throw reader.failure("a reference has no \"valueId\"") }
         guard let version else { throw reader.failure("a reference has no \"storedVersionId\"") }
@@ -329,11 +358,12 @@ struct InterchangeDecoder {
             }
         } catch let failure as JSONReader.Failure {
             let size = failure.position <= document.size ? " of \(document.size)" : ""
-            let (code, why): (StoreError.Code, String) = switch failure.reason {
-            case .utf8: (.invalidUTF8, "It was damaged, or never was right.")
-            case .syntax: (.invalidJSON, "It was damaged, or never was right.")
-            case .end: (.cutShort, "It is still on its way, or was cut short.")
-            }
+            let (code, why): (StoreError.Code, String) =
+                switch failure.reason {
+                case .utf8: (.invalidUTF8, "It was damaged, or never was right.")
+                case .syntax: (.invalidJSON, "It was damaged, or never was right.")
+                case .end: (.cutShort, "It is still on its way, or was cut short.")
+                }
             throw StoreError(
                 code,
                 "\(file) cannot be read: \(failure.message), at byte \(failure.position)\(size). "

@@ -138,10 +138,11 @@ enum InterchangeOrder {
         var ascending = true
         for i in changes.indices.dropFirst() where !(changes[i - 1].id < changes[i].id) { ascending = false; break }
         if ascending { return changes }
-        let order = try Array(changes.indices).sorted(by: { a, b in
-            let order = Bytes.compare(changes[a].id.bytes, changes[b].id.bytes)
-            return order != 0 ? order < 0 : a < b
-        }, looking: look)
+        let order = try Array(changes.indices).sorted(
+            by: { a, b in
+                let order = Bytes.compare(changes[a].id.bytes, changes[b].id.bytes)
+                return order != 0 ? order < 0 : a < b
+            }, looking: look)
         var result: [Value.Change] = []
         result.reserveCapacity(changes.count)
         for i in order {

@@ -151,7 +151,9 @@ struct JSONReader {
                     position = i + 1
                     return text
                 }
-                if b == UInt8(ascii: "\\") { escaped = true; i += 1 } else if b < 0x20 {
+                if b == UInt8(ascii: "\\") {
+                    escaped = true; i += 1
+                } else if b < 0x20 {
                     position = i
                     throw failure("a string holds a control character")
                 }

@@ -67,7 +67,9 @@ struct RecordBuffer: ~Copyable {
             integer(id.high.byteSwapped)
             integer(id.low.byteSwapped)
         } else {
-            id.withASCII { integer(UInt8(truncatingIfNeeded: $0.count)); raw($0) }
+            id.withASCII {
+                integer(UInt8(truncatingIfNeeded: $0.count)); raw($0)
+            }
         }
     }
 

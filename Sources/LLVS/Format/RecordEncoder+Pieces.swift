@@ -42,7 +42,9 @@ extension RecordEncoder {
         if body.isDeflated {
             if index >= deflatedEnd {
                 try flush(sink)
-                _ = try forEachDeflated(changes[index].data) { try sink($0); return true }
+                _ = try forEachDeflated(changes[index].data) {
+                    try sink($0); return true
+                }
                 return
             }
             stored = UnsafeRawBufferPointer(rebasing: deflated.bytes[cursor.deflated..<cursor.deflated + body.size])

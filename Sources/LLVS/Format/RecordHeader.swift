@@ -50,9 +50,9 @@ struct RecordHeader {
     static func read(_ bytes: UnsafeRawBufferPointer, recordLength: UInt64?) -> Reading {
         var reader = ByteReader(bytes)
         guard let format = reader.integer(UInt8.self), let flags = reader.integer(UInt8.self),
-              let moreFlags = reader.integer(UInt16.self), let headerSize = reader.integer(UInt32.self),
-              let tableSize = reader.integer(UInt64.self), let bodiesSize = reader.integer(UInt64.self),
-              let checksum = reader.integer(UInt32.self)
+            let moreFlags = reader.integer(UInt16.self), let headerSize = reader.integer(UInt32.self),
+            let tableSize = reader.integer(UInt64.self), let bodiesSize = reader.integer(UInt64.self),
+            let checksum = reader.integer(UInt32.self)
         else { return (recordLength ?? .max) < UInt64(preludeSize) ? .damaged("is too short to hold a record") : .needs(preludeSize) }
         let tableOffset = preludeSize + Int(headerSize)
         let largest = UInt64(Int64.max / 4)
@@ -79,11 +79,11 @@ struct RecordHeader {
             predecessors.append(predecessor)
         }
         guard let bits = body.integer(UInt64.self), Double(bitPattern: bits).isFinite,
-              let valueDataSize = body.varint(),
-              let changeCount = body.count(atMost: Limits.changesPerVersion),
-              let pageCount = body.count(atMost: Limits.changesPerVersion),
-              pageCount == RecordTable.pages(forChanges: changeCount),
-              let dependencyCount = body.count(atMost: changeCount)
+            let valueDataSize = body.varint(),
+            let changeCount = body.count(atMost: Limits.changesPerVersion),
+            let pageCount = body.count(atMost: Limits.changesPerVersion),
+            pageCount == RecordTable.pages(forChanges: changeCount),
+            let dependencyCount = body.count(atMost: changeCount)
         else { return .damaged("has a version header that cannot be read") }
         var dependencies: [VersionID] = []
         for _ in 0..<dependencyCount {
@@ -105,10 +105,11 @@ struct RecordHeader {
         guard id != EmptyRoot.id || (predecessors.isEmpty && bits == 0 && valueDataSize == 0 && changeCount == 0 && metadata.isEmpty) else {
             return .damaged("is under the id of the empty root, and is not the empty root, which is the same everywhere")
         }
-        return .whole(RecordHeader(
-            id: id, predecessors: predecessors, timestamp: Double(bitPattern: bits), valueDataSize: valueDataSize,
-            changeCount: changeCount, pageCount: pageCount, dependencies: dependencies, blobs: blobs, metadata: metadata,
-            tableOffset: tableOffset, tableSize: Int(tableSize), bodiesSize: Int(bodiesSize), checksum: checksum))
+        return .whole(
+            RecordHeader(
+                id: id, predecessors: predecessors, timestamp: Double(bitPattern: bits), valueDataSize: valueDataSize,
+                changeCount: changeCount, pageCount: pageCount, dependencies: dependencies, blobs: blobs, metadata: metadata,
+                tableOffset: tableOffset, tableSize: Int(tableSize), bodiesSize: Int(bodiesSize), checksum: checksum))
     }
 
     private enum Extensions { case known, critical(UInt64), damaged }
@@ -133,7 +134,7 @@ struct RecordHeader {
         var pairs: [(key: [UInt8], value: [UInt8])] = []
         for _ in 0..<count {
             guard let keySize = reader.count(atMost: Limits.metadataKeySize), let key = reader.take(keySize),
-                  let valueSize = reader.count(atMost: Limits.metadataSize), let value = reader.take(valueSize)
+                let valueSize = reader.count(atMost: Limits.metadataSize), let value = reader.take(valueSize)
             else { return nil }
             if let last = pairs.last, last.key.withUnsafeBytes({ Bytes.compare($0, key) }) >= 0 { return nil }
             pairs.append((Array(key), Array(value)))

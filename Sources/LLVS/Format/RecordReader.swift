@@ -57,7 +57,7 @@ extension RecordReader {
     mutating func forEachChange(_ header: RecordHeader, _ body: (RecordTable.Entry) throws -> Void) throws -> Bool {
         var offset = header.tableOffset, bodiesEnd = 0
         var starts: [UInt64] = []
-        var last: [UInt8] = []  // of the page before: ids ascend over all pages
+        var last: [UInt8] = [] // of the page before: ids ascend over all pages
         for page in 0..<header.pageCount {
             try Memory.check()
             let before = last

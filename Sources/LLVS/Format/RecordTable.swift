@@ -145,7 +145,8 @@ enum RecordTable {
     {
         var reader = ByteReader(bytes)
         guard reader.take(pageHeaderSize) != nil, reader.varint() == UInt64(number), reader.count(atMost: header.bodiesSize) != nil,
-              reader.integer(UInt8.self) != nil, let size = reader.count(atMost: Limits.valueIDSize), size > 0 else { return nil }
+            reader.integer(UInt8.self) != nil, let size = reader.count(atMost: Limits.valueIDSize), size > 0
+        else { return nil }
         if reader.remaining < size { needs = reader.position + size }
         return reader.take(size)
     }
@@ -155,8 +156,8 @@ enum RecordTable {
     @inline(__always)
     fileprivate static func readEntry(_ reader: inout ByteReader, _ header: RecordHeader, _ bodyOffset: inout Int) -> Entry? {
         guard let tag = reader.integer(UInt8.self), tag < 128, let kind = Value.Change.Kind(rawValue: tag & 7),
-              let encoding = Encoding(rawValue: (tag >> 3) & 3),
-              let idSize = reader.count(atMost: Limits.valueIDSize), idSize > 0, let id = reader.take(idSize), Bytes.isValidUTF8(id)
+            let encoding = Encoding(rawValue: (tag >> 3) & 3),
+            let idSize = reader.count(atMost: Limits.valueIDSize), idSize > 0, let id = reader.take(idSize), Bytes.isValidUTF8(id)
         else { return nil }
         var entry = Entry(kind: kind, id: id)
         switch kind {

@@ -24,12 +24,13 @@ enum SnapshotLimits {
         let components = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard components.count <= 2 else { return false }
         return components.allSatisfy { component in
-            !component.isEmpty && component.count <= 100 && component.first != UInt8(ascii: ".") && component.allSatisfy { b in
-                switch b {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
-                default: false
+            !component.isEmpty && component.count <= 100 && component.first != UInt8(ascii: ".")
+                && component.allSatisfy { b in
+                    switch b {
+                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
+                    default: false
+                    }
                 }
-            }
         }
     }
 

@@ -110,10 +110,11 @@ final class History {
         if first != History.none { generation = rows[Int(first)].generation &+ 1 }
         if second != History.none { generation = max(generation, rows[Int(second)].generation &+ 1) }
         let ordinal = UInt32(truncatingIfNeeded: rows.count)
-        rows.append(Row(
-            high: id.high, low: id.low, timestamp: timestamp, place: place, valueDataSize: valueDataSize, first: first, second: second,
-            generation: generation, branch: branch.map(intern) ?? History.none, firstEdge: History.none,
-            nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
+        rows.append(
+            Row(
+                high: id.high, low: id.low, timestamp: timestamp, place: place, valueDataSize: valueDataSize, first: first, second: second,
+                generation: generation, branch: branch.map(intern) ?? History.none, firstEdge: History.none,
+                nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none, checksum: checksum,
                 changeCount: UInt32(truncatingIfNeeded: changeCount), state: .hidden,
                 traits: traits.subtracting(.keysAreKnown).union(id.text == nil ? [] : .isText)))
         keyHashes.appendRow()
@@ -149,12 +150,13 @@ final class History {
 
     /// Keeps the ordinal of a version that was given up from being another's.
     func appendHole() {
-        rows.append(Row(
+        rows.append(
+            Row(
                 high: 0, low: 0, timestamp: 0, place: RecordPlace(segment: 0, offset: 0, length: 0), valueDataSize: 0, first: History.none,
                 second: History.none,
                 generation: 0, branch: History.none, firstEdge: History.none, nextEdgeOfFirst: History.none, nextEdgeOfSecond: History.none,
                 checksum: 0,
-            changeCount: 0, state: .dead, traits: []))
+                changeCount: 0, state: .dead, traits: []))
         keyHashes.appendRow()
     }
 

@@ -86,7 +86,8 @@ enum HistoryIndex {
             var reader = ByteReader(raw)
             guard reader.integer(UInt64.self) == magic, let markSize = reader.count(atMost: reader.remaining),
                 let mark = reader.take(markSize),
-                  let branchCount = reader.count(atMost: reader.remaining) else { return nil }
+                let branchCount = reader.count(atMost: reader.remaining)
+            else { return nil }
             var branches: [BranchName] = []
             for _ in 0..<branchCount {
                 guard let size = reader.count(atMost: reader.remaining), let name = reader.take(size).flatMap({ BranchName(key: $0) })
@@ -106,24 +107,26 @@ enum HistoryIndex {
                     continue
                 }
                 guard let id = reader.versionID(), let later = reader.zigzag(), Double(bitPattern: time &+ later).isFinite,
-                      let checksum = reader.integer(UInt32.self), let valueDataSize = reader.varint(),
-                      let changes = reader.count(atMost: Limits.changesPerVersion << 3 | 7),
+                    let checksum = reader.integer(UInt32.self), let valueDataSize = reader.varint(),
+                    let changes = reader.count(atMost: Limits.changesPerVersion << 3 | 7),
                     let hashes = changes & 4 != 0 ? reader.take((changes >> 3) * 4) : UnsafeRawBufferPointer(start: nil, count: 0),
                     let first = reader.count(atMost: number),
-                      let second = reader.count(atMost: number), let branch = reader.count(atMost: branches.count),
-                      let segment = reader.count(atMost: Int(UInt32.max - 1)), let distance = reader.zigzag(), let length = reader.varint(),
-                      length < UInt64(Int64.max)
+                    let second = reader.count(atMost: number), let branch = reader.count(atMost: branches.count),
+                    let segment = reader.count(atMost: Int(UInt32.max - 1)), let distance = reader.zigzag(), let length = reader.varint(),
+                    length < UInt64(Int64.max)
                 else { return nil }
                 time &+= later
                 let offset = end &+ distance
                 guard offset < UInt64(Int64.max) else { return nil }
                 end = offset + length
-                guard history.appendLive(
-                    id: id, timestamp: Double(bitPattern: time), valueDataSize: valueDataSize,
-                    first: first == 0 ? History.none : UInt32(number - first), second: second == 0 ? History.none : UInt32(number - second),
+                guard
+                    history.appendLive(
+                        id: id, timestamp: Double(bitPattern: time), valueDataSize: valueDataSize,
+                        first: first == 0 ? History.none : UInt32(number - first),
+                        second: second == 0 ? History.none : UInt32(number - second),
                         branch: branch == 0 ? nil : branches[branch - 1],
                         place: RecordPlace(segment: UInt32(segment), offset: offset, length: length),
-                    checksum: checksum, changeCount: changes >> 3,
+                        checksum: checksum, changeCount: changes >> 3,
                         traits: (changes & 1 != 0 ? History.Traits.changeKindsVerified : []).union(changes & 2 != 0 ? .preserves : []))
                 else { return nil }
                 if changes & 4 != 0 {

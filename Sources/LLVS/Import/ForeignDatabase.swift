@@ -25,7 +25,7 @@ final class ForeignDatabase {
         // Bound as bytes, since an id may hold a NUL. By the index or not at all: a table without one would be read for each row.
         query =
             "SELECT data, length(data) > \(Limits.valueSize) FROM Zone INDEXED BY \"\(index)\" WHERE key = (CAST(?1 AS TEXT) COLLATE "
-                + "BINARY) AND version = (CAST(?2 AS TEXT) COLLATE BINARY)"
+            + "BINARY) AND version = (CAST(?2 AS TEXT) COLLATE BINARY)"
     }
 
     deinit { connection.close() }
@@ -73,21 +73,25 @@ final class ForeignDatabase {
         let key = Array(key.utf8), version = Array(version.utf8)
         try key.withUnsafeBytes { key in
             try version.withUnsafeBytes { version in
-                try connection.watched(by: control) { try connection.query(
-                    query, doing: "Reading",
-                    bind: { $0.bind(1, key); $0.bind(2, version) },
-                    row: { row in
-                        guard row.integer(1) == 0 else {
+                try connection.watched(by: control) {
+                    try connection.query(
+                        query, doing: "Reading",
+                        bind: {
+                            $0.bind(1, key); $0.bind(2, version)
+                        },
+                        row: { row in
+                            guard row.integer(1) == 0 else {
                                 throw StoreError(
                                     .tooLarge,
                                     "\(path) holds an entry of more than \(Limits.valueSize) bytes, which is the most that a value may "
                                         + "have.",
                                     path: path)
-                        }
-                        try Memory.expect(row.bytes(0).count, "Reading from \(path)")
-                        found = Array(row.bytes(0))
-                        return false
-                    }) }
+                            }
+                            try Memory.expect(row.bytes(0).count, "Reading from \(path)")
+                            found = Array(row.bytes(0))
+                            return false
+                        })
+                }
             }
         }
         return found

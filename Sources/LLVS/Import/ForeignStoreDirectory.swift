@@ -68,7 +68,7 @@ struct ForeignStoreDirectory {
         let key = String(decoding: name.key, as: UTF8.self)
         let file =
             "maps/__llvs_values/\(ForeignFileNames.split(ForeignFileNames.escaped(key), 2))/"
-                + "\(ForeignFileNames.split(name.version.description + ".json", 1))"
+            + "\(ForeignFileNames.split(name.version.description + ".json", 1))"
         guard let bytes = try row(maps, key, name.version) ?? read(file, atMost: ForeignStoreDirectory.nodeSize) else {
             throw StoreError(
                 .missingChanges,
@@ -150,7 +150,9 @@ extension ForeignStoreDirectory {
                 } else if try reader.equals(member, "values") {
                     try reader.beginArray()
                     while try reader.nextElement() { values.append(try Node.value(&reader, decoder)) }
-                } else { try reader.skip() }
+                } else {
+                    try reader.skip()
+                }
             }
         }
 
@@ -158,9 +160,13 @@ extension ForeignStoreDirectory {
             var key: [UInt8]?, version: VersionID?
             try reader.beginObject()
             while let member = try reader.nextMember() {
-                if try reader.equals(member, "key") { key = try reader.string() }
-                else if try reader.equals(member, "version") { version = try decoder.versionID(&reader) }
-                else { try reader.skip() }
+                if try reader.equals(member, "key") {
+                    key = try reader.string()
+                } else if try reader.equals(member, "version") {
+                    version = try decoder.versionID(&reader)
+                } else {
+                    try reader.skip()
+                }
             }
             guard let key, let version else { throw reader.failure("a child has no \"key\" or no \"version\"") }
             return NodeName(key: key, version: version)

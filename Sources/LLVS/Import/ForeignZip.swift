@@ -37,7 +37,9 @@ final class ForeignZip: ForeignFiles {
 
     func hasFolder(_ name: String, _ control: PacedControl) throws -> Bool {
         let start = Array((prefix + name + "/").utf8)
-        return try archive.entries.keys.contains { try control.step(); return $0.starts(with: start) }
+        return try archive.entries.keys.contains {
+            try control.step(); return $0.starts(with: start)
+        }
     }
 
     func names(in folder: String, _ control: PacedControl) throws -> [String] {

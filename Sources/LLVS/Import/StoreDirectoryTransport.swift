@@ -132,7 +132,10 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
     func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws { throw unsupported }
     func deleteSnapshotFile(_ name: String) throws { throw unsupported }
     func snapshotFileNames() throws -> [String] { [] }
-    var restorationState: [UInt8] { get { [] } set {} }
+    var restorationState: [UInt8] {
+        get { [] }
+        set {}
+    }
     func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
     func close() {}
 }

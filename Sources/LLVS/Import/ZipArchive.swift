@@ -145,7 +145,8 @@ final class ZipArchive {
         for (name, entry) in entries.sorted(by: { $0.value.header < $1.value.header }) {
             let least = UInt64(ZipArchive.localSize + name.count)
             guard entry.header >= end, entry.header <= directoryStart, entry.compressedSize <= directoryStart,
-                  directoryStart - entry.header >= least, directoryStart - entry.header - least >= entry.compressedSize else {
+                directoryStart - entry.header >= least, directoryStart - entry.header - least >= entry.compressedSize
+            else {
                 throw damaged("its entries lie one over the other, or nowhere")
             }
             end = entry.header + least + entry.compressedSize
@@ -188,7 +189,8 @@ final class ZipArchive {
                     let rest = UnsafeRawBufferPointer(rebasing: from[read...]), room = min(size - count, OperationControl.bytesPerCheck)
                     var taken = 0
                     // Behind the last byte only the end may come.
-                    let made = room > 0
+                    let made =
+                        room > 0
                         ? llvs_shim_inflate_more(
                             inflater, rest.baseAddress, rest.count, &taken, buffer.baseAddress.map { $0 + count }, room, &done)
                         : llvs_shim_inflate_more(inflater, rest.baseAddress, rest.count, &taken, &probe, 1, &done)
@@ -263,7 +265,8 @@ extension ByteReader {
         var reader = self
         guard let disk = reader.integer(UInt16.self), let first = reader.integer(UInt16.self), let here = reader.integer(UInt16.self),
             let count = reader.integer(UInt16.self),
-              let size = reader.integer(UInt32.self), let offset = reader.integer(UInt32.self) else { return nil }
+            let size = reader.integer(UInt32.self), let offset = reader.integer(UInt32.self)
+        else { return nil }
         let needs64 = disk == .max || first == .max || count == .max || size == .max || offset == .max
         guard needs64 || (disk == 0 && first == 0 && here == count) else { return nil }
         return ZipEnd(count: UInt64(count), size: UInt64(size), offset: UInt64(offset), needs64: needs64)
@@ -272,7 +275,8 @@ extension ByteReader {
     fileprivate func locator() -> UInt64? {
         var reader = self
         guard reader.integer(UInt32.self) == 0x0706_4B50, reader.integer(UInt32.self) == 0, let place = reader.integer(UInt64.self),
-              let disks = reader.integer(UInt32.self), disks <= 1 else { return nil }
+            let disks = reader.integer(UInt32.self), disks <= 1
+        else { return nil }
         return place
     }
     fileprivate func end64Record() -> ZipEnd? {
@@ -280,7 +284,8 @@ extension ByteReader {
         guard reader.integer(UInt32.self) == 0x0606_4B50, let rest = reader.integer(UInt64.self), rest <= 1 << 20, reader.take(4) != nil,
             reader.integer(UInt32.self) == 0, reader.integer(UInt32.self) == 0, let here = reader.integer(UInt64.self),
             let count = reader.integer(UInt64.self), here == count,
-              let size = reader.integer(UInt64.self), let offset = reader.integer(UInt64.self) else { return nil }
+            let size = reader.integer(UInt64.self), let offset = reader.integer(UInt64.self)
+        else { return nil }
         return ZipEnd(count: count, size: size, offset: offset, recordSize: rest + 12)
     }
 }

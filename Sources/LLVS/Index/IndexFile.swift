@@ -61,7 +61,8 @@ struct IndexFile {
         bytes.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes)
             guard let start = reader.take(magic.count), start.elementsEqual(magic), let size = reader.count(atMost: reader.remaining),
-                  let text = reader.take(size) else { return nil }
+                let text = reader.take(size)
+            else { return nil }
             return try? IndexDefinition(text)
         }
     }

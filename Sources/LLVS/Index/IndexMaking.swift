@@ -52,7 +52,9 @@ struct IndexMaking {
         } make: { reading, control in
             (reading, try reading.entries(most: IndexMaking.mostOfPiece, control))
         } take: { reading, entries in
-            if let entries { try arena.append(entries, "Making an index") } else {
+            if let entries {
+                try arena.append(entries, "Making an index")
+            } else {
                 try reading.forEachEntry(control) { key, id in
                     try arena.makeRoom(for: key.count + id.count, "Making an index")
                     arena.append(key, id, IndexMaking.slot)
@@ -85,7 +87,9 @@ struct IndexMaking {
     }
 
     private func apply(_ differences: [Store.ChangeSummary], to basis: IndexCache.Tree, _ ordinal: UInt32) throws -> IndexCache.Tree? {
-        let before = differences.count > IndexMaking.fewLookups ? Prevailing.map(try store.maps.map(basis.ordinal, control))
+        let before =
+            differences.count > IndexMaking.fewLookups
+            ? Prevailing.map(try store.maps.map(basis.ordinal, control))
             : try store.maps.prevailing(at: basis.ordinal)
         var arena = KeyArena(), values = basis.values, isWhole = true, left = differences[...]
         let root = basis.root
@@ -114,7 +118,9 @@ struct IndexMaking {
         guard isWhole else { return nil }
         return try arena.withChanges(isSorted: false) { changes in
             let overlay = changes.count > IndexMaking.fewChanges ? try IndexOverlay(changes) : nil
-            let changed = changes.isEmpty || overlay != nil ? root
+            let changed =
+                changes.isEmpty || overlay != nil
+                ? root
                 : try MapNode.applying(changes, to: root, deepest: IndexMaking.deepestPrefix)
             return IndexCache.Tree(
                 definition.digest, ordinal, changed, overlay, values: values, changes: basis.changes &+ differences.count)

@@ -91,7 +91,9 @@ extension IndexCache.Tree {
         _ root: MapNode?, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, isBackwards: Bool,
         _ body: (UnsafeRawBufferPointer) -> Bool
     ) {
-        if isBackwards { root?.forEachBackwards(from: low, to: high) { key, _ in body(key) } } else {
+        if isBackwards {
+            root?.forEachBackwards(from: low, to: high) { key, _ in body(key) }
+        } else {
             root?.forEach(from: low, to: high) { key, _ in body(key) }
         }
     }

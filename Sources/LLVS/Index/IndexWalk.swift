@@ -77,10 +77,14 @@ struct IndexWalk {
         for entry in found {
             page.ids.append(entry.id)
             guard question.wantsKeys else { continue }
-            page.keys.append(try entry.tuple ?? entry.bytes.withUnsafeBytes { bytes in
-                guard let tuple = IndexKey.read(bytes, parts: definition.parts, folds: definition.folds)?.tuple else { throw broken }
-                return tuple
-            })
+            page.keys.append(
+                try entry.tuple
+                    ?? entry.bytes.withUnsafeBytes { bytes in
+                        guard let tuple = IndexKey.read(bytes, parts: definition.parts, folds: definition.folds)?.tuple else {
+                            throw broken
+                        }
+                        return tuple
+                    })
         }
         if !isLast, let last = found.last { page.cursor = IndexPage.cursorStart(definition) + last.bytes }
         return page
@@ -206,11 +210,13 @@ struct IndexWalk {
             try reading.forEachValue(control) { i, _, data in
                 guard let data else { throw broken }
                 try definition.withTuples(of: values[start + i].id, data) { parts in
-                    try body(values[start + i].same, parts.map { parts in
-                        var whole: [UInt8] = []
-                        IndexKey.append(whole: parts, folds: definition.folds, most: most, to: &whole)
-                        return Tuple(whole: whole, parts: parts)
-                    })
+                    try body(
+                        values[start + i].same,
+                        parts.map { parts in
+                            var whole: [UInt8] = []
+                            IndexKey.append(whole: parts, folds: definition.folds, most: most, to: &whole)
+                            return Tuple(whole: whole, parts: parts)
+                        })
                 }
             }
         }

@@ -16,8 +16,9 @@ extension Store {
     private func verifyIndexes(_ report: inout VerifyReport, _ control: PacedControl) throws {
         for name in IndexFiles.names(in: self) {
             guard let bytes = try? storage.cacheGet(name), let definition = IndexFile.definition(of: bytes),
-                  IndexFile.name(definition.digest) == name,
-                  let kept = try IndexFiles.tree(definition, in: self, control) else { continue }
+                IndexFile.name(definition.digest) == name,
+                let kept = try IndexFiles.tree(definition, in: self, control)
+            else { continue }
             let made: IndexCache.Tree
             // Of values that are damaged others tell.
             do { made = try IndexMaking(self, definition, control).whole(kept.ordinal) } catch let error as StoreError

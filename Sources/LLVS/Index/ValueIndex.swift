@@ -69,8 +69,9 @@ public final class ValueIndex: Sendable {
             .notFound,
             why.map { "\(description) is declared, but not validly: at \"\($0.pointer)\", \($0.reason). Mend it there." }
                 ?? "\(description) is not declared at version \(version), nor at the current one. "
-                    + (names.isEmpty ? "No index is; declare it under \"indexes\" in \"\(MergeSchema.valueID)\"."
-                        : "Declared are \(names.joined(separator: ", "))."),
+                + (names.isEmpty
+                    ? "No index is; declare it under \"indexes\" in \"\(MergeSchema.valueID)\"."
+                    : "Declared are \(names.joined(separator: ", "))."),
             versionID: version.description, path: why?.pointer ?? "")
     }
 
@@ -184,7 +185,9 @@ extension ValueIndex.Explanation {
             Array(text.utf8).withUnsafeBytes { CanonicalText.append($0, to: &out) }
             return out
         }
-        func hexadecimal(_ bytes: [UInt8]) -> String { String(decoding: bytes.flatMap { [digit($0 >> 4), digit($0 & 15)] }, as: UTF8.self) }
+        func hexadecimal(_ bytes: [UInt8]) -> String {
+            String(decoding: bytes.flatMap { [digit($0 >> 4), digit($0 & 15)] }, as: UTF8.self)
+        }
         func digit(_ nibble: UInt8) -> UInt8 { nibble < 10 ? nibble + 0x30 : nibble + 0x57 }
         let null = Array("null".utf8), comma = [UInt8(ascii: ",")]
         return Array("{\"keys\":[".utf8) + Array(tuples.joined(separator: comma)) + Array("],\"bytes\":[".utf8)

@@ -110,7 +110,9 @@ enum Folding {
     static func folded(_ text: UnsafeRawBufferPointer) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(text.count)
-        forEach(text) { out.append(contentsOf: $0); return true }
+        forEach(text) {
+            out.append(contentsOf: $0); return true
+        }
         return out
     }
 }

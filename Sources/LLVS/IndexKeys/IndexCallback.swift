@@ -98,13 +98,17 @@ extension IndexDefinition {
             return out
         }
         let isLasting = !name.isEmpty && version != 0
-        let text = Array("{\"callback\":".utf8) + quoted(Array(name.utf8)) + Array(",\"parts\":\(parts),\"prefix\":".utf8) + quoted(prefix)
+        let text =
+            Array("{\"callback\":".utf8) + quoted(Array(name.utf8)) + Array(",\"parts\":\(parts),\"prefix\":".utf8) + quoted(prefix)
             + Array(",\"version\":\(version)}".utf8)
         // Nobody knows whether another callback gives the same.
-        let own: [UInt8] = isLasting ? [] : IndexDefinition.numbers.withLock { number in
-            number += 1
-            return Array("\n\(number)".utf8)
-        }
+        let own: [UInt8] =
+            isLasting
+            ? []
+            : IndexDefinition.numbers.withLock { number in
+                number += 1
+                return Array("\n\(number)".utf8)
+            }
         digest = (Array("llvs-index-callback 1\n".utf8) + text + own).withUnsafeBytes { Array(SHA256.digest($0)) }
         (self.prefix, self.text, on, folds, conditions, stars) = (prefix, text, [], false, [], IndexStars([]))
         callback = IndexCallback(parts: parts, isLasting: isLasting, keys: keys)

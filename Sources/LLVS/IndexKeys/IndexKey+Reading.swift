@@ -147,8 +147,10 @@ private struct IndexKeyReader {
             lexeme += [(pair - 1) / 10 + 0x30, (pair - 1) % 10 + 0x30]
         }
         let count = lexeme.count - start
-        guard count > 0, count <= IndexNumber.digitLimit, lexeme[start] != 0x30, lexeme[lexeme.count - 1] != 0x30
-            || lexeme[lexeme.count - 2] != 0x30 else { throw Stop.noKey }
+        guard count > 0, count <= IndexNumber.digitLimit, lexeme[start] != 0x30,
+            lexeme[lexeme.count - 1] != 0x30
+                || lexeme[lexeme.count - 2] != 0x30
+        else { throw Stop.noKey }
         lexeme += Array("e\(exponent - count + 1)".utf8)
         guard let decimal = lexeme.withUnsafeBytes({ JSONDecimal($0) }) else { throw Stop.noKey }
         return decimal.spelling

@@ -66,15 +66,16 @@ public struct IndexQuestion: Sendable {
             guard let text else { return try body([]) }
             let tree = text.tree
             return try withExtendedLifetime(text) {
-                try body(nodes.map { node in
-                    switch tree.kind(node) {
-                    case .null: .null
-                    case .bool: .bool(tree.bool(node))
-                    case .number: .number(tree.text(node))
-                    case .string: .string(tree.text(node))
-                    default: .missing
-                    }
-                })
+                try body(
+                    nodes.map { node in
+                        switch tree.kind(node) {
+                        case .null: .null
+                        case .bool: .bool(tree.bool(node))
+                        case .number: .number(tree.text(node))
+                        case .string: .string(tree.text(node))
+                        default: .missing
+                        }
+                    })
             }
         }
 

@@ -28,7 +28,9 @@ struct IndexStars: Sendable {
                     continue
                 }
                 let whole = Array(pointer[...i])
-                if let known = numbers[whole] { star = known } else {
+                if let known = numbers[whole] {
+                    star = known
+                } else {
                     stars.append(Star(parent: star, path: path))
                     star = stars.count - 1
                     numbers[whole] = star

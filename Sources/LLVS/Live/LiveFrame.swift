@@ -243,8 +243,10 @@ enum LiveFrame: Equatable {
             default: throw short
             }
             guard !isLast else { return VersionRange(contents: contents) }
-            return VersionRange(contents: contents, end: VersionRange.Place(
-                generation: try half(), id: try reader.versionID() ?? { throw short }()))
+            return VersionRange(
+                contents: contents,
+                end: VersionRange.Place(
+                    generation: try half(), id: try reader.versionID() ?? { throw short }()))
         }
         let frame: LiveFrame
         switch type {

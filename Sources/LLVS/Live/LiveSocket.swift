@@ -21,7 +21,9 @@ enum LiveSocket {
                 (1...5).contains(port.utf8.count), UInt16(port) != nil, port.utf8.allSatisfy({ (48...57).contains($0) })
             else { throw wrong }
             var host = text[..<colon]
-            if host.first == "[", host.last == "]", host.count > 2 { host = host.dropFirst().dropLast() } else {
+            if host.first == "[", host.last == "]", host.count > 2 {
+                host = host.dropFirst().dropLast()
+            } else {
                 guard !host.contains(":"), !host.contains("[") else { throw wrong }
             }
             guard !host.isEmpty else { throw wrong }
@@ -231,7 +233,9 @@ enum LiveSocket {
             if count < 0 {
                 let error = Errno.current
                 guard error.code == EINTR else { throw error }
-            } else if Clock.steady() >= end - 0.002 { return false }
+            } else if Clock.steady() >= end - 0.002 {
+                return false
+            }
         }
     }
 

@@ -39,7 +39,8 @@ struct VersionSource {
         }
         guard size <= VersionSource.payloadLimit, blobs.count <= PackFormat.blobsLimit else {
             throw StoreError(
-                .tooLarge, "The version \(id) cannot be sent: its changes take more than 32 MiB beside its large values. "
+                .tooLarge,
+                "The version \(id) cannot be sent: its changes take more than 32 MiB beside its large values. "
                     + "Save so much in several versions; an exchange takes this one.", versionID: id.description)
         }
         if !blobs.isEmpty {
@@ -267,8 +268,10 @@ struct VersionSink {
         if bytes.isEmpty, reference.size > 0 {
             try refuse(
                 asked.id,
-                StoreError(.damaged, "The version \(asked.id) was not taken: a large value of it cannot be read on the other side. "
-                    + "Repair that store.", versionID: asked.id.description))
+                StoreError(
+                    .damaged,
+                    "The version \(asked.id) was not taken: a large value of it cannot be read on the other side. "
+                        + "Repair that store.", versionID: asked.id.description))
             waiting = nil
             blobs.removeAll()
             return true

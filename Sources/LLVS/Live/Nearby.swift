@@ -107,9 +107,11 @@ public enum Nearby {
             guard let made = avahi.simple_poll_new() else { throw StoreError(.outOfMemory, "Reaching the daemon of Avahi took no memory.") }
             lock.withLock { poll = made }
             var error: Int32 = 0
-            client = avahi.client_new(avahi.simple_poll_get(made), 0, { client, state, payload in
-                Finder.of(payload)?.clientChanged(client, state)
-            }, me, &error)
+            client = avahi.client_new(
+                avahi.simple_poll_get(made), 0,
+                { client, state, payload in
+                    Finder.of(payload)?.clientChanged(client, state)
+                }, me, &error)
             guard client != nil else {
                 let why = Finder.text(avahi.strerror(error)) ?? "unknown"
                 shut()

@@ -74,10 +74,11 @@ extension PeerKnowledge {
 
     /// Takes what an earlier opening kept, once, where what is here came in the same order then.
     func load(_ store: Store) {
-        guard state.withLock({ state in
-            defer { state.isLoaded = true }
-            return !state.isLoaded
-        }), PeerKnowledge.isKept(store), let bytes = try? store.cacheGet(PeerKnowledge.name), let kept = Kept(bytes),
+        guard
+            state.withLock({ state in
+                defer { state.isLoaded = true }
+                return !state.isLoaded
+            }), PeerKnowledge.isKept(store), let bytes = try? store.cacheGet(PeerKnowledge.name), let kept = Kept(bytes),
             let rows = Int(exactly: kept.rows)
         else { return }
         state.withLock { state in

@@ -29,7 +29,8 @@ extension PeerSession {
             case .hello(let hello) where !awaitsPairing: return try greet(hello)
             case .bye:
                 throw StoreError(
-                    .cutShort, "The other side ended the connection before it began, as its store was closed. Nothing was exchanged. "
+                    .cutShort,
+                    "The other side ended the connection before it began, as its store was closed. Nothing was exchanged. "
                         + "Connect again.")
             default: throw LiveFault(.frame, awaitsPairing ? "it does not begin with PAIRING" : "it does not begin with HELLO")
             }
@@ -156,7 +157,7 @@ extension PeerSession {
         case .pairing(let bytes) where comparison.digits != nil && options.pairing == nil && comparison.pairing == nil:
             comparison.pairing = bytes
         case .hello(let theirs)
-            where comparison.digits != nil && comparison.hello == nil && (options.pairing != nil || comparison.pairing != nil):
+        where comparison.digits != nil && comparison.hello == nil && (options.pairing != nil || comparison.pairing != nil):
             comparison.hello = theirs
         default: throw LiveFault(.frame, "a comparison of digits does not go so")
         }

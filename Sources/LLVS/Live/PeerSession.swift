@@ -434,38 +434,45 @@ public final class PeerSession: @unchecked Sendable {
             return (
                 StoreError(
                     code, "The connection was ended, since the other side broke a rule: \(fault.why). What had been stored before is kept.",
-                    versionID: fault.version?.description), .error(fault.code.rawValue, fault.why))
+                    versionID: fault.version?.description), .error(fault.code.rawValue, fault.why)
+            )
         case let many as Negotiation.TooManyHeads:
             let count = many.count, limit = LiveFrame.headsLimit
             return (
                 StoreError(
-                    .tooLarge, "This store has \(count) heads, and a device that has not met it lately is told of \(limit) at most. "
+                    .tooLarge,
+                    "This store has \(count) heads, and a device that has not met it lately is told of \(limit) at most. "
                         + "Merge some of them; then connect again."),
-                .error(LiveFault.Code.bound.rawValue, "it has \(count) heads, which have to be merged there first"))
+                .error(LiveFault.Code.bound.rawValue, "it has \(count) heads, which have to be merged there first")
+            )
         case is NoiseHandshake.Refused:
             return (
                 StoreError(
                     .wrongKey,
                     "The other side has another pairing, or somebody changed what it sent. What had come before is kept. Pair the two."),
-                nil)
+                nil
+            )
         case is MemberPairing.Renewed:
             return (
                 StoreError(
                     .wrongKey,
                     "The keys of the encrypted place were renewed since this connection was made, as when a member is removed. What had "
-                        + "come before is kept. Connect again: members get in."), .error(LiveFault.Code.key.rawValue, renewed))
+                        + "come before is kept. Connect again: members get in."), .error(LiveFault.Code.key.rawValue, renewed)
+            )
         case is Declined:
             return (
                 StoreError(
                     .wrongKey,
                     "The other side says that the digits are not the same, or does not want to pair. Nothing was exchanged. "
                         + "Pair the two again."),
-                .bye)
+                .bye
+            )
         case is LiveLink.Altered:
             return (
                 StoreError(
                     .damaged, "Something between the two changed what the other side sent. What had come before is kept. Connect again."),
-                nil)
+                nil
+            )
         // A store that is closed is no fault of anybody's.
         case let error as StoreError where error.code == .closed: return (error, .bye)
         case let error as StoreError: return (error, [.cutShort, .wrongKey].contains(error.code) ? nil : store)

@@ -65,10 +65,11 @@ final class DeltaChain {
             if changes.count >= table.count { grow() }
             let hash = Bytes.crc32c(change.key)
             let slot = Int(hash) & (table.count - 1)
-            changes.append(Change(
+            changes.append(
+                Change(
                     keyStart: UInt32(truncatingIfNeeded: keys.count), keyCount: UInt16(truncatingIfNeeded: change.key.count),
                     isThere: change.entry != nil,
-                previous: table[slot], hash: hash, entry: change.entry ?? MapEntry(version: 0, size: 0, bodyOffset: 0)))
+                    previous: table[slot], hash: hash, entry: change.entry ?? MapEntry(version: 0, size: 0, bodyOffset: 0)))
             keys.raw(change.key)
             table[slot] = UInt32(truncatingIfNeeded: changes.count - 1)
         }

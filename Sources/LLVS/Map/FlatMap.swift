@@ -301,6 +301,8 @@ final class FlatMap: @unchecked Sendable {
         }
         let i = number - node.first
         guard i >= 0, i < node.count else { return }
-        _ = forEachKey(of: node, i..<i + 1) { body($1); return true }
+        _ = forEachKey(of: node, i..<i + 1) {
+            body($1); return true
+        }
     }
 }

@@ -163,11 +163,14 @@ struct FlatMapBuilder {
 
     private mutating func writeLeaf(_ range: Range<Int>) throws -> Subtree {
         let a = waiting[range.lowerBound], b = waiting[range.upperBound - 1]
-        let shared = range.count == 1 ? a.size : bytes.withUnsafeBytes {
+        let shared =
+            range.count == 1
+            ? a.size
+            : bytes.withUnsafeBytes {
                 MapNode.commonPrefix(
                     UnsafeRawBufferPointer(rebasing: $0[a.start..<a.start + a.size]),
                     UnsafeRawBufferPointer(rebasing: $0[b.start..<b.start + b.size]))
-        }
+            }
         let size = range.reduce(0) { $0 + waiting[$1].size - shared }
         let isWide = size > Int(UInt16.max)
         node.removeAll(keepingCapacity: true)

@@ -36,13 +36,15 @@ final class FlatMapFile: @unchecked Sendable {
         guard bytes.count >= FlatMapFile.footerSize, let base = bytes.baseAddress, Int(bitPattern: base) & 7 == 0 else { return nil }
         let end = bytes.count - FlatMapFile.footerSize, footer = base + end
         guard memory.fill(end..<bytes.count), footer.loadUnaligned(as: UInt64.self) == FlatMapFile.magic,
-              let nodesSize = Int(exactly: footer.loadUnaligned(fromByteOffset: 24, as: UInt64.self)),
-              let count = Int(exactly: footer.loadUnaligned(fromByteOffset: 32, as: UInt64.self)),
-              count > 0, count <= Int(UInt32.max), nodesSize > 0, nodesSize & 15 == 0, nodesSize <= end else { return nil }
+            let nodesSize = Int(exactly: footer.loadUnaligned(fromByteOffset: 24, as: UInt64.self)),
+            let count = Int(exactly: footer.loadUnaligned(fromByteOffset: 32, as: UInt64.self)),
+            count > 0, count <= Int(UInt32.max), nodesSize > 0, nodesSize & 15 == 0, nodesSize <= end
+        else { return nil }
         let size = nodesSize + count * MemoryLayout<MapEntry>.stride, blocks = FlatMapFile.blocks(of: size)
         guard size <= end, end - size == blocks * 4, memory.fill(size..<end),
-              Bytes.crc32c(UnsafeRawBufferPointer(start: base + size, count: blocks * 4 + FlatMapFile.footerSize - 4))
-                == footer.loadUnaligned(fromByteOffset: 44, as: UInt32.self) else { return nil }
+            Bytes.crc32c(UnsafeRawBufferPointer(start: base + size, count: blocks * 4 + FlatMapFile.footerSize - 4))
+                == footer.loadUnaligned(fromByteOffset: 44, as: UInt32.self)
+        else { return nil }
         id = RandomName(loading: bytes, at: end + 8)
         self.memory = memory
         self.count = count
@@ -121,14 +123,15 @@ final class FlatMapFile: @unchecked Sendable {
         var at = 0
         while at + FlatMap.headerSize <= nodes.count {
             let node = FlatMap.Node(at: base + at)
-            if !node.isLeaf, node.count == 0 { break }  // padding
+            if !node.isLeaf, node.count == 0 { break } // padding
             guard let used = extent(of: at, where: { _ in true }) else { return false }
             if !node.isLeaf {
                 var entries = 0
                 for i in 0..<node.symbolCount {
                     if i > 0, node.symbols[i - 1] >= node.symbols[i] { return false }
                     guard let child = waiting.removeValue(forKey: node.child(i)), Int(child.first) == node.first + entries,
-                          Int(child.prefix) >= node.prefixCount + (child.isLeaf ? 0 : 1) else { return false }
+                        Int(child.prefix) >= node.prefixCount + (child.isLeaf ? 0 : 1)
+                    else { return false }
                     entries += Int(child.count)
                 }
                 guard entries == node.count else { return false }

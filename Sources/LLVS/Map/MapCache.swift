@@ -113,7 +113,8 @@ final class MapCache: @unchecked Sendable {
         for at in bucket..<bucket + MapCache.ways {
             let word = llvs_shim_load_word(table + at)
             guard word >> MapCache.pointerBits == MapCache.tag(ordinal),
-                  let pointer = UnsafeRawPointer(bitPattern: UInt(word & (1 << MapCache.pointerBits - 1))) else { continue }
+                let pointer = UnsafeRawPointer(bitPattern: UInt(word & (1 << MapCache.pointerBits - 1)))
+            else { continue }
             let found: (Bool, Unmanaged<MapNode>?) = Unmanaged<Kept>.fromOpaque(pointer)._withUnsafeGuaranteedRef { kept in
                 guard kept.ordinal == ordinal else { return (false, nil) }
                 return (true, kept.slot.root.map { Unmanaged.passUnretained($0) })

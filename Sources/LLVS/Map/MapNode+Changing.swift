@@ -212,7 +212,11 @@ extension MapNode {
         var pairs: [Pair] = []
         // Few keys: children that lie in a persisted map are leaves, and opening them keeps their keys in place.
         let leaves = children.map(\.opened)
-        for leaf in leaves { leaf.forEach { key, entry in pairs.append((key, entry)); return true } }
+        for leaf in leaves {
+            leaf.forEach { key, entry in
+                pairs.append((key, entry)); return true
+            }
+        }
         return withExtendedLifetime(leaves) { MapNode(leaf: pairs) }
     }
 

@@ -93,9 +93,12 @@ extension MapNode {
     private static func differencesOfSlots(
         _ node: MapNode, _ x: FlatMap, _ y: FlatMap, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
     ) rethrows {
-        _ = try x.forEach(beneath: node.offset, where: { first, count in
-            memcmp(x.slots + first, y.slots + first, count * MemoryLayout<MapEntry>.stride) != 0
-        }) { number, key in
+        _ = try x.forEach(
+            beneath: node.offset,
+            where: { first, count in
+                memcmp(x.slots + first, y.slots + first, count * MemoryLayout<MapEntry>.stride) != 0
+            }
+        ) { number, key in
             let (p, q) = (x.slots[number], y.slots[number])
             if !p.isSameReference(as: q) { try body(key, p, q) }
             return true
@@ -108,7 +111,9 @@ extension MapNode {
             MapWork.read()
             if let flat = node.flat {
                 if bounds.contain(node) || flat.node(node.offset).isLeaf {
-                    _ = try flat.forEach(beneath: node.offset) { try body($1, flat.slots[$0]); return true }
+                    _ = try flat.forEach(beneath: node.offset) {
+                        try body($1, flat.slots[$0]); return true
+                    }
                 } else {
                     for child in node.opened.children.reversed() { if let part = bounds.part(of: child) { stack.append(part) } }
                 }

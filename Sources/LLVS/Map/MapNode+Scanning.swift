@@ -91,7 +91,8 @@ extension MapNode {
         if let flat {
             if isWithin, !isBackwards { return flat.forEach(beneath: offset) { body($1, flat.slots[$0]) } }
             let low = isWithin ? UnsafeRawBufferPointer(start: nil, count: 0) : low, high = isWithin ? nil : high
-            return isBackwards ? flat.forEachBackwards(beneath: offset, from: low, to: high) { body($1, flat.slots[$0]) }
+            return isBackwards
+                ? flat.forEachBackwards(beneath: offset, from: low, to: high) { body($1, flat.slots[$0]) }
                 : flat.forEach(beneath: offset, from: low, to: high) { body($1, flat.slots[$0]) }
         }
         let first = isWithin ? 0 : search(low).index, end = isWithin ? count : high.map { search($0).index } ?? count

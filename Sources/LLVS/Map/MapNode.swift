@@ -281,7 +281,8 @@ final class MapNode: @unchecked Sendable {
             MapWork.read()
             let next: Unmanaged<MapNode>? = node._withUnsafeGuaranteedRef { node in
                 guard !node.children.isEmpty, key.count >= node.prefix.count,
-                      let i = node.childIndex(MapNode.symbol(of: key, at: node.prefix.count)) else { return nil }
+                    let i = node.childIndex(MapNode.symbol(of: key, at: node.prefix.count))
+                else { return nil }
                 return node.children.withUnsafeBufferPointer { Unmanaged.passUnretained($0[i]) }
             }
             if let next { node = next; continue }
@@ -339,7 +340,8 @@ final class MapNode: @unchecked Sendable {
         for (symbol, child) in zip(symbols, children) {
             var wrong: String?
             child.forEach { key, _ in
-                let good = key.count >= prefix.count && Bytes.equal(UnsafeRawBufferPointer(rebasing: key[0..<prefix.count]), prefix)
+                let good =
+                    key.count >= prefix.count && Bytes.equal(UnsafeRawBufferPointer(rebasing: key[0..<prefix.count]), prefix)
                     && MapNode.symbol(of: key, at: prefix.count) == symbol
                 if !good { wrong = "a key under a prefix that is not its own" }
                 return good

@@ -40,7 +40,9 @@ final class IDFilter {
         guard !layers.isEmpty else { return }
         let hash = IDFilter.hash(id), last = layers.count - 1
         let line = layers[last].words + IDFilter.line(hash, layers[last].lines)
-        _ = IDFilter.forEachBit(hash) { line[$0 >> 6] |= 1 << UInt64($0 & 63); return true }
+        _ = IDFilter.forEachBit(hash) {
+            line[$0 >> 6] |= 1 << UInt64($0 & 63); return true
+        }
         layers[last].room -= 1
         count += 1
     }

@@ -103,7 +103,8 @@ extension MapProvider {
             // Larger values have digests in their records.
             // The bytes of what was written aside are not at hand.
             let hasFingerprint = change.hasData && change.written == nil && change.data.count <= RecordTable.digestThreshold
-            kept.append(ChangeLists.Change(
+            kept.append(
+                ChangeLists.Change(
                     kind: change.kind, key: change.id, entry: mapped.entry,
                     fingerprint: hasFingerprint ? ChangeLists.fingerprint(change.data) : nil))
         }
@@ -122,8 +123,12 @@ extension MapProvider {
             let table = UnsafeRawBufferPointer(rebasing: record[header.tableOffset..<header.bodiesOffset])
             let read = try? RecordTable.readPage(table, number: 0, of: header, needs: &needs) { entry in
                 let isSet = entry.kind == .insert || entry.kind == .update
-                kept.append(ChangeLists.Change(kind: entry.kind, key: entry.id, entry: isSet
-                    ? MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset)) : nil))
+                kept.append(
+                    ChangeLists.Change(
+                        kind: entry.kind, key: entry.id,
+                        entry: isSet
+                            ? MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
+                            : nil))
             }
             guard read ?? nil != nil else { return }
         }

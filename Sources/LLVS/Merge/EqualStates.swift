@@ -146,7 +146,11 @@ extension Store {
         headsLike version: VersionID, given: @autoclosure () -> MergeSchema? = nil, knowing known: inout KnownDifferences
     ) throws -> VersionID {
         // Mostly there is one head.
-        guard try lock.withRead({ try checkOpenLocked(); return dag.headOrdinals.count > 1 }) else { return version }
+        guard
+            try lock.withRead({
+                try checkOpenLocked(); return dag.headOrdinals.count > 1
+            })
+        else { return version }
         let heads = try lock.withRead { () -> [(ordinal: UInt32, id: VersionID)] in
             try checkOpenLocked()
             let heads = dag.unbranchedHeadOrdinals

@@ -59,7 +59,8 @@ struct MergeForks {
                 let isLater = store.isStoredLater(q, p)
                 let matters = fork.map { $0.isConflicting || ($0.side == .second) != isLater } ?? true
                 if matters, try store.haveSameBytes(p, q, difference.key, difference.beforeFingerprint, difference.afterFingerprint),
-                   try counted?.contains(difference.key) != true {
+                    try counted?.contains(difference.key) != true
+                {
                     if isLater { brought.append((difference.key, p, q)) }
                     continue
                 }

@@ -57,8 +57,10 @@ extension Store {
             matter = (keys, arena)
             return keys
         }
-        if try areSettled || haveEqualStates(
-            first, second, given: byRules?.given, knowing: line.heads, first: matters, control) {
+        if try areSettled
+            || haveEqualStates(
+                first, second, given: byRules?.given, knowing: line.heads, first: matters, control)
+        {
             let ranks = (try rank(of: first), try rank(of: second))
             let changes = areSettled ? try changesOfLarger(first, second, ranks, control) : MergeChanges()
             return outcome(try MergeMarks.settled(ranks.0, ranks.1), changes)
@@ -70,8 +72,10 @@ extension Store {
             if byRules.given == nil, byRules.merger == nil, bases.count == 1 {
                 // In a fold the merge before has told.
                 let onFirst = line.withoutRules == first ? nil : try maps.prevailing(at: first)
-                if try onFirst.flatMap(schemaEntry) == nil, let changes = try changesOfSecond(
-                    first, second, bases[0], .mostRecentChange, oursSide, line, onFirst: onFirst, passing: MergeSchema.idBytes, control) {
+                if try onFirst.flatMap(schemaEntry) == nil,
+                    let changes = try changesOfSecond(
+                        first, second, bases[0], .mostRecentChange, oursSide, line, onFirst: onFirst, passing: MergeSchema.idBytes, control)
+                {
                     line.hasFoundNoRules = true
                     line.heads.decide(second, bases, oursSide, near?.fold(of: bases) ?? FoldedVersions(bases))
                     return outcome(metadata, changes)
@@ -79,8 +83,9 @@ extension Store {
             }
             if var rules = try RulesMerge(first, second, bases, byRules, recencies: line.recencies, in: self, control) {
                 let matter = try idsToMerge(first, second, near, byRulesOver: bases, control)
-                guard let forks = try MergeForks(
-                    first, second, bases, areShown: false, rules: rules, among: matter, in: self, control)
+                guard
+                    let forks = try MergeForks(
+                        first, second, bases, areShown: false, rules: rules, among: matter, in: self, control)
                 else {
                     return outcome(try rules.marked(metadata), MergeChanges())
                 }
@@ -91,7 +96,8 @@ extension Store {
         }
         let builtIn = arbiter as? BuiltInArbiter ?? (byRules == nil ? nil : .mostRecentChange)
         if let builtIn, byRules == nil, bases.count == 1,
-           let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line, control) {
+            let changes = try changesOfSecond(first, second, bases[0], builtIn, oursSide, line, control)
+        {
             line.heads.decide(second, bases, oursSide, near?.fold(of: bases) ?? FoldedVersions(bases))
             return outcome(metadata, changes)
         }

@@ -80,7 +80,8 @@ struct RulesMerge {
         guard rules != nil || merger != nil else { return .a }
         let answers = answers
         let asked = merger.map { AskedMerger(merger: $0, id: Array(key)) { answers.hasSome = true } }
-        var merge = HeldMerge(store: store, key: key, rules: rules.map { .rules($0) } ?? .whole, control: control, asked: asked,
+        var merge = HeldMerge(
+            store: store, key: key, rules: rules.map { .rules($0) } ?? .whole, control: control, asked: asked,
             recencies: recencies)
         merge.tellsPlaces = tellsPlaces
         let found = try base.value(merge)

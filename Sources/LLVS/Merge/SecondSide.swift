@@ -19,7 +19,8 @@ extension Store {
             dag.rows[Int(first)].traits.contains(.isLaterThanAncestors) && dag.rows[Int(second)].traits.contains(.isLaterThanAncestors)
         }
         guard areOrdered, let chain = try walk(ChainBehind(from: second, behind: base), control.look),
-              try line.preservesNothingOlder(than: base, behindItUpTo: first, in: self, control) else { return nil }
+            try line.preservesNothingOlder(than: base, behindItUpTo: first, in: self, control)
+        else { return nil }
         // Of many versions that change the same again and again, maps tell it in less memory.
         let isShort = MapPolicy.looksAtEach(versions: chain.versions.count, changes: chain.changes)
         let changed =

@@ -112,12 +112,13 @@ struct HeldMerge {
             try withBytes(newer) { x in
                 try withBytes(older) { y in
                     let merged = try merged(o, x, y, ContestedValues(), false, swaps: swaps)
-                    let result: Result = switch merged.source {
-                    case .absent: .absent
-                    case .newer: .a
-                    case .older: .b
-                    case .computed: .computed(merged.bytes ?? [], recency: 0)
-                    }
+                    let result: Result =
+                        switch merged.source {
+                        case .absent: .absent
+                        case .newer: .a
+                        case .older: .b
+                        case .computed: .computed(merged.bytes ?? [], recency: 0)
+                        }
                     return Outcome(result: result, records: merged.records)
                 }
             }

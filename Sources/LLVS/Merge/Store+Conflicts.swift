@@ -61,7 +61,10 @@ extension Store {
         try paced.look()
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
         if try x == y || isVirtual(x) || isVirtual(y) || walk(AncestorSearch(x, of: y), paced.look)
-            || walk(AncestorSearch(y, of: x), paced.look) { return Conflicts() }
+            || walk(AncestorSearch(y, of: x), paced.look)
+        {
+            return Conflicts()
+        }
         let isNewer = lock.withRead { dag.isNewer(x, y) }
         return try found(isNewer ? x : y, isNewer ? y : x, query, paced).conflicts
     }
@@ -169,10 +172,11 @@ extension Store {
 
     /// The record of an id that is decided as a whole.
     private func wholeRecord(_ fork: MergeFork, standing: UInt32?) throws -> ConflictRecord {
-        let firstIsNewer = switch (fork.first, fork.second) {
-        case (let p?, let q?): isStoredLater(p, q)
-        default: fork.first != nil
-        }
+        let firstIsNewer =
+            switch (fork.first, fork.second) {
+            case (let p?, let q?): isStoredLater(p, q)
+            default: fork.first != nil
+            }
         let merge = DocumentMerge(), key = fork.key
         func json(_ entry: MapEntry?) throws -> [UInt8]? {
             try entry.map { entry in

@@ -44,7 +44,11 @@ extension Store {
     /// The newest version without a branch that no other such version has among its ancestors; nil when there is none. One that could not
     /// be merged with others, since it holds rules of a number that is not known here, only when all do.
     func mostRecentHeadIDToMerge(_ arbiter: any MergeArbiter) throws -> VersionID? {
-        let heads = try newestFirst(lock.withRead { try checkOpenLocked(); return Array(dag.unbranchedHeadOrdinals) }) {}
+        let heads = try newestFirst(
+            lock.withRead {
+                try checkOpenLocked(); return Array(dag.unbranchedHeadOrdinals)
+            }
+        ) {}
         guard let byRules = arbiter as? RulesArbiter, byRules.given == nil else { return heads.first.map(versionID) }
         let known = heads.first { head in
             // What cannot be read is looked at by whoever takes it.

@@ -95,8 +95,9 @@ extension Store {
                     try Memory.check()
                     let behind = later?.found.ancestors(of: version) ?? 0
                     guard asked.contains(where: { behind & 1 << UInt64($0.merge) != 0 }),
-                          let before = lock.withRead({ dag.predecessors(version) }).first,
-                          try recordedKind(of: group.id, in: version) != nil else { continue }
+                        let before = lock.withRead({ dag.predecessors(version) }).first,
+                        try recordedKind(of: group.id, in: version) != nil
+                    else { continue }
                     let was = try reader.tables(at: before), now = try reader.tables(at: version)
                     try asked.removeAll { one in
                         guard behind & 1 << UInt64(one.merge) != 0 else { return false }

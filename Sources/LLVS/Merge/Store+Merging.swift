@@ -176,12 +176,13 @@ extension Store {
             }
             let missing = steps.filter { theirs[$0.ordinal] == nil }
             try Waiting.looking(at: control.quiet.paced(.adding, doing: "Merging heads")) {
-                try store(missing.map { step in
-                    var draft = step.draft
-                    draft.first = theirs[draft.first] ?? draft.first
-                    draft.second = theirs[draft.second] ?? draft.second
-                    return (step.ordinal, draft)
-                })
+                try store(
+                    missing.map { step in
+                        var draft = step.draft
+                        draft.first = theirs[draft.first] ?? draft.first
+                        draft.second = theirs[draft.second] ?? draft.second
+                        return (step.ordinal, draft)
+                    })
             }
             return missing.map(\.draft.version.id)
         }
@@ -272,7 +273,9 @@ extension Store {
 
     /// Makes a merge that is not stored yet readable by those who know its id.
     private func stage(_ draft: Draft) throws -> (ordinal: UInt32, RecordPlace) {
-        let ordinal = try lock.withWrite { try dag.preallocate(); return appendHidden(draft) }
+        let ordinal = try lock.withWrite {
+            try dag.preallocate(); return appendHidden(draft)
+        }
         do {
             let (place, checksum, mapped) = try commits.encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
                 try encoder.encode(draft.version, draft.changes, digests: draft.digests, blobThreshold: nil) { _, _ in

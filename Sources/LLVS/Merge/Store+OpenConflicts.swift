@@ -65,7 +65,8 @@ extension Store {
     /// Of the conflicts of a merge, in order of the ids, those that nobody chose about and of which what the merge made stands at a
     /// version.
     private func stillStanding(_ conflicts: [Conflict], _ merge: UInt32, at head: UInt32, _ control: PacedControl) throws
-        -> [StandingConflict] {
+        -> [StandingConflict]
+    {
         let chosen = try conflicts.map { conflict -> UInt32? in
             try control.step()
             let entry = try Self.chosenID(conflict).bytes.withUnsafeBytes { try maps.entry($0, at: head) }
@@ -85,7 +86,8 @@ extension Store {
 
     /// Of conflicts of one id those of which what the merge made stands at a version.
     private func standing(_ conflicts: ArraySlice<Conflict>, _ merge: UInt32, at head: UInt32, _ control: PacedControl) throws
-        -> [StandingConflict] {
+        -> [StandingConflict]
+    {
         guard let id = conflicts.first?.id else { return [] }
         let rules = try valueRules(for: id, at: merge)
         return try id.bytes.withUnsafeBytes { key in
@@ -99,7 +101,9 @@ extension Store {
                     }
                 }
                 return try withTables(key, at: head, rules, control) { now, _ in
-                    try conflicts.filter { try control.step(); return try holds($0, now, made: made) }
+                    try conflicts.filter {
+                        try control.step(); return try holds($0, now, made: made)
+                    }
                 }
             }
             return left.map { StandingConflict(conflict: $0, merge: merge, isUnchanged: isUnchanged) }
@@ -187,11 +191,12 @@ extension Store {
                         "The conflict of \"\(conflict.id)\" is closed at version \(version): what the merge made does not stand there any "
                             + "more. Look for open conflicts again.", valueID: conflict.id, versionID: version.description)
                 }
-                let chosen: [UInt8]? = switch choice {
-                case .newer: record.newer
-                case .older: record.older
-                case .result: record.result
-                }
+                let chosen: [UInt8]? =
+                    switch choice {
+                    case .newer: record.newer
+                    case .older: record.older
+                    case .result: record.result
+                    }
                 let hasSides = record.kind != .moveMove && record.kind != .bound
                 let mark = Value.Change.update(try Self.chosenID(conflict), data: record.json(id: conflict.id.bytes))
                 if try choice == .result || (hasSides && DocumentPlace.areSame(chosen, record.result)) { return [mark] }

@@ -174,12 +174,13 @@ struct SwappedMerge {
     private mutating func take(
         _ outcome: HeldMerge.Outcome, _ id: ValueID, newer: SideValue?, older: SideValue?, _ merge: HeldMerge, isRevert: Bool
     ) throws {
-        var result: SideValue? = switch outcome.result {
-        case .a: newer
-        case .b: older
-        case .absent: nil
-        case .computed(let bytes, let recency): SideValue(.computed(bytes, recency: recency))
-        }
+        var result: SideValue? =
+            switch outcome.result {
+            case .a: newer
+            case .b: older
+            case .absent: nil
+            case .computed(let bytes, let recency): SideValue(.computed(bytes, recency: recency))
+            }
         // What comes to the same as what is there stays as it is written.
         let now = isRevert ? newer : older
         if case .computed? = result?.content, try merge.areSameDocument(result, now) { result = now }

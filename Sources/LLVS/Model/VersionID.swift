@@ -39,7 +39,8 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
         for b in bytes {
             switch b {
             case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                 UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"): continue
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                continue
             default: return nil
             }
         }
@@ -63,8 +64,9 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
         let hyphen = UInt8(ascii: "-")
         func four(_ offset: Int) -> UInt64 { UInt64(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))) }
         guard bytes.count == 36, bytes[8] == hyphen, bytes[13] == hyphen, bytes[18] == hyphen, bytes[23] == hyphen,
-              let a = Hex.word(of: four(0) | four(4) << 32), let b = Hex.word(of: four(9) | four(14) << 32),
-              let c = Hex.word(of: four(19) | four(24) << 32), let d = Hex.word(of: four(28) | four(32) << 32) else { return nil }
+            let a = Hex.word(of: four(0) | four(4) << 32), let b = Hex.word(of: four(9) | four(14) << 32),
+            let c = Hex.word(of: four(19) | four(24) << 32), let d = Hex.word(of: four(28) | four(32) << 32)
+        else { return nil }
         return (UInt64(a) << 32 | UInt64(b), UInt64(c) << 32 | UInt64(d))
     }
 

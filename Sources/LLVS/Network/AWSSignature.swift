@@ -22,8 +22,10 @@ struct AWSSignature: RequestSignature {
             $0.name < $1.name
         }
         let names = signed.map(\.name).joined(separator: ";")
-        let canonical = [request.method.rawValue, address.path, AWSSignature.canonicalQuery(address.query),
-                         signed.map { "\($0.name):\($0.value)\n" }.joined(), names, digest].joined(separator: "\n")
+        let canonical = [
+            request.method.rawValue, address.path, AWSSignature.canonicalQuery(address.query),
+            signed.map { "\($0.name):\($0.value)\n" }.joined(), names, digest,
+        ].joined(separator: "\n")
         let scope = "\(time.prefix(8))/\(region)/\(service)/aws4_request"
         let text = "AWS4-HMAC-SHA256\n\(time)\n\(scope)\n\(AWSSignature.hex(AWSSignature.sha256(Array(canonical.utf8))))"
         var key = Array("AWS4\(credentials.password ?? "")".utf8)

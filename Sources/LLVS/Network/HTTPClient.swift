@@ -214,11 +214,14 @@ final class HTTPClient: @unchecked Sendable {
         request.problem = call.words
         request.headers = call.lists.first ?? nil
         let there = attempt.begun?.spool.size ?? 0
-        let range = attempt.request.range.map { "\($0.lowerBound + there)-\(max($0.lowerBound + there, $0.upperBound - 1))" }
+        let range =
+            attempt.request.range.map { "\($0.lowerBound + there)-\(max($0.lowerBound + there, $0.upperBound - 1))" }
             ?? (there > 0 ? "\(there)-" : nil)
         let who = attempt.scheme == LLVS_CURL_NONE ? nil : attempt.credentials, password = who?.user == nil ? nil : who?.password ?? ""
-        let texts = [attempt.request.method.rawValue, attempt.address.text, who?.user, password, who?.token,
-                     settings.certificateAuthorities, settings.proxy, range, settings.hostsWithoutProxy(attempt.address)]
+        let texts = [
+            attempt.request.method.rawValue, attempt.address.text, who?.user, password, who?.token,
+            settings.certificateAuthorities, settings.proxy, range, settings.hostsWithoutProxy(attempt.address),
+        ]
         return CurlTransfers.withTexts(texts) { texts in
             request.method = texts[0]
             request.url = texts[1]
@@ -236,7 +239,9 @@ final class HTTPClient: @unchecked Sendable {
     private func step(_ run: inout Run, _ check: () throws -> Void) throws {
         try transfers.step { easy, end in
             guard let attempt = run.active.removeValue(forKey: easy), let transfer = attempt.transfer else { return }
-            lock.withLock { counted.bytesUp += transfer.sent; counted.bytesDown += transfer.received }
+            lock.withLock {
+                counted.bytesUp += transfer.sent; counted.bytesDown += transfer.received
+            }
             try finish(attempt, transfer, end, &run, check)
         }
     }

@@ -60,7 +60,7 @@ enum HTTPFailure {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM:
             advice =
                 "The server's certificate is not one that this machine trusts for that name. Check the address; "
-                    + "for an authority of your own give its certificates (ca_file)."
+                + "for an authority of your own give its certificates (ca_file)."
         case CURLE_SSL_CONNECT_ERROR: advice = "The server speaks no TLS there, or none that is recent enough (1.2)."
         case CURLE_OUT_OF_MEMORY where (try? Memory.expect(HTTPFailure.plenty, what)) == nil:
             return StoreError(.outOfMemory, "\(what) failed: libcurl has no memory. Free some, and try again.")
@@ -116,7 +116,8 @@ enum HTTPFailure {
 
     /// Whether another try may end better.
     static func isPassing(_ result: CURLcode) -> Bool {
-        [CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR,
+        [
+            CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR,
             CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SSL_CONNECT_ERROR, CURLE_WEIRD_SERVER_REPLY, CURLE_UPLOAD_FAILED, CURLE_SEND_FAIL_REWIND,
         ].contains(result)
     }

@@ -162,10 +162,13 @@ final class SFTPClient: @unchecked Sendable {
         sftp.after = call.lists.last ?? nil
         sftp.is_commands = attempt.request.commands.isEmpty ? 0 : 1
         let there = attempt.begun.size
-        let range = asked.range.map { "\($0.lowerBound + there)-\(max($0.lowerBound + there, $0.upperBound - 1))" }
+        let range =
+            asked.range.map { "\($0.lowerBound + there)-\(max($0.lowerBound + there, $0.upperBound - 1))" }
             ?? (there > 0 ? "\(there)-" : nil)
-        let texts = [asked.address.text, attempt.credentials?.user, attempt.credentials?.password, settings.proxy, range,
-                     settings.knownHosts, settings.keyFile, settings.hostsWithoutProxy(asked.address)]
+        let texts = [
+            asked.address.text, attempt.credentials?.user, attempt.credentials?.password, settings.proxy, range,
+            settings.knownHosts, settings.keyFile, settings.hostsWithoutProxy(asked.address),
+        ]
         return CurlTransfers.withTexts(texts) { texts in
             request.url = texts[0]
             request.user = texts[1]
@@ -182,7 +185,9 @@ final class SFTPClient: @unchecked Sendable {
     private func step(_ run: inout Run, _ check: () throws -> Void) throws {
         try transfers.step { easy, end in
             guard let attempt = run.active.removeValue(forKey: easy), let transfer = attempt.transfer else { return }
-            lock.withLock { counted.bytesUp += transfer.sent; counted.bytesDown += transfer.received }
+            lock.withLock {
+                counted.bytesUp += transfer.sent; counted.bytesDown += transfer.received
+            }
             try finish(attempt, transfer, end.result, end.said, &run, check)
         }
     }

@@ -56,7 +56,10 @@ struct SFTPFailure: Error {
     var mostTries: Int { [CURLE_SSH, CURLE_FAILED_INIT].contains(result) ? 3 : HTTPFailure.mostTries(result) }
     /// Whether the server was not reached at all, so that other requests need not be tried either.
     var isOfPlace: Bool {
-        [CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_PEER_FAILED_VERIFICATION, CURLE_LOGIN_DENIED,
-         CURLE_FAILED_INIT, CURLE_OPERATION_TIMEDOUT].contains(result)
+        [
+            CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_PEER_FAILED_VERIFICATION,
+            CURLE_LOGIN_DENIED,
+            CURLE_FAILED_INIT, CURLE_OPERATION_TIMEDOUT,
+        ].contains(result)
     }
 }

@@ -93,7 +93,9 @@ final class FolderRemoteFiles: RemoteFiles, @unchecked Sendable {
     func publish(_ files: [RemoteUpload], _ check: Check) throws -> [RemotePublished] {
         try files.map { file in
             try check()
-            count { $0.requests += 1; $0.bytesUp += file.data.size }
+            count {
+                $0.requests += 1; $0.bytesUp += file.data.size
+            }
             let final = place(file.name)
             if !file.replaces, (try? final.status()) != nil { return .exists }
             try makeFolders(Paths.parent(of: file.name))

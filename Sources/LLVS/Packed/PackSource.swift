@@ -75,7 +75,8 @@ struct PartialPack {
         for service in index.services {
             let number = Int(service.place.block), block = index.blocks[number]
             if raw[number] == nil {
-                let bytes = block.offset >= begin
+                let bytes =
+                    block.offset >= begin
                     ? Array(tail.dropFirst(block.offset - begin).prefix(block.size)) : try read(block.offset..<block.offset + block.size)
                 raw[number] = try bytes.withUnsafeBytes { try PackFile.inflate(block, $0) }
             }

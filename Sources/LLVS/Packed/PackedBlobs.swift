@@ -19,7 +19,8 @@ final class PackedBlobs {
     /// they lack one that they can name.
     func source(_ blob: BlobReference, into spool: SpooledBlobs) throws -> PackTaking.BlobSource {
         if !readsAll, let known = run.state.blobs[blob.digest],
-            try known == blob || (!run.state.oldBlobs.contains(blob.digest) && isListed(blob)), try copy(blob, into: spool) {
+            try known == blob || (!run.state.oldBlobs.contains(blob.digest) && isListed(blob)), try copy(blob, into: spool)
+        {
             return .copied
         }
         return try fetch(blob, into: spool) ? .found : .none

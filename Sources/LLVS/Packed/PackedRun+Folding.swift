@@ -152,7 +152,8 @@ extension PackedRun {
         defer { toReadBack = [] }
         for name in toReadBack.sorted(by: { $0.id < $1.id }) {
             guard let attempt = state.attempts[name], [.failed, .trying].contains(attempt.outcome), !control.isThrifty,
-                hasTime(for: attempt.size, .down) else { continue }
+                hasTime(for: attempt.size, .down)
+            else { continue }
             let start = rate.now
             do { try takeBack(name, attempt) } catch let error as StoreError where error.code == .transport { return }
             rate.moved(attempt.size, since: start, .down)
@@ -214,7 +215,10 @@ extension PackedRun {
     /// Whether what is at the remote is what was made: as the service says, where it tells digests, or as it is read.
     func isVerified(_ made: MadePack) throws -> Bool {
         if files.capabilities.tellsDigests, let entry = try entry(of: made.name), entry.size == made.size,
-            entry.digest?.isRight(of: made.bytes) ?? false { return true }
+            entry.digest?.isRight(of: made.bytes) ?? false
+        {
+            return true
+        }
         return try isReadBack(made.name, made.size)
     }
 

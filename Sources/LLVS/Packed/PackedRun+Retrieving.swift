@@ -69,7 +69,9 @@ extension PackedRun {
         let paced = control.paced(.listing, doing: what)
         var listed: [UInt64: [UInt32]] = [:]
         for name in logs.keys where name.writer != state.writer { try paced.step(0); listed[name.writer, default: []].append(name.last) }
-        return try listed.contains { writer, numbers in try paced.step(0); return state.covered.hasGap(writer, listed: numbers) }
+        return try listed.contains { writer, numbers in
+            try paced.step(0); return state.covered.hasGap(writer, listed: numbers)
+        }
     }
 
     /// Lists `base/` and the roots.

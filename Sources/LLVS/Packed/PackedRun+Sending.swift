@@ -33,9 +33,13 @@ extension PackedRun {
         }
         // What is new is there: a place without room for larger packs fails nothing.
         do { try putTogether(listed, &sending) } catch let error as StoreError {
-            if error.code == .noSpace { state.withoutRoom = now }
-            else if error.isOfOnePack { sending.tell(ExchangeProblem(name: "pack1/base", error: error)) }
-            else { throw error }
+            if error.code == .noSpace {
+                state.withoutRoom = now
+            } else if error.isOfOnePack {
+                sending.tell(ExchangeProblem(name: "pack1/base", error: error))
+            } else {
+                throw error
+            }
         }
         if state.withoutRoom != 0 {
             sending.tell(hasNoRoom)
@@ -107,7 +111,8 @@ extension PackedRun {
         let isCurrent = try state.rekeying == nil && notes.session != nil && sealing.isCurrent(name, made.bytes)
         do {
             switch name.kind {
-            case .log where isCurrent && name.writer == state.writer && state.attempts[name]?.outcome == .trying
+            case .log
+            where isCurrent && name.writer == state.writer && state.attempts[name]?.outcome == .trying
                 && (name.first == state.next || state.holes.contains(name.first)):
                 try upload(made)
                 try settle(name)
@@ -248,7 +253,8 @@ extension PackedRun {
         while true {
             let limit = packLimit
             do { return try sending.publish(evenEmpty: mustFollow) } catch let error as StoreError
-                where error.code == .tooLarge && packLimit < limit {}
+                where error.code == .tooLarge && packLimit < limit
+            {}
         }
     }
 

@@ -134,7 +134,9 @@ package final class PackedRun {
         if keys == nil, hasKeys || (holdsOther && sizes.isEmpty) { try RemoteKeyDirectory.refuseKeys(files, check) }
         let known = Set(state.roots.map(\.name))
         // Those that are known stay: somebody who writes many with smaller ids pushes none of them out.
-        let unknown = try sizes.keys.filter { try paced.step(0); return !known.contains($0) }
+        let unknown = try sizes.keys.filter {
+            try paced.step(0); return !known.contains($0)
+        }
         var new = try unknown.sorted(by: { $0.id < $1.id }, looking: paced.look).prefix(PackedSettings.rootsLookedAt)
         var withheld: [(name: PackName, error: StoreError)] = []
         while !new.isEmpty, state.roots.count < PackedSettings.rootsLimit {
@@ -303,11 +305,17 @@ struct RootText {
         func text() throws -> String { String(decoding: try json.string(), as: UTF8.self) }
         try json.beginObject()
         while let member = try json.nextMember() {
-            if try json.equals(member, "format") { format = Int(clamping: try json.unsigned()) }
-            else if try json.equals(member, "store") { store = try text() }
-            else if try json.equals(member, "layout") { layout = try text() }
-            else if try json.equals(member, "encrypted") { isEncrypted = try json.bool() }
-            else { try json.skip() }
+            if try json.equals(member, "format") {
+                format = Int(clamping: try json.unsigned())
+            } else if try json.equals(member, "store") {
+                store = try text()
+            } else if try json.equals(member, "layout") {
+                layout = try text()
+            } else if try json.equals(member, "encrypted") {
+                isEncrypted = try json.bool()
+            } else {
+                try json.skip()
+            }
         }
         try json.end()
     }

@@ -120,7 +120,7 @@ struct PackedState {
     /// When `base/` was last listed; nil: never.
     var based: Int64?
     /// What was in `base/` then and is not read yet, with sizes.
-    var wanted: [PackName: Int] = [:]  // 0: the service does not tell
+    var wanted: [PackName: Int] = [:] // 0: the service does not tell
     var deletions: [PackName: Deletion] = [:]
     var bad: [PackName: Bad] = [:]
     /// Packs with versions that wait for others which are not here.

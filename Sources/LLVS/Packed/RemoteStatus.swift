@@ -89,7 +89,8 @@ extension Exchange {
         guard let transport = transport as? any TellingTransport else { return nil }
         if let known = transport.remoteStatus { return known }
         guard let state = try PackedNotes.known(of: store, remote: transport.description, account: transport.knownAccount()),
-            !state.roots.isEmpty else { return nil }
+            !state.roots.isEmpty
+        else { return nil }
         return RemoteStatus(state)
     }
 

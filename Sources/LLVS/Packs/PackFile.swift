@@ -20,7 +20,8 @@ struct PackFile {
         }
         let bytes = try sealing.open(name, bytes)
         let header = try PackFile.checkHeader(name, bytes, stores)
-        guard let index = try bytes.withUnsafeBytes({
+        guard
+            let index = try bytes.withUnsafeBytes({
                 try PackIndex.read(name, size: bytes.count, tail: $0, stores: stores, header: header)
             })
         else { throw PackFault.damaged("its index is not where it says") }
@@ -92,7 +93,8 @@ struct PackFile {
         guard bytes.count == block.size else { throw PackFault.notThere("a block of it is cut short") }
         var cursor = PackCursor(bytes)
         let codec = try cursor.integer(UInt8.self)
-        let isRight = try cursor.integer(UInt32.self) == UInt32(truncatingIfNeeded: block.stored)
+        let isRight =
+            try cursor.integer(UInt32.self) == UInt32(truncatingIfNeeded: block.stored)
             && cursor.integer(UInt32.self) == UInt32(truncatingIfNeeded: block.raw)
         let stored = try cursor.take(block.stored)
         guard isRight, PackID(SHA256.digest(stored))?.high == block.digest else {

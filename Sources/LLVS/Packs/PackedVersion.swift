@@ -53,27 +53,29 @@ enum PackedVersion {
 
     private static func contents(_ id: VersionID, size: Int, reader: (_ start: Int, _ length: Int) -> RecordReader) throws -> Contents {
         var whole = reader(0, size)
-        let (length, start): (UInt64, Int) = try whole.with(0, min(size, 11)) { bytes -> (UInt64, Int) in
-            var cursor = PackCursor(bytes)
-            guard try cursor.integer(UInt8.self) == 0 else { throw PackFault.damaged("it has a form that there is not") }
-            let length = try cursor.varint()
-            return (length, bytes.count - cursor.remaining)
-        } ?? (0, 0)
+        let (length, start): (UInt64, Int) =
+            try whole.with(0, min(size, 11)) { bytes -> (UInt64, Int) in
+                var cursor = PackCursor(bytes)
+                guard try cursor.integer(UInt8.self) == 0 else { throw PackFault.damaged("it has a form that there is not") }
+                let length = try cursor.varint()
+                return (length, bytes.count - cursor.remaining)
+            } ?? (0, 0)
         guard start > 0, length <= UInt64(size - start) else { throw PackFault.damaged("its record is cut short") }
         let header = try header(id, reader(start, Int(length)))
         let behind = start + Int(length)
         guard size - behind <= PackFormat.referencesLimit else { throw PackFault.tooLarge("it names too many blobs") }
-        let blobs: [PackID: BlobReference] = try whole.with(behind, size - behind) { bytes -> [PackID: BlobReference] in
-            var cursor = PackCursor(bytes), blobs: [PackID: BlobReference] = [:], last: PackID?
-            for _ in 0..<(try cursor.count(size: 73, limit: PackFormat.blobsLimit)) {
-                let blob = try BlobReference(&cursor, partsLimit: PackFormat.valueParts)
-                if let last, !(last < blob.digest) { throw PackFault.damaged("its blobs are out of order") }
-                last = blob.digest
-                blobs[blob.digest] = blob
-            }
-            try cursor.end()
-            return blobs
-        } ?? [:]
+        let blobs: [PackID: BlobReference] =
+            try whole.with(behind, size - behind) { bytes -> [PackID: BlobReference] in
+                var cursor = PackCursor(bytes), blobs: [PackID: BlobReference] = [:], last: PackID?
+                for _ in 0..<(try cursor.count(size: 73, limit: PackFormat.blobsLimit)) {
+                    let blob = try BlobReference(&cursor, partsLimit: PackFormat.valueParts)
+                    if let last, !(last < blob.digest) { throw PackFault.damaged("its blobs are out of order") }
+                    last = blob.digest
+                    blobs[blob.digest] = blob
+                }
+                try cursor.end()
+                return blobs
+            } ?? [:]
         guard Set(header.blobs.map { PackID(high: $0.high, low: $0.low) }) == Set(blobs.keys) else {
             throw PackFault.damaged("its record names other blobs")
         }

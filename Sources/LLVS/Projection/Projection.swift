@@ -94,10 +94,12 @@ public final class Projection: @unchecked Sendable {
     /// Lets go of the database, and waits for a running update, which is cancelled where it is the library's own. What follows is
     /// `.closed`.
     public func close() {
-        guard state.withLock({ state in
-            defer { state.isClosed = true }
-            return !state.isClosed
-        }) else { return }
+        guard
+            state.withLock({ state in
+                defer { state.isClosed = true }
+                return !state.isClosed
+            })
+        else { return }
         let follower = follower.withLock { follower in
             defer { follower = nil }
             return follower
@@ -136,7 +138,7 @@ public final class Projection: @unchecked Sendable {
         do { return try body() } catch var error as StoreError where error.path == path && error.code == .damaged {
             error.message =
                 "The database \(path) of a projection is damaged. Close all programs that use it, and delete it with the files named -wal "
-                    + "and -shm beside it: it is made again from the store."
+                + "and -shm beside it: it is made again from the store."
             throw error
         }
     }
@@ -255,7 +257,9 @@ public final class Projection: @unchecked Sendable {
         } make: { values, control in
             try values.read(control)
             return values
-        } take: { try rows.put($0) }
+        } take: {
+            try rows.put($0)
+        }
     }
 
     /// Some differences at the beginning, about so many bytes of values.

@@ -97,11 +97,13 @@ final class ProjectionDatabase {
     func version(of definition: ProjectionDefinition) throws -> VersionID? {
         guard try isMade(definition) else { return nil }
         var version: VersionID?
-        try connection.query("SELECT version, digest FROM llvs_projection", doing: "Reading the projection", row: {
-            guard $0.bytes(1).elementsEqual(definition.digest) else { return false }
-            version = VersionID(validating: $0.bytes(0))
-            return false
-        })
+        try connection.query(
+            "SELECT version, digest FROM llvs_projection", doing: "Reading the projection",
+            row: {
+                guard $0.bytes(1).elementsEqual(definition.digest) else { return false }
+                version = VersionID(validating: $0.bytes(0))
+                return false
+            })
         return version
     }
 
@@ -109,11 +111,13 @@ final class ProjectionDatabase {
     private func isMade(_ definition: ProjectionDefinition) throws -> Bool {
         var left = Dictionary(
             (ProjectionDatabase.tables + definition.tables.flatMap(\.made)).map { ($0.0, $0.1) }, uniquingKeysWith: { first, _ in first })
-        try connection.query("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL", doing: "Reading the projection", row: {
-            let name = String(decoding: $0.bytes(0), as: UTF8.self)
-            if let sql = left[name], $0.bytes(1).elementsEqual(sql.utf8) { left[name] = nil }
-            return true
-        })
+        try connection.query(
+            "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL", doing: "Reading the projection",
+            row: {
+                let name = String(decoding: $0.bytes(0), as: UTF8.self)
+                if let sql = left[name], $0.bytes(1).elementsEqual(sql.utf8) { left[name] = nil }
+                return true
+            })
         return left.isEmpty
     }
 
@@ -124,10 +128,12 @@ final class ProjectionDatabase {
     func make(_ definition: ProjectionDefinition) throws {
         var known: Set<String> = []
         if try exists("llvs_projection_tables") {
-            try connection.query("SELECT name FROM llvs_projection_tables", doing: "Reading the projection", row: {
-                known.insert(String(decoding: $0.bytes(0), as: UTF8.self))
-                return true
-            })
+            try connection.query(
+                "SELECT name FROM llvs_projection_tables", doing: "Reading the projection",
+                row: {
+                    known.insert(String(decoding: $0.bytes(0), as: UTF8.self))
+                    return true
+                })
         }
         for name in known.sorted() where !name.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == 0 }) {
             try connection.run("DROP TABLE IF EXISTS \"\(name)\"", doing: "Making the projection anew")
@@ -167,7 +173,9 @@ final class ProjectionDatabase {
         var isThere = false
         try connection.query(
             "SELECT 1 FROM sqlite_master WHERE name = ?1 COLLATE NOCASE", doing: "Reading the projection", bind: { $0.bind(1, name) },
-            row: { _ in isThere = true; return false })
+            row: { _ in
+                isThere = true; return false
+            })
         return isThere
     }
 
@@ -178,7 +186,9 @@ final class ProjectionDatabase {
         try definition.digest.withUnsafeBytes { digest in
             try connection.query(
                 "INSERT INTO llvs_projection(version, digest, definition) VALUES (?1, ?2, ?3)", doing: "Writing the projection",
-                bind: { $0.bind(1, version.description); $0.bind(2, digest); $0.bind(3, text) })
+                bind: {
+                    $0.bind(1, version.description); $0.bind(2, digest); $0.bind(3, text)
+                })
         }
     }
 
@@ -196,7 +206,10 @@ final class ProjectionDatabase {
         guard try exists("llvs_projection_problems") else { return [] }
         try connection.query(
             "SELECT number, table_name, id, pointer, reason FROM llvs_projection_problems WHERE number > ?1 ORDER BY number LIMIT ?2",
-            doing: "Reading the problems of the projection", bind: { $0.bind(1, after); $0.bind(2, Int64(limit)) },
+            doing: "Reading the problems of the projection",
+            bind: {
+                $0.bind(1, after); $0.bind(2, Int64(limit))
+            },
             row: {
                 found.append(
                     Problem(

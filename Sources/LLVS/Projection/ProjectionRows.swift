@@ -96,10 +96,15 @@ final class ProjectionRows {
     /// Takes away what is there of an id. Returns the number of its row, where there was one and rows have numbers.
     private func remove(_ id: UnsafeRawBufferPointer, replaced: Bool) throws -> Int64 {
         var number = Int64(0)
-        try connection.run(removeProblems, doing: ProjectionRows.doing) { $0.bind(1, table.name); $0.bind(2, utf8: id) }
+        try connection.run(removeProblems, doing: ProjectionRows.doing) {
+            $0.bind(1, table.name); $0.bind(2, utf8: id)
+        }
         if let deleteFromSearch {
             try connection.query(
-                table.find, doing: ProjectionRows.doing, bind: { $0.bind(1, utf8: id) }, row: { number = $0.integer(0); return false })
+                table.find, doing: ProjectionRows.doing, bind: { $0.bind(1, utf8: id) },
+                row: {
+                    number = $0.integer(0); return false
+                })
             guard number != 0 else { return 0 }
             try connection.run(deleteFromSearch, doing: ProjectionRows.doing) { $0.bind(1, number) }
         }

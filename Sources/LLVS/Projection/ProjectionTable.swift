@@ -61,7 +61,9 @@ struct ProjectionTable: Sendable {
 
     /// Names of all that is made, and what makes it, in the words that SQLite keeps.
     var made: [(name: String, sql: String)] {
-        let key = search == nil ? "\(quoted(id)) TEXT PRIMARY KEY NOT NULL"
+        let key =
+            search == nil
+            ? "\(quoted(id)) TEXT PRIMARY KEY NOT NULL"
             : "\"llvs_row\" INTEGER PRIMARY KEY, \(quoted(id)) TEXT NOT NULL UNIQUE"
         let fields = ([key] + columns.map { "\(quoted($0.name)) \($0.kind.declared)" }).joined(separator: ", ")
         var made = [(name, "CREATE TABLE \(quoted(name))(\(fields))" + (search == nil ? " WITHOUT ROWID" : ""))]

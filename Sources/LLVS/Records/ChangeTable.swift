@@ -284,7 +284,11 @@ final class ChangeTables {
     /// Calls with the table of a record.
     func use<R>(_ place: RecordPlace, in records: Records, _ body: (ChangeTable) throws -> R) throws -> R {
         let table: ChangeTable
-        if let last, last.place == place { table = last } else if let known = tables[place] { table = known } else {
+        if let last, last.place == place {
+            table = last
+        } else if let known = tables[place] {
+            table = known
+        } else {
             table = try ChangeTable(place, anew: false, in: records)
             tables[place] = table
             size += table.size

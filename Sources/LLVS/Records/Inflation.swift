@@ -58,7 +58,8 @@ final class Inflation {
             guard
                 let step = take(
                     UnsafeRawBufferPointer(rebasing: piece[at...]), into: UnsafeMutableRawBufferPointer(rebasing: target[filled...])),
-                  step.taken > 0 || step.made > 0 else { return false }
+                step.taken > 0 || step.made > 0
+            else { return false }
             at += step.taken
             filled += step.made
             made += step.made

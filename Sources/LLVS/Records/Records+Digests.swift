@@ -8,8 +8,11 @@ extension Records {
         hasher.add(header.version, changeCount: header.changeCount)
         try forEachDigest(place) { entry, header, digest in
             try control.step(0, bytes: entry.size)
-            if let digest { hasher.add(setting: entry.id, size: entry.size, digest: digest) }
-            else { hasher.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil) }
+            if let digest {
+                hasher.add(setting: entry.id, size: entry.size, digest: digest)
+            } else {
+                hasher.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
+            }
         }
         return hasher.finish()
     }
@@ -33,8 +36,11 @@ extension Records {
         guard var check = ContentCheck(header.version, changeCount: header.changeCount) else { return (.free, header.version) }
         guard header.id.text == nil else { return (.none, header.version) }
         try forEachDigest(place) { entry, header, digest in
-            if let digest { check.add(setting: entry.id, size: entry.size, digest: digest) }
-            else { check.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil) }
+            if let digest {
+                check.add(setting: entry.id, size: entry.size, digest: digest)
+            } else {
+                check.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
+            }
         }
         return (check.finish(), header.version)
     }
@@ -63,13 +69,17 @@ extension Records {
         do {
             while offset < length {
                 let count = min(length - offset, 256 << 10)
-                guard try x.with(offset, count, { left in
+                guard
+                    try x.with(
+                        offset, count,
+                        { left in
                             try y.with(offset, count) {
                                 Bytes.equal(
                                     UnsafeRawBufferPointer(rebasing: left.prefix(count)), UnsafeRawBufferPointer(rebasing: $0.prefix(count))
                                 )
                             }
-                }) == true else { return false }
+                        }) == true
+                else { return false }
                 offset += count
             }
             return true

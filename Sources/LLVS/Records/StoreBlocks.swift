@@ -1,4 +1,3 @@
-
 /// Parts of records by way of the blocks in memory.
 ///
 /// Safe from all threads. What a storage keeps in one place in memory already has no blocks (`BlockShape.none`).

@@ -204,7 +204,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
     private func publish(_ uploads: [RemoteUpload], _ check: () throws -> Void) throws -> [RemotePublished] {
         let most = files.capabilities.sessionsAbove ?? .max
         guard let large = uploads.firstIndex(where: { $0.data.size > most }), let store = lock.withLock({ store }),
-              let kept = try PackedNotes.session(
+            let kept = try PackedNotes.session(
                 of: uploads[large], in: store, remote: description, account: files.account(nil), check)
         else { return try files.publish(uploads, check) }
         var uploads = uploads
@@ -224,7 +224,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, @unchec
         _ upload: RemoteUpload, _ file: ExchangeFiles, _ folder: ExchangeListing.Foreign.Folder, _ check: () throws -> Void
     ) throws -> Bool {
         guard upload.data.size <= ExchangeLimits.wholeFileSize, let id = VersionID(validating: file.name),
-              let found = try files.read([RemoteRead(name: upload.name, limit: ExchangeLimits.fileSize)], check).first
+            let found = try files.read([RemoteRead(name: upload.name, limit: ExchangeLimits.fileSize)], check).first
         else { return false }
         // What cannot be looked at is not written over.
         if case .unreadable(let error) = found, error.circumstance == .oneFile { throw error }

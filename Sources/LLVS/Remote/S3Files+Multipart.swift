@@ -110,12 +110,12 @@ extension S3Files {
             let answer = try S3Answer.whole(response)
             for part in answer.records {
                 guard let number = part["PartNumber"].flatMap({ Int($0) }), number > 0, number <= (size - 1) / partSize + 1,
-                      let tag = part["ETag"], part["Size"] == "\(min(partSize, size - (number - 1) * partSize))"
+                    let tag = part["ETag"], part["Size"] == "\(min(partSize, size - (number - 1) * partSize))"
                 else { continue }
                 tags[number - 1] = tag
             }
             guard answer.fields["IsTruncated"] == "true", let next = answer.fields["NextPartNumberMarker"].flatMap({ Int($0) }),
-                  next > marker
+                next > marker
             else { return tags }
             marker = next
         }
@@ -153,7 +153,7 @@ extension S3Files {
                 abort(file.name, id, check)
                 return try there(file, check) ?? .exists
             case 200...299,
-                 404 where !S3Files.isNoBucket(response):
+                404 where !S3Files.isNoBucket(response):
                 // By a request whose answer was lost, or another's.
                 return try there(file, check)
             case 500...599 where !isGuarded: try client.pause(turn, check)
@@ -191,13 +191,13 @@ extension S3Files {
     private func abortOld(_ check: Check) {
         let query = [("prefix", place.prefix), ("uploads", "")]
         guard let response = try? ask(.get, place.bucketAddress(query), "ListMultipartUploadsResult", each: "Upload", check),
-              response.isSuccess, let date = response.date, let uploads = try? S3Answer.whole(response).records
+            response.isSuccess, let date = response.date, let uploads = try? S3Answer.whole(response).records
         else { return }
         let before = UTCDate.text(max(0, date - S3Files.abandoned))
         for upload in uploads.prefix(100) {
             guard let key = upload["Key"], key.utf8.starts(with: place.prefix.utf8), let id = upload["UploadId"],
-                  !id.isEmpty, let begun = upload["Initiated"], !begun.isEmpty, begun < before,
-                  case let name = String(decoding: key.utf8.dropFirst(place.prefix.utf8.count), as: UTF8.self), S3Files.isOurs(name)
+                !id.isEmpty, let begun = upload["Initiated"], !begun.isEmpty, begun < before,
+                case let name = String(decoding: key.utf8.dropFirst(place.prefix.utf8.count), as: UTF8.self), S3Files.isOurs(name)
             else { continue }
             abort(name, id, check)
         }

@@ -103,9 +103,11 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
             request.range = file.range
             return request
         }
-        return try client.read(requests, nothingAt: place.address("tmp/nothing"), error: S3Files.error, hasRanges: { isObeyed in
-            lock.withLock { hasRanges = isObeyed }
-        }, check)
+        return try client.read(
+            requests, nothingAt: place.address("tmp/nothing"), error: S3Files.error,
+            hasRanges: { isObeyed in
+                lock.withLock { hasRanges = isObeyed }
+            }, check)
     }
 
     // MARK: Publishing

@@ -29,7 +29,9 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
         try Memory.grow(&found, by: raw.count, "A listing")
         for (key, size, digest) in raw { found.append((String(decoding: decoded(key), as: UTF8.self), size, digest)) }
         raw = []
-        if !isTruncated { next = nil } else if next == nil {
+        if !isTruncated {
+            next = nil
+        } else if next == nil {
             throw StoreError(
                 .transport, "\(what) cannot be read: it goes on, but does not say where. Check that the address is that of an S3 service.")
         }

@@ -80,7 +80,8 @@ package struct S3Location: Sendable {
             return HTTPCredentials(user: key, password: secret, token: environment("AWS_SESSION_TOKEN"))
         }
         guard let path = environment("AWS_SHARED_CREDENTIALS_FILE") ?? environment("HOME").map({ $0 + "/.aws/credentials" }),
-              let bytes = try? FolderFiles.read(DirectoryEntry(path), limit: 1 << 20) else { return HTTPCredentials() }
+            let bytes = try? FolderFiles.read(DirectoryEntry(path), limit: 1 << 20)
+        else { return HTTPCredentials() }
         return credentials(in: String(decoding: bytes, as: UTF8.self), profile: environment("AWS_PROFILE") ?? "default")
     }
 

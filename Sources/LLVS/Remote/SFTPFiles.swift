@@ -45,7 +45,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
             guard address.query.isEmpty else { throw HTTPAddress.Refusal(why: "a query (?) means nothing there") }
             if address.path.utf8.last != UInt8(ascii: "/") { address.path += "/" }
             guard let bytes = PercentCoding.decode(address.path.utf8), let path = String(validating: bytes, as: UTF8.self),
-                  !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F })
+                !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F })
             else {
                 throw HTTPAddress.Refusal(why: "its path is not percent-encoded text")
             }

@@ -88,9 +88,11 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
             request.range = file.range
             return request
         }
-        return try client.read(requests, nothingAt: address("tmp/nothing"), error: HTTPFailure.error, hasRanges: { isObeyed in
-            lock.withLock { hasRanges = isObeyed }
-        }, check)
+        return try client.read(
+            requests, nothingAt: address("tmp/nothing"), error: HTTPFailure.error,
+            hasRanges: { isObeyed in
+                lock.withLock { hasRanges = isObeyed }
+            }, check)
     }
 
     // MARK: Publishing

@@ -138,27 +138,30 @@ public struct Salvage {
         var unreadable: [StorageDamage] = []
         var failure: (any Error)?
         let paced = control.paced(.verifying, doing: "Salvaging \(source.description)")
-        try source.storage.salvage(control, found: { place in
-            guard failure == nil else { return }
-            do { if try index.add(place, source, paced) { return } } catch {
-                // Where errors of reading are passed over, this one is not.
-                failure = error
-                throw error
-            }
-            let (file, offset) = location(place)
+        try source.storage.salvage(
+            control,
+            found: { place in
+                guard failure == nil else { return }
+                do { if try index.add(place, source, paced) { return } } catch {
+                    // Where errors of reading are passed over, this one is not.
+                    failure = error
+                    throw error
+                }
+                let (file, offset) = location(place)
                 unreadable.append(
                     StorageDamage(
                         file: file, offset: offset,
                         message:
                             "A record cannot be read: a version that cannot be named any more is lost. "
-                                + "An exchange with a store that has it brings it back."
+                            + "An exchange with a store that has it brings it back."
                     ))
-        }, damage: { damages.append($0) })
+            }, damage: { damages.append($0) })
         if let failure { throw failure }
-        let places = try Set(damages.map { damage in
-            try paced.step(0)
-            return "\(damage.offset) \(damage.file)"
-        })
+        let places = try Set(
+            damages.map { damage in
+                try paced.step(0)
+                return "\(damage.offset) \(damage.file)"
+            })
         damages += try unreadable.filter { damage in
             try paced.step(0)
             return database != nil || !places.contains("\(damage.offset) \(damage.file)")
@@ -211,7 +214,7 @@ public struct Salvage {
                     file: file, offset: offset,
                     message: error.message
                         + " The record was brought over as it is, without large values that have files of their own: "
-                            + "keep the damaged store until it was read.",
+                        + "keep the damaged store until it was read.",
                     version: version, lost: .version))
         }
     }
@@ -239,10 +242,12 @@ public struct Salvage {
         for end in ends {
             for id in try parts(of: end, parting, grounds, index, paced) {
                 var line = SalvageLine(source: source, index: index)
-                try line.follow(from: id, file: { location($0).0 }, until: { other in
-                    if let ground = grounds[other] { return ground }
-                    return try target.contains(other) ? SalvageLine.Ground(version: other) : nil
-                }, paced)
+                try line.follow(
+                    from: id, file: { location($0).0 },
+                    until: { other in
+                        if let ground = grounds[other] { return ground }
+                        return try target.contains(other) ? SalvageLine.Ground(version: other) : nil
+                    }, paced)
                 let made = try line.write(to: target, control)
                 grounds[id] = SalvageLine.Ground(version: made?.version ?? line.base, isComplete: made?.isComplete ?? line.isComplete)
                 guard let made else { continue }
@@ -291,11 +296,12 @@ public struct Salvage {
         let told = Set(report.damages.compactMap { $0.lost == .version ? $0.version : nil })
         for (id, child) in try index.missing(paced) where !told.contains(id) {
             try paced.step(0)
-            report.damages.append(StorageDamage(
+            report.damages.append(
+                StorageDamage(
                     file: database ?? source.description, offset: 0,
                     message:
                         "Version \(id) is lost: version \(child) builds on it, and it is nowhere in the store. "
-                            + "An exchange with a store that has it brings it back, and with it what waits for it.",
+                        + "An exchange with a store that has it brings it back, and with it what waits for it.",
                     version: id))
         }
     }

@@ -69,10 +69,11 @@ struct SalvageIndex {
     func whole(_ id: VersionID) -> Record? { firstWhole[id].flatMap { records[id]?[$0.index] } }
     /// The record of a version of which most is whole.
     func best(_ id: VersionID) -> Record? {
-        whole(id) ?? records[id]?.min { a, b in
+        whole(id)
+            ?? records[id]?.min { a, b in
                 a.isTableWhole != b.isTableWhole
                     ? a.isTableWhole : a.lostValues.count + a.moreLostValues < b.lostValues.count + b.moreLostValues
-        }
+            }
     }
     /// All records of a version.
     func all(_ id: VersionID) -> [Record] { records[id] ?? [] }
@@ -147,18 +148,19 @@ extension SalvageIndex.Record {
     /// Reads all of it.
     fileprivate init(_ place: RecordPlace, _ header: RecordHeader, _ store: Store, _ control: PacedControl) throws {
         self.init(place: place, header: header)
-        isTableWhole = try Memory.unlessShort(control) {
-            try store.records.forEachChange(place) { entry, header in
-                try control.step(0, bytes: entry.size)
-                guard entry.kind == .insert || entry.kind == .update else { return }
-                guard try !store.isReadable(entry, in: place, of: header.id) else { return }
+        isTableWhole =
+            try Memory.unlessShort(control) {
+                try store.records.forEachChange(place) { entry, header in
+                    try control.step(0, bytes: entry.size)
+                    guard entry.kind == .insert || entry.kind == .update else { return }
+                    guard try !store.isReadable(entry, in: place, of: header.id) else { return }
                     if lostValues.count < SalvageIndex.Record.namedValues {
                         lostValues.append(ValueID(unchecked: entry.id))
                     } else {
                         moreLostValues += 1
                     }
-            }
-        } != nil
+                }
+            } != nil
     }
 
     /// What of it is lost, for the report.
@@ -171,7 +173,7 @@ extension SalvageIndex.Record {
                     file: file, offset: offset,
                     message:
                         "Version \(id) is damaged: what it changed cannot all be read. "
-                            + "An exchange with a store that has the version brings it back.",
+                        + "An exchange with a store that has the version brings it back.",
                     version: id))
         }
         for value in lostValues {
@@ -180,7 +182,7 @@ extension SalvageIndex.Record {
                     file: file, offset: offset,
                     message:
                         "The bytes that version \(id) stored under \"\(value)\" are damaged. "
-                            + "An exchange with a store that has the version brings it back.",
+                        + "An exchange with a store that has the version brings it back.",
                     version: id, value: value, lost: .value))
         }
         if moreLostValues > 0 {

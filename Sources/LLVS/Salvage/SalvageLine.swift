@@ -68,46 +68,49 @@ struct SalvageLine {
     func guess(_ made: SalvageReport.Made, _ location: (RecordPlace) -> (String, UInt64)) -> StorageDamage? {
         guard let lostBase else { return nil }
         let (file, offset) = location(lostBase.place)
-        let what = lostBase.standsOn.map {
-            "it stands on version \($0), the last whole one that was stored before in the same file, which most likely came before it"
-        } ?? "it stands on nothing, since no whole version was stored before in the same file: merge it with what it belongs to"
+        let what =
+            lostBase.standsOn.map {
+                "it stands on version \($0), the last whole one that was stored before in the same file, which most likely came before it"
+            } ?? "it stands on nothing, since no whole version was stored before in the same file: merge it with what it belongs to"
         return StorageDamage(
             file: file, offset: offset,
             message:
                 "Version \(made.version) was made of version \(made.original) and those before it. "
-                    + "What these were based on (version \(lostBase.version)) is lost, so \(what).",
+                + "What these were based on (version \(lostBase.version)) is lost, so \(what).",
             version: made.original, lost: .nothing)
     }
 
     private mutating func take(_ record: SalvageIndex.Record, _ control: PacedControl) throws {
         if !record.isTableWhole { isComplete = false }
         // As far as its table can be read.
-        _ = try Memory.unlessShort(control) { try source.records.forEachChange(record.place) { entry, header in
-            try Memory.check()
-            try control.step(0, bytes: entry.size)
-            let id = ValueID(unchecked: entry.id)
-            guard changes[id] == nil, !lost.contains(id) else { return }
-            switch entry.kind {
-            case .remove, .preserveRemoval: changes[id] = .removed
-            case .insert, .update:
+        _ = try Memory.unlessShort(control) {
+            try source.records.forEachChange(record.place) { entry, header in
+                try Memory.check()
+                try control.step(0, bytes: entry.size)
+                let id = ValueID(unchecked: entry.id)
+                guard changes[id] == nil, !lost.contains(id) else { return }
+                switch entry.kind {
+                case .remove, .preserveRemoval: changes[id] = .removed
+                case .insert, .update:
                     if try source.isReadable(entry, in: record.place, of: header.id) {
                         changes[id] = .value(record.place, header.id)
                     } else {
                         lose(id)
                     }
-            case .preserve:
-                let stored = header.dependencies[entry.dependency]
-                let found = try index.all(stored).first { record in
+                case .preserve:
+                    let stored = header.dependencies[entry.dependency]
+                    let found = try index.all(stored).first { record in
                         try Memory.unlessShort {
                             try source.records.findChange(record.place, entry.id, anew: true).map {
                                 $0.kind == .insert || $0.kind == .update
                             }
                         } == true
-                        && Memory.unlessShort { try source.withStored(entry.id, in: record.place, of: stored) { _ in } } != nil
+                            && Memory.unlessShort { try source.withStored(entry.id, in: record.place, of: stored) { _ in } } != nil
+                    }
+                    if let found { changes[id] = .value(found.place, stored) } else { lose(id) }
                 }
-                if let found { changes[id] = .value(found.place, stored) } else { lose(id) }
             }
-        } }
+        }
     }
 
     private mutating func lose(_ id: ValueID) {

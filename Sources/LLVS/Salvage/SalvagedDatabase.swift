@@ -41,8 +41,8 @@ struct SalvagedDatabase {
                     file: path, offset: 0,
                     message:
                         "The database does not have the size, or not the header, that it should have: "
-                            + "it was cut short, bytes were inserted, or its first page is damaged. "
-                            + "Versions that cannot be named may be lost.",
+                        + "it was cut short, bytes were inserted, or its first page is damaged. "
+                        + "Versions that cannot be named may be lost.",
                     lost: .unfinished))
         }
         if let log = SQLiteLog(path + "-wal", pageSize: best?.pages.pageSize), let at = log.unusedFrom() {
@@ -57,7 +57,8 @@ struct SalvagedDatabase {
     private static func tells(_ size: UInt64, _ database: DatabaseFile, _ path: String) -> Bool {
         var head = [UInt8](repeating: 0, count: 100)
         guard let got = try? head.filled({ (b) throws(Errno) in try System.pread(database.descriptor, b, at: 0) }), got == head.count,
-              head.starts(with: "SQLite format 3\0".utf8) else { return false }
+            head.starts(with: "SQLite format 3\0".utf8)
+        else { return false }
         let told = Int(head[16]) << 8 | Int(head[17]), pageSize = told == 1 ? 65_536 : told
         return head[28..<32].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } * UInt64(pageSize) == size
     }
@@ -167,16 +168,18 @@ struct SalvagedDatabase {
         }
         defer { try? database.close(discarding: false) }
         do {
-            try database.verify(control, found: { record in
-                guard let number = Int64(exactly: record.place.offset) else { return }
-                if UInt64(record.prefix.count) == record.place.length {
+            try database.verify(
+                control,
+                found: { record in
+                    guard let number = Int64(exactly: record.place.offset) else { return }
+                    if UInt64(record.prefix.count) == record.place.length {
                         if records[RecordRow(sequence: number, checksum: Int64(Bytes.crc32c(record.prefix)))]?.isWhole != true {
                             _ = try storage.append([RecordPieces(record.prefix)])
                         }
-                } else if chunks[number]?.isWhole != true {
-                    try append(record.place, of: database, to: storage)
-                }
-            }, damage: damage)
+                    } else if chunks[number]?.isWhole != true {
+                        try append(record.place, of: database, to: storage)
+                    }
+                }, damage: damage)
         } catch let error as StoreError where [.damaged, .io, .notAStore].contains(error.code) {
             damage(StorageDamage(file: path, offset: 0, message: error.message))
         }
@@ -237,8 +240,8 @@ extension StorageDamage {
             file: path + "-wal", offset: offset,
             message:
                 "The database's log goes on behind what can be read of it: who wrote it was killed, or it is damaged. "
-                    + "Whether versions are lost cannot be told from it. If they are, a salvage, a copy of the file, or an exchange with "
-                    + "a store that has them may bring them back; before the store is written to.",
+                + "Whether versions are lost cannot be told from it. If they are, a salvage, a copy of the file, or an exchange with "
+                + "a store that has them may bring them back; before the store is written to.",
             lost: .unfinished)
     }
     static func rows(_ path: String, _ from: Int64, _ to: Int64) -> StorageDamage {
@@ -246,7 +249,7 @@ extension StorageDamage {
             file: path, offset: UInt64(clamping: from),
             message:
                 "\(from == to ? "Row \(from)" : "Rows \(from) to \(to)") of the database are missing: "
-                    + "versions that cannot be named any more are lost. An exchange with a store that has them brings them back."
+                + "versions that cannot be named any more are lost. An exchange with a store that has them brings them back."
         )
     }
 }

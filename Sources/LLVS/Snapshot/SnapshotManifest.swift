@@ -53,22 +53,27 @@ public struct SnapshotManifest: Hashable, Sendable {
             try InterchangeDecoder(file: file).reading(.bytes(bytes)) { reader in
                 try reader.beginObject()
                 while let member = try reader.nextMember() {
-                    if try reader.equals(member, "snapshotId") { snapshotID = try text(&reader) }
-                    else if try reader.equals(member, "format") { format = try text(&reader) }
-                    else if try reader.equals(member, "createdAt") { createdAt = try reader.double() }
-                    else if try reader.equals(member, "latestVersionId") {
+                    if try reader.equals(member, "snapshotId") {
+                        snapshotID = try text(&reader)
+                    } else if try reader.equals(member, "format") {
+                        format = try text(&reader)
+                    } else if try reader.equals(member, "createdAt") {
+                        createdAt = try reader.double()
+                    } else if try reader.equals(member, "latestVersionId") {
                         latestVersionID = try reader.skipNull() ? "" : try text(&reader)
-                    }
-                    else if try reader.equals(member, "versionCount") { versionCount = try reader.unsigned() }
-                    else if try reader.equals(member, "chunkCount") { chunkCount = try reader.unsigned() }
-                    else if try reader.equals(member, "totalSize") { totalSize = try reader.unsigned() }
-                    else if try reader.equals(member, "sha256") {
+                    } else if try reader.equals(member, "versionCount") {
+                        versionCount = try reader.unsigned()
+                    } else if try reader.equals(member, "chunkCount") {
+                        chunkCount = try reader.unsigned()
+                    } else if try reader.equals(member, "totalSize") {
+                        totalSize = try reader.unsigned()
+                    } else if try reader.equals(member, "sha256") {
                         sha256 = try reader.skipNull() ? nil : String(decoding: try reader.string(), as: UTF8.self)
-                    }
-                    else if try reader.equals(member, "chunkDigests"), format.isEmpty || !isForeign {
+                    } else if try reader.equals(member, "chunkDigests"), format.isEmpty || !isForeign {
                         chunkDigests = try SnapshotManifest.digests(&reader)
+                    } else {
+                        try reader.skip()
                     }
-                    else { try reader.skip() }
                 }
             }
         } catch {

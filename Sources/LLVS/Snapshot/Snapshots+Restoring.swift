@@ -28,11 +28,15 @@ extension Snapshots {
             "A snapshot can only be restored into a store that is empty, holds one version, or holds a part of the same snapshot; "
                 + "this one holds \(count) versions. Use an exchange, or a new store."
         )
-        let found = try count > 1 ? { () throws -> Found? in
-            // Perhaps a restore was stopped in the middle.
-            guard let found = try? find(), found.manifest.isReadable, UInt64(count) < found.manifest.versionCount else { throw notEmpty }
-            return found
-        }() : find()
+        let found =
+            try count > 1
+            ? { () throws -> Found? in
+                // Perhaps a restore was stopped in the middle.
+                guard let found = try? find(), found.manifest.isReadable, UInt64(count) < found.manifest.versionCount else {
+                    throw notEmpty
+                }
+                return found
+            }() : find()
         guard let found else {
             throw StoreError(
                 .snapshotMissing, "There is no snapshot in \(transport.description). Use an exchange, or let another replica put one.")
@@ -86,7 +90,11 @@ extension Snapshots {
         func told(_ source: String) -> [ExchangeProblem] {
             let further = positions.count - problems.count
             guard further > 0 else { return ExchangeProblem.inOrder(problems) }
-            return ExchangeProblem.inOrder(problems + [ExchangeProblem(name: "", error: StoreError(
+            return ExchangeProblem.inOrder(
+                problems + [
+                    ExchangeProblem(
+                        name: "",
+                        error: StoreError(
                             .contentMismatch,
                             "\(further) further versions of the snapshot in \(source) were not taken either. "
                                 + "Use an exchange for the genuine ones."
@@ -152,11 +160,13 @@ extension Snapshots {
             case .problem(let error) where error.code == .contentMismatch: refused.refuse(id, at: position, error)
             // All that it builds on comes before it in the snapshot, so it was refused.
             case .problem(let error) where error.code == .missingPredecessor:
-                refused.refuse(id, at: position, StoreError(
+                refused.refuse(
+                    id, at: position,
+                    StoreError(
                         .missingPredecessor,
                         "The version \(id) of the snapshot in \(transport.description) builds on the version \(error.versionID ?? ""), of "
                             + "which nothing was taken. An exchange brings both once the genuine one is there.",
-                    versionID: error.versionID))
+                        versionID: error.versionID))
             case .problem(let error): throw reader.damaged("it holds a version that cannot be added. \(error.message)")
             }
         }

@@ -58,9 +58,13 @@ public struct Snapshots: Sendable {
         for prefix in [Snapshots.ours, ""] {
             do {
                 guard let found = try readManifest(prefix) else { continue }
-                if found.manifest.isForeign { foreign = foreign ?? found }
+                if found.manifest.isForeign {
+                    foreign = foreign ?? found
+                }
                 // Not by when they were made: clocks of devices may be wrong, and versions only become more.
-                else if ours.map({ found.manifest.versionCount > $0.manifest.versionCount }) ?? true { ours = found }
+                else if ours.map({ found.manifest.versionCount > $0.manifest.versionCount }) ?? true {
+                    ours = found
+                }
             } catch let error as StoreError where error.code == .snapshotDamaged { failure = failure ?? error }
         }
         if let ours { return ours }

@@ -5,7 +5,9 @@ extension CallbackStorage {
         var watch = ListingWatch()
         while true {
             try control.look()
-            let (records, next) = try lock.withLockWhileCalling { try checkOpen(); return try functions.list(from) }
+            let (records, next) = try lock.withLockWhileCalling {
+                try checkOpen(); return try functions.list(from)
+            }
             try watch.met(records, of: description)
             for record in records where !lock.withLock({ own.contains(record.place) }) {
                 try control.step(bytes: record.first.count)
@@ -27,7 +29,9 @@ extension CallbackStorage {
         var from: UInt64 = 0, done = 0
         var watch = ListingWatch()
         while true {
-            let (records, next) = try lock.withLockWhileCalling { try checkOpen(); return try functions.list(from) }
+            let (records, next) = try lock.withLockWhileCalling {
+                try checkOpen(); return try functions.list(from)
+            }
             try watch.met(records, of: description)
             for record in records {
                 try control.check(.verifying, done, of: 0, doing: "Verifying \(description)")
@@ -98,7 +102,8 @@ extension CallbackStorage {
                 }
             }
         } catch let error as StoreError where error.code == .damaged || (thorough && error.code.isOfOne) {
-            let version = first.count > CallbackStorage.headerSize + 4
+            let version =
+                first.count > CallbackStorage.headerSize + 4
                 ? first.withUnsafeBytes { inspector?(UnsafeRawBufferPointer(rebasing: $0[(CallbackStorage.headerSize + 4)...])) } : nil
             var met = StorageDamage(file: description, offset: place, message: error.message, version: version)
             let record = RecordPlace(segment: 0, offset: place, length: CallbackStorage.recordSize(size))

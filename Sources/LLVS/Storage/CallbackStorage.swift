@@ -256,7 +256,8 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     /// The record's length, when the bytes begin with a header that matches its checksum.
     static func length(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
         guard bytes.count >= headerSize, FrameFormat.load(bytes, 0, UInt32.self) == magic, FrameFormat.load(bytes, 4, UInt32.self) == 1,
-              FrameFormat.load(bytes, 20, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[0..<20])) else { return nil }
+            FrameFormat.load(bytes, 20, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: bytes[0..<20]))
+        else { return nil }
         return FrameFormat.load(bytes, 8, UInt64.self)
     }
 

@@ -40,7 +40,9 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
     public func sync() throws { try lock.withRead { try checkOpen() } }
 
     public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
-        let (from, all) = try lock.withRead { try checkOpen(); return (reported, records) }
+        let (from, all) = try lock.withRead {
+            try checkOpen(); return (reported, records)
+        }
         for index in from..<max(from, all.count) {
             try control.step()
             try report(all, index, found)
@@ -49,7 +51,9 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
     }
 
     public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
-        let all = try lock.withRead { try checkOpen(); return records }
+        let all = try lock.withRead {
+            try checkOpen(); return records
+        }
         for index in all.indices {
             try control.check(.verifying, index, of: all.count, doing: "Verifying \(description)")
             try report(all, index, found)
@@ -83,15 +87,21 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
 
     public func cacheGet(_ name: String) throws -> [UInt8]? {
         try CacheName.check(name)
-        return try lock.withRead { try checkOpen(); return cache[name] }
+        return try lock.withRead {
+            try checkOpen(); return cache[name]
+        }
     }
     public func cachePut(_ name: String, _ data: [UInt8]) throws {
         try CacheName.check(name)
-        try lock.withWrite { try checkOpen(); cache[name] = data }
+        try lock.withWrite {
+            try checkOpen(); cache[name] = data
+        }
     }
     public func cacheDelete(_ name: String) throws {
         try CacheName.check(name)
-        try lock.withWrite { try checkOpen(); cache[name] = nil }
+        try lock.withWrite {
+            try checkOpen(); cache[name] = nil
+        }
     }
 
     public func statistics(_ control: PacedControl) throws -> StorageStatistics {
@@ -106,7 +116,9 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
     public func close(discarding: Bool) throws {
         // After a fork another thread of the parent may have held the lock: it will never be released here.
         if discarding { return }
-        lock.withWrite { closed = true; records = []; cache = [:] }
+        lock.withWrite {
+            closed = true; records = []; cache = [:]
+        }
     }
 
     private func checkOpen() throws { if closed { throw StorageRange.closed(description) } }

@@ -116,7 +116,8 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         number = nil
         for i in 0..<2 {
             guard let got = try? System.pread(held.file.descriptor, slot(i), at: UInt64(i) * NoteFile.slotDistance),
-                  let found = NoteFile.whole(UnsafeRawBufferPointer(rebasing: slot(i)[..<got])) else { continue }
+                let found = NoteFile.whole(UnsafeRawBufferPointer(rebasing: slot(i)[..<got]))
+            else { continue }
             guard found.number % 2 == UInt64(i) else { continue }
             // Whatever number somebody put there, the one that is written next is later than it.
             if let number, Int64(bitPattern: found.number &- number) < 0 { continue }

@@ -18,22 +18,23 @@ extension Store {
             watch.signal()
         }
         do {
-            let thread = try ObservationThread(body: { [weak self, isWatched = !storage.watchedPlaces.isEmpty] state in
-                // What came while nobody watched is looked for at first.
-                var looks = isWatched
-                while !state.stops {
-                    if looks {
-                        guard let store = self, store.look() else { return }
+            let thread = try ObservationThread(
+                body: { [weak self, isWatched = !storage.watchedPlaces.isEmpty] state in
+                    // What came while nobody watched is looked for at first.
+                    var looks = isWatched
+                    while !state.stops {
+                        if looks {
+                            guard let store = self, store.look() else { return }
+                        }
+                        if news.take(), !state.stops { changed() }
+                        if state.stops { return }
+                        let woken = watch.wait(isWatched && !watch.isTold ? interval : -1)
+                        if state.stops { return }
+                        if woken == .late { watch.renew() }
+                        let more = woken != .late && watch.settle(StoreNews.quietMilliseconds, atMost: StoreNews.longestBurst)
+                        looks = isWatched && (woken != .signalled || more)
                     }
-                    if news.take(), !state.stops { changed() }
-                    if state.stops { return }
-                    let woken = watch.wait(isWatched && !watch.isTold ? interval : -1)
-                    if state.stops { return }
-                    if woken == .late { watch.renew() }
-                    let more = woken != .late && watch.settle(StoreNews.quietMilliseconds, atMost: StoreNews.longestBurst)
-                    looks = isWatched && (woken != .signalled || more)
-                }
-            }, wake: { watch.signal() })
+                }, wake: { watch.signal() })
             return StoreNews(thread, added)
         } catch {
             added.cancel()
@@ -57,7 +58,11 @@ extension Store {
         private let lock = Lock(.leaf)
         private var any = false
         func add() { lock.withLock { any = true } }
-        func take() -> Bool { lock.withLock { let was = any; any = false; return was } }
+        func take() -> Bool {
+            lock.withLock {
+                let was = any; any = false; return was
+            }
+        }
     }
 }
 

@@ -262,7 +262,11 @@ extension Store {
             let candidates = [next] + lock.withRead { pending.alternatives(to: next.header.id) }
             let whole: PendingVersions.Record?
             do {
-                whole = try candidates.first { try $0.header.blobs.allSatisfy { Work.blobs.count(); return try storage.hasBlob($0) } }
+                whole = try candidates.first {
+                    try $0.header.blobs.allSatisfy {
+                        Work.blobs.count(); return try storage.hasBlob($0)
+                    }
+                }
             } catch {
                 lock.withWrite {
                     for record in work + [next] { pending.add(record, missing: nil) }
@@ -299,7 +303,11 @@ extension Store {
 
     /// The ordinal of a version, looking for it with a reload when it is not known yet; nil when it is nowhere.
     func findOrdinal(_ id: VersionID) throws -> UInt32? {
-        if let ordinal = try lock.withRead({ try checkOpenLocked(); return dag.ordinalIncludingStaged(of: id) }) { return ordinal }
+        if let ordinal = try lock.withRead({
+            try checkOpenLocked(); return dag.ordinalIncludingStaged(of: id)
+        }) {
+            return ordinal
+        }
         // Also when this reload found nothing: another thread's may have, meanwhile.
         try reloadHistory()
         return lock.withRead { dag.ordinalIncludingStaged(of: id) }

@@ -209,10 +209,12 @@ public final class Store: @unchecked Sendable {
     }
 
     private var closedError: StoreError {
-        StoreError(.closed, commits.lock.isLeft
+        StoreError(
+            .closed,
+            commits.lock.isLeft
                 ? "The store is closed, since a callback of its storage did not return while a version was being stored: "
                     + "it may be there, or not. Open the store again to go on."
-            : "The store is closed. Open it again to go on.")
+                : "The store is closed. Open it again to go on.")
     }
 
     /// Runs `body`, in which the storage appends or scans, while no other thread does; what there is to be logged is logged then.

@@ -73,7 +73,8 @@ enum JSONString {
             position += 4
             if scalar >= 0xD800, scalar < 0xDC00 {
                 guard position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"), bytes[position + 1] == UInt8(ascii: "u"),
-                      let second = hex4(bytes, at: position + 2), second >= 0xDC00, second < 0xE000 else { return nil }
+                    let second = hex4(bytes, at: position + 2), second >= 0xDC00, second < 0xE000
+                else { return nil }
                 scalar = 0x10000 + (scalar - 0xD800) << 10 + (second - 0xDC00)
                 position += 6
             }

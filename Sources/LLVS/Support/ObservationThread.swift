@@ -25,7 +25,11 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
         var stops: Bool { isInChild || lock.withLock { isCancelled } }
 
         /// Asks for one more callback; several askings while one runs become one.
-        func signal() { lock.withLock { isSignalled = true; changed.broadcast() } }
+        func signal() {
+            lock.withLock {
+                isSignalled = true; changed.broadcast()
+            }
+        }
 
         /// Waits for a signal; false when the observation is cancelled.
         func waitForSignal() -> Bool {
@@ -52,7 +56,11 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
             try OwnThread.start("A thread that watches for new versions") { [state] in
                 HostCalls.run(HostCallMark(), observes: true) { state.body(state) }
                 // A child has this thread only, and ends with it.
-                if !state.isInChild { state.lock.withLock { state.isFinished = true; state.changed.broadcast() } }
+                if !state.isInChild {
+                    state.lock.withLock {
+                        state.isFinished = true; state.changed.broadcast()
+                    }
+                }
             }
         } catch {
             state.lock.withLock { state.isFinished = true } // what throws here is deinitialised, and that waits

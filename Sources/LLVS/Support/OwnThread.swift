@@ -14,11 +14,13 @@ package enum OwnThread {
         let box = Unmanaged.passRetained(Work(body))
         var thread = pthread_self()
         let before = blockSignals()
-        let error = pthread_create(&thread, nil, { argument in
-            guard let argument else { return nil }
-            Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body()
-            return nil
-        }, box.toOpaque())
+        let error = pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body()
+                return nil
+            }, box.toOpaque())
         if var before { _ = pthread_sigmask(SIG_SETMASK, &before, nil) }
         guard error == 0 else {
             box.release()

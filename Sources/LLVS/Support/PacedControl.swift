@@ -87,15 +87,16 @@ public final class PacedControl: @unchecked Sendable {
     /// For a part of the work that takes a control of its own. What stops that part stops the whole at its next look.
     var forPart: OperationControl {
         guard let progress = control.progress else { return control }
-        return OperationControl(progress: { [self] state in
-            do {
-                if try !progress(state) { ended = OperationControl.ended(what) }
-            } catch {
-                ended = error
-                throw error
-            }
-            return ended == nil
-        }, token: control.token)
+        return OperationControl(
+            progress: { [self] state in
+                do {
+                    if try !progress(state) { ended = OperationControl.ended(what) }
+                } catch {
+                    ended = error
+                    throw error
+                }
+                return ended == nil
+            }, token: control.token)
     }
 }
 

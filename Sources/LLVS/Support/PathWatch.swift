@@ -86,7 +86,11 @@ final class PathWatch: @unchecked Sendable {
 
     /// Ends the wait, now or when it begins. Any thread.
     func signal() {
-        guard lock.withLock({ let was = isSignalled; isSignalled = true; return !was && !isLostNow() }) else { return }
+        guard
+            lock.withLock({
+                let was = isSignalled; isSignalled = true; return !was && !isLostNow()
+            })
+        else { return }
         var byte: UInt8 = 0
         _ = write(writing, &byte, 1)
     }

@@ -92,8 +92,9 @@ final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
 
     private var hasRoom: Bool {
         lock.withLock {
-            slots.isEmpty || slots.count < 2 * (mostHelpers + 1) && mostHelpers > 0
-                && slots.reduce(0) { $0 + $1.bytes } < SharedWork.mostBytes
+            slots.isEmpty
+                || slots.count < 2 * (mostHelpers + 1) && mostHelpers > 0
+                    && slots.reduce(0) { $0 + $1.bytes } < SharedWork.mostBytes
         }
     }
 

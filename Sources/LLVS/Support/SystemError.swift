@@ -35,7 +35,8 @@ extension StoreError {
         case EROFS:
             code = .readOnly
             advice =
-                owner == .store ? "The medium is read-only: open the store read-only, or copy it to a writable place."
+                owner == .store
+                ? "The medium is read-only: open the store read-only, or copy it to a writable place."
                 : "The file system is mounted read-only: mount it for writing, or give another folder."
         case ENOSPC, EDQUOT, EFBIG:
             code = .noSpace;

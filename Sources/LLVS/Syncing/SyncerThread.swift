@@ -279,7 +279,11 @@ final class SyncerThread: @unchecked Sendable {
 
     /// Listens to the exchanges that are attached now.
     private func attachNews() {
-        guard lock.withLock({ defer { attachedChanged = false }; return attachedChanged }) else { return }
+        guard
+            lock.withLock({
+                defer { attachedChanged = false }; return attachedChanged
+            })
+        else { return }
         let attached = coordinator.attachedPlaces
         // Another one may have been attached under the same name.
         var replaced: [String] = []
@@ -308,12 +312,16 @@ final class SyncerThread: @unchecked Sendable {
     private func settle(until moment: Double?) -> Syncer.Event? {
         let before = (told.state, told.reason)
         let waiting = schedule.places.filter { $0.reason != .none }
-        if schedule.conditions.contains(.paused) { (told.state, told.reason) = (.paused, .paused) }
-        else if schedule.conditions.contains(.offline) { (told.state, told.reason) = (.waiting, .offline) }
-        else if let first = waiting.first, waiting.count == schedule.places.count {
+        if schedule.conditions.contains(.paused) {
+            (told.state, told.reason) = (.paused, .paused)
+        } else if schedule.conditions.contains(.offline) {
+            (told.state, told.reason) = (.waiting, .offline)
+        } else if let first = waiting.first, waiting.count == schedule.places.count {
             told.state = waiting.allSatisfy { SyncSchedule.needsSomebody($0.reason) || $0.reason == .noSpace } ? .paused : .waiting
             told.reason = first.reason
-        } else { (told.state, told.reason) = (.idle, waiting.first?.reason ?? .none) }
+        } else {
+            (told.state, told.reason) = (.idle, waiting.first?.reason ?? .none)
+        }
         told.progress = nil
         (told.bytesDone, told.bytesTotal) = (0, 0)
         told.nextRound = moment.map { Clock.now() + $0 - Clock.steady() }
@@ -327,7 +335,8 @@ final class SyncerThread: @unchecked Sendable {
             shown.reason = place.reason
             shown.failures = UInt64(place.failures)
             let at = max(place.retryAt, place.mayNotSend ? -.infinity : place.sendAt, place.notBefore)
-            shown.retryAt = place.reason == .none || SyncSchedule.needsSomebody(place.reason) || at == -.infinity
+            shown.retryAt =
+                place.reason == .none || SyncSchedule.needsSomebody(place.reason) || at == -.infinity
                 ? nil : Clock.now() + at - Clock.steady()
             return shown
         }

@@ -10,8 +10,10 @@ import LLVS
 ///
 /// In a child that the callback forked the call that it was called from fails: other threads of the parent may have held locks.
 @discardableResult
-func callHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code] = [], expecting expected: llvs_status? = nil,
-              _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws -> llvs_status {
+func callHost(
+    _ what: @autoclosure () -> String, keeping codes: [StoreError.Code] = [], expecting expected: llvs_status? = nil,
+    _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status
+) throws -> llvs_status {
     var error: OpaquePointer?
     let generation = ForkGuard.generation
     let status = call(&error)
@@ -31,14 +33,16 @@ func callHost(_ what: @autoclosure () -> String, keeping codes: [StoreError.Code
     if status == expected { return status }
     throw StoreError(
         codes.contains(code) ? code : .user,
-        status < 0 ? "\(what()) failed with status \(status) and gave no message."
+        status < 0
+            ? "\(what()) failed with status \(status) and gave no message."
             : "\(what()) answered \(status), which means nothing from this callback; llvs.h names what does.")
 }
 
 /// Calls a callback that gives what comes next of a value or a file, and answers how many bytes; 0 at its end.
 func readHost(
     _ what: @autoclosure () -> String, keeping codes: [StoreError.Code], _ read: llvs_read_fn, _ payload: UnsafeMutableRawPointer?,
-              into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    into buffer: UnsafeMutableRawBufferPointer
+) throws -> Int {
     var size = 0
     let status = try callHost(what(), keeping: codes, expecting: LLVS_END.rawValue) {
         read(payload, buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), buffer.count, &size, $0)

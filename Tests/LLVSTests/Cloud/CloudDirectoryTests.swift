@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// Files of one name: the oldest is the one that all devices take, whatever a feed tells later.

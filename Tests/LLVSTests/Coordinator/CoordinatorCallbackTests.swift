@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// What callbacks of a coordinator may do, and what its snapshot policy does when things are not as they should be.
@@ -28,7 +29,9 @@ import Testing
         nonisolated(unsafe) var tell: [@Sendable () -> Void] = []
         for name in ["one", "two"] {
             var place = SyncerTests.place()
-            place.observe = { tell.append($0); return Observed() }
+            place.observe = {
+                tell.append($0); return Observed()
+            }
             try coordinator.attach(Exchange(store: store, transport: CallbackTransport(place)), name: name)
         }
         nonisolated(unsafe) var running = 0, calls = 0
@@ -63,10 +66,11 @@ import Testing
         }
         #expect(try coordinator.merge(arbiter: Saving(coordinator: coordinator)))
         nonisolated(unsafe) var codes: Set<StoreError.Code?> = []
-        try coordinator.exchange(OperationControl(progress: { _ in
-            codes.insert(code { try coordinator.exchange() })
-            return true
-        }))
+        try coordinator.exchange(
+            OperationControl(progress: { _ in
+                codes.insert(code { try coordinator.exchange() })
+                return true
+            }))
         #expect(codes == [.busy])
         try coordinator.save(CoordinatorTests.change("k", "4"))
     }
@@ -94,8 +98,11 @@ import Testing
 
     @Test func aTransportWithoutSnapshotsExchangesAllTheSame() throws {
         let area = MemoryTransport(name: "callbacks \(VersionID.random())")
-        let coordinator = try Self.automatic(CallbackTransport(.init(
-            description: "the host", list: area.list, fetchVersions: area.fetchVersions, fetchChanges: area.fetchChanges, send: area.send)))
+        let coordinator = try Self.automatic(
+            CallbackTransport(
+                .init(
+                    description: "the host", list: area.list, fetchVersions: area.fetchVersions, fetchChanges: area.fetchChanges,
+                    send: area.send)))
         #expect(try coordinator.exchange().exchanges.first?.sent.versions.count == 1)
     }
 
@@ -213,7 +220,7 @@ import Testing
         let coordinator = try Self.automatic(area)
         let manifest =
             "{\"snapshotId\":\"\(VersionID.random())\",\"format\":\"\(Snapshots.format)\",\"createdAt\":1,"
-                + "\"latestVersionId\":\"\",\"versionCount\":\(count),\"chunkCount\":0,\"totalSize\":0,\"chunkDigests\":[]}"
+            + "\"latestVersionId\":\"\",\"versionCount\":\(count),\"chunkCount\":0,\"totalSize\":0,\"chunkDigests\":[]}"
         try area.writeSnapshotFile("llvs-v1/manifest.json", bytes(manifest))
         try coordinator.exchange()
         #expect(try area.readSnapshotFile("llvs-v1/manifest.json") != nil)

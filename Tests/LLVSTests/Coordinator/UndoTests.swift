@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Undo and redo by device, across restarts; rules that an app brings along; compare and set.
@@ -47,11 +48,19 @@ import Testing
             try notes.setCurrentVersion(forger.id)
         }
         let looks = Guarded(0)
-        let found = try notes.undoable(OperationControl(progress: { _ in looks.withLock { $0 += 1 }; return true }))
+        let found = try notes.undoable(
+            OperationControl(progress: { _ in
+                looks.withLock { $0 += 1 }; return true
+            }))
         #expect(found.undo?.description == "mine" && looks.withLock { $0 } > 100)
         looks.withLock { $0 = 50 }
         #expect(throws: StoreError.self) {
-            try notes.undoable(OperationControl(progress: { _ in looks.withLock { $0 -= 1; return $0 > 0 } }))
+            try notes.undoable(
+                OperationControl(progress: { _ in
+                    looks.withLock {
+                        $0 -= 1; return $0 > 0
+                    }
+                }))
         }
         #expect(looks.withLock { $0 } == 0)
         // Marks that are no JSON name what they name all the same, and nothing else.

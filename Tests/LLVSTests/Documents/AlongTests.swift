@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// What is read along another text comes out as if it were read alone.

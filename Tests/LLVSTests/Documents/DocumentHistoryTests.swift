@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+
 @testable import LLVS
 
 /// Tests/Vectors/documents/histories.json, which the model of merging inside values gave: what merges of several versions come to, where

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+
 @testable import LLVS
 
 /// What vectors do not say of merging inside values: small stacks, cancellation, worst cases, saving, rules that are not valid.
@@ -14,8 +15,10 @@ import Testing
         for (decoded, new, was, rules, expected) in [
             ("{\"a\":1}", "{\"a\":2}", "{\"a\":1.0,\"z\":{\"y\":1}}", "\"auto\"", "{\"a\":2,\"z\":{\"y\":1}}"),
             ("{\"a\":{\"b\":1}}", "{}", "{\"a\":{\"b\":1,\"c\":2}}", "\"auto\"", "{}"),
-            ("{\"p\":{\"x\":1,\"y\":1}}", "{\"p\":{\"x\":2,\"y\":1}}", "{\"p\":{\"x\":1,\"y\":1,\"w\":0}}", "{\"/p\":\"register\"}",
-            "{\"p\":{\"w\":0,\"x\":2,\"y\":1}}"),
+            (
+                "{\"p\":{\"x\":1,\"y\":1}}", "{\"p\":{\"x\":2,\"y\":1}}", "{\"p\":{\"x\":1,\"y\":1,\"w\":0}}", "{\"/p\":\"register\"}",
+                "{\"p\":{\"w\":0,\"x\":2,\"y\":1}}"
+            ),
             ("{\"a\":1}", "{\"a\":1}", "{ \"a\":1, \"z\":1 }", "\"auto\"", "{ \"a\":1, \"z\":1 }"),
         ] {
             let merged = try Documents.merged(decoded, new, was, schema: rules, saving: true)
@@ -43,8 +46,10 @@ import Testing
                 }
             }
         }
-        for rules in ["{\"merge\":1}", "{\"merge\":1.0,\"ids\":{},\"indexes\":0}",
-            "{\"merge\":1,\"ids\":{\"\":{},\"a\":{\"\":\"bytes\"},\"b\":\"bytes\"}}"] {
+        for rules in [
+            "{\"merge\":1}", "{\"merge\":1.0,\"ids\":{},\"indexes\":0}",
+            "{\"merge\":1,\"ids\":{\"\":{},\"a\":{\"\":\"bytes\"},\"b\":\"bytes\"}}",
+        ] {
             try Array(rules.utf8).withUnsafeBytes { _ = try MergeSchema($0) }
         }
     }
@@ -63,7 +68,11 @@ import Testing
         let y = "[" + numbers.dropFirst().joined(separator: ",") + "]"
         for stopAt in [1, 2, 4] {
             var looks = 0
-            #expect(throws: Stop.self) { try Documents.merged(o, x, y) { looks += 1; if looks == stopAt { throw Stop() } } }
+            #expect(throws: Stop.self) {
+                try Documents.merged(o, x, y) {
+                    looks += 1; if looks == stopAt { throw Stop() }
+                }
+            }
         }
     }
 
@@ -87,8 +96,10 @@ import Testing
             String(repeating: open, count: depth) + leaf + String(repeating: close, count: depth)
         }
         let objects = ["{\"n\":1}", "{\"n\":2}", "{\"n\":1,\"m\":1}"].map { nested($0, "{\"a\":", "}", 127) }
-        let lists = ["{\"id\":1,\"l\":[1]}", "{\"id\":1,\"l\":[2]}",
-            "{\"id\":1,\"l\":[1,3]}"].map { nested($0, "[{\"id\":1,\"l\":", "}]", 62) }
+        let lists = [
+            "{\"id\":1,\"l\":[1]}", "{\"id\":1,\"l\":[2]}",
+            "{\"id\":1,\"l\":[1,3]}",
+        ].map { nested($0, "[{\"id\":1,\"l\":", "}]", 62) }
         let merged = try SmallStack.run(64 << 10) {
             [try Documents.text(objects[0], objects[1], objects[2]), try Documents.text(lists[0], lists[1], lists[2])]
         }
@@ -102,7 +113,8 @@ import Testing
         var edited = many
         edited.swapAt(10, 4_000)
         edited[77] = "{\"id\":77,\"v\":\"x\"}"
-        let merged = try Documents.text("[" + many.joined(separator: ",") + "]", "[" + edited.joined(separator: ",") + "]",
+        let merged = try Documents.text(
+            "[" + many.joined(separator: ",") + "]", "[" + edited.joined(separator: ",") + "]",
             "[" + many.dropLast().joined(separator: ",") + "]")
         #expect(merged == "[" + edited.dropLast().joined(separator: ",") + "]")
     }
@@ -121,12 +133,14 @@ enum SmallStack {
         var attributes = pthread_attr_t(), thread = pthread_t()
         pthread_attr_init(&attributes)
         #expect(pthread_attr_setstacksize(&attributes, size) == 0)
-        let started = pthread_create(&thread, &attributes, { payload in
-            guard let payload else { return nil }
-            let work = Unmanaged<Work>.fromOpaque(payload).takeUnretainedValue()
-            work.result = Result { try work.body() }
-            return nil
-        }, Unmanaged.passUnretained(work).toOpaque())
+        let started = pthread_create(
+            &thread, &attributes,
+            { payload in
+                guard let payload else { return nil }
+                let work = Unmanaged<Work>.fromOpaque(payload).takeUnretainedValue()
+                work.result = Result { try work.body() }
+                return nil
+            }, Unmanaged.passUnretained(work).toOpaque())
         pthread_attr_destroy(&attributes)
         try #require(started == 0)
         pthread_join(thread, nil)

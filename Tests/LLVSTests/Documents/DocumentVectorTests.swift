@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+
 @testable import LLVS
 
 /// Tests/Vectors/documents/vectors.json, which the model of merging inside values gave: the same bytes, records and digests.
@@ -109,13 +110,20 @@ import Testing
 enum Documents {
     static func merged(
         _ o: String?, _ x: String?, _ y: String?, schema: String = "\"auto\"", id: String = "", saving: Bool = false,
-            swapped: Bool = false, check: (() throws -> Void)? = nil
+        swapped: Bool = false, check: (() throws -> Void)? = nil
     ) throws -> MergedValue {
         let schema = try Array(schema.utf8).withUnsafeBytes { try MergeSchema($0, partly: true) }
         var merge = DocumentMerge(schema: schema, id: Array(id.utf8), check: check)
         if swapped { merge = try DocumentMerge(rules: #require(Array(id.utf8).withUnsafeBytes { schema.rules(for: $0) }), swaps: true) }
-        return try bytes(o) { o in try bytes(x) { x in try bytes(y) { y in try (saving ? merge.saving : merge).merge(base: o, newer: x,
-            older: y) } } }
+        return try bytes(o) { o in
+            try bytes(x) { x in
+                try bytes(y) { y in
+                    try (saving ? merge.saving : merge).merge(
+                        base: o, newer: x,
+                        older: y)
+                }
+            }
+        }
     }
 
     static func text(_ o: String?, _ x: String?, _ y: String?, _ schema: String = "\"auto\"") throws -> String? {

@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// Texts made to defeat the comparison: what they take is counted in steps, which are the same on all machines.
@@ -32,29 +33,51 @@ import Testing
         let numbered = (0..<n).map { "\(1_000_000 + $0)\n" }
         func all(_ make: (inout Draw) -> String) -> [String] { (0..<3).map { _ in make(&draw) } }
         return [
-            ("all lines equal", [String(repeating: line, count: lines), String(repeating: line, count: lines - 7) + "end\n",
-                "start\n" + String(repeating: line, count: lines + 5)]),
-            ("alternating", [String(repeating: "a\nb\n", count: n), String(repeating: "b\na\n", count: n),
-                String(repeating: "a\na\nb\nb\n", count: n / 2)]),
+            (
+                "all lines equal",
+                [
+                    String(repeating: line, count: lines), String(repeating: line, count: lines - 7) + "end\n",
+                    "start\n" + String(repeating: line, count: lines + 5),
+                ]
+            ),
+            (
+                "alternating",
+                [
+                    String(repeating: "a\nb\n", count: n), String(repeating: "b\na\n", count: n),
+                    String(repeating: "a\na\nb\nb\n", count: n / 2),
+                ]
+            ),
             ("reversed", [numbered.joined(), numbered.reversed().joined(), (numbered[(n / 2)...] + numbered[..<(n / 2)]).joined()]),
-            ("one line of unique words", (0..<3).map { k in
-                words(n, &draw) { i, _ in "\(1_000_000 + 10 * i + (i % 97 == 7 * k ? k : 0))" }
-            }),
-            ("long unique words", (0..<3).map { k in
-                words(n / 2, &draw) { i, _ in "\(1_000_000_000_000 + 10 * i + (i % 97 == k ? k : 0))" }
-            }),
+            (
+                "one line of unique words",
+                (0..<3).map { k in
+                    words(n, &draw) { i, _ in "\(1_000_000 + 10 * i + (i % 97 == 7 * k ? k : 0))" }
+                }
+            ),
+            (
+                "long unique words",
+                (0..<3).map { k in
+                    words(n / 2, &draw) { i, _ in "\(1_000_000_000_000 + 10 * i + (i % 97 == k ? k : 0))" }
+                }
+            ),
             ("other words on each side", (0..<3).map { k in words(n, &draw) { i, _ in "\(k)\(1_000_000 + i)" } }),
-            ("shuffled", all { draw in
-                var words = numbered
-                for i in words.indices.dropFirst() { words.swapAt(i, draw.below(i + 1)) }
-                return words.joined()
-            }),
+            (
+                "shuffled",
+                all { draw in
+                    var words = numbered
+                    for i in words.indices.dropFirst() { words.swapAt(i, draw.below(i + 1)) }
+                    return words.joined()
+                }
+            ),
             ("two words at random", all { draw in words(size / 2, &draw) { _, draw in draw.below(2) == 0 ? "a" : "b" } }),
-            ("few that differ among many equal ones", all { draw in
-                var text = [UInt8](repeating: UInt8(ascii: "."), count: size)
-                for _ in 0..<300 { text[draw.below(size)] = UInt8(ascii: ",") }
-                return String(decoding: text, as: UTF8.self)
-            }),
+            (
+                "few that differ among many equal ones",
+                all { draw in
+                    var text = [UInt8](repeating: UInt8(ascii: "."), count: size)
+                    for _ in 0..<300 { text[draw.below(size)] = UInt8(ascii: ",") }
+                    return String(decoding: text, as: UTF8.self)
+                }
+            ),
         ]
     }
 

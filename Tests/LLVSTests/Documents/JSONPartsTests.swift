@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Parts of texts, found without a tree, are those that the tree has; and what is no JSON to one is none to the other.

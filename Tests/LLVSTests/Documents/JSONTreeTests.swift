@@ -1,12 +1,15 @@
 import Testing
+
 @testable import LLVS
 
 /// What can be merged inside, and what cannot; numbers; canonical output.
 @Suite("JSON that can be merged") struct JSONTreeTests {
     private func isMergeable(
         _ text: [UInt8]
-    ) throws -> Bool { try text.withUnsafeBytes {
-        try JSONTreeParser.parse($0, work: DocumentControl()) != nil }
+    ) throws -> Bool {
+        try text.withUnsafeBytes {
+            try JSONTreeParser.parse($0, work: DocumentControl()) != nil
+        }
     }
     private func isMergeable(_ text: String) throws -> Bool { try isMergeable(Array(text.utf8)) }
 

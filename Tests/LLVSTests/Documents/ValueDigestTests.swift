@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// What finds values and ids is spread, whatever somebody chooses.

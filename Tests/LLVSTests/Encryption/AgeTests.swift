@@ -1,7 +1,8 @@
 import Foundation
-import Testing
-@testable import LLVS
 import LLVSTestSupport
+import Testing
+
+@testable import LLVS
 
 /// Files of age: read and written as the tool of that name does.
 @Suite("Encryption: files of age") struct AgeTests {
@@ -45,7 +46,8 @@ import LLVSTestSupport
                 #expect(hex(LLVS.SHA256.digest(try open(bytes, key))) == one.plain, "\(one.name)")
             } catch let fault as AgeFault { found = name(fault.kind) }
             #expect(found == one.expect, "\(one.name)")
-            let tool = one.passphrase.isEmpty
+            let tool =
+                one.passphrase.isEmpty
                 ? try AgeTools.open(bytes, identity, in: folder.path)
                 : one.age == "ok" ? try AgeTools.open(bytes, passphrase: one.passphrase, in: folder.path) : nil
             #expect((tool != nil) == (one.age == "ok"), "\(one.name)")
@@ -113,7 +115,8 @@ import LLVSTestSupport
     @Test func aFileThatIsCutShortIsNoticed() throws {
         let identity = try AgeIdentity(crypto)
         let good = try AgeWriter.encrypt(AgeTools.bytes(65_600), for: .recipients([identity.recipient]), crypto)
-        let ends = Array(stride(from: 0, to: 200, by: 4)) + [5_000, 65_719, 65_720, 65_735, 65_736, 65_737, 65_751, 65_752, 65_753]
+        let ends =
+            Array(stride(from: 0, to: 200, by: 4)) + [5_000, 65_719, 65_720, 65_735, 65_736, 65_737, 65_751, 65_752, 65_753]
             + Array(good.count - 20..<good.count)
         for end in ends {
             do {

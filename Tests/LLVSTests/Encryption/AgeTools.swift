@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+
 @testable import LLVS
 
 /// Debian's `age` beside the engine, and what else tests of encryption share.

@@ -1,4 +1,5 @@
 import Foundation
+
 @testable import LLVS
 
 /// Files with keys in memory, with what a place may do wrong.

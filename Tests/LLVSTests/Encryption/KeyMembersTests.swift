@@ -1,10 +1,11 @@
 import Foundation
 import Testing
+
 @testable import LLVS
 
 /// Members that come and go, and keys that compete.
 @Suite("Encryption: members and epochs") struct KeyMembersTests {
-    let crypto: Crypto, store = PackID(Array(0..<16))!
+    let crypto: Crypto, store = PackID(high: 0x0001_0203_0405_0607, low: 0x0809_0A0B_0C0D_0E0F)
     let clock = KeyClock(now: { 1_795_000_000 }, wait: { _ in })
     init() throws { crypto = try Crypto(for: "tests") }
 
@@ -108,7 +109,8 @@ import Testing
             func made(_ place: KeyDirectory, _ members: [KeyMember]) throws -> StoreKeys {
                 try StoreKeys.create(
                     in: place, store: store, passphrase: byPassphrase ? Secret("one two three") : nil, members: members,
-                    hasRecovery: false, clock, crypto).keys
+                    hasRecovery: false, clock, crypto
+                ).keys
             }
             // By a passphrase they need not know each other's device.
             let one = try made(place, byPassphrase ? [memberA] : [memberA, memberB])

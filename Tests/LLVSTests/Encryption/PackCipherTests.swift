@@ -1,19 +1,23 @@
 import Foundation
-import Testing
-@testable import LLVS
 import LLVSTestSupport
+import Testing
+
+@testable import LLVS
 
 /// Packs as they lie at encrypted remotes.
 @Suite("Encryption: packs") struct PackCipherTests {
-    let crypto: Crypto, store = PackID(Array(0..<16))!
+    let crypto: Crypto, store = PackID(high: 0x0001_0203_0405_0607, low: 0x0809_0A0B_0C0D_0E0F)
     let clock = KeyClock(now: { 1_795_000_000 }, wait: { _ in })
     init() throws { crypto = try Crypto(for: "tests") }
 
     private func keys(_ place: MemoryKeyDirectory = MemoryKeyDirectory()) throws -> (StoreKeys, AgeIdentity) {
         let identity = try AgeIdentity(crypto)
         let member = KeyMember(name: "a", kind: .device, recipient: identity.recipient, added: "")
-        return (try StoreKeys.create(
-            in: place, store: store, passphrase: nil, members: [member], hasRecovery: false, clock, crypto).keys, identity)
+        return (
+            try StoreKeys.create(
+                in: place, store: store, passphrase: nil, members: [member], hasRecovery: false, clock, crypto
+            ).keys, identity
+        )
     }
     private func part(_ size: Int, digest: PackID = .random()) throws -> MadePack {
         try AgeTools.bytes(size).withUnsafeBytes {

@@ -1,11 +1,12 @@
 import Foundation
-import Testing
-@testable import LLVS
 import LLVSTestSupport
+import Testing
+
+@testable import LLVS
 
 /// Keys of encrypted remotes: made, opened, changed, and by whom they can be.
 @Suite("Encryption: keys") struct StoreKeysTests {
-    let crypto: Crypto, store = PackID(Array(0..<16))!
+    let crypto: Crypto, store = PackID(high: 0x0001_0203_0405_0607, low: 0x0809_0A0B_0C0D_0E0F)
     init() throws { crypto = try Crypto(for: "tests") }
 
     private func clock(_ waited: @escaping (Double) throws -> Void = { _ in }) -> KeyClock {
@@ -96,7 +97,9 @@ import LLVSTestSupport
         struct Stopped: Error {}
         let place = MemoryKeyDirectory()
         var count = 0
-        place.beforeCreating = { count += 1; if count == 2 { throw Stopped() } }
+        place.beforeCreating = {
+            count += 1; if count == 2 { throw Stopped() }
+        }
         #expect(throws: Stopped.self) {
             _ = try StoreKeys.create(in: place, store: store, passphrase: Secret("one"), hasRecovery: false, clock(), crypto)
         }

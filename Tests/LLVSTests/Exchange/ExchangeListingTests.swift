@@ -1,6 +1,7 @@
 import CLLVSShims
 import Glibc
 import Testing
+
 @testable import LLVS
 
 /// That exchanges see what came although they look only where something can have changed.
@@ -50,7 +51,12 @@ import Testing
             ("a version", { _ in try temporary.write("versions/C", "{}") }),
             ("its changes", { _ in try temporary.write("changes/C", "[]") }),
             ("one less", { _ in try FolderFiles.remove(temporary.path + "/versions/A") }),
-            ("a replaced directory", { path in rename(path + "/versions", path + "/old"); mkdir(path + "/versions", 0o700) }),
+            (
+                "a replaced directory",
+                { path in
+                    rename(path + "/versions", path + "/old"); mkdir(path + "/versions", 0o700)
+                }
+            ),
         ]
         for (what, change) in steps {
             try change(temporary.path)
@@ -116,7 +122,10 @@ import Testing
         func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {}
         func deleteSnapshotFile(_ name: String) throws {}
         func snapshotFileNames() throws -> [String] { [] }
-        var restorationState: [UInt8] { get { [] } set {} }
+        var restorationState: [UInt8] {
+            get { [] }
+            set {}
+        }
         func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { nil }
         func close() {}
     }

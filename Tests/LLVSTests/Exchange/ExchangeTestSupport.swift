@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+
 @testable import LLVS
 
 /// A new directory, removed with all it holds when let go of.
@@ -9,7 +10,8 @@ final class TemporaryFolder: Sendable {
     private let test = Test.current?.name ?? "?"
     init() {
         var template = Array("/tmp/llvs-test-XXXXXX".utf8CString)
-        path = template.withUnsafeMutableBufferPointer { String(cString: mkdtemp($0.baseAddress!)) }
+        guard let made = mkdtemp(&template) else { fatalError("No folder can be made in /tmp: \(errno)") }
+        path = String(cString: made)
     }
     deinit {
         // What is left in an exchange folder other implementations must be able to read (scripts/lib/strict.sh).
@@ -72,10 +74,13 @@ struct InterchangeVectors {
             var reader = JSONReader(raw)
             try reader.beginObject()
             while let member = try reader.nextMember() {
-                if try reader.equals(member, "heads") { heads = try list(&reader) }
-                else if try reader.equals(member, "mostRecentHead") { mostRecentHead = try text(&reader) }
-                else if try reader.equals(member, "versions") { versions = try list(&reader) }
-                else if try reader.equals(member, "states") {
+                if try reader.equals(member, "heads") {
+                    heads = try list(&reader)
+                } else if try reader.equals(member, "mostRecentHead") {
+                    mostRecentHead = try text(&reader)
+                } else if try reader.equals(member, "versions") {
+                    versions = try list(&reader)
+                } else if try reader.equals(member, "states") {
                     try reader.beginObject()
                     while let version = try reader.nextMember() {
                         let id = String(decoding: try reader.string(version), as: UTF8.self)
@@ -86,7 +91,9 @@ struct InterchangeVectors {
                             states[id]?[key] = try text(&reader)
                         }
                     }
-                } else { try reader.skip() }
+                } else {
+                    try reader.skip()
+                }
             }
             try reader.end()
         }

@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 @Suite struct ExchangeTests {
@@ -167,8 +168,11 @@ import Testing
     ])
     func oneBadFileCostsItsVersionAndWhatDependsOnIt(_ directory: String, _ contents: String, _ expected: StoreError.Code) throws {
         let spoiled = try Spoiled(), bad = spoiled.ids[1]
-        if contents == "-" { try FolderFiles.remove("\(spoiled.temporary.path)/shared/\(directory)/\(bad)") }
-        else { try spoiled.temporary.write("shared/\(directory)/\(bad)", contents) }
+        if contents == "-" {
+            try FolderFiles.remove("\(spoiled.temporary.path)/shared/\(directory)/\(bad)")
+        } else {
+            try spoiled.temporary.write("shared/\(directory)/\(bad)", contents)
+        }
         let store = try Store.inMemory(), exchange = Exchange(store: store, transport: try spoiled.transport())
         let result = try exchange.retrieve()
         #expect(Set(result.versions) == [spoiled.ids[0], spoiled.beside])
@@ -370,10 +374,11 @@ import Testing
     @Test func comingBackFromACallbackIsAnErrorAndNoDeadlock() throws {
         let spoiled = try Spoiled(), exchange = Exchange(store: try Store.inMemory(), transport: try spoiled.transport())
         let seen = Counter()
-        _ = try exchange.retrieve(OperationControl(progress: { _ in
-            if code({ _ = try exchange.send() }) == .busy { _ = seen.next() }
-            return true
-        }))
+        _ = try exchange.retrieve(
+            OperationControl(progress: { _ in
+                if code({ _ = try exchange.send() }) == .busy { _ = seen.next() }
+                return true
+            }))
         #expect(seen.value > 0)
         exchange.close()
         exchange.close()
@@ -384,7 +389,11 @@ import Testing
 final class Counter: @unchecked Sendable {
     private let lock = Lock()
     private var count = 0
-    func next() -> Int { lock.withLock { defer { count += 1 }; return count } }
+    func next() -> Int {
+        lock.withLock {
+            defer { count += 1 }; return count
+        }
+    }
     var value: Int { lock.withLock { count } }
 }
 

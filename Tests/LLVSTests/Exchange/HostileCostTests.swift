@@ -16,13 +16,13 @@ import Testing
         #expect(twice <= 3 * once + 1_000, "\(size): \(once) steps, \(2 * size): \(twice) steps")
     }
 
-        private static func received(_ id: String, _ predecessors: [String], _ changes: [Value.Change], at time: Double) throws
-            -> Store.ReceivedVersion
-        {
+    private static func received(_ id: String, _ predecessors: [String], _ changes: [Value.Change], at time: Double) throws
+        -> Store.ReceivedVersion
+    {
         Store.ReceivedVersion(
-                version: Version(
-                    id: try VersionID(id), predecessors: try predecessors.map { try VersionID($0) }, timestamp: time, valueDataSize: 0,
-                    metadata: Metadata()),
+            version: Version(
+                id: try VersionID(id), predecessors: try predecessors.map { try VersionID($0) }, timestamp: time, valueDataSize: 0,
+                metadata: Metadata()),
             changes: changes)
     }
 
@@ -34,13 +34,13 @@ import Testing
             var ladder = [try Self.received("root", [], ids.map { .insert($0, data: [1]) }, at: 0)]
             for other in ["a", "b"] { ladder.append(try Self.received("\(other)0", ["root"], [], at: 1)) }
             for i in 1...size {
-                    for (own, other) in [("a", "b"), ("b", "a")] {
-                        ladder.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [], at: Double(i + 1)))
-                    }
+                for (own, other) in [("a", "b"), ("b", "a")] {
+                    ladder.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [], at: Double(i + 1)))
+                }
             }
             let root = try VersionID("root")
-                let top = try Self.received(
-                    "top", ["a\(size)", "b\(size)"], ids.map { .preserve(.init(id: $0, version: root)) }, at: Double(size + 2))
+            let top = try Self.received(
+                "top", ["a\(size)", "b\(size)"], ids.map { .preserve(.init(id: $0, version: root)) }, at: Double(size + 2))
             for addition in try store.add(ladder) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
             return try Work.versions.counting {
                 guard case .added? = try store.add([top]).first else { Issue.record("the version was not added"); return }
@@ -57,10 +57,10 @@ import Testing
             for other in ["a", "b"] { ladder.append(try Self.received("\(other)0", ["root"], [.update(x, data: [2])], at: 1)) }
             for i in 1...size {
                 for (own, other) in [("a", "b"), ("b", "a")] {
-                        ladder.append(
-                            try Self.received(
-                                "\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [.preserve(.init(id: x, version: root))],
-                                at: Double(i + 1)))
+                    ladder.append(
+                        try Self.received(
+                            "\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [.preserve(.init(id: x, version: root))],
+                            at: Double(i + 1)))
                 }
             }
             return try Work.versions.counting {
@@ -75,9 +75,9 @@ import Testing
         var ladder = [try Self.received("root", [], [.insert(x, data: [1])], at: 0)]
         for other in ["a", "b"] { ladder.append(try Self.received("\(other)0", ["root"], [], at: 1)) }
         for i in 1...10_000 {
-                for (own, other) in [("a", "b"), ("b", "a")] {
-                    ladder.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [], at: Double(i + 1)))
-                }
+            for (own, other) in [("a", "b"), ("b", "a")] {
+                ladder.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [], at: Double(i + 1)))
+            }
         }
         let token = CancelToken()
         token.cancel()
@@ -99,15 +99,15 @@ import Testing
     /// Walks through a long history end at the first look after somebody asked, whichever call makes them.
     @Test func longWalksLookAtTheirControl() throws {
         let store = try memoryStore(), x = try ValueID("x")
-            var all = [
-                try Self.received("root", [], [.insert(x, data: [1])], at: 0),
-                try Self.received("other", ["root"], [.update(x, data: [2])], at: 1),
-            ]
+        var all = [
+            try Self.received("root", [], [.insert(x, data: [1])], at: 0),
+            try Self.received("other", ["root"], [.update(x, data: [2])], at: 1),
+        ]
         for other in ["a", "b"] { all.append(try Self.received("\(other)0", ["root"], [], at: 1)) }
         for i in 1...15_000 {
-                for (own, other) in [("a", "b"), ("b", "a")] {
-                    all.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [], at: Double(i + 1)))
-                }
+            for (own, other) in [("a", "b"), ("b", "a")] {
+                all.append(try Self.received("\(own)\(i)", ["\(own)\(i - 1)", "\(other)\(i - 1)"], [], at: Double(i + 1)))
+            }
         }
         all.append(try Self.received("tip", ["a15000"], [.update(x, data: [3])], at: 20_000))
         _ = try store.add(all)
@@ -121,14 +121,14 @@ import Testing
         for (name, call) in calls {
             let token = CancelToken()
             token.cancel()
-                let none = try Work.versions.counting {
-                    #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(token: token)) }
-                }
+            let none = try Work.versions.counting {
+                #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(token: token)) }
+            }
             #expect(none <= 10_000, "\(name) walked over \(none) versions although it was cancelled before")
             let looks = Looks()
-                let steps = try Work.versions.counting {
-                    #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(progress: { _ in looks.count() < 3 })) }
-                }
+            let steps = try Work.versions.counting {
+                #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(progress: { _ in looks.count() < 3 })) }
+            }
             #expect(steps <= 30_000 && looks.number == 3, "\(name) walked over \(steps) versions, and looked \(looks.number) times")
         }
         #expect(try store.heads().count == 3)
@@ -175,7 +175,11 @@ import Testing
     private final class Looks: @unchecked Sendable {
         private let lock = Lock()
         private(set) var number = 0
-        func count() -> Int { lock.withLock { number += 1; return number } }
+        func count() -> Int {
+            lock.withLock {
+                number += 1; return number
+            }
+        }
     }
 
     /// Listing a folder, and putting what is to be sent in order.
@@ -185,15 +189,18 @@ import Testing
         try FolderFiles.makeDirectory(temporary.path + "/versions")
         for i in 0..<5_000 { try temporary.write("versions/name \(i)", "") }
         let looks = Looks()
-        _ = try transport.list(OperationControl(progress: { _ in _ = looks.count(); return true }))
+        _ = try transport.list(
+            OperationControl(progress: { _ in
+                _ = looks.count(); return true
+            }))
         #expect(looks.number >= 4)
         #expect(throws: StoreError.self) { try transport.list(OperationControl(progress: { _ in looks.count() < 6 })) }
         var random = SeededRandom(seed: 7), sorts = 0
-            let keys = (0..<100_000).map { _ in
-                OrderKey(
-                    generation: UInt32.random(in: 0...9, using: &random), timestamp: Double(Int.random(in: 0...99, using: &random)),
-                    id: VersionID(high: random.next(), low: random.next()), ordinal: 0)
-            }
+        let keys = (0..<100_000).map { _ in
+            OrderKey(
+                generation: UInt32.random(in: 0...9, using: &random), timestamp: Double(Int.random(in: 0...99, using: &random)),
+                id: VersionID(high: random.next(), low: random.next()), ordinal: 0)
+        }
         let sorted = keys.sorted { sorts += 1 }
         #expect(sorts >= 10 && zip(sorted, sorted.dropFirst()).allSatisfy { !OrderKey.isBefore($1, $0) } && sorted.count == keys.count)
     }
@@ -238,18 +245,18 @@ import Testing
             let store = try memoryStore()
             let x = try ValueID("x")
             var all = [try Self.received("root", [], [.insert(x, data: [0])], at: 0)]
-                for i in 0..<size {
-                    all.append(
-                        try Self.received(
-                            "base\(i)", ["root"], [.update(i == size - 1 ? x : ValueID("id \(i)"), data: bytes("\(i)"))], at: Double(i + 1))
-                    )
-                }
+            for i in 0..<size {
+                all.append(
+                    try Self.received(
+                        "base\(i)", ["root"], [.update(i == size - 1 ? x : ValueID("id \(i)"), data: bytes("\(i)"))], at: Double(i + 1))
+                )
+            }
             for (side, order) in [("a", Array(0..<size)), ("b", Array((0..<size).reversed()))] {
                 for i in 1..<size {
-                        all.append(
-                            try Self.received(
-                                "\(side)\(i)", [i == 1 ? "base\(order[0])" : "\(side)\(i - 1)", "base\(order[i])"],
-                                i == size - 1 ? [.update(x, data: bytes(side))] : [], at: Double(size + i)))
+                    all.append(
+                        try Self.received(
+                            "\(side)\(i)", [i == 1 ? "base\(order[0])" : "\(side)\(i - 1)", "base\(order[i])"],
+                            i == size - 1 ? [.update(x, data: bytes(side))] : [], at: Double(size + i)))
                 }
             }
             for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
@@ -264,13 +271,13 @@ import Testing
         try Self.isLinear(300) { size in
             let store = try memoryStore()
             var all = [try Self.received("line0", [], [.insert(ValueID("x"), data: [0])], at: 0)]
-                for i in 1...size {
-                    all.append(try Self.received("line\(i)", ["line\(i - 1)"], [.update(ValueID("x"), data: bytes("\(i)"))], at: Double(i)))
-                }
+            for i in 1...size {
+                all.append(try Self.received("line\(i)", ["line\(i - 1)"], [.update(ValueID("x"), data: bytes("\(i)"))], at: Double(i)))
+            }
             for i in roots + 1..<size {
-                    all.append(
-                        try Self.received(
-                            "head\(i)", ["line\(i)", "line\(i % roots)"], [.insert(ValueID("head \(i)"), data: [1])], at: Double(size + i)))
+                all.append(
+                    try Self.received(
+                        "head\(i)", ["line\(i)", "line\(i % roots)"], [.insert(ValueID("head \(i)"), data: [1])], at: Double(size + i)))
             }
             for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
             let into = try VersionID("line\(size)")
@@ -398,8 +405,8 @@ import Testing
         let store = try Store(path: path, options: options)
         let root = try store.set(["x": "0"], nil)
         for i in 0..<count {
-                try store.makeVersion(
-                    basedOn: root.id, changes: [.insert(ValueID("large"), data: [UInt8](repeating: UInt8(i), count: (1 << 20) + 1))])
+            try store.makeVersion(
+                basedOn: root.id, changes: [.insert(ValueID("large"), data: [UInt8](repeating: UInt8(i), count: (1 << 20) + 1))])
         }
         try store.close()
         TemporaryDirectory.remove(path + "/cache")
@@ -425,16 +432,16 @@ import Testing
             let storage = HookedStorage(), store = try Store(storage: storage, options: Store.Options())
             let id = try ValueID("x"), version = try VersionID("v")
             // Those of values, whose files a storage may tell of as well, and those of other files.
-                for i in 0..<size {
-                    storage.foundWhenVerifying.append(
-                        StorageDamage(file: "blob \(i)", offset: 0, message: "one", version: version, value: id, lost: .nothing))
-                }
-                for i in 0..<size {
-                    storage.foundWhenVerifying.append(StorageDamage(file: "blob \(i)", offset: 70, message: "two", lost: .value))
-                }
-                for i in 0..<size {
-                    storage.foundWhenVerifying.append(StorageDamage(file: "other \(i)", offset: 0, message: "three", lost: .nothing))
-                }
+            for i in 0..<size {
+                storage.foundWhenVerifying.append(
+                    StorageDamage(file: "blob \(i)", offset: 0, message: "one", version: version, value: id, lost: .nothing))
+            }
+            for i in 0..<size {
+                storage.foundWhenVerifying.append(StorageDamage(file: "blob \(i)", offset: 70, message: "two", lost: .value))
+            }
+            for i in 0..<size {
+                storage.foundWhenVerifying.append(StorageDamage(file: "other \(i)", offset: 0, message: "three", lost: .nothing))
+            }
             return try Work.damages.counting {
                 let report = try store.verify()
                 #expect(report.damages.count == 2 * size && report.damages.prefix(size).allSatisfy { $0.offset == 70 })
@@ -448,13 +455,13 @@ import Testing
         var options = Store.Options()
         options.durability = .normal
         let store = try Store(path: path, options: options)
-            for i in 0..<2_000 {
-                _ = try store.admit([
-                    PendingVersions.Record(
-                        place: RecordPlace(segment: 0, offset: UInt64(i), length: 1),
-                        header: try Self.header("waits\(i)", on: "missing\(i)"))
-                ])
-            }
+        for i in 0..<2_000 {
+            _ = try store.admit([
+                PendingVersions.Record(
+                    place: RecordPlace(segment: 0, offset: UInt64(i), length: 1),
+                    header: try Self.header("waits\(i)", on: "missing\(i)"))
+            ])
+        }
         #expect(try store.statistics().pending == 2_000)
         for i in 0..<50 { try store.set(["x": "\(i)"], nil) }
         let looked = store.lock.withWrite { store.pending.takeReady(in: store.dag) }
@@ -464,12 +471,12 @@ import Testing
 
     private static func header(_ id: String, on predecessor: String) throws -> RecordHeader {
         let encoder = RecordEncoder()
-            let metadata = try Metadata([
-                (bytes("key"), [UInt8](repeating: 1, count: 10_000)),
-                (Metadata.branchKey, bytes("\"" + String(repeating: "b", count: 5_000) + "\"")),
-            ])
-            let version = Version(
-                id: try VersionID(id), predecessors: [try VersionID(predecessor)], timestamp: 1, valueDataSize: 0, metadata: metadata)
+        let metadata = try Metadata([
+            (bytes("key"), [UInt8](repeating: 1, count: 10_000)),
+            (Metadata.branchKey, bytes("\"" + String(repeating: "b", count: 5_000) + "\"")),
+        ])
+        let version = Version(
+            id: try VersionID(id), predecessors: [try VersionID(predecessor)], timestamp: 1, valueDataSize: 0, metadata: metadata)
         try encoder.encode(version, RecordChanges([]), blobThreshold: nil) { _, _ in BlobID(high: 0, low: 0) }
         let record = try encoder.bytes(RecordChanges([]))
         guard case .whole(let header) = record.withUnsafeBytes({ RecordHeader.read($0, recordLength: UInt64(record.count)) }) else {
@@ -480,8 +487,8 @@ import Testing
 
     /// Neither metadata nor long names of branches are in memory for each version.
     @Test func whatVersionsCarryIsNotHeldForEach() throws {
-            let record = PendingVersions.Record(
-                place: RecordPlace(segment: 0, offset: 0, length: 1), header: try Self.header("one", on: "other"))
+        let record = PendingVersions.Record(
+            place: RecordPlace(segment: 0, offset: 0, length: 1), header: try Self.header("one", on: "other"))
         #expect(record.header.metadata.isEmpty)
         #expect(record.branch?.key.count == 33 && record.branch == BranchName(String(repeating: "b", count: 5_000)))
         #expect(BranchName("draft").key == bytes("draft"))
@@ -501,9 +508,9 @@ import Testing
         #expect(try store.heads(onBranch: longest + "b").map(\.branch) == [longest + "b"])
         #expect(try store.walk(HistoryQuery(branch: longest + "b")).next(9).map(\.version) == [version.id])
         let index = store.lock.withRead { HistoryIndex.encode(store.dag, nil, mark: []) }
-            #expect(
-                try index.count < 1_000
-                    && HistoryIndex.decode(index) { _ in [0, 1, 2, 3] }?.history.headsInNoOrder(onBranch: longest + "b").count == 1)
+        #expect(
+            try index.count < 1_000
+                && HistoryIndex.decode(index) { _ in [0, 1, 2, 3] }?.history.headsInNoOrder(onBranch: longest + "b").count == 1)
     }
 
     /// Of a folder that is full of names which are none of ours, and of versions which are none, few are held.
@@ -515,9 +522,9 @@ import Testing
         let listing = try transport.list(OperationControl())
         #expect(listing.foreign.count == ExchangeLimits.foreignCount && listing.furtherForeign == count - ExchangeLimits.foreignCount)
         let problems = try Exchange(store: store, transport: transport).retrieve().problems
-            #expect(
-                problems.count == ExchangeLimits.foreignCount + 1
-                    && problems.contains { $0.error.message.contains("\(count - ExchangeLimits.foreignCount) further names") })
+        #expect(
+            problems.count == ExchangeLimits.foreignCount + 1
+                && problems.contains { $0.error.message.contains("\(count - ExchangeLimits.foreignCount) further names") })
     }
 
     @Test func versionFilesThatAreNone() throws {

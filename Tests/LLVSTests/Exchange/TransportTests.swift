@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+
 @testable import LLVS
 
 @Suite struct TransportTests {
@@ -272,14 +273,18 @@ import Testing
     @Test func cancellingWaitsForTheCallbackButNotFromWithin() throws {
         let name = "\(VersionID.random())", ours = MemoryTransport(name: name), theirs = MemoryTransport(name: name)
         let started = Counter(), ended = Counter()
-        let slow = try ours.observe { _ = started.next(); usleep(100_000); _ = ended.next() }
+        let slow = try ours.observe {
+            _ = started.next(); usleep(100_000); _ = ended.next()
+        }
         try theirs.send([files("A")], OperationControl())
         #expect(waits(started, for: 1))
         slow?.cancel()
         #expect(ended.value == 1)
 
         let box = Box(), called = Counter()
-        box.observation = try ours.observe { box.observation?.cancel(); _ = called.next() }
+        box.observation = try ours.observe {
+            box.observation?.cancel(); _ = called.next()
+        }
         try theirs.send([files("B")], OperationControl())
         #expect(waits(called, for: 1))
     }

@@ -1,8 +1,9 @@
 import Foundation
-import Testing
-@testable import LLVS
 import LLVSTestSupport
 import LLVSTesting
+import Testing
+
+@testable import LLVS
 
 /// Ids that follow from what versions hold: docs/format.md, "Ids of versions".
 @Suite struct ContentIDTests {
@@ -86,7 +87,11 @@ import LLVSTesting
             let time = given.next(clock, behind: behind)
             #expect(seen.insert(time).inserted && time >= clock && behind.map { time > $0 } != false)
         }
-        let store = try Store(path: "", options: { var o = Store.Options(); o.storage = .memory; return o }())
+        let store = try Store(
+            path: "",
+            options: {
+                var o = Store.Options(); o.storage = .memory; return o
+            }())
         store.environment.clock = { 100 }
         let root = try text(store, nil, "a", "1")
         let same = try (0..<5).map { _ in try text(store, root.id, "a", "2") }
@@ -123,9 +128,11 @@ import LLVSTesting
         for store in handles { try store.reloadHistory() }
         let made = Guarded<Set<VersionID>>([])
         let errors = Parallel.run(threads: 4, times: 1) { number, _ in
-            let version = try handles[number].makeVersion(basedOn: root.id, changes: [
-                .update(ValueID("a"), data: Array("2".utf8)), .update(ValueID("large"), data: [UInt8](repeating: 1, count: 2 << 20)),
-            ])
+            let version = try handles[number].makeVersion(
+                basedOn: root.id,
+                changes: [
+                    .update(ValueID("a"), data: Array("2".utf8)), .update(ValueID("large"), data: [UInt8](repeating: 1, count: 2 << 20)),
+                ])
             made.withLock { _ = $0.insert(version.id) }
         }
         #expect(errors.isEmpty && made.withLock { $0.count } == 1)

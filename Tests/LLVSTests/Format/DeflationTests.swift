@@ -1,6 +1,7 @@
 import CLLVSShims
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// What is deflated, and what looks as if that were in vain.

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// What newer versions of the library may write: what can be passed over is, the rest costs itself alone and is not lost.

@@ -1,9 +1,12 @@
-import Testing
-@testable import LLVS
 import LLVSTestSupport
+import Testing
+
+@testable import LLVS
 
 @Suite struct InterchangeCodecTests {
-    let id = try! VersionID("1C227BD7-33B2-4C90-B042-F1C952ED3183")
+    let id: VersionID
+    init() throws { id = try VersionID("1C227BD7-33B2-4C90-B042-F1C952ED3183") }
+
     private func version(_ text: String) throws -> Version { try InterchangeDecoder.version(Array(text.utf8), name: id) }
     private func changes(_ text: String) throws -> [Value.Change] { try InterchangeDecoder.changes(Array(text.utf8), of: id) }
     private func code(_ body: () throws -> Void) -> StoreError.Code? {
@@ -18,24 +21,27 @@ import LLVSTestSupport
         let version = Version(
             id: id, predecessors: [try VersionID("B"), try VersionID("A")], timestamp: 816913493.5, valueDataSize: 3,
             metadata: try Metadata([(Array("z".utf8), [0xFF]), (Array("__llvs_branch".utf8), Array("\"draft\"".utf8))]))
-        #expect(String(decoding: InterchangeEncoder.version(version), as: UTF8.self) ==
-                #"{"version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","predecessors":{"idOfFirst":"B","#
-                    + #""idOfSecond":"A"},"timestamp":816913493.5,"valueDataSize":3,"metadata":["__llvs_branch","#
-                    + #"{"data":"ImRyYWZ0Ig=="},"z",{"data":"/w=="}]}}"#
+        #expect(
+            String(decoding: InterchangeEncoder.version(version), as: UTF8.self)
+                == #"{"version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","predecessors":{"idOfFirst":"B","#
+                + #""idOfSecond":"A"},"timestamp":816913493.5,"valueDataSize":3,"metadata":["__llvs_branch","#
+                + #"{"data":"ImRyYWZ0Ig=="},"z",{"data":"/w=="}]}}"#
         )
         #expect(
             String(decoding: InterchangeEncoder.version(version, digest: [UInt8](repeating: 0xA5, count: 2)), as: UTF8.self).hasSuffix(
                 #""z",{"data":"/w=="}],"digest":"a5a5"}}"#))
         let root = Version(id: id, predecessors: [], timestamp: -1, valueDataSize: 0, metadata: Metadata())
-        #expect(String(decoding: InterchangeEncoder.version(root), as: UTF8.self) ==
-            #"{"version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","timestamp":-1,"valueDataSize":0,"metadata":[]}}"#)
+        #expect(
+            String(decoding: InterchangeEncoder.version(root), as: UTF8.self)
+                == #"{"version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","timestamp":-1,"valueDataSize":0,"metadata":[]}}"#)
         let changes: [Value.Change] = [
             .update(try ValueID("é/\"\\\n\u{1}"), data: [0xFF, 0xFF]), .insert(try ValueID("a"), data: []), .remove(try ValueID("b")),
             .preserve(.init(id: try ValueID("c"), version: try VersionID("X"))), .preserveRemoval(try ValueID("B")),
         ]
-        #expect(String(decoding: InterchangeEncoder.changes(changes), as: UTF8.self) ==
-                #"[{"preserveRemoval":"B"},{"insert":{"id":"a","data":""}},{"remove":"b"},{"preserve":{"valueId":"c","#
-                    + #""storedVersionId":"X"}},{"update":{"id":"é/\"\\\n\u0001","data":"//8="}}]"#
+        #expect(
+            String(decoding: InterchangeEncoder.changes(changes), as: UTF8.self)
+                == #"[{"preserveRemoval":"B"},{"insert":{"id":"a","data":""}},{"remove":"b"},{"preserve":{"valueId":"c","#
+                + #""storedVersionId":"X"}},{"update":{"id":"é/\"\\\n\u0001","data":"//8="}}]"#
         )
         #expect(InterchangeEncoder.changes([]) == Array("[]".utf8))
         #expect(try InterchangeDecoder.version(InterchangeEncoder.version(version), name: id) == version)

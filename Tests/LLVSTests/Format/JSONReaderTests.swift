@@ -1,6 +1,7 @@
-import Testing
-@testable import LLVS
 import LLVSTestSupport
+import Testing
+
+@testable import LLVS
 
 @Suite struct JSONReaderTests {
     private func accepts(_ bytes: [UInt8]) -> Bool {
@@ -83,4 +84,3 @@ import LLVSTestSupport
         for bad in ["18446744073709551616", "-1", "1.5", "1e30", "99999999999999999999"] { #expect(value(bad) == nil, "\(bad)") }
     }
 }
-

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Records that are made piece by piece are those that are made as a whole.
@@ -43,7 +44,9 @@ import Testing
             try encoder.encode(version, changes, blobThreshold: blobThreshold) { data, _ in BlobID(high: 7, low: UInt64(data.count)) }
             let record = encoder.pieces(changes)
             var all: [UInt8] = [], count = 0
-            try record.forEach { all.append(contentsOf: $0); count += 1 }
+            try record.forEach {
+                all.append(contentsOf: $0); count += 1
+            }
             #expect(all.count == record.length)
             #expect(try record.bytes() == all, "asked again, it is another")
             #expect(try record.checksum() == all.withUnsafeBytes { Bytes.crc32c($0) })
@@ -95,9 +98,12 @@ import Testing
             func bytes(_ count: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory.withUnsafeBytes { $0 }[..<count]) }
             for threshold in [nil, 50_000] {
                 nonisolated(unsafe) var isLater = false
-                let changes = RecordChanges(BorrowedChanges(count: 500, bytes: { _ in
-                    BorrowedChange.Bytes(kind: .insert, id: bytes(isLater ? laterID : id), data: bytes(isLater ? laterData : data))
-                }, storedVersion: { _ in nil }))
+                let changes = RecordChanges(
+                    BorrowedChanges(
+                        count: 500,
+                        bytes: { _ in
+                            BorrowedChange.Bytes(kind: .insert, id: bytes(isLater ? laterID : id), data: bytes(isLater ? laterData : data))
+                        }, storedVersion: { _ in nil }))
                 var sizes = RecordEncoder.Sizes()
                 sizes.whole = 0; sizes.table = 0; sizes.deflated = 0; sizes.piece = 1_000
                 let encoder = RecordEncoder(sizes)

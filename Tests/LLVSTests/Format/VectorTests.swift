@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+
 @testable import LLVS
 
 /// The vectors in Tests/Vectors (see the README there), made from the reference model in Tests/Python.
@@ -34,8 +35,9 @@ import Testing
         }
         for pair in vector.differences {
             let found = try store.differences(from: VersionID(pair.from), to: VersionID(pair.to))
-            #expect(found.map { "\($0.kind) \(hex($0.id.bytes)) \($0.reference?.version.description ?? "")" }
-                == pair.changes.map { "\($0.kind) \($0.id) \($0.version ?? "")" }, "\(vector.name): from \(pair.from) to \(pair.to)")
+            #expect(
+                found.map { "\($0.kind) \(hex($0.id.bytes)) \($0.reference?.version.description ?? "")" }
+                    == pair.changes.map { "\($0.kind) \($0.id) \($0.version ?? "")" }, "\(vector.name): from \(pair.from) to \(pair.to)")
         }
         for merge in vector.merges { try check(store, merge, "\(vector.name): \(merge.ours) with \(merge.theirs), \(merge.arbiter)") }
     }

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Ids that others choose do not fall into one place of the table in which versions are found.
@@ -18,17 +19,21 @@ import Testing
         }
         var looks = 0
         for id in ids {
-            let found = table.find(OrdinalTable.hash(id)) { looks += 1; return ids[Int($0)] == id }
+            let found = table.find(OrdinalTable.hash(id)) {
+                looks += 1; return ids[Int($0)] == id
+            }
             #expect(found.map { ids[Int($0)] } == id)
         }
         return Double(looks) / Double(count)
     }
 
     /// Ids that differ in these bits of one half alone, or of both.
-    @Test("ids that were chosen to collide", arguments: [
-        // A factor that was known made these one place: it is 1, or has only a high bit.
-        0x9E37_79B9_7F4A_7C15, 0x9E37_79B9_7F4A_7C14, 0x9E37_79B9_7F4A_7C15 ^ 1 << 63, 0, 1, .max, 1 << 63,
-    ] as [UInt64])
+    @Test(
+        "ids that were chosen to collide",
+        arguments: [
+            // A factor that was known made these one place: it is 1, or has only a high bit.
+            0x9E37_79B9_7F4A_7C15, 0x9E37_79B9_7F4A_7C14, 0x9E37_79B9_7F4A_7C15 ^ 1 << 63, 0, 1, .max, 1 << 63,
+        ] as [UInt64])
     func chosen(fixed: UInt64) {
         for shift in stride(from: UInt64(0), through: 48, by: 8) {
             #expect(Self.looks { ($0 << shift, fixed) } < 8, "high, from bit \(shift)")

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// What prevailed at versions whose maps are not in memory, found by looking back, beside what the maps say.
@@ -31,17 +32,18 @@ import Testing
         let all = stride(from: 0, to: history.rows.count, by: step).map { UInt32($0) }.filter { history.rows[Int($0)].state == .live }
         var found: [[MapEntry?]] = []
         for ordinal in all {
-            found.append(try ids.map { id in
-                store.maps.cache.removeAll()
+            found.append(
+                try ids.map { id in
+                    store.maps.cache.removeAll()
                     guard
                         case .found(let entry) = try Array(id.utf8).withUnsafeBytes({
                             try store.maps.lookUpThroughHistory($0, from: ordinal)
                         })
                     else {
-                    throw StoreError(.internal, "It was given up.")
-                }
-                return entry
-            })
+                        throw StoreError(.internal, "It was given up.")
+                    }
+                    return entry
+                })
         }
         for (ordinal, entries) in zip(all, found) {
             let map = try store.maps.map(ordinal)

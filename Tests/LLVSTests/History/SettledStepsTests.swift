@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Folding heads that are merges themselves: which steps differ in merges only is told at once, and as two walks would tell it.

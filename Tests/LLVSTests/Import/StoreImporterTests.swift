@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+
 @testable import LLVS
 
 @Suite struct StoreImporterTests {
@@ -14,8 +15,9 @@ import Testing
                 for name in try FolderFiles.names(in: from) {
                     var status = stat()
                     guard stat("\(from)/\(name)", &status) == 0 else { continue }
-                    if status.st_mode & S_IFMT == S_IFDIR { try copy("\(from)/\(name)", "\(to)/\(name)") }
-                    else if let bytes = try FolderFiles.read("\(from)/\(name)") {
+                    if status.st_mode & S_IFMT == S_IFDIR {
+                        try copy("\(from)/\(name)", "\(to)/\(name)")
+                    } else if let bytes = try FolderFiles.read("\(from)/\(name)") {
                         try FolderFiles.writeNew("\(to)/\(name)", OutgoingFile(bytes))
                     }
                 }

@@ -1,6 +1,7 @@
 import CLLVSShims
 import Glibc
 import Testing
+
 @testable import LLVS
 
 /// Zips of other programs are read by the Python tests; here is what no program writes.
@@ -28,7 +29,8 @@ import Testing
                 + integer(UInt32(file.count)) + name
             file += integer(UInt32(0x0403_4B50)) + common + name + body
         }
-        let end = integer(UInt32(0x0605_4B50)) + integer(UInt32(0)) + integer(UInt16(entries.count)) + integer(UInt16(entries.count))
+        let end =
+            integer(UInt32(0x0605_4B50)) + integer(UInt32(0)) + integer(UInt16(entries.count)) + integer(UInt16(entries.count))
             + integer(UInt32(directory.count)) + integer(UInt32(file.count)) + integer(UInt16(0))
         return file + directory + end
     }

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 @Suite struct IndexFileTests {
@@ -26,7 +27,9 @@ import Testing
         #expect(try store.verify().isWhole)
         #expect(try store.storage.cacheGet(name) != nil)
         var first: [UInt8] = []
-        tree.root?.forEach { key, _ in first = Array(key); return false }
+        tree.root?.forEach { key, _ in
+            first = Array(key); return false
+        }
         // An entry less, and one more.
         for (key, entry) in [(first, nil), (first + [0x31], IndexMaking.slot)] as [([UInt8], MapEntry?)] {
             let root = try key.withUnsafeBytes { try MapNode.applying([MapChange(key: $0, entry: entry)], to: tree.root) }
@@ -47,7 +50,9 @@ import Testing
             basedOn: nil, changes: [.insert(try id("v"), data: Array(#"{"a":"\#(text)"}"#.utf8))])
         let tree = try IndexProvider.of(store).tree(definition, store.requireOrdinal(version.id), in: store, .none)
         var first: [UInt8] = []
-        tree.root?.forEach { key, _ in first = Array(key); return false }
+        tree.root?.forEach { key, _ in
+            first = Array(key); return false
+        }
         #expect(first.count > 1_000)
 
         func file(_ entries: [[UInt8]]) -> [UInt8] { self.file(entries, definition, version.id) }
@@ -89,7 +94,9 @@ import Testing
             let version = try store.makeVersion(basedOn: nil, changes: [.insert(try id("v"), data: Array(#"{"a":1}"#.utf8))])
             let tree = try IndexProvider.of(store).tree(definition, store.requireOrdinal(version.id), in: store, .none)
             var first: [UInt8] = []
-            tree.root?.forEach { key, _ in first = Array(key); return false }
+            tree.root?.forEach { key, _ in
+                first = Array(key); return false
+            }
             let key = Array(first.dropLast()), reserved = Array(IndexDefinition.reserved)
             func isTaken(_ id: [UInt8]) throws -> Bool { try IndexFile(file([key + id], definition, version.id), definition, .none) != nil }
             #expect(try isTaken(Array("v".utf8)) && isTaken(Array("vw".utf8)))

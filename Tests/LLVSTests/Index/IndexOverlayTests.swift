@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// A tree with changes beside it has the entries of the tree into which they were put.

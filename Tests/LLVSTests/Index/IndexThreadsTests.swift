@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Indexes that several threads make and ask, each shared among further threads, while versions are saved: each answers for its version.
@@ -46,7 +47,8 @@ import Testing
             }
             let version = try store.makeVersion(basedOn: base, changes: changes)
             versions.withLock { $0.append((version.id, count + Self.changed)) }
-        } take: { (_: Void) in }
+        } take: { (_: Void) in
+        }
         #expect(asked.withLock { $0 } == 60)
         for index in indexes {
             for (version, count) in versions.withLock({ $0 }) {

@@ -1,6 +1,7 @@
 import LLVSTestSupport
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Indexes whose keys a callback gives.
@@ -40,8 +41,11 @@ import Testing
         #expect(try found(index.find(equal("[\"b\"]"), at: second)) == ["v/1", "v/2"])
         var all = equal("")
         let page = try index.find(all, at: first)
-        #expect(page.total == 4 && page.keys.texts.map { String(decoding: $0, as: UTF8.self) }
-            == ["[\"a\",1]", "[\"a\",1]", "[\"b\",1]", "[\"cc\",2]"])
+        #expect(
+            page.total == 4
+                && page.keys.texts.map { String(decoding: $0, as: UTF8.self) }
+                    == ["[\"a\",1]", "[\"a\",1]", "[\"b\",1]", "[\"cc\",2]"]
+        )
         all.isUnique = true
         #expect(try found(index.find(all, at: first)) == ["v/1", "v/2"])
         #expect(try index.find(all, at: first).total == 2)
@@ -168,7 +172,9 @@ import Testing
     @Test func aCallbackThatIsNoFunction() throws {
         let store = try memoryStore(), calls = Guarded(0), long = String(repeating: "x", count: 2_000)
         let index = try index(store, parts: 1) { _, _, keys in
-            let call = calls.withLock { $0 += 1; return $0 }
+            let call = calls.withLock {
+                $0 += 1; return $0
+            }
             try IndexCallbackTests.add("[\"\(call)\(long)\"]", keys)
         }
         let first = try insert(["v/1": "a"], into: store)

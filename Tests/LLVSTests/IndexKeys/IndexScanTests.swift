@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// What is read of documents in one pass is what their trees tell, or it is not sure.

@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// What was asked for over which link: docs/live-protocol.md, "NEWS".

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+
 @testable import LLVS
 
 /// The handshake of direct connections against the published vectors of its pattern.

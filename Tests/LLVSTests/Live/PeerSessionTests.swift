@@ -1,8 +1,9 @@
 import Foundation
-import Testing
-@testable import LLVS
 import LLVSTestSupport
 import LLVSTesting
+import Testing
+
+@testable import LLVS
 
 /// Two sessions whose bytes are carried in memory: docs/live-protocol.md.
 @Suite("Live: sessions") struct PeerSessionTests {
@@ -189,8 +190,9 @@ import LLVSTesting
             var next = try Wire(c, d)
             try next.run()
             try expectSame(c, d, "cut at \(limit)")
-            #expect(wire.a.state.received + wire.b.state.received + next.a.state.received + next.b.state.received
-                == (try ids(c).subtracting(ids(copyOfA)).union(ids(d).subtracting(ids(copyOfB)))).count, "nothing came twice")
+            #expect(
+                wire.a.state.received + wire.b.state.received + next.a.state.received + next.b.state.received
+                    == (try ids(c).subtracting(ids(copyOfA)).union(ids(d).subtracting(ids(copyOfB)))).count, "nothing came twice")
         }
     }
 
@@ -743,7 +745,8 @@ import LLVSTesting
                 for _ in 0..<Int.random(in: 1...3, using: &random) {
                     changed[Int.random(in: 0..<changed.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
                 }
-                if let decoded = try? LiveFrame(changed), case .hello = decoded {} else if let decoded = try? LiveFrame(changed) {
+                if let decoded = try? LiveFrame(changed), case .hello = decoded {
+                } else if let decoded = try? LiveFrame(changed) {
                     if case .error = decoded { continue }
                     if case .unknown = decoded { continue }
                     if case .list = decoded { continue }

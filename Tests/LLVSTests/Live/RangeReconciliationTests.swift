@@ -1,6 +1,7 @@
-import Testing
-@testable import LLVS
 import LLVSTestSupport
+import Testing
+
+@testable import LLVS
 
 /// Two sides that compare ranges: docs/live-protocol.md, section 4.
 @Suite("Live: ranges") struct RangeReconciliationTests {

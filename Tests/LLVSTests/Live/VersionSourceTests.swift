@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// What one side of a direct connection reads for the other: docs/live-protocol.md, "WANT and BLOB".

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Lines of versions that have no maps of their own.
@@ -101,7 +102,9 @@ import Testing
             guard try store.recordedChanges(madeIn: made.id).first?.kind == (state[key] == nil ? .insert : .update) else {
                 throw StoreError(.internal, "a label that is not true")
             }
-            lock.withLock { heads[thread] = made; states[thread] = next }
+            lock.withLock {
+                heads[thread] = made; states[thread] = next
+            }
         }
         #expect(errors.isEmpty, "\(errors)")
         for (head, state) in zip(heads, states) { #expect(try store.state(head.id) == state) }

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Maps that lie in a persisted map, beside those in memory.
@@ -39,24 +40,34 @@ import Testing
             let keys = Array(MapTests.contents(node).keys)
             for _ in 0..<50 {
                 let low = Bool.random(using: &random) ? makeKey(&random) : keys.randomElement(using: &random) ?? [], high = makeKey(&random)
-                low.withUnsafeBytes { l in high.withUnsafeBytes { h in
-                    #expect(root.lookup(l)?.version == node?.lookup(l)?.version)
-                    #expect(root.count(from: l, to: h) == node?.count(from: l, to: h))
-                    #expect(root.count(from: l, to: nil) == node?.count(from: l, to: nil))
-                    var a: [[UInt8]] = [], b: [[UInt8]] = []
-                    root.forEach(from: l, to: h) { key, _ in a.append(Array(key)); return a.count < 20 }
-                    node?.forEach(from: l, to: h) { key, _ in b.append(Array(key)); return b.count < 20 }
-                    #expect(a == b)
-                    guard size <= 1_000 else { return }
-                    // Backwards it is the same, turned round.
-                    for map in [root, node] {
-                        var there: [[UInt8]] = [], back: [[UInt8]] = []
-                        map?.forEach(from: l, to: h) { key, _ in there.append(Array(key)); return true }
-                        map?.forEachBackwards(from: l, to: h) { key, _ in back.append(Array(key)); return true }
-                        let isTurnedRound = back == there.reversed()
-                        #expect(isTurnedRound)
+                low.withUnsafeBytes { l in
+                    high.withUnsafeBytes { h in
+                        #expect(root.lookup(l)?.version == node?.lookup(l)?.version)
+                        #expect(root.count(from: l, to: h) == node?.count(from: l, to: h))
+                        #expect(root.count(from: l, to: nil) == node?.count(from: l, to: nil))
+                        var a: [[UInt8]] = [], b: [[UInt8]] = []
+                        root.forEach(from: l, to: h) { key, _ in
+                            a.append(Array(key)); return a.count < 20
+                        }
+                        node?.forEach(from: l, to: h) { key, _ in
+                            b.append(Array(key)); return b.count < 20
+                        }
+                        #expect(a == b)
+                        guard size <= 1_000 else { return }
+                        // Backwards it is the same, turned round.
+                        for map in [root, node] {
+                            var there: [[UInt8]] = [], back: [[UInt8]] = []
+                            map?.forEach(from: l, to: h) { key, _ in
+                                there.append(Array(key)); return true
+                            }
+                            map?.forEachBackwards(from: l, to: h) { key, _ in
+                                back.append(Array(key)); return true
+                            }
+                            let isTurnedRound = back == there.reversed()
+                            #expect(isTurnedRound)
+                        }
                     }
-                } }
+                }
             }
             for key in keys.prefix(1_500) {
                 for one: [UInt8] in [key, Array(key.dropLast()), key + [0], key + [0x41], Array(key.dropLast()) + [0]] {
@@ -158,7 +169,9 @@ import Testing
             guard let flat = whole.withUnsafeBytes({ FlatMap(OpenCache(copying: $0), versionLimit: 1_000) }) else { return }
             let root = MapNode(flat)
             var met = 0
-            root.forEach { key, entry in met += 1; return entry.version < 1_000 && met <= flat.count }
+            root.forEach { key, entry in
+                met += 1; return entry.version < 1_000 && met <= flat.count
+            }
             for key in [[0x61], [], [0xFF, 0xFF]] as [[UInt8]] {
                 key.withUnsafeBytes { key in
                     _ = root.lookup(key)

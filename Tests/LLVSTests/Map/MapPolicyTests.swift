@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// What decides between looking up, keeping a delta and making a map, as a table: who retunes it sees here what changes.

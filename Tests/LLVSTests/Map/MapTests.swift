@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// The map against a sorted array, on key sets that stress its shape.
@@ -13,10 +14,13 @@ import Testing
         ),
         ("wide", { r in (0..<Int.random(in: 1...3, using: &r)).map { _ in UInt8.random(in: 0...255, using: &r) } }),
         ("deep", { r in [UInt8](repeating: 0x7A, count: 600) + [UInt8.random(in: 0...255, using: &r)] }),
-        ("long", { r in
-            let first = UInt8.random(in: 0x61...0x64, using: &r), digits = (0..<3).map { _ in UInt8.random(in: 0x30...0x32, using: &r) }
-            return [first] + digits + [UInt8](repeating: first, count: Int.random(in: 0...2, using: &r) * 600)
-        }),
+        (
+            "long",
+            { r in
+                let first = UInt8.random(in: 0x61...0x64, using: &r), digits = (0..<3).map { _ in UInt8.random(in: 0x30...0x32, using: &r) }
+                return [first] + digits + [UInt8](repeating: first, count: Int.random(in: 0...2, using: &r) * 600)
+            }
+        ),
     ]
 
     static func apply(_ changes: [[UInt8]: UInt32?], to node: MapNode?) -> MapNode? {
@@ -37,7 +41,9 @@ import Testing
 
     static func contents(_ node: MapNode?) -> [[UInt8]: UInt32] {
         var out: [[UInt8]: UInt32] = [:]
-        node?.forEach { key, entry in out[Array(key)] = entry.version; return true }
+        node?.forEach { key, entry in
+            out[Array(key)] = entry.version; return true
+        }
         return out
     }
 
@@ -89,31 +95,37 @@ import Testing
                 #expect(seen == Set(x.keys).union(y.keys).filter { x[$0] != y[$0] })
                 let low = makeKey(&random), high = makeKey(&random)
                 let expected = x.keys.filter { Bytes.compare($0, low) >= 0 && Bytes.compare($0, high) < 0 }.count
-                low.withUnsafeBytes { l in high.withUnsafeBytes { h in
-                    var met = 0
-                    a?.forEach(from: l, to: h) { _, _ in met += 1; return true }
-                    #expect(met == expected && (a?.count(from: l, to: h) ?? 0) == expected, "range: \(name) seed \(seed)")
+                low.withUnsafeBytes { l in
+                    high.withUnsafeBytes { h in
+                        var met = 0
+                        a?.forEach(from: l, to: h) { _, _ in
+                            met += 1; return true
+                        }
+                        #expect(met == expected && (a?.count(from: l, to: h) ?? 0) == expected, "range: \(name) seed \(seed)")
                         for (low, high) in [(l, h), (l, nil), (UnsafeRawBufferPointer(start: nil, count: 0), h)]
                             as [(UnsafeRawBufferPointer, UnsafeRawBufferPointer?)]
                         {
-                        var forwards: [[UInt8]] = [], backwards: [[UInt8]] = []
-                        a?.forEach(from: low, to: high) { key, _ in forwards.append(Array(key)); return true }
-                        a?.forEachBackwards(from: low, to: high) { key, entry in
-                            #expect(entry.version == x[Array(key)])
-                            backwards.append(Array(key))
-                            return true
+                            var forwards: [[UInt8]] = [], backwards: [[UInt8]] = []
+                            a?.forEach(from: low, to: high) { key, _ in
+                                forwards.append(Array(key)); return true
+                            }
+                            a?.forEachBackwards(from: low, to: high) { key, entry in
+                                #expect(entry.version == x[Array(key)])
+                                backwards.append(Array(key))
+                                return true
+                            }
+                            #expect(backwards == forwards.reversed(), "backwards: \(name) seed \(seed)")
+                            var different: [[UInt8]] = []
+                            let bounds = KeyBounds(low: low, high: high)
+                            MapNode.forEachDifference(a, b, within: bounds) { key, p, q in
+                                #expect(p?.version == x[Array(key)] && q?.version == y[Array(key)])
+                                different.append(Array(key))
+                            }
+                            let wanted = seen.filter { $0.withUnsafeBytes(bounds.hold) }.sorted { Bytes.compare($0, $1) < 0 }
+                            #expect(different == wanted, "differences within: \(name) seed \(seed)")
                         }
-                        #expect(backwards == forwards.reversed(), "backwards: \(name) seed \(seed)")
-                        var different: [[UInt8]] = []
-                        let bounds = KeyBounds(low: low, high: high)
-                        MapNode.forEachDifference(a, b, within: bounds) { key, p, q in
-                            #expect(p?.version == x[Array(key)] && q?.version == y[Array(key)])
-                            different.append(Array(key))
-                        }
-                        let wanted = seen.filter { $0.withUnsafeBytes(bounds.hold) }.sorted { Bytes.compare($0, $1) < 0 }
-                        #expect(different == wanted, "differences within: \(name) seed \(seed)")
                     }
-                } }
+                }
                 for key in [low, high] + (x.keys.randomElement(using: &random).map { [$0] } ?? []) {
                     #expect(key.withUnsafeBytes { a?.lookup($0)?.version } == x[key])
                 }

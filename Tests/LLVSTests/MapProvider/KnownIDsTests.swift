@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Large versions saved one upon the other: what is new is told without a map.
@@ -38,7 +39,9 @@ import Testing
         let again = min(again, known.count / 2)
         while given.count < Self.size {
             let isAgain = given.count < again
-            let id = isAgain ? known[Int.random(in: 0..<known.count, using: &random)]
+            let id =
+                isAgain
+                ? known[Int.random(in: 0..<known.count, using: &random)]
                 : ValueID(unchecked: Array("\(Int.random(in: 0..<range, using: &random))".utf8))
             guard given[id] == nil else { continue }
             if isAgain, given.count % 3 == 0 {
@@ -74,7 +77,9 @@ import Testing
             let head = try #require(last)
             var read: [ValueID: UInt8] = [:]
             let root = try store.maps.map(try store.requireOrdinal(head))
-            root?.forEach { key, entry in read[ValueID(unchecked: key)] = UInt8(truncatingIfNeeded: entry.version); return true }
+            root?.forEach { key, entry in
+                read[ValueID(unchecked: key)] = UInt8(truncatingIfNeeded: entry.version); return true
+            }
             #expect(Set(read.keys) == Set(state.keys))
             for id in state.keys.sorted().prefix(500) { #expect(try store.value(id, at: head)?.data == [state[id] ?? 255]) }
             try store.close()
@@ -84,7 +89,11 @@ import Testing
     /// A load costs by itself: no map is made of what is there already, also where some of the ids have to be looked for there.
     @Test(arguments: [0, 300]) func noMapIsMadeForLoads(again: Int) throws {
         var random = SeededRandom(seed: 3)
-        let store = try Store(path: "", options: { var o = Store.Options(); o.storage = .memory; return o }())
+        let store = try Store(
+            path: "",
+            options: {
+                var o = Store.Options(); o.storage = .memory; return o
+            }())
         var state: [ValueID: UInt8] = [:], last: VersionID?, costs: [MapWork.Counts] = []
         for batch in 0..<8 {
             let (given, _) = change(&state, &random, UInt8(batch), again: again)

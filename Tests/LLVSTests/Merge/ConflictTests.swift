@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// Conflicts before a merge, of a merge, those that are open, and deciding them; taking back and picking versions.

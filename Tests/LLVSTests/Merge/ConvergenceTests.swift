@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Replicas that save, exchange and merge end with the same heads, of equal states, whatever their arbiters and
@@ -7,10 +8,11 @@ import Testing
 @Suite struct ConvergenceTests {
     static func exchange(_ from: Store, _ to: Store) throws {
         let missing = try from.allVersionIDs().filter { try !to.contains($0) }
-        let results = try to.add(missing.shuffled().map { id in
-            guard let version = try from.version(id) else { throw StoreError(.internal, "lost") }
-            return .init(version: version, changes: try from.changes(madeIn: id))
-        })
+        let results = try to.add(
+            missing.shuffled().map { id in
+                guard let version = try from.version(id) else { throw StoreError(.internal, "lost") }
+                return .init(version: version, changes: try from.changes(madeIn: id))
+            })
         for result in results { if case .problem(let error) = result { throw error } }
     }
 
@@ -64,7 +66,8 @@ import Testing
                 switch Int.random(in: 0..<4, using: &random) {
                 case 0, 1:
                     let key = "k\(Int.random(in: 0..<4, using: &random))"
-                    let change: Value.Change = Int.random(in: 0..<3, using: &random) == 0
+                    let change: Value.Change =
+                        Int.random(in: 0..<3, using: &random) == 0
                         ? .remove(try id(key)) : .insert(try id(key), data: bytes("\(step % 5)"))
                     current[i] = try stores[i].makeVersion(basedOn: current[i], changes: [change]).id
                     saved.insert(current[i])

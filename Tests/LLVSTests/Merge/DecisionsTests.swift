@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// What arbiters of the host decide, change by change.

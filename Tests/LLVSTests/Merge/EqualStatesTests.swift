@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Heads that stand for one state, the note of the current version, and what calls of a coordinator tell.
@@ -153,9 +154,10 @@ import Testing
                 for i in 0..<4 { file[slot + 156 + i] = UInt8(truncatingIfNeeded: sum >> (8 * UInt32(i))) }
             }
             try writeFile(path, file)
-            let note = try #require(try NoteFile(
-                DirectoryEntry(path), FileSystem(), isReadOnly: false, storeOwner: { nil }, makeDirectory: {},
-                cache: NoteCache(get: { nil })))
+            let note = try #require(
+                try NoteFile(
+                    DirectoryEntry(path), FileSystem(), isReadOnly: false, storeOwner: { nil }, makeDirectory: {},
+                    cache: NoteCache(get: { nil })))
             #expect(try note.read() == bytes("newer"))
             try bytes("newest").withUnsafeBytes { try note.write($0) }
             #expect(try note.read() == bytes("newest"))

@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// The table of forks, row by row, and what stands in for the ancestor where several disagree.
@@ -33,15 +34,17 @@ import Testing
         return try store.set(pairs, base, remove: value == nil ? ["k"] : [])
     }
 
-    @Test(arguments: [
-        (nil, "x", nil, "inserted(first)"), (nil, nil, "y", "inserted(second)"), (nil, "x", "y", "twiceInserted !"), (nil, "x", "x", nil),
+    @Test(
+        arguments: [
+            (nil, "x", nil, "inserted(first)"), (nil, nil, "y", "inserted(second)"), (nil, "x", "y", "twiceInserted !"),
+            (nil, "x", "x", nil),
             ("o", "x", "=", "updated(first) from o"), ("o", "=", "y", "updated(second) from o"), ("o", "x", "y", "twiceUpdated from o !"),
             ("o", "x", "x", nil),
-        ("o", nil, "=", "removed(first) from o"), ("o", "=", nil, "removed(second) from o"), ("o", nil, nil, "twiceRemoved from o"),
-        ("o", nil, "y", "removedAndUpdated(first) from o !"), ("o", "x", nil, "removedAndUpdated(second) from o !"),
-        // The same bytes stored again: no fork against the old ones, but a change against a removal.
-        ("o", "o", "=", nil), ("o", "o", nil, "removedAndUpdated(second) from o !"),
-    ] as [(String?, String?, String?, String?)])
+            ("o", nil, "=", "removed(first) from o"), ("o", "=", nil, "removed(second) from o"), ("o", nil, nil, "twiceRemoved from o"),
+            ("o", nil, "y", "removedAndUpdated(first) from o !"), ("o", "x", nil, "removedAndUpdated(second) from o !"),
+            // The same bytes stored again: no fork against the old ones, but a change against a removal.
+            ("o", "o", "=", nil), ("o", "o", nil, "removedAndUpdated(second) from o !"),
+        ] as [(String?, String?, String?, String?)])
     func oneAncestor(_ ancestor: String?, _ first: String?, _ second: String?, _ expected: String?) throws {
         let store = try memoryStore()
         let base = try Self.step(store, nil, ancestor, "base")
@@ -51,22 +54,23 @@ import Testing
 
     /// Two bases that hold a and b, or nothing (nil), for "k"; the older side comes from one that keeps the first's,
     /// the newer side from one that keeps the second's.
-    @Test(arguments: [
-        // Nobody changed anything: which of the two stays is the same question again.
+    @Test(
+        arguments: [
+            // Nobody changed anything: which of the two stays is the same question again.
             ("a", "b", "=", "=", "twiceUpdated !"), ("a", nil, "=", "=", "removedAndUpdated(first) !"),
             (nil, "b", "=", "=", "removedAndUpdated(second) !"),
-        // One side is one of the bases', the other none: it counts as unchanged.
-        ("a", "b", "x", "=", "updated(first) from a"), ("a", "b", "=", "y", "updated(second) from b"),
-        ("a", "b", nil, "=", "removed(first) from a"), ("a", "b", "=", nil, "removed(second) from b"),
-        ("a", nil, "=", "y", "inserted(second)"), (nil, "b", "x", "=", "inserted(first)"),
-        // Both are none of the bases'.
+            // One side is one of the bases', the other none: it counts as unchanged.
+            ("a", "b", "x", "=", "updated(first) from a"), ("a", "b", "=", "y", "updated(second) from b"),
+            ("a", "b", nil, "=", "removed(first) from a"), ("a", "b", "=", nil, "removed(second) from b"),
+            ("a", nil, "=", "y", "inserted(second)"), (nil, "b", "x", "=", "inserted(first)"),
+            // Both are none of the bases'.
             ("a", "b", "x", "y", "twiceUpdated !"), ("a", "b", nil, "y", "removedAndUpdated(first) !"),
             ("a", "b", "x", nil, "removedAndUpdated(second) !"),
-        ("a", "b", nil, nil, nil), ("a", "b", "x", "x", nil),
-        // Bases that hold the same bytes agree on those stored later.
+            ("a", "b", nil, nil, nil), ("a", "b", "x", "x", nil),
+            // Bases that hold the same bytes agree on those stored later.
             ("a", "a", "x", "=", "updated(first) from a"), ("a", "a", "=", "=", nil), ("a", "a", "x", "y", "twiceUpdated from a !"),
             ("a", "a", nil, nil, "twiceRemoved from a"),
-    ] as [(String?, String?, String?, String?, String?)])
+        ] as [(String?, String?, String?, String?, String?)])
     func twoAncestorsThatDisagree(_ one: String?, _ two: String?, _ first: String?, _ second: String?, _ expected: String?) throws {
         let store = try memoryStore()
         let root = try Self.step(store, nil, "o", "root")

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Folding many heads gives what merging them one by one gives, and looks at the history once.

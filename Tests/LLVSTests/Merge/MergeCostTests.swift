@@ -17,18 +17,20 @@ import Testing
         let base = try store.makeVersion(basedOn: nil, changes: ids.map { .insert($0, data: bytes("old")) })
         _ = try store.maps.map(store.requireOrdinal(base.id))
         let made = try (0..<number).map { i in
-            try store.makeVersion(basedOn: base.id, changes: (0..<changed).map { j in
-                .update(ids[(apart ? i * changed / 2 + j : j) % count], data: bytes("new \(i)"))
-            })
+            try store.makeVersion(
+                basedOn: base.id,
+                changes: (0..<changed).map { j in
+                    .update(ids[(apart ? i * changed / 2 + j : j) % count], data: bytes("new \(i)"))
+                })
         }
         return (base, made, ids)
     }
 
     @Test func aLargeMergeReadsEachPageAFewTimes() throws {
         for apart in [true, false] {
-                for arbiter in [BuiltInArbiter.mostRecentChange, RecordedDifferenceTests.Wrapped(arbiter: .mostRecentChange)]
-                    as [any MergeArbiter]
-                {
+            for arbiter in [BuiltInArbiter.mostRecentChange, RecordedDifferenceTests.Wrapped(arbiter: .mostRecentChange)]
+                as [any MergeArbiter]
+            {
                 let store = try memoryStore()
                 let (_, branches, _) = try Self.branches(store, 3, apart: apart)
                 let once = try store.merge(branches[0].id, with: branches[1].id, arbiter: arbiter)
@@ -55,18 +57,18 @@ import Testing
             var right = left
             for round in 0..<8 {
                 func side(_ name: String, _ base: Version, _ start: Int) throws -> Version {
-                        try store.makeVersion(
-                            basedOn: base.id, changes: (0..<250).map { .update(ids[start + $0], data: bytes("\(name) \(round)")) },
-                            id: VersionID("\(name)-\(round)"))
+                    try store.makeVersion(
+                        basedOn: base.id, changes: (0..<250).map { .update(ids[start + $0], data: bytes("\(name) \(round)")) },
+                        id: VersionID("\(name)-\(round)"))
                 }
                 let (a, b) = (try side("left", left, 0), try side("right", right, 125))
                 left = try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.ours)
                 right = try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.theirs)
             }
             var merged = left
-                let nodes = try MapWork.counting {
-                    merged = try store.merge(left.id, with: right.id, arbiter: BuiltInArbiter.mostRecentChange)
-                }.made
+            let nodes = try MapWork.counting {
+                merged = try store.merge(left.id, with: right.id, arbiter: BuiltInArbiter.mostRecentChange)
+            }.made
             return (merged.id, nodes)
         }
         let large = try made(64 << 20), small = try made(1 << 20)
@@ -80,18 +82,18 @@ import Testing
             let (base, branches, ids) = try Self.branches(store, 3, apart: apart)
             func prepared(_ second: Version, _ arbiter: any MergeArbiter) throws -> String {
                 let (a, b) = (try store.requireOrdinal(branches[2].id), try store.requireOrdinal(second.id))
-                    guard
-                        case .version(let version, _, _, let changes) = try store.prepareMerge(
-                            a, b, arbiter: arbiter, metadata: Metadata(), relation: .any)
-                    else { return "none" }
+                guard
+                    case .version(let version, _, _, let changes) = try store.prepareMerge(
+                        a, b, arbiter: arbiter, metadata: Metadata(), relation: .any)
+                else { return "none" }
                 return withExtendedLifetime(changes) { "\(version) \(changes.changes.count)" }
             }
             // Much is recorded, and little of it is left.
             var second = base
-                for i in 0..<14 {
-                    second = try store.makeVersion(
-                        basedOn: second.id, changes: ids[..<Self.changed].map { .update($0, data: bytes("step \(i)")) })
-                }
+            for i in 0..<14 {
+                second = try store.makeVersion(
+                    basedOn: second.id, changes: ids[..<Self.changed].map { .update($0, data: bytes("step \(i)")) })
+            }
             for other in [branches[1], second] {
                 for arbiter in [BuiltInArbiter.mostRecentBranch, .mostRecentChange, .ours, .theirs] {
                     let made = try prepared(other, arbiter)
@@ -128,17 +130,17 @@ import Testing
             let pages = try Work.pages.counting { merged = try store.merge(smaller.id, with: larger.id, arbiter: BuiltInArbiter.ours) }
             #expect(pages <= 4 * Self.pages, "\(pages) pages where a version has \(Self.pages)")
             #expect(try store.changes(madeIn: merged.id).count == (merged.predecessors[0] == larger.id ? 0 : Self.changed))
-                #expect(
-                    try store.value(ids[0], at: merged.id)?.data == bytes("new 1")
-                        && store.differences(from: larger.id, to: merged.id).isEmpty)
+            #expect(
+                try store.value(ids[0], at: merged.id)?.data == bytes("new 1")
+                    && store.differences(from: larger.id, to: merged.id).isEmpty)
         }
     }
 
     @Test func theBytesOfChangesNeedNoPages() throws {
         let store = try memoryStore()
         let (base, branches, _) = try Self.branches(store, 1, apart: true)
-            let recorded = try store.recordedChanges(madeIn: branches[0].id),
-                different = try store.differences(from: base.id, to: branches[0].id)
+        let recorded = try store.recordedChanges(madeIn: branches[0].id),
+            different = try store.differences(from: base.id, to: branches[0].id)
         #expect(recorded.count == Self.changed && different.count == Self.changed)
         let pages = try Work.pages.counting {
             let (one, other) = (try store.batch(recorded), try store.batch(different))
@@ -156,10 +158,10 @@ import Testing
         for many in [false, true] {
             store.maps.cache.removeAll()
             let pages = try Work.pages.counting {
-                    let found =
-                        try many
-                        ? store.batch(references(sorted)).presentCount
-                        : references(sorted).compactMap { try store.value($0) }.filter { $0.data == bytes("new 0") }.count
+                let found =
+                    try many
+                    ? store.batch(references(sorted)).presentCount
+                    : references(sorted).compactMap { try store.value($0) }.filter { $0.data == bytes("new 0") }.count
                 #expect(found == Self.changed)
             }
             #expect(pages <= Self.pages, "\(pages) pages")

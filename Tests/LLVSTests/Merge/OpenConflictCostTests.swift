@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Open conflicts of long histories: which versions came of a merge is found in one pass over them.
@@ -15,9 +16,10 @@ import Testing
         let store = try memoryStore(), count = Int.random(in: 2...120, using: &random)
         var all: [Store.ReceivedVersion] = []
         for i in 0..<count {
-            let below = Set((0..<Int.random(in: 0...2, using: &random)).compactMap { _ in
-                i == 0 ? nil : Int.random(in: max(0, i - 12)..<i, using: &random)
-            })
+            let below = Set(
+                (0..<Int.random(in: 0...2, using: &random)).compactMap { _ in
+                    i == 0 ? nil : Int.random(in: max(0, i - 12)..<i, using: &random)
+                })
             all.append(try Self.received("v\(i)", below.sorted().map { "v\($0)" }, at: Double(i)))
         }
         for addition in try store.add(all) { if case .problem(let error) = addition { throw error } }
@@ -40,9 +42,10 @@ import Testing
         }
         #expect(later > 0 || count < 10)
         store.lock.withRead {
-            let dag = store.quietHistory, asked = (0..<Int.random(in: 1...64, using: &random)).compactMap { _ in
-                ordinals.randomElement(using: &random)
-            }
+            let dag = store.quietHistory,
+                asked = (0..<Int.random(in: 1...64, using: &random)).compactMap { _ in
+                    ordinals.randomElement(using: &random)
+                }
             let last = ordinals.max() ?? 0
             var pass = LaterVersions(of: asked, upTo: last)
             let found = pass.finish(in: dag)

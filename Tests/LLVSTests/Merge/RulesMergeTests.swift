@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// Merging stores by rules: counters, bases that disagree, recency, the rules' own merge, ranks of answers.
@@ -35,7 +36,8 @@ import Testing
 
     @Test("conflicts are counted, with a digest") func conflictsAreCounted() throws {
         let (store, base) = try begin(["o1": "{\"f\":0}", "o2": "{\"f\":0}"])
-        let a = try store.set(["o1": "{\"f\":1}", "o2": "{\"f\":1}"], base), b = try store.set(["o1": "{\"f\":2}", "o2": "{\"f\":2}"], base)
+        let a = try store.set(["o1": "{\"f\":1}", "o2": "{\"f\":1}"], base),
+            b = try store.set(["o1": "{\"f\":2}", "o2": "{\"f\":2}"], base)
         let m = try merged(store, a, b)
         let expected = try ["o1", "o2"].flatMap { id in
             let merge = DocumentMerge(schema: try bytes(Self.rules).withUnsafeBytes { try MergeSchema($0) }, id: bytes(id))
@@ -166,8 +168,10 @@ import Testing
 
     @Test("two edits of the rules are merged, and the merge follows them") func rulesAreMerged() throws {
         let (store, base) = try begin(["c": "0", "d": "{\"n\":0}"], rules: "{\"merge\":1,\"ids\":{\"d\":{}}}")
-        let a = try store.set([MergeSchema.valueID: "{\"merge\":1,\"ids\":{\"c\":\"counter\",\"d\":{}}}", "c": "1", "d": "{\"n\":1}"], base)
-        let b = try store.set([MergeSchema.valueID: "{\"merge\":1,\"ids\":{\"d\":{\"/n\":\"counter\"}}}", "c": "1", "d": "{\"n\":1}"], base)
+        let a = try store.set(
+            [MergeSchema.valueID: "{\"merge\":1,\"ids\":{\"c\":\"counter\",\"d\":{}}}", "c": "1", "d": "{\"n\":1}"], base)
+        let b = try store.set(
+            [MergeSchema.valueID: "{\"merge\":1,\"ids\":{\"d\":{\"/n\":\"counter\"}}}", "c": "1", "d": "{\"n\":1}"], base)
         let m = try merged(store, a, b)
         #expect(try store.text("c", m) == "2" && store.text("d", m) == "{\"n\":2}")
         #expect(try store.text(MergeSchema.valueID, m) == "{\"ids\":{\"c\":\"counter\",\"d\":{\"/n\":\"counter\"}},\"merge\":1}")

@@ -1,7 +1,8 @@
 import Glibc
-import Testing
-@testable import LLVS
 import LLVSTestSupport
+import Testing
+
+@testable import LLVS
 
 /// Values that are asked for piece by piece while a version is made.
 @Suite struct ValueSourceTests {
@@ -85,7 +86,9 @@ import LLVSTestSupport
         #expect(try attempt([ValueSource(id: ValueID("a")) { $0.count + 1 }]) == .invalidArgument)
         #expect(try attempt([ValueSource(id: ValueID("a")) { _ in -1 }]) == .invalidArgument)
         // What is wrong beside the sources is told before they are read.
-        let unread = ValueSource(id: try ValueID("a")) { _ in Issue.record("it was read"); return 0 }
+        let unread = ValueSource(id: try ValueID("a")) { _ in
+            Issue.record("it was read"); return 0
+        }
         #expect(attempt([unread, unread]) == .duplicateID)
         #expect(try attempt([unread], on: nil, [insert("a", "x")]) == .duplicateID)
         #expect(try attempt([unread], on: VersionID("unknown")) == .unknownPredecessor)
@@ -147,7 +150,9 @@ import LLVSTestSupport
             return system
         }
         private func take(_ count: ReferenceWritableKeyPath<Faults, Int>) -> Bool {
-            lock.withLock { self[keyPath: count] -= 1; return self[keyPath: count] >= 0 }
+            lock.withLock {
+                self[keyPath: count] -= 1; return self[keyPath: count] >= 0
+            }
         }
     }
 
@@ -222,7 +227,7 @@ import LLVSTestSupport
     @Test func blobsStayWhenTheOutcomeIsNotKnown() throws {
         let folder = TemporaryFolder(), faults = Faults(), large = bytes(1_200_000)
         let store = try open(folder, "a.llvs") { $0.system = faults.system }
-        faults.syncsLeft = 1  // the blob's own
+        faults.syncsLeft = 1 // the blob's own
         #expect(
             code {
                 _ = try store.makeVersion(basedOn: nil, borrowing: BorrowedChanges([]), reading: [source("a", large, told: large.count)])

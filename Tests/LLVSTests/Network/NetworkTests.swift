@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// What exchanges over a network are made of, as far as no server is needed: Tests/Network has the rest.

@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// How many requests an account makes where nobody says how many a service takes.

@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Single files beside packs: docs/pack-format.md, section 11.

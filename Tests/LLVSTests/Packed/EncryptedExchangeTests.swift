@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Encrypted remotes, on a place in memory: docs/encryption.md.

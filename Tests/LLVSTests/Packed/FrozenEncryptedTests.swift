@@ -1,6 +1,7 @@
 import Foundation
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// An encrypted remote as it was written once: `Tests/Vectors/packs/encrypted.json`. Who cannot open it any more has changed the format.

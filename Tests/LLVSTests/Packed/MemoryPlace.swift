@@ -1,4 +1,5 @@
 import LLVSTesting
+
 @testable import LLVS
 
 /// Files in memory that several devices reach: listings that are behind, uploads that are torn, answers that are lost.

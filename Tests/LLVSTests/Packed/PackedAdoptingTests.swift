@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Packs of writers that are gone, put together by another: docs/pack-format.md, section 8.

@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// Packs of somebody else whose indexes list what is not in them: docs/pack-format.md, section 7. He knows the versions, their identities

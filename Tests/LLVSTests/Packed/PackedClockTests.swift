@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Pitfall 7 of the design: a clock that was ahead and is put right. What was to wait waits no longer than it ever would have.

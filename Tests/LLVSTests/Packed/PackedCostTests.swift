@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// What reading costs, in requests and bytes: five writers, of whom each sent four versions at a time.

@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Sends that are cancelled before a pack is there get on all the same (the design's section 4.4).

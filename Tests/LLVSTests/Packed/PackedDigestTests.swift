@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// Digests that a service tells of what it keeps: docs/pack-format.md, sections 6 and 9.

@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// The packed layout over remote files, on a place in memory: docs/pack-format.md, sections 5 to 10.
@@ -478,7 +479,9 @@ import Testing
         final class Told: @unchecked Sendable { var seen: [(done: UInt64, total: UInt64)] = [] }
         func control() -> (OperationControl, ByteProgress, Told) {
             let bytes = ByteProgress(), told = Told()
-            var control = OperationControl(progress: { _ in told.seen.append(bytes.now); return true })
+            var control = OperationControl(progress: { _ in
+                told.seen.append(bytes.now); return true
+            })
             control.bytes = bytes
             return (control, bytes, told)
         }
@@ -513,7 +516,10 @@ import Testing
     @Test func stages() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
         final class Told: @unchecked Sendable { var seen: Set<Progress.Stage> = [] }
-        let told = Told(), control = OperationControl(progress: { told.seen.insert($0.stage); return true })
+        let told = Told(),
+            control = OperationControl(progress: {
+                told.seen.insert($0.stage); return true
+            })
         for n in 0..<4 {
             try a.save("\(n)")
             _ = try a.exchange.retrieve(control)

@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Pitfall 29 of the design: many devices notice the same loss at the same time, and one of them sends it again.

@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// Listings that are behind, and sizes in them: nothing is concluded from them that a look at the file itself denies.
@@ -203,7 +204,7 @@ import Testing
             try clone.save("c\(n)")
             _ = try clone.exchange.send()
         }
-        place.clock += 2  // what was put together is deleted a quarter of an hour later
+        place.clock += 2 // what was put together is deleted a quarter of an hour later
         _ = try clone.exchange.send()
         place.hides = []
         let ofClone = place.names(.log) + place.names(.base)

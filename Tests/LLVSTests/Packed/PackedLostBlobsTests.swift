@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Large values that are lost at the place, or damaged there, are sent again by whoever has them.

@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Places where nothing is left that a device knows: emptied ones (pitfall 27 of the design), and those of other stores. Nothing is taken

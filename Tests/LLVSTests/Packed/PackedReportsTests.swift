@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// What is told of a remote, and changes nothing: docs/pack-format.md, section 7.

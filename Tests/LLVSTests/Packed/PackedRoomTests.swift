@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Pitfall 26 of the design: places without room.

@@ -1,6 +1,8 @@
-import Testing
 import LLVSTesting
+import Testing
+
 @testable import LLVS
+
 #if canImport(Glibc)
 import Glibc
 #endif

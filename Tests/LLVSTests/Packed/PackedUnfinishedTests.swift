@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Packs that replace others and come to no end: what a device made itself goes all the same, and the next one is smaller.

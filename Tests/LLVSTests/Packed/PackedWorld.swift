@@ -1,4 +1,5 @@
 import LLVSTesting
+
 @testable import LLVS
 
 /// Some devices, one place, and what must be true of them.

@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// A service that does not give single files for some time: they are there all the same.

@@ -1,7 +1,8 @@
 import Foundation
-import Testing
-@testable import LLVS
 import LLVSTesting
+import Testing
+
+@testable import LLVS
 
 /// Files of the packed layout as docs/pack-format.md describes them, by the vectors in Tests/Vectors/packs.
 @Suite("Packs: the files") struct PackFormatTests {
@@ -31,7 +32,8 @@ import LLVSTesting
         struct Name: Decodable { let text: String, kind: UInt8, owner: String, first: UInt32, last: UInt32, id: String }
         let names: [Name], none: [String]
     }
-    static let store = PackID(Array(0..<16))!, salt = PackID(Array(16..<32))!, writer: UInt64 = 0x2021_2223_2425_2627
+    static let store = PackID(high: 0x0001_0203_0405_0607, low: 0x0809_0A0B_0C0D_0E0F)
+    static let salt = PackID(high: 0x1011_1213_1415_1617, low: 0x1819_1A1B_1C1D_1E1F), writer: UInt64 = 0x2021_2223_2425_2627
 
     private func vectors<T: Decodable>(_ name: String, _ type: T.Type) throws -> T {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -88,7 +90,11 @@ import LLVSTesting
     }
 
     private func check(_ pack: PackFile, _ expected: Files.Expected, _ name: String) throws {
-        let engine = try Store(path: "", options: { var options = Store.Options(); options.storage = .memory; return options }())
+        let engine = try Store(
+            path: "",
+            options: {
+                var options = Store.Options(); options.storage = .memory; return options
+            }())
         var problems: [String: String] = [:], found: [String] = []
         for entry in pack.index.versions {
             do {

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// The lock that readers share without writing to shared memory, and the blocks that are read under it.
@@ -13,7 +14,9 @@ import Testing
         let counting = Lock()
         let errors = Parallel.run(threads: 8, times: 2_000) { thread, turn in
             if thread < 2 || turn % 50 == 0 {
-                lock.withWrite { a += 1; b += 1 }
+                lock.withWrite {
+                    a += 1; b += 1
+                }
             } else if lock.withRead({ a != b }) {
                 counting.withLock { torn += 1 }
             }
@@ -29,8 +32,15 @@ import Testing
         func note(_ text: String) { logging.withLock { log.append(text) } }
         let errors = Parallel.run(threads: 3, times: 1) { thread, _ in
             switch thread {
-            case 0: lock.withRead { usleep(100_000); note("first reader") }
-            case 1: usleep(20_000); lock.withWrite { usleep(20_000); note("writer") }
+            case 0:
+                lock.withRead {
+                    usleep(100_000); note("first reader")
+                }
+            case 1:
+                usleep(20_000);
+                lock.withWrite {
+                    usleep(20_000); note("writer")
+                }
             default: usleep(60_000); lock.withRead { note("second reader") }
             }
         }

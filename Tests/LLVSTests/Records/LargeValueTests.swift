@@ -1,7 +1,8 @@
 import Glibc
-import Testing
-@testable import LLVS
 import LLVSTestSupport
+import Testing
+
+@testable import LLVS
 
 /// Gives bytes so many at a time, and throws, when asked to, behind some.
 private final class Trickle: PieceReader, @unchecked Sendable {
@@ -269,7 +270,9 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         final class Count: @unchecked Sendable { var calls = 0 }
         func cancelling(after calls: Int) -> OperationControl {
             let count = Count()
-            return OperationControl(progress: { _ in count.calls += 1; return count.calls <= calls })
+            return OperationControl(progress: { _ in
+                count.calls += 1; return count.calls <= calls
+            })
         }
         func path() throws -> FolderTransport { try FolderTransport(path: temporary.path + "/shared") }
         // Each MiB asks again, so that there are many points at which to stop.

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Reading values by way of what is in memory: the same bytes, and never other ones, whatever happens behind it.
@@ -30,7 +31,9 @@ import Testing
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, size), alignment: 1)
             defer { buffer.deallocate() }
             var asked: [Int] = []
-            let fetched = try store.fetch(raw, at: version) { asked.append($0); return buffer.baseAddress }
+            let fetched = try store.fetch(raw, at: version) {
+                asked.append($0); return buffer.baseAddress
+            }
             guard case .copied(size, version) = fetched, asked == [size], buffer.prefix(size).elementsEqual(data) else {
                 throw StoreError(.damaged, "value \(i) is not what was stored")
             }

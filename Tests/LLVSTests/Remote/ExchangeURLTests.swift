@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Exchanges with places that are named by URL, from Swift.
@@ -48,9 +49,15 @@ import Testing
         }
         #expect(code("file://\(directory.path)/none") { $0.mustExist = true } == .notFound)
         let server = "https+webdav://localhost:1/x"
-        #expect(code(server) { $0.user = "ann"; $0.password = "secret" } == nil)
+        #expect(
+            code(server) {
+                $0.user = "ann"; $0.password = "secret"
+            } == nil)
         #expect(code(server) { $0.token = "secret" } == nil)
-        #expect(code(server) { $0.user = "ann"; $0.token = "secret" } == .invalidArgument)
+        #expect(
+            code(server) {
+                $0.user = "ann"; $0.token = "secret"
+            } == .invalidArgument)
         for text in ["a\r\nHost: b", "a\u{0}", "\u{7F}"] {
             #expect(code(server) { $0.user = text } == .invalidArgument)
             #expect(code(server) { $0.password = text } == .invalidArgument)
@@ -59,7 +66,10 @@ import Testing
             #expect(code(server) { $0.proxy = text } == .invalidArgument)
         }
         #expect(code(server) { $0.askForCredentials = { _, _ in Exchange.Credentials(token: "secret") } } == nil)
-        #expect(code(server) { $0.user = "ann"; $0.askForCredentials = { _, _ in Exchange.Credentials() } } == .invalidArgument)
+        #expect(
+            code(server) {
+                $0.user = "ann"; $0.askForCredentials = { _, _ in Exchange.Credentials() }
+            } == .invalidArgument)
     }
 
     @Test func aServerIsReachedAsTheOptionsSay() throws {

@@ -1,4 +1,5 @@
 import Testing
+
 @testable import LLVS
 
 /// What SFTP servers list: Tests/Network/test_sftp.py asks a real one.

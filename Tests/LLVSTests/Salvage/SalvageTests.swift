@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// What is whole in a damaged store is brought into a new one. (Every damaged byte: Tests/Damage.)
@@ -300,10 +301,12 @@ import Testing
             var attributes = pthread_attr_t(), thread = pthread_t()
             pthread_attr_init(&attributes)
             pthread_attr_setstacksize(&attributes, 64 << 10)
-            pthread_create(&thread, &attributes, { work in
-                Unmanaged<Work>.fromOpaque(work!).takeUnretainedValue().folder.remove()
-                return nil
-            }, Unmanaged.passUnretained(work).toOpaque())
+            pthread_create(
+                &thread, &attributes,
+                { work in
+                    Unmanaged<Work>.fromOpaque(work!).takeUnretainedValue().folder.remove()
+                    return nil
+                }, Unmanaged.passUnretained(work).toOpaque())
             pthread_join(thread, nil)
             #expect(try System.names(in: directory) == ["outside"] && System.names(in: directory + "/outside") == ["letter"])
         }

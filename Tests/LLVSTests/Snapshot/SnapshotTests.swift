@@ -1,6 +1,7 @@
-import Testing
-@testable import LLVS
 import LLVSTestSupport
+import Testing
+
+@testable import LLVS
 
 @Suite struct SnapshotTests {
     private func exampleStore() throws -> Store {

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Folding many small segments into few large ones changes nothing that can be read, whenever it stops, whoever looks.
@@ -150,7 +151,7 @@ import Testing
         }
         try write(foreign, to: torn)
         try fill(10..<11)
-        #expect(try compact().folded == 2)  // The new one, and that made before.
+        #expect(try compact().folded == 2) // The new one, and that made before.
         #expect(try names().contains { torn.hasSuffix($0) })
     }
 
@@ -329,7 +330,13 @@ import Testing
         private let lock = Lock()
         private var left: Int
         init(after calls: Int) { left = calls }
-        private func step() throws(Errno) { if lock.withLock({ left -= 1; return left < 0 }) { throw Errno(EIO) } }
+        private func step() throws(Errno) {
+            if lock.withLock({
+                left -= 1; return left < 0
+            }) {
+                throw Errno(EIO)
+            }
+        }
         var happened: Bool { lock.withLock { left < 0 } }
         var system: FileSystem {
             var system = FileSystem()
@@ -343,10 +350,18 @@ import Testing
                 // In small pieces, so that there are many points to stop at.
                 return try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes[0..<min(bytes.count, 300)]), at: offset)
             }
-            system.fdatasync = { [self] (fd) throws(Errno) in try step(); try System.fdatasync(fd) }
-            system.fsync = { [self] (fd) throws(Errno) in try step(); try System.fsync(fd) }
-            system.rename = { [self] (a, b) throws(Errno) in try step(); try a.rename(to: b) }
-            system.unlink = { [self] (path) throws(Errno) in try step(); try path.unlink() }
+            system.fdatasync = { [self] (fd) throws(Errno) in
+                try step(); try System.fdatasync(fd)
+            }
+            system.fsync = { [self] (fd) throws(Errno) in
+                try step(); try System.fsync(fd)
+            }
+            system.rename = { [self] (a, b) throws(Errno) in
+                try step(); try a.rename(to: b)
+            }
+            system.unlink = { [self] (path) throws(Errno) in
+                try step(); try path.unlink()
+            }
             return system
         }
     }
@@ -381,7 +396,11 @@ import Testing
             _ = try StorageConformance.scan(storage)
             let left = Lock()
             nonisolated(unsafe) var count = calls
-            let control = OperationControl(progress: { _ in left.withLock { count -= 1; return count >= 0 } })
+            let control = OperationControl(progress: { _ in
+                left.withLock {
+                    count -= 1; return count >= 0
+                }
+            })
             #expect(throws: StoreError.self) { try storage.compact(.request, control) }
             try storage.close(discarding: true)
             #expect(try records() == all)
@@ -400,7 +419,11 @@ import Testing
             _ = try StorageConformance.scan(storage)
             let lock = Lock()
             nonisolated(unsafe) var count = 0
-            let control = OperationControl(progress: { [calls] _ in lock.withLock { count += 1; return count != calls + 1 } })
+            let control = OperationControl(progress: { [calls] _ in
+                lock.withLock {
+                    count += 1; return count != calls + 1
+                }
+            })
             var isStopped = false
             do { _ = try storage.compact(.request, control) } catch let error as StoreError where error.code == .cancelled {
                 isStopped = true
@@ -430,7 +453,11 @@ import Testing
                 let lock = Lock()
                 nonisolated(unsafe) var count = 0
                 let control = OperationControl(progress: { [step] _ in
-                    guard lock.withLock({ count += 1; return count == step }) else { return true }
+                    guard
+                        lock.withLock({
+                            count += 1; return count == step
+                        })
+                    else { return true }
                     if inPlace {
                         #expect(truncate(file, 3_500) == 0)
                     } else {

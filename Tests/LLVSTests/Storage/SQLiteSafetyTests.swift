@@ -1,6 +1,7 @@
 import CSQLite
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Each switch and limit of SQLite by itself, as SQLite tells of them. What is off by default is turned the other way first, since a
@@ -27,14 +28,14 @@ import Testing
 
     /// Numbers of `sqlite3_db_config`, the SQLite that has them first, and what each is to be.
     static let switches: [(option: Int32, since: Int32, isOn: Int32)] = [
-        (1010, 3_026_000, 1),  // DEFENSIVE
-        (1017, 3_031_000, 0),  // TRUSTED_SCHEMA
-        (1003, 3_007_000, 0),  // ENABLE_TRIGGER
-        (1015, 3_030_000, 0),  // ENABLE_VIEW
-        (1005, 3_013_000, 0),  // ENABLE_LOAD_EXTENSION
-        (1011, 3_027_000, 0),  // WRITABLE_SCHEMA
-        (1013, 3_029_000, 0),  // DQS_DML
-        (1014, 3_029_000, 0),  // DQS_DDL
+        (1010, 3_026_000, 1), // DEFENSIVE
+        (1017, 3_031_000, 0), // TRUSTED_SCHEMA
+        (1003, 3_007_000, 0), // ENABLE_TRIGGER
+        (1015, 3_030_000, 0), // ENABLE_VIEW
+        (1005, 3_013_000, 0), // ENABLE_LOAD_EXTENSION
+        (1011, 3_027_000, 0), // WRITABLE_SCHEMA
+        (1013, 3_029_000, 0), // DQS_DML
+        (1014, 3_029_000, 0), // DQS_DDL
     ]
     static let limits: [(kind: Int32, most: Int32)] = [
         (SQLITE_LIMIT_SQL_LENGTH, 10_000), (SQLITE_LIMIT_COLUMN, 100), (SQLITE_LIMIT_EXPR_DEPTH, 20), (SQLITE_LIMIT_COMPOUND_SELECT, 4),
@@ -57,7 +58,11 @@ import Testing
         let connection = try connection()
         var mapped: Int64 = -1
         // An SQLite that was built without mapping says nothing.
-        try connection.query("PRAGMA mmap_size", doing: "Testing", row: { mapped = $0.integer(0); return false })
+        try connection.query(
+            "PRAGMA mmap_size", doing: "Testing",
+            row: {
+                mapped = $0.integer(0); return false
+            })
         #expect(mapped <= 0)
         #expect(try connection.integer("PRAGMA cell_size_check", doing: "Testing") == 1)
     }
@@ -67,10 +72,12 @@ import Testing
         let connection = try connection(.copy)
         #expect(llvs_sqlite_configure(connection.sqlite, connection.handle, 1006, -1) == 1)
         var mode = ""
-        try connection.query("PRAGMA locking_mode", doing: "Testing", row: {
-            mode = String(decoding: $0.bytes(0), as: UTF8.self)
-            return false
-        })
+        try connection.query(
+            "PRAGMA locking_mode", doing: "Testing",
+            row: {
+                mode = String(decoding: $0.bytes(0), as: UTF8.self)
+                return false
+            })
         #expect(mode == "exclusive")
         #expect(try connection.integer("SELECT count(*) FROM records", doing: "Testing") == 0)
         #expect(FileIdentity(connection.path + "-shm") == nil)

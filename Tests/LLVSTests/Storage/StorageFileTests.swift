@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// What the file storage does beyond the conformance suite: tails, damage, failing disks, foreign directories.
@@ -169,7 +170,7 @@ import Testing
         let frame = 48 + 16 + 32
         for offset in 0..<frame {
             var flipped = bytes
-            flipped[64 + frame + offset] ^= 0x01  // In the frame of B.
+            flipped[64 + frame + offset] ^= 0x01 // In the frame of B.
             try write(flipped, to: file)
             let reader = try open()
             #expect(try StorageConformance.scan(reader) == ["A", "C", "D"].map { record($0) }, "offset \(offset)")
@@ -196,7 +197,7 @@ import Testing
         flipped[bytes.count - 64 - 1000] ^= 0x80
         try write(flipped, to: file)
         let reader = try open()
-        #expect(try StorageConformance.scan(reader).count == 3)  // D is too large to be checked at opening.
+        #expect(try StorageConformance.scan(reader).count == 3) // D is too large to be checked at opening.
         #expect(reader.damages.map { $0.version?.description } == ["B"])
         var met: [StorageDamage] = [], found = 0
         try reader.verify(OperationControl(), found: { _ in found += 1 }, damage: { if $0.lost != .unfinished { met.append($0) } })
@@ -390,13 +391,21 @@ import Testing
         var system: FileSystem {
             var system = FileSystem()
             system.pwrite = { [self] (fd, bytes, offset) throws(Errno) in
-                if lock.withLock({ writesLeft -= 1; return writesLeft >= 0 }) { return try System.pwrite(fd, bytes, at: offset) }
+                if lock.withLock({
+                    writesLeft -= 1; return writesLeft >= 0
+                }) {
+                    return try System.pwrite(fd, bytes, at: offset)
+                }
                 let some = writesWholly ? bytes : UnsafeRawBufferPointer(rebasing: bytes[0..<bytes.count / 2])
                 _ = try System.pwrite(fd, some, at: offset)
                 throw Errno(ENOSPC)
             }
             system.fdatasync = { [self] (fd) throws(Errno) in
-                if lock.withLock({ syncsLeft -= 1; return syncsLeft >= 0 }) { return try System.fdatasync(fd) }
+                if lock.withLock({
+                    syncsLeft -= 1; return syncsLeft >= 0
+                }) {
+                    return try System.fdatasync(fd)
+                }
                 throw Errno(EIO)
             }
             return system
@@ -578,7 +587,7 @@ import Testing
         for i in 0..<30 { try StorageConformance.append(storage, [record("V\(i)", 100)]) }
         try StorageConformance.append(storage, [record("LARGE", 5000)])
         try storage.close(discarding: false)
-        #expect(segmentPaths.count == 7)  // Six of five small records each, and the large one.
+        #expect(segmentPaths.count == 7) // Six of five small records each, and the large one.
         for file in segmentPaths {
             let bytes = try contents(file)
             let id = try #require(RandomName(hex: file.dropLast(4).suffix(32)))
@@ -606,7 +615,9 @@ import Testing
         let storage = try open { $0.system = slow.system }
         try StorageConformance.append(storage, [[9]])
         try storage.sync()
-        slow.lock.withLock { slow.syncs = 0; slow.awaited = 8 }
+        slow.lock.withLock {
+            slow.syncs = 0; slow.awaited = 8
+        }
         let failures = Parallel.run(threads: 8, times: 1) { thread, _ in
             try slow.appending.withLock { _ = try StorageConformance.append(storage, [[UInt8(thread)]]) }
             slow.lock.withLock { slow.appended += 1 }

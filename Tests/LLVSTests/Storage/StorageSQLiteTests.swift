@@ -1,6 +1,7 @@
 import CSQLite
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// What the SQLite storage does beyond the conformance suite.
@@ -52,13 +53,15 @@ import Testing
         var inside = 0, read = 0
         let finished = Parallel.finishes {
             let errors = Parallel.run(threads: threads, times: 1) { _, _ in
-                try storage.verify(OperationControl(), found: { found in
-                    lock.withLock { inside += 1 }
-                    while lock.withLock({ inside < threads }) { usleep(1_000) }
-                    var bytes = [UInt8](repeating: 0, count: Int(found.place.length))
-                    try bytes.withUnsafeMutableBytes { try storage.read(found.place, at: 0, into: $0) }
-                    lock.withLock { read += bytes == record("A") ? 1 : 0 }
-                }, damage: { _ in })
+                try storage.verify(
+                    OperationControl(),
+                    found: { found in
+                        lock.withLock { inside += 1 }
+                        while lock.withLock({ inside < threads }) { usleep(1_000) }
+                        var bytes = [UInt8](repeating: 0, count: Int(found.place.length))
+                        try bytes.withUnsafeMutableBytes { try storage.read(found.place, at: 0, into: $0) }
+                        lock.withLock { read += bytes == record("A") ? 1 : 0 }
+                    }, damage: { _ in })
             }
             lock.withLock { read -= errors.count }
         }
@@ -128,7 +131,8 @@ import Testing
         let storage = try open()
         try StorageConformance.append(storage, [record("A"), record("B"), record("C", 200_000), record("D", 200_000), record("E")])
         try storage.close(discarding: false)
-        try sql("""
+        try sql(
+            """
             UPDATE records SET data = CAST('B' || substr(data, 2, 28) || 'xx' AS BLOB) WHERE seq = 2;
             UPDATE chunks SET data = zeroblob(65536) WHERE seq = 1;
             """)

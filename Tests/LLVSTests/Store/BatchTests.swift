@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Many values at once are what each of them is when it is fetched alone.
@@ -19,11 +20,12 @@ import Testing
     func open(_ kind: Int) throws -> (store: Store, storage: CountingStorage) {
         var options = Store.Options()
         options.durability = .normal
-        let base: any Storage = switch kind {
-        case 0: try FileStorage(path: path)
-        case 1: try SQLiteStorage(path: path + ".sqlite")
-        default: MemoryStorage()
-        }
+        let base: any Storage =
+            switch kind {
+            case 0: try FileStorage(path: path)
+            case 1: try SQLiteStorage(path: path + ".sqlite")
+            default: MemoryStorage()
+            }
         let storage = CountingStorage(base)
         options.storage = .custom(storage)
         return (try Store(path: "", options: options), storage)
@@ -39,10 +41,13 @@ import Testing
                 changes: [round % 5 == 0 ? .remove(try id(Self.name(i))) : .update(try id(Self.name(i)), data: Self.data(i, round))]
             ).id
         }
-        head = try store.makeVersion(basedOn: head, changes: [
-            .insert(try id("value 5 large"), data: StorageConformance.bytes(seed: 1, count: 300_000)),
-            .insert(try id("value 6 larger"), data: StorageConformance.bytes(seed: 2, count: 1_500_000)),
-        ]).id
+        head = try store.makeVersion(
+            basedOn: head,
+            changes: [
+                .insert(try id("value 5 large"), data: StorageConformance.bytes(seed: 1, count: 300_000)),
+                .insert(try id("value 6 larger"), data: StorageConformance.bytes(seed: 2, count: 1_500_000)),
+            ]
+        ).id
         let one = try store.makeVersion(
             basedOn: head, changes: try (0..<30).map { .insert(try id("value 7 a \($0)"), data: Self.data($0, 50)) }
         ).id
@@ -103,7 +108,9 @@ import Testing
             let after = start == 0 ? nil : all[start - 1].id
             for limit in [1, 100, 5_000, 100_000, 3_000_000] {
                 var bytes = 0
-                let fitting = all[start...].prefix { value in defer { bytes += value.data.count }; return bytes < limit }
+                let fitting = all[start...].prefix { value in
+                    defer { bytes += value.data.count }; return bytes < limit
+                }
                 #expect(
                     try values(store.batch(at: head, after: after, limit: .max, byteLimit: limit)) == Array(fitting), "\(start), \(limit)")
             }

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Caches whose checksums are right and whose contents are not: somebody made them so, or the library did.

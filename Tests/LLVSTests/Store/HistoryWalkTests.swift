@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Walks through history with conditions, beside what looking at every version says.
@@ -90,12 +91,13 @@ import Testing
         let again = try store.set(["x": "3"], merged), beside = try store.set(["z": "2"], try store.set(["z": "3"], merged))
         let second = try #require(try store.merge(again.id, with: beside.id, arbiter: BuiltInArbiter.mostRecentChange))
         let walk = try Self.given(store, HistoryQuery(value: x))
-        #expect(walk == [
+        #expect(
+            walk == [
                 .init(version: second.id, kind: .preserve), .init(version: again.id, kind: .insert),
                 .init(version: merged.id, kind: .preserveRemoval),
                 .init(version: removed.id, kind: .remove), .init(version: updated.id, kind: .update),
                 .init(version: inserted.id, kind: .insert),
-        ])
+            ])
         #expect(try store.versions(of: x).map(\.id) == [again.id, updated.id, inserted.id])
         let undone = try #require(try store.revert(again.id, at: second.id).version)
         #expect(try Self.given(store, HistoryQuery(hiding: [second.id], value: x)) == [.init(version: undone.id, kind: .remove)])
@@ -152,11 +154,12 @@ import Testing
             let token = CancelToken()
             let walk = try store.walk(query)
             let calls = Calls()
-            let stopping = OperationControl(progress: { progress in
-                #expect(progress.stage == .reading)
-                if calls.count() == 4 { token.cancel() }
-                return true
-            }, token: token)
+            let stopping = OperationControl(
+                progress: { progress in
+                    #expect(progress.stage == .reading)
+                    if calls.count() == 4 { token.cancel() }
+                    return true
+                }, token: token)
             var steps: [HistoryWalk.Step] = []
             #expect(throws: StoreError.self) {
                 while true {
@@ -180,6 +183,10 @@ import Testing
     private final class Calls: @unchecked Sendable {
         private let lock = Lock()
         private var number = 0
-        func count() -> Int { lock.withLock { number += 1; return number } }
+        func count() -> Int {
+            lock.withLock {
+                number += 1; return number
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 import Glibc
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// A record as a writer makes it that does not keep to the rules: the encoder itself checks nothing.
@@ -157,13 +158,14 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
         let read = storage.bytesRead
         #expect(errorCode { _ = try store.value(name, at: version) } == .damaged)
         #expect(errorCode { _ = try store.changes(madeIn: version) } == .damaged)
-        #expect(errorCode {
+        #expect(
+            errorCode {
                 _ = try name.bytes.withUnsafeBytes {
                     try store.fetch($0, at: version) { _ in
                         Issue.record("memory was asked for"); return nil
                     }
                 }
-        } == .damaged)
+            } == .damaged)
         #expect(storage.bytesRead - read < size / 2, "\(storage.bytesRead - read) bytes were asked for")
         #expect(try !store.verify().isWhole)
         try store.close()
@@ -356,7 +358,7 @@ func expectEnd(within seconds: Int = 30, _ body: @escaping () throws -> Void) {
             try hostileRecord(plainVersion(name, predecessors), changes)
         }
         let (store, storage) = try hookedStore([
-            try record("x", ["y"]), try record("y", ["x"]),                                    // a circle
+            try record("x", ["y"]), try record("y", ["x"]), // a circle
             try record("self", [], [.preserve(.init(id: id("k"), version: VersionID("self")))]),
             try record("m", ["p", "q"]), try record("m", ["p", "q"]), try record("child", ["m"]),
             try record("later", ["p"], [.preserve(.init(id: id("k"), version: VersionID("child")))]),

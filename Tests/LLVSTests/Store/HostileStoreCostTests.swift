@@ -36,8 +36,8 @@ import Testing
             let ends = try new.heads()
             #expect(ends.count == size)
             for end in ends {
-                    let number = try #require(
-                        try new.value(ValueID("end"), at: end.id).flatMap { Int(String(decoding: $0.data, as: UTF8.self)) })
+                let number = try #require(
+                    try new.value(ValueID("end"), at: end.id).flatMap { Int(String(decoding: $0.data, as: UTF8.self)) })
                 let ids = Set(try new.references(at: end.id, limit: .max).map(\.id.description))
                 #expect(ids == Set(["end"] + (0...number).map { "k\($0)" }), "\(number)")
             }
@@ -58,20 +58,20 @@ import Testing
         }
         func id(_ i: Int) -> String { "V" + String(10_000_000 + i) }
         let values = (0..<size).map { "{\"valueReference\":{\"valueId\":\"k\(100_000 + $0)\",\"storedVersionId\":\"\(id(0))\"}}" }
-            for i in 0..<2 {
-                try put(
-                    "maps/__llvs_values/ZZ/Z/\(id(i).prefix(1))/\(id(i).dropFirst()).json",
-                    "{\"children\":{\"values\":[\(values.joined(separator: ","))]}}")
-            }
+        for i in 0..<2 {
+            try put(
+                "maps/__llvs_values/ZZ/Z/\(id(i).prefix(1))/\(id(i).dropFirst()).json",
+                "{\"children\":{\"values\":[\(values.joined(separator: ","))]}}")
+        }
         for i in 0..<size { try put("values/k1/\(String(100_000 + i).dropFirst())/\(id(0).prefix(1))/\(id(0).dropFirst()).json", "") }
         for i in 0..<count {
             let before = i == 0 ? "" : ",\"predecessors\":{\"idOfFirst\":\"\(id(i - 1))\"}"
-                try put(
-                    "versions/\(id(i).prefix(2))/\(id(i).dropFirst(2)).json",
-                    "{\"identifier\":\"\(id(i))\",\"timestamp\":\(i),\"metadata\":[]\(before)}")
-                try put(
-                    "maps/__llvs_values/__/llvs_root/\(id(i).prefix(1))/\(id(i).dropFirst()).json",
-                    "{\"children\":{\"nodes\":[{\"key\":\"ZZZ\",\"version\":\"\(id(i % 2))\"}]}}")
+            try put(
+                "versions/\(id(i).prefix(2))/\(id(i).dropFirst(2)).json",
+                "{\"identifier\":\"\(id(i))\",\"timestamp\":\(i),\"metadata\":[]\(before)}")
+            try put(
+                "maps/__llvs_values/__/llvs_root/\(id(i).prefix(1))/\(id(i).dropFirst()).json",
+                "{\"children\":{\"nodes\":[{\"key\":\"ZZZ\",\"version\":\"\(id(i % 2))\"}]}}")
         }
         let store = try memoryStore()
         let result = try StoreImporter.importStore(at: path, into: store)

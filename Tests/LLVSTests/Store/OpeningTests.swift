@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Opening looks at its control, wherever what is opened comes from.
@@ -18,7 +19,11 @@ import Testing
         var all: [Progress] = []
         var limit = Int.max
         /// Cancels at the look of that number, once.
-        var control: OperationControl { OperationControl(progress: { [self] in all.append($0); return all.count != limit }) }
+        var control: OperationControl {
+            OperationControl(progress: { [self] in
+                all.append($0); return all.count != limit
+            })
+        }
     }
 
     /// From an index of the history, and from the records.

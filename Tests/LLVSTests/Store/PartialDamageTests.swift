@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Damage costs what it hits, whatever the size; and what records say of each other is looked at.
@@ -116,11 +117,13 @@ import Testing
         try withTemporaryDirectory { directory in
             let storage = try FileStorage(path: directory + "/store")
             let text = "a value that is looked for, and that is not deflated"
-            try StorageConformance.append(storage, [
-                hostileRecord(plainVersion("a"), [.insert(id("k"), data: [1])]),
-                hostileRecord(plainVersion("the-damaged-one", ["a"]), [.insert(id("l"), data: bytes(text))]),
-                hostileRecord(plainVersion("c", ["a"]), [.insert(id("m"), data: [3])]),
-            ])
+            try StorageConformance.append(
+                storage,
+                [
+                    hostileRecord(plainVersion("a"), [.insert(id("k"), data: [1])]),
+                    hostileRecord(plainVersion("the-damaged-one", ["a"]), [.insert(id("l"), data: bytes(text))]),
+                    hostileRecord(plainVersion("c", ["a"]), [.insert(id("m"), data: [3])]),
+                ])
             try storage.close(discarding: false)
             try RepairTests.flip(bytes(headerIsDamaged ? "the-damaged-one" : text), in: directory + "/store/segments", at: 3)
             let store = try StoreOnDiskTests.open(0, directory)
@@ -204,7 +207,9 @@ import Testing
         try [Value.Change.insert(id("k"), data: [1, 2, 3])].withBorrowed { borrowed in
             let changes = RecordChanges(borrowed)
             var given: [UInt8] = []
-            try encoder.encode(plainVersion("v"), changes, blobThreshold: 1) { given = $1; return BlobID(high: 1, low: 2) }
+            try encoder.encode(plainVersion("v"), changes, blobThreshold: 1) {
+                given = $1; return BlobID(high: 1, low: 2)
+            }
             var digest: [UInt8]?
             try encoder.bytes(changes).withUnsafeBytes { b in
                 var reader = RecordReader(b)
@@ -222,9 +227,11 @@ import Testing
             hostileRecord(plainVersion("a"), [.insert(id("stored"), data: [1])]),
             hostileRecord(plainVersion("b", ["a"]), [.remove(id("stored"))]),
             hostileRecord(plainVersion("c", ["a"]), []),
-            hostileRecord(plainVersion("m", ["b", "c"]), [
-                .preserve(.init(id: id("never"), version: VersionID("a"))), .preserve(.init(id: id("stored"), version: VersionID("a"))),
-            ]),
+            hostileRecord(
+                plainVersion("m", ["b", "c"]),
+                [
+                    .preserve(.init(id: id("never"), version: VersionID("a"))), .preserve(.init(id: id("stored"), version: VersionID("a"))),
+                ]),
             hostileRecord(plainVersion("n", ["b", "c"]), [.preserve(.init(id: id("stored"), version: VersionID("b")))]),
         ])
         #expect(errorCode { _ = try store.value(id("never"), at: VersionID("m")) } == .damaged)
@@ -243,9 +250,11 @@ import Testing
             hostileRecord(plainVersion("e", ["d"]), [.insert(id("own"), data: [3])]),
             // b is an ancestor of the first, and c is one of neither predecessor of the second.
             hostileRecord(plainVersion("m", ["b", "d"]), [.preserve(.init(id: id("k"), version: VersionID("b")))]),
-            hostileRecord(plainVersion("n", ["m", "e"]), [
-                .preserve(.init(id: id("k"), version: VersionID("c"))), .preserve(.init(id: id("own"), version: VersionID("e"))),
-            ]),
+            hostileRecord(
+                plainVersion("n", ["m", "e"]),
+                [
+                    .preserve(.init(id: id("k"), version: VersionID("c"))), .preserve(.init(id: id("own"), version: VersionID("e"))),
+                ]),
         ])
         #expect(try store.value(id("k"), at: VersionID("n"))?.data == [2])
         let report = try store.verify()

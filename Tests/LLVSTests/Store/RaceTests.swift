@@ -1,6 +1,7 @@
 import LLVSTestSupport
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// Things that happen at once, or in the middle of others: callbacks, failing syncs, other threads and handles.
@@ -41,10 +42,17 @@ import Testing
         let newest = heads.sorted { Version.canonicalOrder($1, $0) }
         let steps = Lock()
         nonisolated(unsafe) var calls = 0
-        let merged = try #require(try store.mergeHeads(into: heads[0].id, arbiter: Calling { _, store in
-            guard steps.withLock({ calls += 1; return calls == 2 }) else { return }
-            _ = try store.merge(newest[0].id, with: newest[1].id, arbiter: BuiltInArbiter.mostRecentBranch)
-        }))
+        let merged = try #require(
+            try store.mergeHeads(
+                into: heads[0].id,
+                arbiter: Calling { _, store in
+                    guard
+                        steps.withLock({
+                            calls += 1; return calls == 2
+                        })
+                    else { return }
+                    _ = try store.merge(newest[0].id, with: newest[1].id, arbiter: BuiltInArbiter.mostRecentBranch)
+                }))
         #expect(try store.headIDs() == [merged.id])
         #expect(try store.count(at: merged.id) == 4)
         #expect(try store.changes(madeIn: merged.id).isEmpty == false)
@@ -88,15 +96,18 @@ import Testing
         let heads = try Self.heads(store, 3)
         nonisolated(unsafe) var calls = 0
         nonisolated(unsafe) var step: VersionID?
-        #expect(errorCode {
-            _ = try store.mergeHeads(into: heads[0].id, arbiter: Calling { merge, store in
-                calls += 1
-                guard calls == 2 else { return }
-                step = merge.first.id
-                _ = try store.value(id("k"), at: merge.first.id)
-                throw StoreError(.user, "no")
-            })
-        } == .user)
+        #expect(
+            errorCode {
+                _ = try store.mergeHeads(
+                    into: heads[0].id,
+                    arbiter: Calling { merge, store in
+                        calls += 1
+                        guard calls == 2 else { return }
+                        step = merge.first.id
+                        _ = try store.value(id("k"), at: merge.first.id)
+                        throw StoreError(.user, "no")
+                    })
+            } == .user)
         #expect(try store.headIDs().count == 3 && store.allVersionIDs().count == 4)
         #expect(errorCode { _ = try store.value(id("k"), at: #require(step)) } == .unknownVersion)
         let merged = try #require(try store.mergeHeads(into: heads[0].id, arbiter: BuiltInArbiter.mostRecentBranch))
@@ -108,14 +119,16 @@ import Testing
         let heads = try Self.heads(store, 3)
         nonisolated(unsafe) var calls = 0
         nonisolated(unsafe) var code: StoreError.Code?
-        _ = try store.mergeHeads(into: heads[0].id, arbiter: Calling { merge, store in
-            calls += 1
+        _ = try store.mergeHeads(
+            into: heads[0].id,
+            arbiter: Calling { merge, store in
+                calls += 1
                 if calls == 2 {
                     code = errorCode {
                         _ = try store.makeVersion(basedOn: merge.first.id == heads[0].id ? merge.second.id : merge.first.id, changes: [])
                     }
                 }
-        })
+            })
         #expect(code == .unknownPredecessor || code == nil)
         for id in try store.allVersionIDs() { _ = try store.values(at: id, limit: .max) }
     }
@@ -155,7 +168,9 @@ import Testing
         nonisolated(unsafe) var isHeld = false, isSyncing = false
         var file = FileStorage.Options(), options = Store.Options()
         file.system.fdatasync = { (fd) throws(Errno) in
-            if lock.withLock({ if isHeld { isSyncing = true }; return isHeld }) {
+            if lock.withLock({
+                if isHeld { isSyncing = true }; return isHeld
+            }) {
                 while lock.withLock({ isHeld }) { usleep(100) }
             }
             try System.fdatasync(fd)
@@ -251,12 +266,16 @@ import Testing
         nonisolated(unsafe) var appended: UInt64 = 0, synced: UInt64 = 0, syncs = 0
         expectEnd(within: 120) {
             let errors = Parallel.run(threads: 8, times: 300) { thread, turn in
-                let ticket = lock.withLock { appended = gate.ticket(); return appended }
+                let ticket = lock.withLock {
+                    appended = gate.ticket(); return appended
+                }
                 if (thread + turn) % 7 == 0 { usleep(50) }
                 try gate.wait(for: ticket) {
                     let covered = lock.withLock { appended }
                     usleep(turn % 3 == 0 ? 20 : 150)
-                    lock.withLock { synced = max(synced, covered); syncs += 1 }
+                    lock.withLock {
+                        synced = max(synced, covered); syncs += 1
+                    }
                 }
                 guard lock.withLock({ synced >= ticket }) else { throw StoreError(.internal, "Ticket \(ticket) was not synced.") }
                 if (thread + turn) % 11 == 0 { usleep(300) }
@@ -306,7 +325,10 @@ import Testing
                     while held.withLock({ state }) == 0 { usleep(100) }
                     gone?.discard()
                     try gone?.close()
-                    #expect(held.withLock { let wasHeld = state == 1; state = 2; return wasHeld })
+                    #expect(
+                        held.withLock {
+                            let wasHeld = state == 1; state = 2; return wasHeld
+                        })
                 }
             }
             #expect(held.withLock { state } == 2)
@@ -335,9 +357,10 @@ import Testing
         try coordinator.save([.insert(id("k"), data: [1])])
         _ = try store.makeVersion(basedOn: base.id, changes: [.insert(id("k"), data: [2])])
         expectEnd(within: 10) {
-            #expect(errorCode {
-                _ = try coordinator.merge(arbiter: Calling { _, _ in try coordinator.save([.insert(id("x"), data: [])]) })
-            } == .busy)
+            #expect(
+                errorCode {
+                    _ = try coordinator.merge(arbiter: Calling { _, _ in try coordinator.save([.insert(id("x"), data: [])]) })
+                } == .busy)
             let merged = try coordinator.merge()
             #expect(merged)
         }
@@ -347,10 +370,11 @@ import Testing
         let store = try memoryStore()
         let base = try store.set(["k": "0"], nil)
         expectEnd(within: 10) {
-            _ = try store.verify(OperationControl(progress: { _ in
-                _ = try store.set(["k": "1"], base)
-                return try store.reloadHistory() >= 0
-            }))
+            _ = try store.verify(
+                OperationControl(progress: { _ in
+                    _ = try store.set(["k": "1"], base)
+                    return try store.reloadHistory() >= 0
+                }))
             #expect(try store.allVersionIDs().count > 1)
         }
     }

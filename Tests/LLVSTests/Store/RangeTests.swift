@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Parts of the state at a version: backwards, and what differs in them.
@@ -42,7 +43,8 @@ import Testing
                 for to in texts {
                     let range = IDRange(prefix: prefix, from: from, to: to)
                     for id in named {
-                        let isIn = id.starts(with: prefix) && !id.lexicographicallyPrecedes(from)
+                        let isIn =
+                            id.starts(with: prefix) && !id.lexicographicallyPrecedes(from)
                             && (to.isEmpty || id.lexicographicallyPrecedes(to))
                         #expect(holds(range, id) == isIn, "\(prefix) \(from) \(to) \(id)")
                     }
@@ -55,7 +57,8 @@ import Testing
                 for before in [nil] + ids.map(Optional.some) {
                     let narrow = range.narrowed(after: after, before: before)
                     for id in ids {
-                        let isIn = holds(range, id.bytes) && (after.map { $0.bytes.lexicographicallyPrecedes(id.bytes) } ?? true)
+                        let isIn =
+                            holds(range, id.bytes) && (after.map { $0.bytes.lexicographicallyPrecedes(id.bytes) } ?? true)
                             && (before.map { id.bytes.lexicographicallyPrecedes($0.bytes) } ?? true)
                         #expect(holds(narrow, id.bytes) == isIn)
                     }
@@ -126,11 +129,11 @@ import Testing
     @Test func differencesOfAPartCostWhatDiffersThere() throws {
         let store = try memoryStore()
         let first = try store.set(Dictionary(uniqueKeysWithValues: (0..<20_000).map { ("id \($0)", "1") }), nil)
-            let second = try store.set(
-                Dictionary(
-                    uniqueKeysWithValues: (0..<20_000).filter { $0 / 1_000 != 7 && $0 / 1_000 % 2 == 1 }.map { ("id \($0)", "2") } + [
-                        ("id 7123", "2")
-                    ]), first)
+        let second = try store.set(
+            Dictionary(
+                uniqueKeysWithValues: (0..<20_000).filter { $0 / 1_000 != 7 && $0 / 1_000 % 2 == 1 }.map { ("id \($0)", "2") } + [
+                    ("id 7123", "2")
+                ]), first)
         for version in [first, second] { _ = try store.count(at: version.id) }
         var met: [[Store.ChangeSummary]] = []
         let all = try MapWork.counting { met.append(try store.differences(from: first.id, to: second.id)) }

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Differences and merges from what versions recorded are those that the states give, whatever the records claim.

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// A store with damage, which gets what it lost from another that has the same version.
@@ -56,10 +57,12 @@ import Testing
     }
 
     static func make(_ store: Store) throws -> [VersionID] {
-        let first = try store.makeVersion(basedOn: nil, changes: [
+        let first = try store.makeVersion(
+            basedOn: nil,
+            changes: [
                 .insert(id("small"), data: small), .insert(id("middle"), data: middle), .insert(id("large"), data: large),
                 .insert(id("a value whose id is long"), data: other),
-        ], metadata: Metadata([(bytes("by"), bytes("\"ann\""))]), id: VersionID("first"))
+            ], metadata: Metadata([(bytes("by"), bytes("\"ann\""))]), id: VersionID("first"))
         // An id of the caller's: anybody can make another version of it.
         return [first.id, try store.makeVersion(basedOn: first.id, changes: [.insert(id("later"), data: other)]).id]
     }
@@ -230,11 +233,12 @@ import Testing
                         var wrong = located.entry
                         wrong.bodyOffset += beside
                         #expect(try store.records.withBody(located.place, wrong, id: raw, stored: first) { Array($0) } == data)
-                        #expect(try store.records.withLargeBody(located.place, wrong, id: raw, stored: first) { body in
-                            var out = [UInt8](repeating: 0, count: data.count)
-                            try out.withUnsafeMutableBytes { try body.read(whole: $0) }
-                            return out
-                        } == data)
+                        #expect(
+                            try store.records.withLargeBody(located.place, wrong, id: raw, stored: first) { body in
+                                var out = [UInt8](repeating: 0, count: data.count)
+                                try out.withUnsafeMutableBytes { try body.read(whole: $0) }
+                                return out
+                            } == data)
                     }
                 }
             }

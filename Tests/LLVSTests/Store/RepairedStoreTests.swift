@@ -1,6 +1,7 @@
-import LLVSTesting
 import LLVSTestSupport
+import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 /// What could come between a repair and its being one: caches, other handles, compactions, copies, hostile files.
@@ -58,8 +59,9 @@ import Testing
             if kind == 0, what != "renewed" {
                 if what == "lost" {
                     for name in try System.names(in: directory + "/store/cache") { try System.unlink(directory + "/store/cache/" + name) }
+                } else {
+                    try Self.copy(directory + "/cache before", directory + "/store/cache")
                 }
-                else { try Self.copy(directory + "/cache before", directory + "/store/cache") }
             }
             if what != "renewed" { try Self.expectWhole(kind, directory, ids) }
             // By now there are caches that know: the two records are not compared again.
@@ -184,7 +186,8 @@ import Testing
             var changes: [Value.Change] = [
                 .insert(try id("small"), data: what == "longer" ? RepairTests.noise(9, 101) : RepairTests.small),
                 .insert(try id("middle"), data: RepairTests.middle),
-                .insert(try id("large"), data: RepairTests.large), .insert(try id("a value whose id is long"), data: RepairTests.other)]
+                .insert(try id("large"), data: RepairTests.large), .insert(try id("a value whose id is long"), data: RepairTests.other),
+            ]
             if what == "more" { changes.append(.insert(try id("more"), data: [])) }
             _ = try hostile.add([.init(version: version, changes: changes)])
             _ = try Exchange(store: hostile, transport: place).send()
@@ -207,7 +210,8 @@ import Testing
             #expect(throws: StoreError.self) { try store.version(ids[0]) }
             let changes: [Value.Change] = [
                 .insert(try id("small"), data: RepairTests.small), .insert(try id("middle"), data: RepairTests.middle),
-                .insert(try id("large"), data: RepairTests.large), .insert(try id("a value whose id is long"), data: RepairTests.other)]
+                .insert(try id("large"), data: RepairTests.large), .insert(try id("a value whose id is long"), data: RepairTests.other),
+            ]
             var others = [version, version]
             others[0].timestamp += 1
             others[1].metadata = try Metadata([(bytes("by"), bytes("\"ann\"")), (Metadata.branchKey, bytes("\"main\""))])

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Rules of what a store means that no other suite holds the engine to.
@@ -107,8 +108,11 @@ import Testing
                 let store = try StoreOnDiskTests.open(0, directory)
                 #expect(try store.statistics().pending == 1)
                 // The same deterministic version, made here.
-                if folds { try store.mergeHeads(into: a.id, arbiter: BuiltInArbiter.mostRecentChange) }
-                else { try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.mostRecentChange) }
+                if folds {
+                    try store.mergeHeads(into: a.id, arbiter: BuiltInArbiter.mostRecentChange)
+                } else {
+                    try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.mostRecentChange)
+                }
                 #expect(try store.heads() == [child])
                 #expect(try store.statistics().pending == 0)
                 try store.close()
@@ -145,11 +149,12 @@ import Testing
         let store = try memoryStore()
         let root = try store.set(["k": "0"], nil)
         nonisolated(unsafe) var calls = 0
-        let report = try store.verify(OperationControl(progress: { _ in
-            calls += 1
-            if calls == 1 { _ = try store.set(["k": "1"], root) }
-            return true
-        }))
+        let report = try store.verify(
+            OperationControl(progress: { _ in
+                calls += 1
+                if calls == 1 { _ = try store.set(["k": "1"], root) }
+                return true
+            }))
         #expect(calls > 0 && report.isWhole)
         #expect(try store.heads().count == 1 && store.allVersionIDs().count == 2)
     }
@@ -160,7 +165,9 @@ import Testing
         for i in 1...4 { _ = try store.set(["k": "\(i)"], root) }
         for calls in 0..<3 {
             nonisolated(unsafe) var left = calls
-            let control = OperationControl(progress: { _ in left -= 1; return left >= 0 })
+            let control = OperationControl(progress: { _ in
+                left -= 1; return left >= 0
+            })
             #expect(
                 code {
                     try store.mergeHeads(
@@ -177,7 +184,9 @@ import Testing
         try store.makeVersion(basedOn: nil, changes: [.insert(try id("large"), data: [UInt8](repeating: 7, count: 6 << 20))])
         func cancelling(after calls: Int) -> OperationControl {
             nonisolated(unsafe) var left = calls
-            return OperationControl(progress: { _ in left -= 1; return left >= 0 })
+            return OperationControl(progress: { _ in
+                left -= 1; return left >= 0
+            })
         }
         let sending = Exchange(store: store, transport: try FolderTransport(path: temporary.path + "/shared"))
         #expect(code { _ = try sending.send(cancelling(after: 6)) } == .cancelled)
@@ -195,7 +204,10 @@ import Testing
         let large = [UInt8](repeating: 7, count: 1 << 20)
         try store.makeVersion(basedOn: nil, changes: (0..<8).map { .insert(try id("\($0)"), data: large) })
         nonisolated(unsafe) var calls = 0
-        _ = try store.verify(OperationControl(progress: { _ in calls += 1; return true }))
+        _ = try store.verify(
+            OperationControl(progress: { _ in
+                calls += 1; return true
+            }))
         #expect(calls >= 8)
     }
 }

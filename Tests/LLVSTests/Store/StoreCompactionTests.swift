@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Compaction as a store sees it: the same versions and values before and after, and caches that stay right.
@@ -172,7 +173,9 @@ import Testing
         try openAndSave(30)
         let store = try open(), base = try store.mostRecentHead()?.id
         let wrong = Parallel.run(threads: 3, times: 15) { thread, turn in
-            if thread == 0 { try store.compact() } else {
+            if thread == 0 {
+                try store.compact()
+            } else {
                 let version = try store.makeVersion(basedOn: base, changes: [.insert(ValueID("\(thread) \(turn)"), data: [UInt8(turn)])])
                 if try store.value(ValueID("value 3"), at: version.id)?.data != bytes("data 3") {
                     throw StoreError(.damaged, "other bytes")
@@ -195,7 +198,10 @@ import Testing
                     try store.compact(); return true
                 }))
         } throws: { ($0 as? StoreError)?.code == .busy }
-        _ = try? store.compact(OperationControl(progress: { _ in try store.close(); return true }))
+        _ = try? store.compact(
+            OperationControl(progress: { _ in
+                try store.close(); return true
+            }))
         #expect(try contents(open()).count == 7)
     }
 

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Hearing of versions that others add, and what else is asked of a store as a whole. (Tests/Python/test_observing.py does it with
@@ -74,11 +75,12 @@ import Testing
 
     @Test(arguments: ["file", "memory", "host"]) func ownVersionsAreHeardOf(kind: String) throws {
         let directory = TemporaryDirectory()
-        let store = switch kind {
-        case "file": try Self.open("file", directory)
-        case "memory": try memoryStore()
-        default: try Store(storage: CountingStorage(MemoryStorage()), options: Store.Options())
-        }
+        let store =
+            switch kind {
+            case "file": try Self.open("file", directory)
+            case "memory": try memoryStore()
+            default: try Store(storage: CountingStorage(MemoryStorage()), options: Store.Options())
+            }
         let heard = Heard()
         let observation = try store.observeAdditions { heard.add() }
         var last = try store.set(["x": "0"], nil)

@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
@@ -63,10 +64,12 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             var a: Version?, b: Version?, m: Version?
             do {
                 let store = try Self.open(kind, directory, durability: .full)
-                a = try store.makeVersion(basedOn: nil, changes: [
+                a = try store.makeVersion(
+                    basedOn: nil,
+                    changes: [
                         .insert(id("large"), data: large), .insert(id("text"), data: text), .insert(id("empty"), data: []),
                         .insert(id("e\u{301}"), data: [1]), .insert(id("\u{E9}"), data: [2]),
-                ])
+                    ])
                 b = try store.makeVersion(
                     basedOn: a?.id, changes: [.remove(id("text")), .update(id("empty"), data: [3])],
                     metadata: Metadata([(bytes("by"), bytes("\"ann\""))]))

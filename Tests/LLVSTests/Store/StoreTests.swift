@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 func id(_ text: String) throws -> ValueID { try ValueID(text) }
@@ -123,9 +124,11 @@ extension Store {
             }
         }
         nonisolated(unsafe) var forks: [String] = []
-        let m = try store.merge(a.id, with: b.id, arbiter: Recorder { merge in
-            forks = merge.forks.map { "\($0.id) \($0.fork.kind) \($0.fork.side.map { "\($0)" } ?? "-")" }
-        })
+        let m = try store.merge(
+            a.id, with: b.id,
+            arbiter: Recorder { merge in
+                forks = merge.forks.map { "\($0.id) \($0.fork.kind) \($0.fork.side.map { "\($0)" } ?? "-")" }
+            })
         #expect(
             forks == [
                 "both twiceUpdated -", "fight removedAndUpdated second", "gone twiceRemoved -", "mine updated second",
@@ -168,7 +171,9 @@ extension Store {
         struct Failing: MergeArbiter {
             func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
                 if merge.first.predecessors.count > 1 { throw StoreError(.user, "no") }
-            return [.update(try ValueID("k"), data: [7])] } }
+                return [.update(try ValueID("k"), data: [7])]
+            }
+        }
         #expect(throws: StoreError.self) { try store.mergeHeads(into: merged.id, arbiter: Failing()) }
         #expect(try store.allVersionIDs().count == before + 3)
         #expect(try store.heads().count == 3)

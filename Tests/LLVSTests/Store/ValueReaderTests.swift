@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Values that are read in parts: the same bytes as when they are read whole, checked, and not more of them than needed.

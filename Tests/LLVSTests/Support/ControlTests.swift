@@ -14,8 +14,16 @@ import Testing
     final class Looks: @unchecked Sendable {
         private let lock = Lock()
         private(set) var number = 0
-        func count() -> Int { lock.withLock { number += 1; return number } }
-        var control: OperationControl { OperationControl(progress: { [self] _ in _ = count(); return true }) }
+        func count() -> Int {
+            lock.withLock {
+                number += 1; return number
+            }
+        }
+        var control: OperationControl {
+            OperationControl(progress: { [self] _ in
+                _ = count(); return true
+            })
+        }
     }
 
     /// How many steps asked the control.
@@ -47,8 +55,8 @@ import Testing
         #expect(try looks() == more + 2 * count, "leftovers")
     }
 
-        /// Whole ones are gone over when they are read, settled (twice), looked for in the new store, and looked for among what is lost
-        /// (twice).
+    /// Whole ones are gone over when they are read, settled (twice), looked for in the new store, and looked for among what is lost
+    /// (twice).
     @Test func salvagingLooksAtEachVersionAndChange() throws {
         let temporary = TemporaryFolder(), count = 400
         func salvaged(_ path: String, _ target: String) throws -> Int {
@@ -86,13 +94,13 @@ import Testing
         let store = try Store(path: temporary.path + "/store", options: options)
         _ = try Self.line(store, count)
         // One in many pieces.
-            try store.makeVersion(
-                basedOn: nil,
-                changes: [.insert(ValueID("large"), data: StorageConformance.bytes(seed: 1, count: 50 * SQLiteStorage.chunkSize))])
+        try store.makeVersion(
+            basedOn: nil,
+            changes: [.insert(ValueID("large"), data: StorageConformance.bytes(seed: 1, count: 50 * SQLiteStorage.chunkSize))])
         try store.close()
-            let steps = try Self.steps {
-                _ = try Salvage.run(temporary.path + "/store", options, into: temporary.path + "/new", Store.Options(), $0)
-            }
+        let steps = try Self.steps {
+            _ = try Salvage.run(temporary.path + "/store", options, into: temporary.path + "/new", Store.Options(), $0)
+        }
         // The pieces are gone over twice: for the checksum, and to be written.
         #expect(steps == 7 * (count + 1) + 2 * 51 + 2, "\(steps)")
     }
@@ -123,19 +131,19 @@ import Testing
     @Test func zipsLookAtEachEntry() throws {
         let temporary = TemporaryFolder(), count = 500
         func version(_ i: Int) -> String { "\(10 + i % 89)/v\(i)" }
-            let entries =
-                (0..<count).map { (name: "store/versions/\(version($0)).json", data: Array("x".utf8), isDeflated: false) } + [
-                    ("store/maps/a/b.json", [], false)
-                ]
+        let entries =
+            (0..<count).map { (name: "store/versions/\(version($0)).json", data: Array("x".utf8), isDeflated: false) } + [
+                ("store/maps/a/b.json", [], false)
+            ]
         let bytes = ZipArchiveTests.zip(entries)
         try temporary.write("zip", bytes)
         nonisolated(unsafe) var names = 0
         let steps = try Self.steps { control in
             let paced = control.paced(.reading, doing: "Trying")
             let archive = try ZipArchive(OpenFile(temporary.path + "/zip", O_RDONLY), size: UInt64(bytes.count), source: "a test", paced)
-                let before = try Work.looks.counting {
-                    names = try ForeignStoreDirectory(ForeignZip(archive, paced), decode: nil, paced).versionNames().count
-                }
+            let before = try Work.looks.counting {
+                names = try ForeignStoreDirectory(ForeignZip(archive, paced), decode: nil, paced).versionNames().count
+            }
             // Its names, and each that comes of them; the folders are found on the way, as is what stands before all names.
             #expect(before > 2 * count)
         }
@@ -144,10 +152,10 @@ import Testing
 
     @Test func importsLookAtEachNameNodeAndValue() throws {
         let temporary = TemporaryFolder(), count = 300
-            for folder in [
-                "versions", "maps", "maps/__llvs_values", "maps/__llvs_values/__", "maps/__llvs_values/__/llvs_root",
-                "maps/__llvs_values/__/llvs_root/r",
-            ] {
+        for folder in [
+            "versions", "maps", "maps/__llvs_values", "maps/__llvs_values/__", "maps/__llvs_values/__/llvs_root",
+            "maps/__llvs_values/__/llvs_root/r",
+        ] {
             try FolderFiles.makeDirectory(temporary.path + "/" + folder)
         }
         try FolderFiles.makeDirectory(temporary.path + "/versions/ro")
@@ -205,9 +213,9 @@ import Testing
         let temporary = TemporaryFolder(), count = 2_000
         for folder in ["versions", "changes"] { try FolderFiles.makeDirectory(temporary.path + "/" + folder) }
         for i in 0..<count {
-                try temporary.write(
-                    "versions/v\(i)",
-                    #"{"version":{"identifier":"v\#(i)","timestamp":1,"metadata":[],"predecessors":{"idOfFirst":"none"}}}"#)
+            try temporary.write(
+                "versions/v\(i)",
+                #"{"version":{"identifier":"v\#(i)","timestamp":1,"metadata":[],"predecessors":{"idOfFirst":"none"}}}"#)
         }
         let exchange = try Exchange(store: memoryStore(), transport: FolderTransport(path: temporary.path))
         // Listed, found to be without changes, not here, wanted, put in order (twice), and waiting.
@@ -256,11 +264,14 @@ import Testing
             ("what is damaged", { try store.damagedVersions($0).count + count }),
             ("ids that are computed", { try store.contentIDs(behind: 0, $0).count + count + 1 }),
             ("heads in order", { try store.newestFirst(heads, $0).count + 1 }),
-            ("what is vouched for", { look in
-                var report = VerifyReport()
-                try store.countVouched([], &report, look)
-                return Int(report.unvouched)
-            }),
+            (
+                "what is vouched for",
+                { look in
+                    var report = VerifyReport()
+                    try store.countVouched([], &report, look)
+                    return Int(report.unvouched)
+                }
+            ),
         ]
         for (name, call) in calls {
             var looks = 0
@@ -311,11 +322,13 @@ import Testing
             try blocker.run("BEGIN IMMEDIATE", doing: "Blocking")
             var thread = pthread_t()
             // It is heard wherever the call has got to by then, and waits most of that time for the lock.
-            pthread_create(&thread, nil, { token in
-                usleep(100_000)
-                Unmanaged<CancelToken>.fromOpaque(token!).takeUnretainedValue().cancel()
-                return nil
-            }, Unmanaged.passUnretained(token).toOpaque())
+            pthread_create(
+                &thread, nil,
+                { token in
+                    usleep(100_000)
+                    Unmanaged<CancelToken>.fromOpaque(token!).takeUnretainedValue().cancel()
+                    return nil
+                }, Unmanaged.passUnretained(token).toOpaque())
             let stopped = #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(token: token)) }
             pthread_join(thread, nil)
             #expect(stopped?.code == .cancelled, "\(name)")
@@ -340,24 +353,24 @@ import Testing
         let connection = try SQLiteConnection(path, .write)
         try connection.run("CREATE TABLE Zone(key TEXT, version TEXT, data BLOB)", doing: "Making")
         try connection.run("BEGIN", doing: "Making")
-            for i in 0..<20_000 {
-                try connection.query("INSERT INTO Zone VALUES (?1, 'v', x'00')", doing: "Making", bind: { $0.bind(1, "key \(i)") })
-            }
+        for i in 0..<20_000 {
+            try connection.query("INSERT INTO Zone VALUES (?1, 'v', x'00')", doing: "Making", bind: { $0.bind(1, "key \(i)") })
+        }
         try connection.run("COMMIT", doing: "Making")
         func count(_ control: PacedControl) throws -> Int64 {
             try connection.watched(by: control) { try connection.integer("SELECT count(*) FROM Zone WHERE key = 'none'", doing: "Reading") }
         }
         let looks = Looks()
-            #expect(
-                try count(
-                    OperationControl(progress: { _ in
-                        _ = looks.count(); try Waiting.look(); return true
-                    }).paced(.reading, doing: "Trying")) == 0)
+        #expect(
+            try count(
+                OperationControl(progress: { _ in
+                    _ = looks.count(); try Waiting.look(); return true
+                }).paced(.reading, doing: "Trying")) == 0)
         #expect(looks.number >= 10, "\(looks.number)")
         let few = Looks()
-            let stopped = #expect(throws: StoreError.self) {
-                try count(OperationControl(progress: { _ in few.count() < 3 }).paced(.reading, doing: "Trying"))
-            }
+        let stopped = #expect(throws: StoreError.self) {
+            try count(OperationControl(progress: { _ in few.count() < 3 }).paced(.reading, doing: "Trying"))
+        }
         #expect(stopped?.code == .cancelled && few.number == 3)
     }
 }

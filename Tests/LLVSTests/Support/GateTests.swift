@@ -1,6 +1,7 @@
 import LLVSTestSupport
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 @Suite("Waiting for others can be given up") struct GateTests {
@@ -34,7 +35,9 @@ import Testing
             _ = Parallel.run(threads: 2, times: 1) { thread, _ in
                 if thread == 0 {
                     usleep(100_000)
-                    lock.withLock { isThere = true; changed.broadcast() }
+                    lock.withLock {
+                        isThere = true; changed.broadcast()
+                    }
                 } else {
                     lock.withLock { while !isThere { turns += 1; _ = changed.wait(lock, until: .infinity) } }
                 }
@@ -54,13 +57,14 @@ import Testing
         let lock = Lock()
         nonisolated(unsafe) var calls = 0
         let ended = Parallel.finishes(within: 20) {
-            _ = try? store.verify(OperationControl(progress: { progress in
-                // In the middle of it, when the storage is gone through.
-                guard progress.stage == .verifying, progress.completed > 0 else { return true }
-                lock.withLock { calls += 1 }
-                try store.close()
-                return true
-            }))
+            _ = try? store.verify(
+                OperationControl(progress: { progress in
+                    // In the middle of it, when the storage is gone through.
+                    guard progress.stage == .verifying, progress.completed > 0 else { return true }
+                    lock.withLock { calls += 1 }
+                    try store.close()
+                    return true
+                }))
         }
         #expect(ended && lock.withLock { calls } > 0)
         let again = try Store(path: directory.path + "/" + name, options: options)

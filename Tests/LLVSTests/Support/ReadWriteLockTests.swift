@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// Who writes waits for who reads, and what readers hold without counting references is there until they have left.

@@ -1,5 +1,6 @@
 import LLVSTesting
 import Testing
+
 @testable import LLVS
 
 @Suite struct SharedWorkTests {
@@ -41,7 +42,9 @@ import Testing
                     // The later one of two is often done first.
                     if number % 2 == 0 { usleep(300) }
                     return number
-                } take: { taken.append($0) }
+                } take: {
+                    taken.append($0)
+                }
             }
             #expect(failure == Failed(piece: failing.min() ?? -1))
             #expect(taken == Array(0..<(failing.min() ?? 0)))
@@ -84,7 +87,8 @@ import Testing
         try SharedWork.run(threads: 4, control, next: numbers(100)) { _, control in
             for _ in 0..<10 { try control.step() }
             usleep(100)
-        } take: { _ in }
+        } take: { _ in
+        }
         try control.look()
         #expect(control.completed == 1_000 && told.withLock { $0 } == told.withLock { $0.sorted() })
 
@@ -99,7 +103,8 @@ import Testing
                     try control.look()
                     usleep(100)
                 }
-            } take: { (_: Void) in }
+            } take: { (_: Void) in
+            }
         }
         #expect(error?.code == .cancelled && ended.withLock { $0 } >= 1)
     }

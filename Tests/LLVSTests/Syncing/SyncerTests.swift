@@ -1,5 +1,6 @@
 import LLVSTestSupport
 import Testing
+
 @testable import LLVS
 
 /// The thread of a syncer, and who waits for it.
@@ -7,7 +8,10 @@ import Testing
     /// A place that has nothing, or whose `list` throws.
     static func place(_ list: @escaping @Sendable () throws -> Void = {}) -> CallbackTransport.Callbacks {
         CallbackTransport.Callbacks(
-            description: "the test's place", list: { _ in try list(); return ExchangeListing(versions: [String]()) },
+            description: "the test's place",
+            list: { _ in
+                try list(); return ExchangeListing(versions: [String]())
+            },
             fetchVersions: { names, _ in names.map { _ in .missing } }, fetchChanges: { names, _ in names.map { _ in .missing } },
             send: { _, _ in })
     }

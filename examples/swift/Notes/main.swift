@@ -1,3 +1,6 @@
+import LLVS
+import LLVSAsync
+
 // Notes on a phone and a laptop: versions, branches, merging, and an exchange through a folder.
 //
 //     swift run Notes [directory]      (made below the system's temporary directory when not given)
@@ -10,8 +13,6 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
-import LLVS
-import LLVSAsync
 
 // MARK: A store, and its versions
 

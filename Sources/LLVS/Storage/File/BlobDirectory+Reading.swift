@@ -122,7 +122,7 @@ extension BlobDirectory {
                     done &+= UInt64(count)
                 }
             } catch let error as StoreError where error.code == .notFound {
-                continue  // Still on its way, or gone again.
+                continue // Still on its way, or gone again.
             } catch let error as StoreError where error.code.isOfOne {
                 try damage(StorageDamage(file: path + "/" + name, offset: 0, message: error.message, lost: .value))
             }
@@ -194,7 +194,7 @@ extension BlobDirectory {
         let header = try bytes(of: file, filePath, at: 0, BlobDirectory.headerSize)
         let (size, tableChecksum, digest): (UInt64, UInt32, [UInt8]) = try header.withUnsafeBytes { b in
             guard FrameFormat.load(b, 60, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60])),
-                  FrameFormat.load(b, 0, UInt64.self) == BlobDirectory.magic, FrameFormat.load(b, 8, UInt32.self) == 1,
+                FrameFormat.load(b, 0, UInt64.self) == BlobDirectory.magic, FrameFormat.load(b, 8, UInt32.self) == 1,
                 FrameFormat.load(b, 12, UInt32.self) == UInt32(BlobDirectory.blockSize), RandomName(loading: b, at: 16) == id
             else { throw damaged }
             return (FrameFormat.load(b, 32, UInt64.self), FrameFormat.load(b, 40, UInt32.self), Array(b[44..<60]))

@@ -140,7 +140,11 @@ final class BlobDirectory: @unchecked Sendable {
     /// Removes what killed processes left unfinished, a day ago or longer: nobody holds it, and nobody else's machine can be
     /// so slow in bringing it here.
     private func tidyOnce() {
-        guard lock.withLock({ let first = !isTidied; isTidied = true; return first }) else { return }
+        guard
+            lock.withLock({
+                let first = !isTidied; isTidied = true; return first
+            })
+        else { return }
         let day: Int64 = 86_400 * 1_000_000_000
         for name in (try? folder.names()) ?? [] where name.hasSuffix(".new") && RandomName(hex: name.dropLast(4)) != nil {
             let old = folder.place(name)

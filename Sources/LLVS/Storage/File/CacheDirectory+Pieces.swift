@@ -22,7 +22,8 @@ extension CacheDirectory {
     /// Maps a file of `size` bytes that nobody else can open; nil where that cannot be done.
     fileprivate func map(_ file: OpenFile, _ size: UInt64) -> OpenCache? {
         guard let size = Int(exactly: size), size > 0,
-              let memory = mmap(nil, size, PROT_READ, MAP_SHARED, file.descriptor, 0), memory != MAP_FAILED else { return nil }
+            let memory = mmap(nil, size, PROT_READ, MAP_SHARED, file.descriptor, 0), memory != MAP_FAILED
+        else { return nil }
         return OpenCache(
             UnsafeRawBufferPointer(start: memory, count: size), release: { munmap(memory, size) }, isMapped: true,
             letGo: { HugePages.release(memory, $0) })

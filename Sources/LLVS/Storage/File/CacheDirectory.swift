@@ -54,7 +54,8 @@ final class CacheDirectory: @unchecked Sendable {
         if let kept = lock.withLock({ memory[name] }) { return kept }
         // Whatever keeps it from being read, it is derived and can be made again.
         guard let file = try? OpenFile(file(name), O_RDONLY),
-              let (length, expected) = CacheDirectory.envelope(of: file, name) else { return nil }
+            let (length, expected) = CacheDirectory.envelope(of: file, name)
+        else { return nil }
         try Memory.expect(length, "Reading a cache")
         let data = [UInt8](unsafeUninitializedCapacity: length) { buffer, initialized in
             let raw = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: length)
@@ -67,11 +68,13 @@ final class CacheDirectory: @unchecked Sendable {
     /// How many bytes of data a cache file has, and their checksum; nil when its envelope is none of this cache.
     static func envelope(of file: OpenFile, _ name: String) -> (count: Int, checksum: UInt32)? {
         guard let status = try? System.status(file.descriptor), status.isRegularFile,
-              let size = Int(exactly: status.size), size >= envelopeSize else { return nil }
+            let size = Int(exactly: status.size), size >= envelopeSize
+        else { return nil }
         var envelope = [UInt8](repeating: 0, count: envelopeSize)
         guard (try? envelope.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: 0) }) == envelopeSize,
-              let expected = envelope.withUnsafeBytes({ dataChecksum(envelope: $0, name, size: size) }),
-              !isHollow(file.descriptor, status.size) else { return nil }
+            let expected = envelope.withUnsafeBytes({ dataChecksum(envelope: $0, name, size: size) }),
+            !isHollow(file.descriptor, status.size)
+        else { return nil }
         return (size - envelopeSize, expected)
     }
 
@@ -81,8 +84,8 @@ final class CacheDirectory: @unchecked Sendable {
     /// The checksum that the data of a file of `size` bytes must have; nil when the envelope is none of this cache.
     static func dataChecksum(envelope b: UnsafeRawBufferPointer, _ name: String, size: Int) -> UInt32? {
         guard b.count == envelopeSize, size >= envelopeSize,
-              FrameFormat.load(b, 28, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<28])),
-              FrameFormat.load(b, 0, UInt64.self) == magic, FrameFormat.load(b, 8, UInt32.self) == 1,
+            FrameFormat.load(b, 28, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<28])),
+            FrameFormat.load(b, 0, UInt64.self) == magic, FrameFormat.load(b, 8, UInt32.self) == 1,
             FrameFormat.load(b, 12, UInt32.self) == checksum(name), FrameFormat.load(b, 16, UInt64.self) == UInt64(size - envelopeSize)
         else { return nil }
         return FrameFormat.load(b, 24, UInt32.self)
@@ -165,7 +168,11 @@ final class CacheDirectory: @unchecked Sendable {
 
     /// Removes what writers that were killed left behind.
     private func tidyOnce() {
-        guard lock.withLock({ let first = !tidied; tidied = true; return first }) else { return }
+        guard
+            lock.withLock({
+                let first = !tidied; tidied = true; return first
+            })
+        else { return }
         removeOld { $0.hasSuffix(".tmp") && RandomName(hex: $0.dropLast(4)) != nil }
     }
 

@@ -84,12 +84,13 @@ struct CompactedSegment {
         var bytes = [UInt8](repeating: 0, count: headers)
         let found = try bytes.filled { (b) throws(Errno) -> (id: RandomName, created: Int64, listSize: Int, checksum: UInt32)? in
             guard try System.pread(file.descriptor, b, at: 0) == b.count, let header = FrameFormat.segmentHeader(UnsafeRawBufferPointer(b)),
-                  header.format == FrameFormat.format, header.id == RandomName(hex: name.dropLast(4)),
-                  let frame = FrameFormat.frameHeader(
+                header.format == FrameFormat.format, header.id == RandomName(hex: name.dropLast(4)),
+                let frame = FrameFormat.frameHeader(
                     UnsafeRawBufferPointer(rebasing: b[FrameFormat.segmentHeaderSize...]), id: header.id,
                     offset: UInt64(FrameFormat.segmentHeaderSize)),
-                  frame.kind == FrameFormat.Kind.sources.rawValue, frame.bodySize <= FrameFormat.maxSourcesSize,
-                  frame.bodySize <= size - sealSize - UInt64(headers) else { return nil }
+                frame.kind == FrameFormat.Kind.sources.rawValue, frame.bodySize <= FrameFormat.maxSourcesSize,
+                frame.bodySize <= size - sealSize - UInt64(headers)
+            else { return nil }
             return (header.id, header.created, Int(frame.bodySize), frame.tableChecksum)
         }
         guard let found, try SegmentFile.isSealed(file, found.id, size) else { return nil }

@@ -137,6 +137,8 @@ extension FileStorage {
     }
 
     private func retire() {
-        state.withLock { writer = nil; durability.ownSegment = nil }
+        state.withLock {
+            writer = nil; durability.ownSegment = nil
+        }
     }
 }

@@ -98,14 +98,16 @@ extension FileStorage {
         let names = try segmentNames(control.paced(.writing, doing: what)).sorted()
         var done = 0, stopped: (any Error)?
         // Who has said that it shall stop is not asked again: where errors of reading are passed over, this one is not.
-        let compaction = SegmentCompaction(system: options.system, check: {
-            if let stopped { throw stopped }
-            Work.looks.count()
-            do { try control.check(.writing, done, of: 0, doing: what) } catch {
-                stopped = error
-                throw error
-            }
-        })
+        let compaction = SegmentCompaction(
+            system: options.system,
+            check: {
+                if let stopped { throw stopped }
+                Work.looks.count()
+                do { try control.check(.writing, done, of: 0, doing: what) } catch {
+                    stopped = error
+                    throw error
+                }
+            })
         try compaction.check()
         try removeLeftovers(compaction.check)
 
@@ -285,7 +287,8 @@ extension FileStorage {
             try check()
             let place = directory.segment(name)
             guard let status = try? place.status(), status.isRegularFile, isOldEnough(status), let file = try? OpenFile(place, O_RDONLY),
-                  (try? System.lockExclusively(file.descriptor)) != nil else { continue }
+                (try? System.lockExclusively(file.descriptor)) != nil
+            else { continue }
             try? options.system.unlink(place)
         }
     }

@@ -22,10 +22,12 @@ extension FileStorage {
                 file: own.file, path: own.path, id: own.id, from: from, size: end, sealed: isSealed, thorough: true,
                 inspector: options.inspector, buffer: ScanBuffer())
             check.passed = { frames.append($0) }
-            try check.run(found: { _, _, _, _ in }, damage: { damage in
-                guard isSealed || known.contains(damage.offset) else { throw unreadable }
-                damaged.append(damage.offset)
-            })
+            try check.run(
+                found: { _, _, _, _ in },
+                damage: { damage in
+                    guard isSealed || known.contains(damage.offset) else { throw unreadable }
+                    damaged.append(damage.offset)
+                })
             guard isSealed || check.position == end else { throw unreadable }
             var left = damaged[...]
             for frame in frames {

@@ -127,7 +127,8 @@ extension FileStorage {
             // Each step leads to a segment made later; a list that says otherwise must not keep us here.
             for _ in 0..<64 {
                 guard Int(place.segment) < segments.count, segments[Int(place.segment)].replaced,
-                      let next = relocations(of: place).first(where: { segments[Int($0.segment)].complete }) else { break }
+                    let next = relocations(of: place).first(where: { segments[Int($0.segment)].complete })
+                else { break }
                 place = next
             }
             return place

@@ -2,7 +2,10 @@ extension FileStorage {
     public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         try state.withLock { try checkOpen() }
         let buffer = ScanBuffer()
-        var names = try state.withLock { let listed = self.listed; self.listed = nil; return listed } ?? segmentNames(control)
+        var names =
+            try state.withLock {
+                let listed = self.listed; self.listed = nil; return listed
+            } ?? segmentNames(control)
         while true {
             let vanished = try scan(names, buffer, control, found)
             if vanished.isEmpty { break }
@@ -137,22 +140,24 @@ extension FileStorage {
                     }
                 }
             }
-            try scanner.run(found: { offset, length, prefix, isDamaged in
-                while skipped < skipping.count, offset >= skipping[skipped].upperBound { skipped += 1 }
-                if skipped < skipping.count, offset >= skipping[skipped].lowerBound { return }
-                reported = true
-                let place = RecordPlace(segment: segment.index, offset: offset, length: length)
-                try asCaller {
-                    try control.step(bytes: prefix.count)
-                    try found(ScannedRecord(place: place, prefix: prefix, isDamaged: isDamaged))
-                }
-            }, damage: { damage in
-                state.withLock {
-                    segment.damaged = true
-                    remember(damage)
-                }
-                Log.write(.warning, "\(damage.file) at \(damage.offset): \(damage.message)")
-            })
+            try scanner.run(
+                found: { offset, length, prefix, isDamaged in
+                    while skipped < skipping.count, offset >= skipping[skipped].upperBound { skipped += 1 }
+                    if skipped < skipping.count, offset >= skipping[skipped].lowerBound { return }
+                    reported = true
+                    let place = RecordPlace(segment: segment.index, offset: offset, length: length)
+                    try asCaller {
+                        try control.step(bytes: prefix.count)
+                        try found(ScannedRecord(place: place, prefix: prefix, isDamaged: isDamaged))
+                    }
+                },
+                damage: { damage in
+                    state.withLock {
+                        segment.damaged = true
+                        remember(damage)
+                    }
+                    Log.write(.warning, "\(damage.file) at \(damage.offset): \(damage.message)")
+                })
             state.withLock {
                 segment.look = Segment.isTelling(status, readTo: scanner.position) ? status : nil
                 segment.due = scanner.unreadableFrom.map { _ in Segment.nextLook(began: began) }
@@ -238,7 +243,7 @@ enum SegmentFile {
                     file: path, offset: 0,
                     message:
                         "The segment has format \(header.format), which this version of the library does not know. "
-                            + "Use a newer version of the library."
+                        + "Use a newer version of the library."
                 ))
             return nil
         }
@@ -248,7 +253,7 @@ enum SegmentFile {
                     file: path, offset: 0,
                     message:
                         "The file is a segment of another name, \(header.id.hex).seg; it was renamed or copied. It is not read: "
-                            + "give it back its name."
+                        + "give it back its name."
                 ))
             return nil
         }

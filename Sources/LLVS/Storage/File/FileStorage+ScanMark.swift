@@ -51,7 +51,8 @@ extension FileStorage {
             guard let count = reader.count(atMost: reader.remaining) else { return false }
             for _ in 0..<count {
                 guard let size = reader.count(atMost: 255), let name = reader.take(size), Bytes.isValidUTF8(name),
-                      let position = reader.varint(), let state = reader.integer(UInt8.self) else { return false }
+                    let position = reader.varint(), let state = reader.integer(UInt8.self)
+                else { return false }
                 let text = String(decoding: name, as: UTF8.self)
                 if state == 3, size > 0 { passed.insert(text) }
                 guard let last = state == 4 ? reader.varint() : 0, state != 0 || position == 0 else { return false }

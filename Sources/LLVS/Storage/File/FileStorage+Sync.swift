@@ -46,7 +46,9 @@ extension FileStorage {
             if foreign { try syncForeign(appendingHeld: appendingHeld) }
             try syncRetired()
             try syncWriter(appendingHeld: appendingHeld)
-            if state.withLock({ let dirty = durability.segmentsDirectory; durability.segmentsDirectory = false; return dirty }) {
+            if state.withLock({
+                let dirty = durability.segmentsDirectory; durability.segmentsDirectory = false; return dirty
+            }) {
                 do {
                     try directory.syncDirectory(directory.segmentsFolder, options.system)
                     countSync()

@@ -37,8 +37,8 @@ extension FileStorage {
                     done
                     &+ Int(
                         clamping: try verify(name, knownTo: end, buffer, found, damage, vanished: { vanished.append((name, $0)) }) { at in
-                    try control.check(.verifying, done &+ Int(clamping: at), of: total, doing: what)
-                })
+                            try control.check(.verifying, done &+ Int(clamping: at), of: total, doing: what)
+                        })
             }
             left = []
             guard !vanished.isEmpty else { break }
@@ -68,7 +68,8 @@ extension FileStorage {
     }
 
     /// Returns the segment's size.
-    private func verify(_ name: String, knownTo end: UInt64, _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void,
+    private func verify(
+        _ name: String, knownTo end: UInt64, _ buffer: ScanBuffer, _ found: (ScannedRecord) throws -> Void,
         _ damage: (StorageDamage) throws -> Void, vanished: (StorageDamage) -> Void, _ progress: @escaping (UInt64) throws -> Void
     ) throws -> UInt64 {
         let place = directory.segment(name), path = place.path
@@ -91,7 +92,7 @@ extension FileStorage {
                     file: path, offset: status.size,
                     message:
                         "The segment has become shorter than it was: \(end) bytes were read from it before. "
-                            + "Put back the longer copy, or exchange with a store that has the versions."
+                        + "Put back the longer copy, or exchange with a store that has the versions."
                 ))
         }
         var met: [StorageDamage] = []
@@ -104,14 +105,17 @@ extension FileStorage {
         var scanner = SegmentScanner(
             file: file, path: path, id: id, from: start, size: status.size, sealed: sealed, thorough: true, inspector: options.inspector,
             buffer: buffer)
-        let segment = try state.withLock { try checkOpen(); return try segmentLocked(named: name).index }
+        let segment = try state.withLock {
+            try checkOpen(); return try segmentLocked(named: name).index
+        }
         // The closures are called while `run` lasts only.
         try withoutActuallyEscaping(progress) { progress in
             scanner.progress = progress
             defer { scanner.progress = { _ in } }
-            try scanner.run(found: { offset, length, prefix, _ in
-                try found(ScannedRecord(place: RecordPlace(segment: segment, offset: offset, length: length), prefix: prefix))
-            }, damage: damage)
+            try scanner.run(
+                found: { offset, length, prefix, _ in
+                    try found(ScannedRecord(place: RecordPlace(segment: segment, offset: offset, length: length), prefix: prefix))
+                }, damage: damage)
         }
         if let problem, scanner.position > start { try damage(problem) }
         if !scanner.finished, !isBeingWritten(name, file) { try damage(unfinished(path, scanner.position)) }
@@ -130,8 +134,8 @@ extension FileStorage {
             file: path, offset: offset,
             message:
                 "The segment does not end as a segment does that was closed: who wrote it was killed or writes still, or the file was cut "
-                    + "short or damaged at its end. Whether versions are lost cannot be told from it. "
-                    + "If they are, a copy of the file, an exchange with a store that has them, or a salvage may bring them back.",
+                + "short or damaged at its end. Whether versions are lost cannot be told from it. "
+                + "If they are, a copy of the file, an exchange with a store that has them, or a salvage may bring them back.",
             lost: .unfinished)
     }
 
@@ -176,10 +180,13 @@ extension FileStorage {
 
     private func salvage(
         _ name: String, _ file: OpenFile, _ path: String, _ size: UInt64, _ buffer: ScanBuffer, _ found: (RecordPlace) throws -> Void,
-                         _ damage: (StorageDamage) throws -> Void, _ progress: @escaping (UInt64) throws -> Void) throws {
+        _ damage: (StorageDamage) throws -> Void, _ progress: @escaping (UInt64) throws -> Void
+    ) throws {
         guard let id = try idForSalvage(name, file, path) else { return try damage(unfinished(path, 0)) }
         let sealed = try posix("Reading the segment", path) { () throws(Errno) in try SegmentFile.isSealed(file, id, size) }
-        let segment = try state.withLock { try checkOpen(); return try segmentLocked(named: name).index }
+        let segment = try state.withLock {
+            try checkOpen(); return try segmentLocked(named: name).index
+        }
         var scanner = SegmentScanner(
             file: file, path: path, id: id, from: UInt64(FrameFormat.segmentHeaderSize), size: size, sealed: sealed, thorough: false,
             inspector: options.inspector, buffer: buffer)
@@ -188,9 +195,10 @@ extension FileStorage {
                 scanner.progress = progress
                 scanner.suspect = { try found(RecordPlace(segment: segment, offset: $0, length: $1)) }
                 defer { scanner.progress = { _ in }; scanner.suspect = nil }
-                try scanner.run(found: { offset, length, _, _ in
-                    try found(RecordPlace(segment: segment, offset: offset, length: length))
-                }, damage: damage)
+                try scanner.run(
+                    found: { offset, length, _, _ in
+                        try found(RecordPlace(segment: segment, offset: offset, length: length))
+                    }, damage: damage)
             }
         }
         if !scanner.finished, !isBeingWritten(name, file) { try damage(unfinished(path, scanner.position)) }

@@ -68,7 +68,8 @@ enum FrameFormat {
     /// Nil when the bytes are no whole segment header, of whatever format.
     static func segmentHeader(_ b: UnsafeRawBufferPointer) -> SegmentHeader? {
         guard b.count >= segmentHeaderSize, load(b, 0, UInt64.self) == segmentMagic,
-              load(b, 60, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60])) else { return nil }
+            load(b, 60, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<60]))
+        else { return nil }
         return SegmentHeader(
             format: load(b, 8, UInt32.self), id: RandomName(loading: b, at: 16), created: load(b, 32, Int64.self),
             writer: WriterMachine(machine: load(b, 40, UInt64.self), boot: load(b, 48, UInt64.self)))
@@ -98,8 +99,9 @@ enum FrameFormat {
     /// Nil when the bytes are no frame header of that segment at that offset (nil: at any).
     static func frameHeader(_ b: UnsafeRawBufferPointer, id: RandomName, offset: UInt64?) -> FrameHeader? {
         guard b.count >= frameHeaderSize, load(b, 0, UInt32.self) == frameMagic,
-              RandomName(loading: b, at: 8) == id, offset == nil || load(b, 24, UInt64.self) == offset,
-              load(b, 44, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<44])) else { return nil }
+            RandomName(loading: b, at: 8) == id, offset == nil || load(b, 24, UInt64.self) == offset,
+            load(b, 44, UInt32.self) == Bytes.crc32c(UnsafeRawBufferPointer(rebasing: b[0..<44]))
+        else { return nil }
         return FrameHeader(kind: b[4], marks: b[5], bodySize: load(b, 32, UInt64.self), tableChecksum: load(b, 40, UInt32.self))
     }
 

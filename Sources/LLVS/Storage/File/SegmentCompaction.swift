@@ -215,15 +215,17 @@ struct SegmentCompaction {
                     let copy = try posix(
                         "Reading the segment", compactedPath,
                         { () throws(Errno) in try other.bytes(compacted.descriptor, place, FrameFormat.frameHeaderSize, size: limit) }),
-                      let there = FrameFormat.frameHeader(copy, id: id, offset: place), there.kind == FrameFormat.Kind.batch.rawValue,
-                      there.bodySize == header.bodySize, there.tableChecksum == header.tableChecksum else { throw Differs() }
+                    let there = FrameFormat.frameHeader(copy, id: id, offset: place), there.kind == FrameFormat.Kind.batch.rawValue,
+                    there.bodySize == header.bodySize, there.tableChecksum == header.tableChecksum
+                else { throw Differs() }
                 try forEachPiece(of: old, oldPath, body, header.bodySize, limit: source.length) { piece, offset in
                     let at = place + UInt64(FrameFormat.frameHeaderSize) + offset
                     guard
                         let same = try posix(
                             "Reading the segment", compactedPath,
                             { () throws(Errno) in try other.bytes(compacted.descriptor, at, piece.count, size: limit) }),
-                          let a = same.baseAddress, let b = piece.baseAddress, memcmp(a, b, piece.count) == 0 else { throw Differs() }
+                        let a = same.baseAddress, let b = piece.baseAddress, memcmp(a, b, piece.count) == 0
+                    else { throw Differs() }
                 }
             }
             return true
@@ -246,7 +248,8 @@ struct SegmentCompaction {
             }
             guard let bytes, let header = FrameFormat.frameHeader(bytes, id: id, offset: at),
                 header.kind == FrameFormat.Kind.batch.rawValue,
-                  header.bodySize <= end - at - headerSize else { throw Vanished() }
+                header.bodySize <= end - at - headerSize
+            else { throw Vanished() }
             try body(header, at + headerSize)
             at += headerSize + header.bodySize
         }

@@ -9,10 +9,11 @@ extension SegmentScanner {
         let version = prefix.flatMap { inspector?($0) }
         let tellsVersion = try version != nil && self.tellsVersion(entry)
         let what = "a record does not match its checksum"
-        try damage(StorageDamage(
+        try damage(
+            StorageDamage(
                 file: path, offset: entry.offset, message: tellsVersion ? messageOfValues(what, version) : message(what, version),
                 version: version,
-            lost: tellsVersion ? .value : .version))
+                lost: tellsVersion ? .value : .version))
         try suspect?(entry.offset, entry.length)
         guard tellsVersion, !thorough, suspect == nil,
             let prefix = try bytes(at: entry.offset, Int(min(entry.length, UInt64(ScannedRecord.prefixSize))))
@@ -112,7 +113,8 @@ extension SegmentScanner {
     func recordLength(at offset: UInt64, _ effort: inout UInt64) throws -> UInt64? {
         let preludeSize = RecordHeader.preludeSize
         guard let start = try bytes(at: offset, min(preludeSize, Int(clamping: size - offset))), start.count == preludeSize,
-              start[0] == RecordHeader.format else { return nil }
+            start[0] == RecordHeader.format
+        else { return nil }
         let headerSize = UInt64(FrameFormat.load(start, 4, UInt32.self)), checksum = FrameFormat.load(start, 24, UInt32.self)
         let tableSize = FrameFormat.load(start, 8, UInt64.self), bodiesSize = FrameFormat.load(start, 16, UInt64.self),
             largest = UInt64(Int64.max / 4)
@@ -141,6 +143,6 @@ extension SegmentScanner {
         let lost = version.map { "Version \($0) (as far as its bytes can be trusted)" } ?? "A version that cannot be named any more"
         return
             "\(lost) is damaged: \(reason). Bytes were changed after they were written. "
-                + "An exchange with a store that has the version brings it back."
+            + "An exchange with a store that has the version brings it back."
     }
 }

@@ -59,7 +59,7 @@ extension SegmentScanner {
                     file: path, offset: start,
                     message:
                         "A newer version of the library wrote this (a frame of kind \(header.kind)), and this version cannot read it. "
-                            + "Use a newer version of the library."
+                        + "Use a newer version of the library."
                 ))
         }
         return .passed(end)
@@ -75,7 +75,8 @@ extension SegmentScanner {
         let count = Int(FrameFormat.load(first, 0, UInt32.self))
         let tableSize = 4 + count * FrameFormat.entrySize
         guard count <= FrameFormat.maxRecords, UInt64(tableSize) <= end - body, let table = try bytes(at: body, tableSize),
-              Bytes.crc32c(table) == checksum else { return bad }
+            Bytes.crc32c(table) == checksum
+        else { return bad }
 
         // Most frames hold one small record and lie wholly in the buffer.
         if count == 1 {

@@ -105,7 +105,7 @@ struct SegmentScanner {
                     file: path, offset: position,
                     message:
                         "Versions are damaged: \(reason), and the frames behind, from byte \(moved) on, do not lie where they were "
-                            + "written. Bytes were inserted or removed. Salvage the store, or put back a good copy of the file."
+                        + "written. Bytes were inserted or removed. Salvage the store, or put back a good copy of the file."
                 ))
         }
         try reportSuspects(at: position, upTo: nil)

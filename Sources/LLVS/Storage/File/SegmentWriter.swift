@@ -218,7 +218,8 @@ final class SegmentWriter {
         let start = end &+ UInt64(preamble)
         let head = UnsafeMutableRawBufferPointer(rebasing: scratch[preamble..<preamble + FrameFormat.frameHeaderSize])
         guard try System.pread(source.descriptor, head, at: offset) == head.count,
-              let header = FrameFormat.frameHeader(UnsafeRawBufferPointer(head), id: sourceID, offset: offset) else { throw Errno(EIO) }
+            let header = FrameFormat.frameHeader(UnsafeRawBufferPointer(head), id: sourceID, offset: offset)
+        else { throw Errno(EIO) }
         if preamble > 0 { FrameFormat.storeSegmentHeader(in: scratch, id: id, created: System.now, writer: .current) }
         FrameFormat.storeFrameHeader(
             in: scratch, at: preamble, kind: .batch, id: id, offset: start, bodySize: header.bodySize, tableChecksum: header.tableChecksum)
@@ -241,7 +242,8 @@ final class SegmentWriter {
     /// A write failed. Nothing follows in this segment, so a frame that does not reach its end never
     /// counts. One that does might, whatever the system said.
     private func outcome(of error: any Error, _ start: UInt64, _ frameSize: Int, _ scratch: UnsafeMutableRawBufferPointer) -> StoreError {
-        let failure = (error as? Errno).map { StoreError.posix($0, doing: "Writing to the segment", path: path) }
+        let failure =
+            (error as? Errno).map { StoreError.posix($0, doing: "Writing to the segment", path: path) }
             ?? (error as? StoreError) ?? StoreError(.internal, "Writing to the segment \(path) failed: \(error).")
         do throws(Errno) {
             if start &+ UInt64(frameSize) <= room {
@@ -261,7 +263,7 @@ final class SegmentWriter {
             .unknownOutcome,
             failure.message
                 + " Whether it was stored all the same is not known: look after the next reload, or store it again under the same version "
-                    + "id.",
+                + "id.",
             path: path, systemCode: failure.systemCode)
     }
 }

@@ -71,7 +71,7 @@ struct StoreDirectory: Sendable {
                     file: marker, offset: 0,
                     message:
                         "The file llvs-store, which says that \(path) is a store, is missing. The versions are not affected. "
-                            + "Write it anew with the two lines \"LLVS store\" and \"format 1\".",
+                        + "Write it anew with the two lines \"LLVS store\" and \"format 1\".",
                     lost: .nothing)
             ]
         }
@@ -118,7 +118,7 @@ struct StoreDirectory: Sendable {
                 file: marker, offset: 0,
                 message:
                     "The file llvs-store, which says that \(path) is a store, is damaged. The versions are not affected. "
-                        + "Write it anew with the two lines \"LLVS store\" and \"format 1\".",
+                    + "Write it anew with the two lines \"LLVS store\" and \"format 1\".",
                 lost: .nothing)
         ]
     }

@@ -2,13 +2,13 @@
 /// what they sync. Compacting segments there is correct, but every machine would send the others what they have.
 enum SyncedFolder {
     static let markers = [
-        ".stfolder",  // Syncthing
-        ".dropbox", ".dropbox.cache",  // Dropbox
-        ".nextcloudsync.log", ".owncloudsync.log",  // Nextcloud, ownCloud
-        ".sync",  // Resilio
-        ".tmp.driveupload",  // Google Drive
-        ".megaignore",  // MEGA
-        ".seafile-data",  // Seafile
+        ".stfolder", // Syncthing
+        ".dropbox", ".dropbox.cache", // Dropbox
+        ".nextcloudsync.log", ".owncloudsync.log", // Nextcloud, ownCloud
+        ".sync", // Resilio
+        ".tmp.driveupload", // Google Drive
+        ".megaignore", // MEGA
+        ".seafile-data", // Seafile
     ]
 
     /// The marker in the directory or the nearest above it that has one: of this user, of the system, or of whoever has the store. What

@@ -91,9 +91,11 @@ final class DatabaseFile: Sendable {
     }
     /// A link in its place is not followed.
     convenience init(_ place: DirectoryEntry, _ doing: String) throws {
-        try self.init(place.path, doing, look: place.status, open: { () throws(Errno) in
-            try place.found { (at) throws(Errno) in try System.open(place.name, in: at, O_RDONLY) }
-        })
+        try self.init(
+            place.path, doing, look: place.status,
+            open: { () throws(Errno) in
+                try place.found { (at) throws(Errno) in try System.open(place.name, in: at, O_RDONLY) }
+            })
     }
 
     private init(_ path: String, _ doing: String, look: () throws(Errno) -> System.Status, open: () throws(Errno) -> Int32) throws {

@@ -5,12 +5,12 @@ extension SQLiteConnection {
     /// Options of `sqlite3_db_config`, by their numbers: the headers of an older SQLite lack some. Which of them the library
     /// knows is for the library to say; those that it does not are of no use to it.
     private static let switches: [(option: Int32, isOn: Int32)] = [
-        (1010, 1),  // DEFENSIVE: no SQL damages the file, writes to its schema or turns its log off
-        (1017, 0),  // TRUSTED_SCHEMA: nothing that the schema names is called
-        (1003, 0), (1015, 0),  // ENABLE_TRIGGER, ENABLE_VIEW
-        (1005, 0),  // ENABLE_LOAD_EXTENSION
-        (1011, 0),  // WRITABLE_SCHEMA
-        (1013, 0), (1014, 0),  // DQS_DML, DQS_DDL: what is in double quotes is a name
+        (1010, 1), // DEFENSIVE: no SQL damages the file, writes to its schema or turns its log off
+        (1017, 0), // TRUSTED_SCHEMA: nothing that the schema names is called
+        (1003, 0), (1015, 0), // ENABLE_TRIGGER, ENABLE_VIEW
+        (1005, 0), // ENABLE_LOAD_EXTENSION
+        (1011, 0), // WRITABLE_SCHEMA
+        (1013, 0), (1014, 0), // DQS_DML, DQS_DDL: what is in double quotes is a name
     ]
     /// Of `sqlite3_limit`: far more than the statements of the library need.
     private static let limits: [(Int32, Int32)] = [
@@ -24,7 +24,7 @@ extension SQLiteConnection {
         if isCopy {
             // What others could cut short is not mapped, and the log is not put into the copy.
             try run("PRAGMA locking_mode=EXCLUSIVE", doing: "Opening")
-            _ = llvs_sqlite_configure(sqlite, handle, 1006, 1)  // NO_CKPT_ON_CLOSE
+            _ = llvs_sqlite_configure(sqlite, handle, 1006, 1) // NO_CKPT_ON_CLOSE
         }
         for (option, isOn) in SQLiteConnection.switches { _ = llvs_sqlite_configure(sqlite, handle, option, isOn) }
         for (kind, most) in SQLiteConnection.limits { _ = sqlite.pointee.limit(handle, kind, most) }
@@ -193,12 +193,16 @@ final class SQLiteWatch {
     func attach(to connection: SQLiteConnection) {
         patience = connection.patience.milliseconds
         let own = Unmanaged.passUnretained(self).toOpaque()
-        connection.sqlite.pointee.progress_handler(connection.handle, SQLiteWatch.steps, { watch in
-            watch.map { Unmanaged<SQLiteWatch>.fromOpaque($0).takeUnretainedValue().isOverWithin() ? 1 : 0 } ?? 0
-        }, own)
-        connection.sqlite.pointee.busy_handler(connection.handle, { watch, times in
-            watch.map { Unmanaged<SQLiteWatch>.fromOpaque($0).takeUnretainedValue().wait(times) ? 1 : 0 } ?? 0
-        }, own)
+        connection.sqlite.pointee.progress_handler(
+            connection.handle, SQLiteWatch.steps,
+            { watch in
+                watch.map { Unmanaged<SQLiteWatch>.fromOpaque($0).takeUnretainedValue().isOverWithin() ? 1 : 0 } ?? 0
+            }, own)
+        connection.sqlite.pointee.busy_handler(
+            connection.handle,
+            { watch, times in
+                watch.map { Unmanaged<SQLiteWatch>.fromOpaque($0).takeUnretainedValue().wait(times) ? 1 : 0 } ?? 0
+            }, own)
     }
 
     /// The failure, which counts for one statement.

@@ -172,7 +172,11 @@ final class SQLiteConnection {
 
     func integer(_ sql: String, doing: String) throws -> Int64 {
         var value: Int64 = 0
-        try query(sql, doing: doing, row: { value = $0.integer(0); return false })
+        try query(
+            sql, doing: doing,
+            row: {
+                value = $0.integer(0); return false
+            })
         return value
     }
 
@@ -227,12 +231,12 @@ final class SQLiteConnection {
             code = .busy;
             advice =
                 "Another process or connection has kept the database locked for longer than the busy time-out of \(patience.description); "
-                    + "try again, or allow more."
+                + "try again, or allow more."
         case SQLITE_CORRUPT:
             code = .damaged;
             advice =
                 "The file's structure is damaged. Verify the store, and retrieve from where the versions are, or salvage the store into a "
-                    + "new one."
+                + "new one."
         case SQLITE_NOTADB:
             code = .notAStore; advice = "The file is not an SQLite database, or is damaged at its beginning. Give another path."
         case SQLITE_PERM, SQLITE_AUTH: code = .permission; advice = "Check the permissions of the file and of its directory."

@@ -15,7 +15,7 @@ struct SQLiteLog {
     /// - Parameter pageSize: of the database, for a log whose header is damaged.
     init?(_ path: String, pageSize: Int?) {
         guard let file = try? OpenFile(DirectoryEntry(path), O_RDONLY), let status = try? System.status(file.descriptor),
-              status.isRegularFile, status.size > 0
+            status.isRegularFile, status.size > 0
         else { return nil }
         self.file = file
         size = status.size

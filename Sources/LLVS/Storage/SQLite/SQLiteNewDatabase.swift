@@ -34,12 +34,12 @@ enum SQLiteNewDatabase {
         }
         put("SQLite format 3\0".utf8, at: 0)
         put(pageSize, 2, at: 16)
-        put([2, 2, 0, 64, 32, 32], at: 18)  // written and read by way of a log
-        put(1, 4, at: 24)  // changes
-        put(rows.count + 1, 4, at: 28)  // pages
-        put(1, 4, at: 40)  // changes of the schema
-        put(4, 4, at: 44)  // format of the schema
-        put(1, 4, at: 56)  // UTF-8
+        put([2, 2, 0, 64, 32, 32], at: 18) // written and read by way of a log
+        put(1, 4, at: 24) // changes
+        put(rows.count + 1, 4, at: 28) // pages
+        put(1, 4, at: 40) // changes of the schema
+        put(4, 4, at: 44) // format of the schema
+        put(1, 4, at: 56) // UTF-8
         put(Int(format), 4, at: 60)
         put(Int(applicationID), 4, at: 68)
         put(1, 4, at: 92)

@@ -69,16 +69,16 @@ extension SQLiteStorage {
             try writer.query(
                 "INSERT INTO records(seq, length, checksum, first, data) VALUES(?1, ?2, ?3, ?4, ?5)", doing: doing,
                 bind: { statement in
-                statement.bind(1, seq)
-                statement.bind(2, Int64(length))
-                if let first {
-                    statement.bind(3, SQLiteStorage.checksum(length: Int64(length), first: first))
-                    statement.bind(4, first)
-                } else {
-                    statement.bind(3, Int64(Bytes.crc32c(data)))
-                    statement.bind(5, data)
-                }
-            })
+                    statement.bind(1, seq)
+                    statement.bind(2, Int64(length))
+                    if let first {
+                        statement.bind(3, SQLiteStorage.checksum(length: Int64(length), first: first))
+                        statement.bind(4, first)
+                    } else {
+                        statement.bind(3, Int64(Bytes.crc32c(data)))
+                        statement.bind(5, data)
+                    }
+                })
         }
         return RecordPlace(
             segment: first == nil ? SQLiteStorage.inRecords : SQLiteStorage.inChunks, offset: UInt64(bitPattern: first ?? seq),
@@ -96,11 +96,13 @@ extension SQLiteStorage {
         var seq = first
         func flush() throws {
             try scratch.withUnsafeBytes { data in
-                try writer.query("INSERT INTO chunks(seq, checksum, data) VALUES(?1, ?2, ?3)", doing: doing, bind: { statement in
-                    statement.bind(1, seq)
-                    statement.bind(2, Int64(Bytes.crc32c(data)))
-                    statement.bind(3, data)
-                })
+                try writer.query(
+                    "INSERT INTO chunks(seq, checksum, data) VALUES(?1, ?2, ?3)", doing: doing,
+                    bind: { statement in
+                        statement.bind(1, seq)
+                        statement.bind(2, Int64(Bytes.crc32c(data)))
+                        statement.bind(3, data)
+                    })
             }
             seq += 1
             scratch.removeAll(keepingCapacity: true)

@@ -20,10 +20,10 @@ extension SQLiteStorage {
                     try connection.query(
                         "SELECT checksum, data FROM caches WHERE name = ?1", doing: "Reading a cache from", bind: { $0.bind(1, name) },
                         row: { row in
-                        let bytes = row.bytes(1)
-                        if Int64(Bytes.crc32c(bytes)) == row.integer(0) { result = try body(bytes) }
-                        return false
-                    })
+                            let bytes = row.bytes(1)
+                            if Int64(Bytes.crc32c(bytes)) == row.integer(0) { result = try body(bytes) }
+                            return false
+                        })
                 }
             } catch let error as StoreError where error.code == .damaged { return nil }
             return result
@@ -40,10 +40,10 @@ extension SQLiteStorage {
                     try writer.query(
                         "INSERT OR REPLACE INTO caches(name, checksum, data) VALUES(?1, ?2, ?3)", doing: "Writing a cache to",
                         bind: { statement in
-                        statement.bind(1, name)
-                        statement.bind(2, Int64(Bytes.crc32c(bytes)))
-                        statement.bind(3, bytes)
-                    })
+                            statement.bind(1, name)
+                            statement.bind(2, Int64(Bytes.crc32c(bytes)))
+                            statement.bind(3, bytes)
+                        })
                 }
             }
         }

@@ -28,7 +28,11 @@ extension SQLiteStorage {
         let page = try writer.integer("PRAGMA page_size", doing: doing)
         var frames: Int64 = 0
         do {
-            try writer.query("PRAGMA wal_checkpoint(PASSIVE)", doing: doing, row: { frames = $0.integer(1); return false })
+            try writer.query(
+                "PRAGMA wal_checkpoint(PASSIVE)", doing: doing,
+                row: {
+                    frames = $0.integer(1); return false
+                })
         } catch let error as StoreError where error.code == .io || error.code == .damaged {
             // What it looked for is not there.
             return true

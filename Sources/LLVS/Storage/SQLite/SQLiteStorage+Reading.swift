@@ -31,8 +31,9 @@ extension SQLiteStorage {
             let count = Int(min(length - at % size, UInt64(buffer.count - done)))
             let (seq, overflow) = Int64(bitPattern: place.offset).addingReportingOverflow(Int64(clamping: chunk))
             guard !overflow else { throw StorageRange.unknownPlace(description) }
-            try copy(connection, "SELECT checksum, data FROM chunks WHERE seq = ?1", seq, expecting: length, from: at % size,
-                     into: UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + count]))
+            try copy(
+                connection, "SELECT checksum, data FROM chunks WHERE seq = ?1", seq, expecting: length, from: at % size,
+                into: UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + count]))
             done += count
         }
     }
@@ -44,13 +45,17 @@ extension SQLiteStorage {
         into buffer: UnsafeMutableRawBufferPointer, checked: Bool = false
     ) throws {
         var whole = false
-        try connection.query(sql, doing: "Reading a version from", bind: { $0.bind(1, seq) }, row: { row in
-            let data = row.bytes(1)
-            guard UInt64(data.count) == length, !checked || Int64(Bytes.crc32c(data)) == row.integer(0) else { return false }
-            whole = true
-            if buffer.count > 0, let to = buffer.baseAddress, let from = data.baseAddress { memcpy(to, from + Int(offset), buffer.count) }
-            return false
-        })
+        try connection.query(
+            sql, doing: "Reading a version from", bind: { $0.bind(1, seq) },
+            row: { row in
+                let data = row.bytes(1)
+                guard UInt64(data.count) == length, !checked || Int64(Bytes.crc32c(data)) == row.integer(0) else { return false }
+                whole = true
+                if buffer.count > 0, let to = buffer.baseAddress, let from = data.baseAddress {
+                    memcpy(to, from + Int(offset), buffer.count)
+                }
+                return false
+            })
         guard whole else {
             throw StoreError(
                 .damaged,

@@ -8,7 +8,8 @@
 extension SQLiteStorage {
     public func scanMark() -> [UInt8]? {
         guard let last = state.withLock({ closed || !damageList.isEmpty || !unreadable.isEmpty || lastSeen == 0 ? nil : lastSeen }),
-              let row = try? identity(of: last) else { return nil }
+            let row = try? identity(of: last)
+        else { return nil }
         var mark = ByteWriter()
         mark.varint(UInt64(clamping: last))
         mark.varint(UInt64(bitPattern: row.length))
@@ -25,7 +26,8 @@ extension SQLiteStorage {
             return (last, length, checksum)
         }
         guard let read, let last = Int64(exactly: read.last), last > 0, let row = try? identity(of: last),
-              row == (Int64(bitPattern: read.length), Int64(bitPattern: read.checksum)) else { return nil }
+            row == (Int64(bitPattern: read.length), Int64(bitPattern: read.checksum))
+        else { return nil }
         return state.withLock {
             guard !closed, lastSeen == 0 else { return nil }
             lastSeen = last
@@ -49,9 +51,9 @@ extension SQLiteStorage {
             try connection.query(
                 "SELECT length, checksum FROM records WHERE seq = ?1", doing: "Looking for a version in", bind: { $0.bind(1, seq) },
                 row: {
-                found = ($0.integer(0), $0.integer(1))
-                return false
-            })
+                    found = ($0.integer(0), $0.integer(1))
+                    return false
+                })
             return found
         }
     }

@@ -4,24 +4,30 @@ extension SQLiteStorage {
         try checkOpen()
         try checkPresence("Looking for versions in")
         let (last, own) = state.withLock { (lastSeen, self.own) }
-        try readers.useForScan { connection in try connection.watched(by: control) {
-            try scanUnreadable(connection, control, found)
-            try walk(connection, after: last, thorough: false, skipping: own, looking: { try control.step(0) }, reached: { seq in
-                self.state.withLock {
-                    self.lastSeen = max(self.lastSeen, seq)
-                    while let range = self.own.first, range.lowerBound - 1 <= self.lastSeen {
-                        self.lastSeen = max(self.lastSeen, range.upperBound)
-                        self.own.removeFirst()
-                    }
-                }
-            }, found: { record in
-                state.withLock { needsSync = true }
-                try control.step(bytes: record.prefix.count)
-                try found(record)
-            }, damage: { remember($0) }, unreadable: { seq in
-                state.withLock { if unreadable.count < SQLiteStorage.unreadableLimit { unreadable.insert(seq) } }
-            })
-        } }
+        try readers.useForScan { connection in
+            try connection.watched(by: control) {
+                try scanUnreadable(connection, control, found)
+                try walk(
+                    connection, after: last, thorough: false, skipping: own, looking: { try control.step(0) },
+                    reached: { seq in
+                        self.state.withLock {
+                            self.lastSeen = max(self.lastSeen, seq)
+                            while let range = self.own.first, range.lowerBound - 1 <= self.lastSeen {
+                                self.lastSeen = max(self.lastSeen, range.upperBound)
+                                self.own.removeFirst()
+                            }
+                        }
+                    },
+                    found: { record in
+                        state.withLock { needsSync = true }
+                        try control.step(bytes: record.prefix.count)
+                        try found(record)
+                    }, damage: { remember($0) },
+                    unreadable: { seq in
+                        state.withLock { if unreadable.count < SQLiteStorage.unreadableLimit { unreadable.insert(seq) } }
+                    })
+            }
+        }
     }
 
     /// Reports those of the rows that could not be read before, and can now.
@@ -33,14 +39,16 @@ extension SQLiteStorage {
                 try connection.query(
                     SQLiteStorage.columns + " = ?1", doing: "Reading a version from", bind: { $0.bind(1, seq) },
                     row: { row in
-                    try visit(row, seq, connection, false, { record in
-                        // Handed out before, when it was met first.
-                        if record.isDamaged { return }
-                        isWhole = true
-                        try found(record)
-                    }, { _ in })
-                    return false
-                })
+                        try visit(
+                            row, seq, connection, false,
+                            { record in
+                                // Handed out before, when it was met first.
+                                if record.isDamaged { return }
+                                isWhole = true
+                                try found(record)
+                            }, { _ in })
+                        return false
+                    })
             } catch let error as StoreError where error.code == .damaged && !isWhole { continue }
             guard isWhole else { continue }
             state.withLock {
@@ -55,30 +63,36 @@ extension SQLiteStorage {
         try checkOpen()
         let doing = "Verifying \(description)"
         try control.check(.verifying, 0, of: 0, doing: doing)
-        try readers.useForScan { connection in try connection.watched(by: control.paced(.verifying, doing: doing)) {
-            let total = (try? connection.integer("SELECT coalesce(max(seq), 0) FROM records", doing: "Verifying")) ?? 0
-            try walk(connection, after: 0, thorough: true, skipping: [], reached: { seq in
-                try control.check(.verifying, Int(clamping: seq), of: Int(clamping: total), doing: doing)
-            }, found: found, damage: damage)
-            var problems: [String] = []
-            do {
-                try connection.query("PRAGMA quick_check(10)", doing: "Verifying", row: { row in
-                    let text = String(decoding: row.bytes(0), as: UTF8.self)
-                    if text != "ok" { problems.append(text) }
-                    return true
-                })
-            } catch let error as StoreError where error.code == .damaged || error.code == .io { problems.append(error.message) }
+        try readers.useForScan { connection in
+            try connection.watched(by: control.paced(.verifying, doing: doing)) {
+                let total = (try? connection.integer("SELECT coalesce(max(seq), 0) FROM records", doing: "Verifying")) ?? 0
+                try walk(
+                    connection, after: 0, thorough: true, skipping: [],
+                    reached: { seq in
+                        try control.check(.verifying, Int(clamping: seq), of: Int(clamping: total), doing: doing)
+                    }, found: found, damage: damage)
+                var problems: [String] = []
+                do {
+                    try connection.query(
+                        "PRAGMA quick_check(10)", doing: "Verifying",
+                        row: { row in
+                            let text = String(decoding: row.bytes(0), as: UTF8.self)
+                            if text != "ok" { problems.append(text) }
+                            return true
+                        })
+                } catch let error as StoreError where error.code == .damaged || error.code == .io { problems.append(error.message) }
                 for problem in problems {
                     try damage(
                         StorageDamage(
                             file: path, offset: 0,
                             message:
                                 "SQLite reports: \(problem). Salvage the store into a new one, and retrieve what is missing from where the "
-                                    + "versions are."
+                                + "versions are."
                         ))
                 }
-            if let at = unusedLog() { try damage(StorageDamage.log(path, at)) }
-        } }
+                if let at = unusedLog() { try damage(StorageDamage.log(path, at)) }
+            }
+        }
     }
 
     /// Where bytes begin in the log that SQLite passes over, when nobody is writing to it meanwhile.

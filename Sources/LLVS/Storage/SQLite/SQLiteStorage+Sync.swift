@@ -32,7 +32,7 @@ extension SQLiteStorage {
                 .unknownOutcome,
                 error.message
                     + " Whether what was added last is stored, and would survive a power cut, is not known. "
-                        + "Making the same version again under its id is harmless.",
+                    + "Making the same version again under its id is harmless.",
                 path: log, systemCode: error.systemCode)
         }
     }

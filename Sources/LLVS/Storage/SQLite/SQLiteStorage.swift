@@ -168,7 +168,11 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             }
             return
         }
-        if state.withLock({ let was = closed; closed = true; return was }) { return }
+        if state.withLock({
+            let was = closed; closed = true; return was
+        }) {
+            return
+        }
         writing.withLock {
             readers.close()
             writer?.close()
@@ -316,14 +320,14 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             try connection.query(
                 "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_master LIMIT 16", doing: "Opening the database",
                 row: { row in
-                var texts = (0..<4).map { String(decoding: row.bytes($0), as: UTF8.self) }
-                // As the format page has them, on several lines.
+                    var texts = (0..<4).map { String(decoding: row.bytes($0), as: UTF8.self) }
+                    // As the format page has them, on several lines.
                     if texts[3].utf8.contains(UInt8(ascii: "\n")) {
                         texts[3] = texts[3].split { $0 == " " || $0 == "\n" }.joined(separator: " ")
                     }
-                isOurs = expected.remove(texts) != nil && pages.insert(row.integer(4)).inserted && isOurs
-                return true
-            })
+                    isOurs = expected.remove(texts) != nil && pages.insert(row.integer(4)).inserted && isOurs
+                    return true
+                })
         } catch let error as StoreError where error.code == .tooLarge { isOurs = false }
         guard isOurs, expected.isEmpty else {
             throw StoreError(

@@ -29,8 +29,12 @@ struct Draft {
             let change = changes[i], body = bodies[i]
             switch change.kind {
             case .insert, .update:
-                out.append(MapChange(key: change.id, entry: MapEntry(
-                    version: ordinal, size: UInt32(truncatingIfNeeded: change.size), bodyOffset: body.isNone ? 0 : UInt64(bodyOffset))))
+                out.append(
+                    MapChange(
+                        key: change.id,
+                        entry: MapEntry(
+                            version: ordinal, size: UInt32(truncatingIfNeeded: change.size),
+                            bodyOffset: body.isNone ? 0 : UInt64(bodyOffset))))
                 bodyOffset += body.sizeInRecord
             case .preserve:
                 let version = change.storedVersion.flatMap(ordinalOf) ?? ordinal

@@ -28,7 +28,11 @@ final class GroupCommit: HostCallMark, @unchecked Sendable {
     var isSyncing: Bool { lock.withLock { syncing } }
 
     /// Takes a number for something that was just appended; each is waited for once.
-    func ticket() -> UInt64 { lock.withLock { appended += 1; outstanding += 1; return appended } }
+    func ticket() -> UInt64 {
+        lock.withLock {
+            appended += 1; outstanding += 1; return appended
+        }
+    }
 
     /// Returns when all up to `ticket` is durable; throws when the sync that was to cover it failed.
     func wait(for ticket: UInt64, sync: () throws -> Void) throws {

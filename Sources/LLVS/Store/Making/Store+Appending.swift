@@ -137,7 +137,11 @@ extension Store {
                             let small = UnsafeRawBufferPointer(rebasing: bytes[(i > 0 ? ends[i - 1] : 0)..<ends[i]])
                             return large[i]?.pieces(items[i].draft.changes) ?? RecordPieces(small)
                         }
-                        return try noting(items) { try withCommitLock { try checkOpen(); return try storage.append(records) } }
+                        return try noting(items) {
+                            try withCommitLock {
+                                try checkOpen(); return try storage.append(records)
+                            }
+                        }
                     }
                 }
                 guard places.count == items.count else {

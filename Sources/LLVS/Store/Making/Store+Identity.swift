@@ -4,8 +4,11 @@ extension Store {
         var hasher = IdentityHasher(.identity)
         hasher.add(version, changeCount: changes.count)
         for change in changes {
-            if change.hasData { change.digest.withUnsafeBytes { hasher.add(setting: change.id, size: change.size, digest: $0) } }
-            else { hasher.add(change.kind, change.id, stored: change.storedVersion) }
+            if change.hasData {
+                change.digest.withUnsafeBytes { hasher.add(setting: change.id, size: change.size, digest: $0) }
+            } else {
+                hasher.add(change.kind, change.id, stored: change.storedVersion)
+            }
         }
         return hasher.finish()
     }

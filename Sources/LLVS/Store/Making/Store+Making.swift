@@ -166,31 +166,33 @@ extension Store {
         items.reserveCapacity(sorted.count)
         var kept: [(position: Int, value: Pulled)] = []
         let given = sorted.sorted
-        do { try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
-            try Memory.check()
-            for i in run.indices {
-                let change = run[i], index = sorted.index(at: start + i)
-                let present = try present(change.id)
-                switch change.kind {
-                case .insert, .update:
-                    items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
-                case .remove, .preserveRemoval:
-                    if present != nil { items.append(RecordChanges.Item(index, .remove)) }
-                case .preserve:
-                    guard let stored = given.storedVersion(at: start + i) else {
+        do {
+            try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
+                try Memory.check()
+                for i in run.indices {
+                    let change = run[i], index = sorted.index(at: start + i)
+                    let present = try present(change.id)
+                    switch change.kind {
+                    case .insert, .update:
+                        items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
+                    case .remove, .preserveRemoval:
+                        if present != nil { items.append(RecordChanges.Item(index, .remove)) }
+                    case .preserve:
+                        guard let stored = given.storedVersion(at: start + i) else {
                             throw StoreError(
                                 .invalidReference,
                                 "A preserve of \"\(ValueID(unchecked: change.id))\" names no version. "
                                     + "Set the version that stored the bytes.",
                                 valueID: ValueID(unchecked: change.id))
+                        }
+                        let ordinal = try checkReference(change.id, stored)
+                        if let present, present.version == ordinal { continue }
+                        kept.append((items.count, try pull(change.id, stored, ordinal)))
+                        items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
                     }
-                    let ordinal = try checkReference(change.id, stored)
-                    if let present, present.version == ordinal { continue }
-                    kept.append((items.count, try pull(change.id, stored, ordinal)))
-                    items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
                 }
             }
-        } } catch {
+        } catch {
             remove(kept.map(\.value))
             throw error
         }
@@ -227,11 +229,12 @@ extension Store {
         }
         let reader = try ValueReader(self, Located(entry: entry, stored: stored, place: place), id: id)
         var position = 0
-        return try pull(ValueSource(id: reader.id, size: reader.size) { buffer in
-            let got = try reader.read(at: position, into: buffer)
-            position += got
-            return got
-        })
+        return try pull(
+            ValueSource(id: reader.id, size: reader.size) { buffer in
+                let got = try reader.read(at: position, into: buffer)
+                position += got
+                return got
+            })
     }
 
     /// The ordinal of the version that a reference names, which must be here and have stored that id.
@@ -286,7 +289,8 @@ extension Store {
             var asked = wanted
             if !comparingTimestamp, let timestamp = waitingTimestamp(wanted.id) { asked.timestamp = timestamp }
             if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? records.identityDigest(waiting.place),
-               digest != identityDigest(asked, changes) {
+                digest != identityDigest(asked, changes)
+            {
                 throw StoreError(
                     .versionMismatch,
                     "Version \(wanted.id) is in the store already, waiting for its ancestry, and is a different one. Choose another id.",
@@ -298,7 +302,8 @@ extension Store {
         let existing = try records.header(place).version
         var asked = wanted
         if !comparingTimestamp { asked.timestamp = existing.timestamp }
-        let same = try asked.predecessors == existing.predecessors && asked.timestamp == existing.timestamp
+        let same =
+            try asked.predecessors == existing.predecessors && asked.timestamp == existing.timestamp
             && asked.metadata == existing.metadata
             && (identityDigest(asked, changes) == records.identityDigest(place)
                 || haveSameOutcome(changes, place, on: lock.withRead { dag.rows[Int(ordinal)].first }))
@@ -328,7 +333,9 @@ extension Store {
             return (rootOrdinal, appendHidden(draft))
         }
         do { try store([(rootOrdinal, root), (ordinal, draft)]) } catch {
-            lock.withWrite { dag.drop(ordinal); dag.drop(rootOrdinal) }
+            lock.withWrite {
+                dag.drop(ordinal); dag.drop(rootOrdinal)
+            }
             throw error
         }
         tellOfNew([EmptyRoot.id, draft.version.id])

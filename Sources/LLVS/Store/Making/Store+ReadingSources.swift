@@ -105,7 +105,9 @@ extension Store {
                     bytes.append(contentsOf: piece)
                     guard bytes.count > threshold else { continue }
                     let new = try storage.blobWriter(size: nil)
-                    try bytes.withUnsafeBytes { try new.append($0); digest.update($0) }
+                    try bytes.withUnsafeBytes {
+                        try new.append($0); digest.update($0)
+                    }
                     bytes = []
                     writer = new
                 } else {

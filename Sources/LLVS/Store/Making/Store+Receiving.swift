@@ -83,7 +83,13 @@ extension Store {
                         results[i] = .alreadyPresent; continue
                     }
                     batch[draft.version.id] = drafts.count
-                    drafts.append((i, try lock.withWrite { try dag.preallocate(); return appendHidden(draft) }, draft))
+                    drafts.append(
+                        (
+                            i,
+                            try lock.withWrite {
+                                try dag.preallocate(); return appendHidden(draft)
+                            }, draft
+                        ))
                 } catch let error as StoreError where Store.isProblem(error.code) {
                     results[i] = .problem(error)
                 }
@@ -104,7 +110,8 @@ extension Store {
     private static func isProblem(_ code: StoreError.Code) -> Bool {
         switch code {
         case .missingPredecessor, .versionMismatch, .invalidVersionID, .invalidValueID, .invalidUTF8, .tooLarge, .duplicateID,
-             .invalidReference, .invalidMetadata, .invalidArgument, .damaged, .contentMismatch: true
+            .invalidReference, .invalidMetadata, .invalidArgument, .damaged, .contentMismatch:
+            true
         default: false
         }
     }
@@ -163,7 +170,7 @@ extension Store {
             index[received[i].version.id] = i
         }
         var order: [Int] = [], stack: [Int] = []
-        var state = [UInt8](repeating: 0, count: received.count)  // 0 not seen, 1 on the stack, 2 done
+        var state = [UInt8](repeating: 0, count: received.count) // 0 not seen, 1 on the stack, 2 done
         for start in received.indices where state[start] == 0 && prepared[start] != nil {
             stack.append(start)
             while let i = stack.last {
@@ -191,7 +198,8 @@ extension Store {
     func sortedChanges(_ received: ReceivedVersion) throws -> [RecordChange] {
         let version = received.version
         guard version.timestamp.isFinite, version.predecessors.count <= 2, Set(version.predecessors).count == version.predecessors.count,
-              !version.predecessors.contains(version.id) else {
+            !version.predecessors.contains(version.id)
+        else {
             throw StoreError(
                 .invalidArgument,
                 "Version \(version.id) has a timestamp or predecessors that no version can have. Nothing of it was taken; "

@@ -161,9 +161,11 @@ struct BatchFilling {
     private func takeFromBlocks(_ one: Wanted) -> Bool {
         let size = min(UInt64(one.bodySize), one.place.length &- one.entry.bodyOffset)
         guard one.entry.bodyOffset < one.place.length, size <= UInt64(StoreBlocks.largest) else { return false }
-        return (try? withScratch(Int(size)) { buffer in
-            store.records.blocks.copy(one.place, from: one.entry.bodyOffset, into: buffer) && accept(UnsafeRawBufferPointer(buffer), one)
-        }) ?? false
+        return
+            (try? withScratch(Int(size)) { buffer in
+                store.records.blocks.copy(one.place, from: one.entry.bodyOffset, into: buffer)
+                    && accept(UnsafeRawBufferPointer(buffer), one)
+            }) ?? false
     }
 
     /// Puts a value's bytes where they belong, if those that the buffer begins with are what their checksum says.
@@ -187,7 +189,8 @@ struct BatchFilling {
             let next = wanted[missing[end]]
             guard next.place.segment == head.place.segment, next.entry.bodyOffset != 0, next.position >= head.position,
                 next.position <= behind &+ UInt64(BatchFilling.gapSize),
-                  next.position &+ UInt64(next.bodySize) &- head.position <= UInt64(BatchFilling.runSize) else { break }
+                next.position &+ UInt64(next.bodySize) &- head.position <= UInt64(BatchFilling.runSize)
+            else { break }
             behind = max(behind, next.position &+ UInt64(next.bodySize))
             end += 1
         }
@@ -204,7 +207,8 @@ struct BatchFilling {
                 for i in run {
                     let one = wanted[i]
                     guard let start = Int(exactly: one.position &- position), start <= bytes.count,
-                          accept(UnsafeRawBufferPointer(rebasing: bytes[start...]), one) else { try readAlone(one); continue }
+                        accept(UnsafeRawBufferPointer(rebasing: bytes[start...]), one)
+                    else { try readAlone(one); continue }
                 }
             }
             if !isRead { store.follow(head.place.segment) }

@@ -151,9 +151,11 @@ extension Store {
             let key = ValueID(unchecked: entry.id)
             switch entry.kind {
             case .insert, .update:
-                out.append(ChangeSummary(
-                    kind: entry.kind, id: key, reference: .init(id: key, version: header.id), size: UInt64(entry.size),
-                    entry: MapEntry(version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))))
+                out.append(
+                    ChangeSummary(
+                        kind: entry.kind, id: key, reference: .init(id: key, version: header.id), size: UInt64(entry.size),
+                        entry: MapEntry(
+                            version: ordinal, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))))
             case .preserve:
                 out.append(
                     ChangeSummary(

@@ -35,14 +35,20 @@ extension Store {
         try control.look()
         return try readableVersions(control) {
             // In order without the lock: others may have made any number of them.
-            let found = try lock.withRead { try checkOpenLocked(); return Array(dag.headOrdinals) }
+            let found = try lock.withRead {
+                try checkOpenLocked(); return Array(dag.headOrdinals)
+            }
             return try Array(newestFirst(found, control.look).prefix(max(0, limit)))
         }
     }
 
     /// Ids of the heads, newest first. O(heads × log heads), nothing is read.
     public func headIDs() throws -> [VersionID] {
-        try orderKeys(lock.withRead { try checkOpenLocked(); return Array(dag.headOrdinals) }, {}).sorted(by: OrderKey.isNewer).map(\.id)
+        try orderKeys(
+            lock.withRead {
+                try checkOpenLocked(); return Array(dag.headOrdinals)
+            }, {}
+        ).sorted(by: OrderKey.isNewer).map(\.id)
     }
 
     /// The newest head; nil in an empty store.
@@ -66,7 +72,9 @@ extension Store {
         let control = control.paced(.listing, doing: "Listing the heads of \(description)")
         try control.look()
         return try readableVersions(control) {
-            let found = try lock.withRead { try checkOpenLocked(); return dag.headsInNoOrder(onBranch: branch) }
+            let found = try lock.withRead {
+                try checkOpenLocked(); return dag.headsInNoOrder(onBranch: branch)
+            }
             return try Array(newestFirst(found, control.look).prefix(max(0, limit)))
         }
     }

@@ -22,7 +22,8 @@ extension Store {
     func damagedOrdinal(_ id: VersionID, isVerifying: Bool) throws -> UInt32? {
         guard isVerifying || !records.knownDamage.isEmpty,
             let (ordinal, place) = lock.withRead({ dag.ordinal(of: id).map { ($0, dag.rows[Int($0)].place) } }),
-              isVerifying || records.knownDamage.concerns(id, at: place) else { return nil }
+            isVerifying || records.knownDamage.concerns(id, at: place)
+        else { return nil }
         guard try !records.knownDamage.isUnsynced(id) && records.isWhole(place, withBlobs: true) else { return ordinal }
         records.knownDamage.forget(id, at: place)
         return nil
@@ -120,7 +121,8 @@ extension Store {
         let (predecessors, branch) = lock.withRead { (dag.predecessors(ordinal).map(dag.id), dag.branch(ordinal)) }
         guard version.predecessors == predecessors, version.metadata.branchName == branch,
             version.timestamp.bitPattern == row.timestamp.bitPattern,
-              header.map({ $0.metadata == version.metadata }) ?? true else { throw Store.isAnother(version.id) }
+            header.map({ $0.metadata == version.metadata }) ?? true
+        else { throw Store.isAnother(version.id) }
     }
 
     private static func isAnother(_ id: VersionID) -> StoreError {
@@ -150,7 +152,8 @@ extension Store {
                 switch entry.kind {
                 case .insert, .update:
                     guard change.kind == .insert || change.kind == .update, change.data.count == entry.size,
-                          entry.digest.map({ $0.elementsEqual(SHA256.digest(change.data)) }) ?? true else { throw Store.isAnother(id) }
+                        entry.digest.map({ $0.elementsEqual(SHA256.digest(change.data)) }) ?? true
+                    else { throw Store.isAnother(id) }
                     if let blob = entry.blob { result.blobs.append((blob, entry.size)) }
                     do {
                         try records.withValue(entry, in: place, of: id) { if !Bytes.equal($0, change.data) { throw Store.isAnother(id) } }

@@ -109,20 +109,22 @@ extension Store {
         }
         let (file, offset) = storage.location(place), id = version.id
         if version.valueDataSize != sum {
-            report.damages.append(StorageDamage(
-                file: file, offset: offset,
+            report.damages.append(
+                StorageDamage(
+                    file: file, offset: offset,
                     message:
                         "Version \(id) says that it stored \(version.valueDataSize) bytes of values, and stored \(sum). "
-                            + "All of it can be read; whoever wrote the record wrote it wrong.",
-                version: id, lost: .nothing))
+                        + "All of it can be read; whoever wrote the record wrote it wrong.",
+                    version: id, lost: .nothing))
         }
         if let found = check?.finish(), id.text != nil || settled(found, version) == .none {
-            report.damages.append(StorageDamage(
-                file: file, offset: offset,
+            report.damages.append(
+                StorageDamage(
+                    file: file, offset: offset,
                     message:
                         "What is recorded under the id of version \(id) is not what the id says: "
-                            + "somebody wrote another version under it, or changed it. The genuine version is not here.",
-                version: id, lost: .version))
+                        + "somebody wrote another version under it, or changed it. The genuine version is not here.",
+                    version: id, lost: .version))
         }
         return values
     }
@@ -155,23 +157,25 @@ extension Store {
             if found?.kind == .insert || found?.kind == .update {
                 guard strangers.contains(stored) else { return }
                 let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
-                report.damages.append(StorageDamage(
-                    file: file, offset: offset,
+                report.damages.append(
+                    StorageDamage(
+                        file: file, offset: offset,
                         message:
                             "Version \(header.id) preserves \"\(value)\" of version \(stored), which is not among its ancestors. "
-                                + "It can be read here, and "
-                        + "others refuse the version: whoever wrote the record wrote it wrong. Make a version of its values anew.",
-                    version: header.id, value: value, lost: .nothing))
+                            + "It can be read here, and "
+                            + "others refuse the version: whoever wrote the record wrote it wrong. Make a version of its values anew.",
+                        version: header.id, value: value, lost: .nothing))
                 return
             }
-        } catch let error as StoreError where error.code.isOfOne { return }  // That record is told of itself.
+        } catch let error as StoreError where error.code.isOfOne { return } // That record is told of itself.
         let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
-        report.damages.append(StorageDamage(
-            file: file, offset: offset,
+        report.damages.append(
+            StorageDamage(
+                file: file, offset: offset,
                 message:
                     "Version \(header.id) preserves \"\(value)\" of version \(stored), which stored no such value: reading it fails. "
-                        + "Whoever wrote the record wrote it wrong; store the value anew.",
-            version: header.id, value: value, lost: .value))
+                    + "Whoever wrote the record wrote it wrong; store the value anew.",
+                version: header.id, value: value, lost: .value))
     }
 
     /// Puts together what the storage tells of its files, what the records tell of their values, and what was known before.

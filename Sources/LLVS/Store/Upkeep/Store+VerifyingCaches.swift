@@ -21,7 +21,8 @@ extension Store {
             }
             guard Int(ordinal) < rows, !confirmed[Int(ordinal)] else { return }
             let row = history.rows[Int(ordinal)]
-            confirmed[Int(ordinal)] = row.timestamp.bitPattern == header.timestamp.bitPattern && row.valueDataSize == header.valueDataSize
+            confirmed[Int(ordinal)] =
+                row.timestamp.bitPattern == header.timestamp.bitPattern && row.valueDataSize == header.valueDataSize
                 && Int(row.changeCount) == header.changeCount && history.branch(ordinal) == header.metadata.branchName
                 && history.predecessors(ordinal).map(history.id) == header.predecessors
         }
@@ -46,8 +47,10 @@ extension Store {
                 dag.ordinal(of: id) == nil && pending.records[id] == nil && !refused.contains(id) && !dag.isHidden(id)
                     && commits.unpublished.unconfirmed(id) == nil
             }
-            return (found.hidden.filter(isHidden).min(),
-                    explained.flatMap { explained in found.unconfirmed(in: dag).filter { !explained.contains($0) }.min() })
+            return (
+                found.hidden.filter(isHidden).min(),
+                explained.flatMap { explained in found.unconfirmed(in: dag).filter { !explained.contains($0) }.min() }
+            )
         }
         var isWrong = hidden != nil || wrong != nil
         if let version = wrong ?? hidden {
@@ -100,7 +103,7 @@ extension Store {
             file: storage.cacheLocation(name), offset: 0,
             message:
                 "A cache tells other than the records: \(what). \(advice), and is made again; "
-                    + "close the store and open it, since what was read through this handle may be wrong.",
+                + "close the store and open it, since what was read through this handle may be wrong.",
             version: version, lost: .nothing)
     }
 

@@ -1,5 +1,6 @@
 import CLLVS
 import Glibc
+
 @testable import LLVS
 
 /// Structs, lists and sizes handed in through the C functions, right and wrong.
@@ -134,7 +135,9 @@ extension Arguments {
         case 1: source.read = { _, _, _, _, _ in -1 }
         case 2:
             // More than there was room for.
-            source.read = { _, _, capacity, size, _ in size?.pointee = capacity &+ 1; return 0 }
+            source.read = { _, _, capacity, size, _ in
+                size?.pointee = capacity &+ 1; return 0
+            }
         default:
             source.read = { payload, buffer, capacity, size, _ in
                 guard let left = payload?.assumingMemoryBound(to: Int.self), let buffer, let size else { return -1 }
@@ -164,7 +167,10 @@ extension Arguments {
         if input.byte() > 250 { control.reserved = 1 }
         switch input.byte() % 4 {
         case 0: control.progress = { _, _, _ in LLVS_ERROR_CANCELLED.rawValue }
-        case 1: control.progress = { _, _, error in error?.pointee = llvs_error_make(7, llvs_bytes()); return -3 }
+        case 1:
+            control.progress = { _, _, error in
+                error?.pointee = llvs_error_make(7, llvs_bytes()); return -3
+            }
         case 2: control.progress = { _, progress, _ in progress.map { $0.pointee.completed } == .max ? -1 : 0 }
         default: break
         }

@@ -118,7 +118,9 @@ enum CachesTarget {
 
     private static func contents(_ map: MapNode?) -> [[UInt8]] {
         var keys: [[UInt8]] = []
-        map?.forEach { key, _ in keys.append(Array(key)); return true }
+        map?.forEach { key, _ in
+            keys.append(Array(key)); return true
+        }
         return keys
     }
 

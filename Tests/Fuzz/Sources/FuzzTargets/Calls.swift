@@ -204,14 +204,15 @@ enum Calls {
         } else {
             let payload = Unmanaged.passUnretained(arguments).toOpaque()
             _ = call { error in
-                llvs_arbiter_create({ payload, merge, resolution, error in
-                    guard let payload else { return -3 }
-                    let arguments = Unmanaged<Arguments>.fromOpaque(payload).takeUnretainedValue()
-                    _ = llvs_merge_fork(merge, arguments.bytes())
-                    let changes = arguments.array(of: llvs_change.self) { arguments.change() }
-                    _ = Calls.call { llvs_resolution_add(resolution, changes.start, changes.count, changes.stride, $0) }
-                    return arguments.input.byte() < 200 ? LLVS_PASS.rawValue : 0
-                }, payload, nil, nil, &arbiter, error)
+                llvs_arbiter_create(
+                    { payload, merge, resolution, error in
+                        guard let payload else { return -3 }
+                        let arguments = Unmanaged<Arguments>.fromOpaque(payload).takeUnretainedValue()
+                        _ = llvs_merge_fork(merge, arguments.bytes())
+                        let changes = arguments.array(of: llvs_change.self) { arguments.change() }
+                        _ = Calls.call { llvs_resolution_add(resolution, changes.start, changes.count, changes.stride, $0) }
+                        return arguments.input.byte() < 200 ? LLVS_PASS.rawValue : 0
+                    }, payload, nil, nil, &arbiter, error)
             }
         }
         body(arbiter)

@@ -99,7 +99,8 @@ enum ConflictsTarget {
 
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
         func part(_ text: String) -> [UInt8] { FuzzInput.part(Array(text.utf8)) }
-        let rules = "{\"merge\":1,\"ids\":{\"v\":{\"/n\":{\"as\":\"counter\",\"max\":3},\"/t\":\"text\",\"/a\":{\"pick\":\"arbiter\"},"
+        let rules =
+            "{\"merge\":1,\"ids\":{\"v\":{\"/n\":{\"as\":\"counter\",\"max\":3},\"/t\":\"text\",\"/a\":{\"pick\":\"arbiter\"},"
             + "\"/l\":{\"as\":\"list\",\"key\":[\"/k\"]},\"/s\":\"set\",\"/p\":\"tuple\",\"/z\":{\"absent\":[]}}}}"
         let base = "{\"a\":1,\"f\":0,\"l\":[{\"k\":1,\"v\":0},{\"k\":2}],\"n\":1,\"p\":[1,2],\"t\":\"The cat.\",\"x\":[1,2]}"
         let newer = "{\"a\":2,\"f\":1,\"l\":[{\"k\":2},{\"k\":1,\"v\":1}],\"n\":3,\"p\":[3,2],\"t\":\"The dog.\",\"x\":[7,2]}"

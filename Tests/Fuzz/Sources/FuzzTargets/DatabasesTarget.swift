@@ -1,5 +1,6 @@
-@testable import LLVS
 import Glibc
+
+@testable import LLVS
 
 /// The rows of a store in SQLite; the database file itself is SQLite's own business.
 ///

@@ -101,14 +101,18 @@ enum RulesTarget {
     @Sendable private static func seeds() -> [FuzzTarget.Seed] {
         let contact =
             "{\"merge\":1,\"ids\":{\"\":\"auto\",\"Secret/\":\"bytes\",\"Contact/\":{\"/n\":{\"as\":\"counter\",\"from\":100,\"min\":0},"
-                + "\"/a\":{\"as\":\"list\",\"key\":[\"/id\"]},\"/a/*/b\":{\"pick\":\"older\"},\"/t\":{\"as\":\"text\",\"unit\":\"word\"}}}}"
+            + "\"/a\":{\"as\":\"list\",\"key\":[\"/id\"]},\"/a/*/b\":{\"pick\":\"older\"},\"/t\":{\"as\":\"text\",\"unit\":\"word\"}}}}"
         let cases: [(String, String, String)] = [
             ("kinds", contact, "{\"merge\":1,\"ids\":{\"Contact/\":{\"/a\":\"set\",\"/t\":{\"pick\":{\"max\":\"/at\"}}}}}"),
-            ("members", "{\"merge\":1}",
-                "{\"merge\":1,\"ids\":{\"a\":{\"\":{\"identity\":[\"/a\"],\"delete\":\"delete\",\"absent\":{}}}}}"),
+            (
+                "members", "{\"merge\":1}",
+                "{\"merge\":1,\"ids\":{\"a\":{\"\":{\"identity\":[\"/a\"],\"delete\":\"delete\",\"absent\":{}}}}}"
+            ),
             ("wrong", contact, "{\"merge\":1,\"ids\":{\"\":{\"/a/~2/*\":{\"as\":\"list\",\"keys\":[]}}}}"),
-            ("forms", contact,
-                "{\"merge\":1,\"ids\":{\"\":{\"schema\":{\"at\":\"/v\",\"renames\":[{\"to\":2,\"from\":\"/n\",\"path\":\"/m\"}]}}}}"),
+            (
+                "forms", contact,
+                "{\"merge\":1,\"ids\":{\"\":{\"schema\":{\"at\":\"/v\",\"renames\":[{\"to\":2,\"from\":\"/n\",\"path\":\"/m\"}]}}}}"
+            ),
             ("later-number", contact, "{\"merge\":2,\"ids\":{}}"),
         ]
         return cases.map { name, other, rules in

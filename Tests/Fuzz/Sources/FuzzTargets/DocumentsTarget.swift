@@ -40,7 +40,8 @@ enum DocumentsTarget {
         }
         guard let bytes = merged.bytes, merged.source == .computed else { return }
         guard let first = bytes.first, first == UInt8(ascii: "{") || first == UInt8(ascii: "["), sides.1?.first == first,
-            sides.2?.first == first else {
+            sides.2?.first == first
+        else {
             return
         }
         if bytes.withUnsafeBytes({ Bytes.isValidUTF8($0) }), schema.isAuto { checkJSON(bytes, "a merged value") }
@@ -78,7 +79,7 @@ enum DocumentsTarget {
         let object = "{\"a\":[1,{\"id\":1,\"t\":\"x\\u00e9\"},[0.5]],\"n\":1e2,\"b\":{\"c\":null}}"
         let rules =
             "{\"merge\":1,\"ids\":{\"\":{\"\":\"auto\",\"/n\":{\"as\":\"counter\",\"min\":0},\"/a\":{\"as\":\"list\","
-                + "\"key\":[\"/id\"]},\"/*/c\":{\"absent\":{}}}}}"
+            + "\"key\":[\"/id\"]},\"/*/c\":{\"absent\":{}}}}}"
         let cases: [(String, UInt8, String, String, String, String)] = [
             ("objects", 0, "\"auto\"", object, "{\"a\":[1],\"n\":1e2,\"b\":{}}", "{\"n\":3,\"z\":true,\"a\":[1,{\"id\":1,\"t\":2}]}"),
             ("rules", 0, rules, object, "{\"n\":7,\"a\":[{\"id\":2}]}", "{\"n\":1,\"a\":[{\"id\":1,\"t\":\"\"},{\"id\":1}]}"),
@@ -91,8 +92,10 @@ enum DocumentsTarget {
             ("counters", 0, "\"counter\"", "10", "1e3", "-0.5"),
             ("saving", 8, "\"register\"", "{\"a\":1}", "{\"a\":2}", "{\"a\":1,\"b\":{}}"),
             ("schemas", 16, "", "{\"merge\":1}", rules, "{\"merge\":1,\"ids\":{\"\":{\"/n\":\"set\"},\"b\":\"bytes\"}}"),
-            ("forms", 0, "{\"schema\":{\"at\":\"/v\",\"renames\":[{\"to\":2,\"from\":\"/a\",\"path\":\"/b/c\"}]}}", "{\"a\":1}",
-                "{\"v\":2,\"b\":{\"c\":1,\"d\":2}}", "{\"v\":1,\"a\":2}"),
+            (
+                "forms", 0, "{\"schema\":{\"at\":\"/v\",\"renames\":[{\"to\":2,\"from\":\"/a\",\"path\":\"/b/c\"}]}}", "{\"a\":1}",
+                "{\"v\":2,\"b\":{\"c\":1,\"d\":2}}", "{\"v\":1,\"a\":2}"
+            ),
             ("absent", 1, "\"auto\"", "", "{\"a\":1}", "{\"b\":1}"),
             ("nothing", 2, "{\"absent\":{\"a\":1},\"identity\":[\"/a\"],\"pick\":{\"max\":\"/b\"}}", "{}", "", "{\"b\":1}"),
         ]
@@ -103,7 +106,9 @@ enum DocumentsTarget {
     }
 }
 
-private extension MergeSchema {
+extension MergeSchema {
     /// Whether no rule makes a value something else than JSON.
-    var isAuto: Bool { rules(for: UnsafeRawBufferPointer(start: nil, count: 0))?.rules.allSatisfy { !$0.pattern.isEmpty } ?? true }
+    fileprivate var isAuto: Bool {
+        rules(for: UnsafeRawBufferPointer(start: nil, count: 0))?.rules.allSatisfy { !$0.pattern.isEmpty } ?? true
+    }
 }

@@ -1,5 +1,6 @@
-@testable import LLVS
 import Glibc
+
+@testable import LLVS
 
 /// The files of an exchange folder, and of a store of the other implementation: their names and what is in them.
 ///

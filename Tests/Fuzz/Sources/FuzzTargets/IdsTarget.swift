@@ -166,7 +166,8 @@ enum IdsTarget {
             for change in changes { out.raw(change) }
             return out.bytes
         }
-        let history = version(0, 1, [], [[0, 1] + FuzzInput.part([7]), [0, 2] + FuzzInput.part([])])
+        let history =
+            version(0, 1, [], [[0, 1] + FuzzInput.part([7]), [0, 2] + FuzzInput.part([])])
             + version(5, 2, [0], [[1, 1] + FuzzInput.part([8, 9])]) + version(1, 3, [0], [[2, 2]])
             + version(2, 4, [2, 1], [[3, 2], [1, 1] + FuzzInput.part([5])]) + version(1, 5, [3], [])
         var seeds: [FuzzTarget.Seed] = []

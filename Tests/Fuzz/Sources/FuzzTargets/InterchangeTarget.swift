@@ -40,13 +40,15 @@ enum InterchangeTarget {
         require(
             outcome { try InterchangeDecoder.changes(canonical, of: EmptyRoot.id) } == .success(changes),
             "the changes are encoded otherwise")
-        require(changes.allSatisfy { change in
-            let bytes = switch change {
-            case .insert(_, let data), .update(_, let data): data.count
-            default: 0
-            }
-            return bytes <= document.count && change.id.bytes.count <= document.count
-        }, "more than the document holds")
+        require(
+            changes.allSatisfy { change in
+                let bytes =
+                    switch change {
+                    case .insert(_, let data), .update(_, let data): data.count
+                    default: 0
+                    }
+                return bytes <= document.count && change.id.bytes.count <= document.count
+            }, "more than the document holds")
     }
 
     private static func manifest(_ document: [UInt8]) {

@@ -93,7 +93,8 @@ enum ListingsTarget {
                 + "<D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>"
         }
         let folder = "<D:resourcetype><D:collection/></D:resourcetype>"
-        let file = "<D:resourcetype/><D:getcontentlength>17</D:getcontentlength>"
+        let file =
+            "<D:resourcetype/><D:getcontentlength>17</D:getcontentlength>"
             + "<D:getlastmodified>Sun, 22 Nov 2026 20:00:00 GMT</D:getlastmodified>"
         let multistatus = { (responses: String) in
             "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:multistatus xmlns:D=\"DAV:\">\(responses)</D:multistatus>"
@@ -103,14 +104,18 @@ enum ListingsTarget {
         }
         return [
             seed("webdav", 0, multistatus(response("/dav/notes/versions/", folder) + response("/dav/notes/versions/A%20b", file))),
-            seed("webdav-addresses", 0, multistatus(
-                response("https://host/dav/notes/versions", folder) + response("https://host/dav/notes/versions/&#x43;&amp;", file))),
+            seed(
+                "webdav-addresses", 0,
+                multistatus(
+                    response("https://host/dav/notes/versions", folder) + response("https://host/dav/notes/versions/&#x43;&amp;", file))),
             seed("webdav-prefix", 0, multistatus(response("/other/versions/", folder) + response("/other/versions/C", file))),
             seed("webdav-root", 1, multistatus(response("/", folder) + response("/d/", folder) + response("/E", file))),
             seed("entities", 0, "<!DOCTYPE a [<!ENTITY b \"cccc\"><!ENTITY d \"&b;&b;\">]>" + multistatus("&d;")),
-            seed("bucket", 2, bucket(
-                "<IsTruncated>true</IsTruncated><Contents><Key>pack1/log/a%2Bb</Key><Size>12</Size></Contents>"
-                    + "<CommonPrefixes><Prefix>pack1/</Prefix></CommonPrefixes><NextContinuationToken>a/b=</NextContinuationToken>")),
+            seed(
+                "bucket", 2,
+                bucket(
+                    "<IsTruncated>true</IsTruncated><Contents><Key>pack1/log/a%2Bb</Key><Size>12</Size></Contents>"
+                        + "<CommonPrefixes><Prefix>pack1/</Prefix></CommonPrefixes><NextContinuationToken>a/b=</NextContinuationToken>")),
             seed("bucket-last", 2, bucket("<IsTruncated>false</IsTruncated><Contents><Key>A</Key><Size>1</Size></Contents>")),
             seed("lines", 3, "drwxr-xr-x    2 ann      the staff     4096 Nov 25 21:29 .\n-rw-r--r--    1 a b    12 Nov 25  2025 A b\n"),
             seed("html", 4, "<html><head><title>Sign in</title></head><body>&lt;here&gt;<br/></body></html>"),

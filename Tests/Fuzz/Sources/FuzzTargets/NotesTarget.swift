@@ -31,7 +31,9 @@ enum NotesTarget {
                 let third = try StoreCoordinator(path: path, options: options)
                 require(third.currentVersion == next?.id, "what was saved last is not where it is")
                 try third.close()
-            } else { try again.close() }
+            } else {
+                try again.close()
+            }
             _ = saved
         }
         Folder.remove(Folder.path)

@@ -26,27 +26,28 @@ enum RecordsTarget {
         final class Rows { var all: [[UInt8]] = [] }
         let rows = Rows()
         rows.all = envelopes
-        return CallbackStorage(functions: CallbackStorage.Functions(
-            append: { records in
-                let first = rows.all.count
-                for record in records { rows.all.append(Array(record)) }
-                return (first..<rows.all.count).map { UInt64($0) }
-            },
-            list: { mark in
-                let from = min(Int(mark), rows.all.count)
+        return CallbackStorage(
+            functions: CallbackStorage.Functions(
+                append: { records in
+                    let first = rows.all.count
+                    for record in records { rows.all.append(Array(record)) }
+                    return (first..<rows.all.count).map { UInt64($0) }
+                },
+                list: { mark in
+                    let from = min(Int(mark), rows.all.count)
                     return (
                         (from..<rows.all.count).map { CallbackStorage.Listed(place: UInt64($0), size: UInt64(rows.all[$0].count)) },
                         UInt64(rows.all.count)
                     )
-            },
-            read: { place, offset, buffer in
-                guard place < UInt64(rows.all.count) else { return 0 }
-                let row = rows.all[Int(place)]
-                guard let offset = Int(exactly: offset), offset <= row.count else { return 0 }
-                let count = min(buffer.count, row.count - offset)
-                row.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + count])) }
-                return count
-            }))
+                },
+                read: { place, offset, buffer in
+                    guard place < UInt64(rows.all.count) else { return 0 }
+                    let row = rows.all[Int(place)]
+                    guard let offset = Int(exactly: offset), offset <= row.count else { return 0 }
+                    let count = min(buffer.count, row.count - offset)
+                    row.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + count])) }
+                    return count
+                }))
     }
 
     /// The record of a version, as the library writes it.

@@ -1,5 +1,6 @@
-@testable import LLVS
 import Glibc
+
+@testable import LLVS
 
 /// The files of a store directory: marker, segments, blobs, caches.
 ///

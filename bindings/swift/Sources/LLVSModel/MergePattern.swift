@@ -21,7 +21,8 @@ public struct MergePattern: Sendable, Hashable {
         if own.kind == "auto" { own.rule["as"] = nil }
         own.isByID = given.rule.isEmpty && implied["key"] != nil
         let contradicted = given.contradicted.map { "the rules say different things of \"\($0)\"; keep one" }
-        own.problem = contradicted ?? own.mismatch(type) ?? own.uselessRemoval(type, given.rule)
+        own.problem =
+            contradicted ?? own.mismatch(type) ?? own.uselessRemoval(type, given.rule)
             ?? initial.flatMap { own.otherAbsent($0, given.rule) ?? own.begin(with: $0) }
         let isWhole = ["register", "counter", "text"].contains(own.kind) || (own.kind == "set" && own.rule["key"] == nil)
         let inside = isWhole ? [] : MemberType.inside(type)
@@ -65,7 +66,8 @@ public struct MergePattern: Sendable, Hashable {
     /// Why what a missing member stands for cannot be: it is read as another value.
     private func otherAbsent(_ initial: Any, _ given: [String: String]) -> String? {
         guard let absent = given["absent"], let written = MemberType.written(initial), let wanted = JSONText.parsed(absent),
-            written != .null, written != wanted, MemberType.read(absent, as: initial).flatMap(MemberType.written) != written else {
+            written != .null, written != wanted, MemberType.read(absent, as: initial).flatMap(MemberType.written) != written
+        else {
             return nil
         }
         return "where the member is missing it is merged as \(absent), and read as its default, \(JSONText.value(written)). Let both be "
@@ -105,7 +107,8 @@ public struct MergePattern: Sendable, Hashable {
         // Elements that have an `id` are told apart by it without a rule.
         found.removeAll { $0.repeated == id || $0.isByID }
         for index in found.indices where found[index].problem == nil && found[index].repeated == nil {
-            found[index].problem = "\(part) holds itself, and can have no rules inside, since a pattern has a fixed depth; leave the rule "
+            found[index].problem =
+                "\(part) holds itself, and can have no rules inside, since a pattern has a fixed depth; leave the rule "
                 + "out (make a set an array), or use one structure for each depth"
         }
         return found

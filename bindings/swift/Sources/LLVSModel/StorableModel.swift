@@ -46,7 +46,9 @@ extension StorableModel {
         if !upgrades.isEmpty {
             let at = JSONText.string("/" + JSONText.segment(formName))
             let told = rules["schema"]?.together.rule["at"]
-            if told == nil || told == at { put(["at": at], at: "schema") } else {
+            if told == nil || told == at {
+                put(["at": at], at: "schema")
+            } else {
                 put(["pick": "\"max\""], at: "/" + JSONText.patternSegment(formName))
             }
         }

@@ -63,7 +63,8 @@ struct StoredMember {
     private static func wrappedType(_ type: TypeSyntax) -> String? {
         if let optional = type.as(OptionalTypeSyntax.self) { return optional.wrappedType.trimmedDescription }
         if let name = type.as(IdentifierTypeSyntax.self), name.name.text == "Optional",
-            let argument = name.genericArgumentClause?.arguments.first {
+            let argument = name.genericArgumentClause?.arguments.first
+        {
             return argument.argument.trimmedDescription
         }
         return nil
@@ -97,11 +98,12 @@ enum Problem: DiagnosticMessage {
         }
     }
     var diagnosticID: MessageID {
-        let id = switch self {
-        case .notAStruct: "notAStruct"
-        case .notAMember: "notAMember"
-        case .noDefault: "noDefault"
-        }
+        let id =
+            switch self {
+            case .notAStruct: "notAStruct"
+            case .notAMember: "notAMember"
+            case .noDefault: "noDefault"
+            }
         return MessageID(domain: "LLVSModel", id: id)
     }
     var severity: DiagnosticSeverity { .error }

@@ -130,7 +130,11 @@ private func filling(_ name: String, _ value: JSONValue) -> [ModelUpgrade] { [{ 
 
     @Test(arguments: [(#"{"count":100}"#, 102), (#"{"form":2,"visits":7,"count":3}"#, 9), ("{}", 2)])
     func renamesOfTheRulesAreThereOnce(_ value: String, _ visits: Int) throws {
-        let found = try edited(Renamed.self, value) { $0.name = "Ann"; $0.visits += 1 } _: { $0.note = "hi"; $0.visits += 1 }
+        let found = try edited(Renamed.self, value) {
+            $0.name = "Ann"; $0.visits += 1
+        } _: {
+            $0.note = "hi"; $0.visits += 1
+        }
         #expect(found.name == "Ann" && found.note == "hi" && found.visits == visits)
     }
 }

@@ -21,7 +21,8 @@ struct Watched: StorableModel, Equatable {
     }
 }
 
-@Model struct Colour: Hashable { var red = 0, green = 0
+@Model struct Colour: Hashable {
+    var red = 0, green = 0
     init(_ red: Int, _ green: Int) { (self.red, self.green) = (red, green) }
 }
 @Model(prefix: "palette/")
@@ -99,8 +100,12 @@ struct Palette: Equatable {
         try save("{}", "note", in: devices.phone)
         try devices.sync()
         for (people, letter) in [(phone, "x"), (laptop, "y")] {
-            try people.edit("2") { $0.name += letter; $0.visits += 1 }
-            try people.edit("1") { $0.name += letter; $0.town = letter }
+            try people.edit("2") {
+                $0.name += letter; $0.visits += 1
+            }
+            try people.edit("1") {
+                $0.name += letter; $0.town = letter
+            }
             try save("{\"by\":\"\(letter)\"}", "note", in: people.coordinator)
         }
         try devices.sync()
@@ -127,11 +132,15 @@ struct Palette: Equatable {
         let phone = try devices.phone.collection(Contact.self), laptop = try devices.laptop.collection(Contact.self)
         try phone.save(Contact(name: "Ann"), id: "1", description: "add Ann")
         try devices.sync()
-        try phone.edit("1", description: "call her Anne") { $0.name = "Anne"; $0.visits += 1 }
+        try phone.edit("1", description: "call her Anne") {
+            $0.name = "Anne"; $0.visits += 1
+        }
         for number in ["3", "4"] {
             try phone.edit("1", group: "phones", description: "telephones") { $0.phones.append(Phone(number, number)) }
         }
-        try laptop.edit("1") { $0.tags.insert("other"); $0.visits += 10 }
+        try laptop.edit("1") {
+            $0.tags.insert("other"); $0.visits += 10
+        }
         try devices.sync()
         #expect(try phone["1"]?.visits == 11 && phone["1"]?.phones.count == 2)
         #expect(try devices.phone.undoable().undo?.description == "telephones")
@@ -185,7 +194,11 @@ struct Palette: Equatable {
         let failures = Mutex<[String]>([])
         DispatchQueue.concurrentPerform(iterations: 4) { thread in
             do {
-                for number in 0..<25 { try people.edit("1") { $0.visits += 1; $0.tags.insert("\(thread).\(number)") } }
+                for number in 0..<25 {
+                    try people.edit("1") {
+                        $0.visits += 1; $0.tags.insert("\(thread).\(number)")
+                    }
+                }
             } catch { failures.withLock { $0.append("\(error)") } }
         }
         #expect(failures.withLock { $0 } == [])
@@ -196,7 +209,9 @@ struct Palette: Equatable {
     @Test func anEditOfWhatWasReadBefore() throws {
         let devices = try Devices(), people = try devices.phone.collection(Contact.self)
         let then = try #require(try people.save(Contact(name: "Ann"), id: "1")).id
-        try people.edit("1") { $0.town = "Ulm"; $0.visits += 10 }
+        try people.edit("1") {
+            $0.town = "Ulm"; $0.visits += 10
+        }
         try people.edit("1", at: then) { form in
             #expect(form.town == nil)
             form.name = "Anne"
@@ -211,7 +226,9 @@ struct Palette: Equatable {
     @Test func whatWasRemovedMeanwhile() throws {
         let devices = try Devices(), people = try devices.phone.collection(Contact.self)
         try people.save(Contact(name: "Ann"), id: "1")
-        try people.edit("1") { try people.remove("1"); $0.visits += 1 }
+        try people.edit("1") {
+            try people.remove("1"); $0.visits += 1
+        }
         #expect(try people["1"]?.visits == 1, "an edit beats a removal")
         try people.edit("1") { _ in try people.remove("1") }
         #expect(try people["1"] == nil, "nothing was edited")
@@ -238,7 +255,9 @@ struct Palette: Equatable {
         let devices = try Devices(), people = try devices.phone.collection(Contact.self)
         try save(#"{"name":"Ann","unknown":{"z":1.50}}"#, "contact/1", in: devices.phone)
         let then = devices.phone.currentVersion
-        try people.edit("1") { try people.remove("1"); $0.name = "Anne" }
+        try people.edit("1") {
+            try people.remove("1"); $0.name = "Anne"
+        }
         #expect(try text(devices.phone, "contact/1") == #"{"name":"Anne","unknown":{"z":1.50}}"#)
         try people.remove("1")
         #expect(try people.edit("1", at: then) { _ in } == nil && people["1"] == nil)

@@ -65,7 +65,8 @@ struct Pair: Equatable {
 
 @Suite struct MergingTests {
     @Test func rulesComeFromTheTypes() throws {
-        let expected = #"{"merge":1,"ids":{"contact/":{"":"auto","/bio":"text","/phones":{"as":"list","key":["/id"]},"#
+        let expected =
+            #"{"merge":1,"ids":{"contact/":{"":"auto","/bio":"text","/phones":{"as":"list","key":["/id"]},"#
             + #""/phones/*/calls":"counter","/picture":"register","/seen":{"pick":"max"},"#
             + #""/stock":{"as":"counter","from":100,"max":120},"/tags":"set","/visits":"counter"}}}"#
         #expect(String(decoding: Contact.mergeRules, as: UTF8.self) == expected)
@@ -122,20 +123,30 @@ struct Pair: Equatable {
     @Test(arguments: [true, false]) func twoVersionsOfAModelOnTwoDevices(_ isOldFirst: Bool) throws {
         let devices = try Devices()
         let old = try devices.laptop.collection(OldContact.self)
-        let before = #"{"weight":1.50,"later":{"z":1e2},"name":"Ann","tags":["a","b"],"visits":2.0,"#
+        let before =
+            #"{"weight":1.50,"later":{"z":1e2},"name":"Ann","tags":["a","b"],"visits":2.0,"#
             + #""phones":[{"id":"1","number":"11","label":"home"},{"id":"2","number":"22","calls":3}]}"#
         try save(before, "contact/1", in: devices.laptop)
         try devices.sync()
         let new = try devices.phone.collection(Contact.self)
         let edits: [() throws -> Void] = [
-            { try old.edit("1") { $0.tags.insert("old"); $0.phones[0].number = "12"; $0.phones.swapAt(0, 1) } },
-            { try new.edit("1") { $0.name = "Anne"; $0.tags.remove("a"); $0.visits += 1; $0.phones[1].calls += 1; $0.town = "Ulm" } },
+            {
+                try old.edit("1") {
+                    $0.tags.insert("old"); $0.phones[0].number = "12"; $0.phones.swapAt(0, 1)
+                }
+            },
+            {
+                try new.edit("1") {
+                    $0.name = "Anne"; $0.tags.remove("a"); $0.visits += 1; $0.phones[1].calls += 1; $0.town = "Ulm"
+                }
+            },
         ]
         for edit in isOldFirst ? edits : edits.reversed() { try edit() }
         try devices.sync()
         try old.edit("1") { $0.tags.insert("later") }
         try devices.sync()
-        let after = #"{"home_town":"Ulm","later":{"z":1e2},"name":"Anne","#
+        let after =
+            #"{"home_town":"Ulm","later":{"z":1e2},"name":"Anne","#
             + #""phones":[{"calls":4,"id":"2","number":"22"},{"id":"1","label":"home","number":"12"}],"#
             + #""tags":["b","later","old"],"visits":3,"weight":1.50}"#
         #expect(try text(devices.phone, "contact/1") == after && text(devices.laptop, "contact/1") == after)
@@ -151,7 +162,9 @@ struct Pair: Equatable {
         let devices = try Devices(), people = try devices.phone.collection(Contact.self)
         let before = #"{"name":"Ann","picture":{"name":"p","width":1,"new":2},"phones":[{"id":"1","label":"home"},{"id":"2"}]}"#
         try save(before, "contact/1", in: devices.phone)
-        try people.edit("1") { $0.picture = nil; $0.phones.removeFirst() }
+        try people.edit("1") {
+            $0.picture = nil; $0.phones.removeFirst()
+        }
         #expect(try text(devices.phone, "contact/1") == #"{"name":"Ann","phones":[{"id":"2"}]}"#)
     }
 
@@ -186,7 +199,11 @@ struct Pair: Equatable {
         #expect(try people.save(ann, id: "1") == nil)
         #expect(try people.edit("1") { $0.visits += 0 } == nil)
         #expect(try people.remove("2") == nil)
-        #expect(throws: CancellationError.self) { try people.edit("1") { $0.name = "?"; throw CancellationError() } }
+        #expect(throws: CancellationError.self) {
+            try people.edit("1") {
+                $0.name = "?"; throw CancellationError()
+            }
+        }
         #expect(devices.phone.currentVersion == before)
     }
 
@@ -195,7 +212,9 @@ struct Pair: Equatable {
         let people = try devices.phone.collection(Contact.self)
         try people.save(Contact(name: "Ann"), id: "1")
         try people.edit("1") { ann in
-            try people.edit("1") { $0.town = "Ulm"; $0.visits += 1 }
+            try people.edit("1") {
+                $0.town = "Ulm"; $0.visits += 1
+            }
             ann.visits += 1
         }
         #expect(try people["1"]?.town == "Ulm" && people["1"]?.visits == 2)
@@ -204,7 +223,7 @@ struct Pair: Equatable {
     @Test func objectsAreListedAtAVersion() throws {
         let devices = try Devices()
         let people = try devices.phone.collection(Contact.self)
-        let all = Dictionary(uniqueKeysWithValues: (0 ..< 250).map { ("\(1_000 + $0)", Contact(name: "\($0)")) })
+        let all = Dictionary(uniqueKeysWithValues: (0..<250).map { ("\(1_000 + $0)", Contact(name: "\($0)")) })
         let version = try #require(try people.save(all))
         try people.save(["x": Contact()], removing: ["1000", "1001"])
         #expect(try people.ids().count == 249 && people.all().map(\.id) == people.ids())

@@ -10,7 +10,8 @@ import Foundation
 
 /// How the rules of models come into the store: what is missing is added, and what contradicts is told.
 @Suite struct RegistrationTests {
-    private static let own = #""/bio":"text","/phones":{"as":"list","key":["/id"]},"/phones/*/calls":"counter","/picture":"register","#
+    private static let own =
+        #""/bio":"text","/phones":{"as":"list","key":["/id"]},"/phones/*/calls":"counter","/picture":"register","#
         + #""/seen":{"pick":"max"},"/stock":{"as":"counter","from":100,"max":120},"/tags":"set","/visits":"counter""#
 
     private func ids(_ coordinator: StoreCoordinator) throws -> JSONValue? {
@@ -49,8 +50,9 @@ import Foundation
 
     @Test func whatIsMissingIsAdded() throws {
         let devices = try Devices(), phone = devices.phone
-        try save(#"{"merge":1,"models":{"x":1},"ids":{"a/":{"/n":"counter"},"contact/":{"/tags":"set","/more":"text"}}}"#,
-                 MergeSchema.valueID, in: phone)
+        try save(
+            #"{"merge":1,"models":{"x":1},"ids":{"a/":{"/n":"counter"},"contact/":{"/tags":"set","/more":"text"}}}"#,
+            MergeSchema.valueID, in: phone)
         #expect(try phone.collection(Contact.self).contradictions == [])
         #expect(try ids(phone) == expected("{\"a/\":{\"/n\":\"counter\"},\"contact/\":{\"\":\"auto\",\"/more\":\"text\",\(Self.own)}}"))
         #expect(try text(phone, MergeSchema.valueID)?.contains(#""models":{"x":1}"#) == true)
@@ -71,8 +73,9 @@ import Foundation
         #expect(people.contradictions.map(\.prefix) == ["contact/", "contact/"])
         #expect(people.contradictions.map(\.store) == ["\"register\"", #"{"as":"counter","min":0}"#])
         #expect(people.contradictions.map(\.model) == ["\"set\"", "\"counter\""] && people.rulesProblem == nil)
-        #expect(people.contradictions.first?.description
-            == #"the rule for "contact/" at "/tags" is "register" in the store and "set" in the model; the store's stands"#)
+        #expect(
+            people.contradictions.first?.description
+                == #"the rule for "contact/" at "/tags" is "register" in the store and "set" in the model; the store's stands"#)
         // A register, as the store says.
         try people.save(Contact(name: "Ann"), id: "1")
         try people.edit("1") { mine in

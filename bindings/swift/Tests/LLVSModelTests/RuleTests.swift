@@ -181,8 +181,9 @@ struct Book: Equatable {
 
     /// Identity, absent, arbiter and removals that win, of two devices.
     @Test func rulesOfABook() throws {
-        #expect(String(decoding: Book.mergeRules, as: UTF8.self) == #"{"merge":1,"ids":{"book/":{"":{"identity":["/isbn"]},"#
-            + #""/draft":{"delete":"delete"},"/shelf":{"pick":"arbiter"},"/state":{"absent":"free"}}}}"#)
+        #expect(
+            String(decoding: Book.mergeRules, as: UTF8.self) == #"{"merge":1,"ids":{"book/":{"":{"identity":["/isbn"]},"#
+                + #""/draft":{"delete":"delete"},"/shelf":{"pick":"arbiter"},"/state":{"absent":"free"}}}}"#)
         struct Shelves: ValueMerger {
             func merge(_ question: ValueQuestion) -> ValueAnswer {
                 guard question.path.elementsEqual(#"["shelf"]"#.utf8), let a = question.newer, let b = question.older else { return .pass }
@@ -200,11 +201,17 @@ struct Book: Equatable {
         try devices.sync()
         #expect(try phone["1"] == Book("b", "B") && phone["2"] == Book("c", "C"))
         // A shelf that both changed; a draft that one removed and the other changed; a state that one wrote down as it was.
-        try phone.edit("2") { $0.shelf = "B"; $0.draft = ["x": "1"] }
+        try phone.edit("2") {
+            $0.shelf = "B"; $0.draft = ["x": "1"]
+        }
         try devices.sync()
-        try phone.edit("2") { $0.shelf = "K"; $0.draft = nil }
+        try phone.edit("2") {
+            $0.shelf = "K"; $0.draft = nil
+        }
         try phone.edit("3") { $0.state = "lent" }
-        try laptop.edit("2") { $0.shelf = "X"; $0.draft?["x"] = "2" }
+        try laptop.edit("2") {
+            $0.shelf = "X"; $0.draft?["x"] = "2"
+        }
         try save(#"{"isbn":"d","state":"free"}"#, "book/3", in: devices.laptop)
         try devices.sync()
         for books in [phone, laptop] {

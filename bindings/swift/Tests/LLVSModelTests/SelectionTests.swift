@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct SelectionTests {
     private func people(_ devices: Devices) throws -> ModelCollection<Contact> {
-        let indexes = #""by-town":{"prefix":"contact/","on":["/home_town","/name"]},"by-tag":{"prefix":"contact/","on":["/tags/*"]},"#
+        let indexes =
+            #""by-town":{"prefix":"contact/","on":["/home_town","/name"]},"by-tag":{"prefix":"contact/","on":["/tags/*"]},"#
             + #""by-name":{"prefix":"contact/","on":["/name"],"text":"fold"},"by-visits":{"prefix":"contact/","on":["/visits"]},"#
             + #""some":{"prefix":"contact/","on":["/stock"],"where":{"/name":"x"}}"#
         _ = try devices.phone.register(Array("{\"merge\":1,\"indexes\":{\(indexes)}}".utf8))
@@ -40,8 +41,10 @@ import Testing
 
     @Test func whereNoIndexServes() throws {
         let devices = try Devices(), people = try people(devices)
-        for selection in [people.matching(["bio": "x"]), people.matching(["stock": 1]), people.ordered(by: "home_town", "tags"),
-                          people.matching(["home_town": "Ulm", "visits": 1])] {
+        for selection in [
+            people.matching(["bio": "x"]), people.matching(["stock": 1]), people.ordered(by: "home_town", "tags"),
+            people.matching(["home_town": "Ulm", "visits": 1]),
+        ] {
             #expect(throws: StoreError.self) { try selection.ids() }
             do { _ = try selection.count() } catch let error as StoreError { #expect(error.code == .notFound) }
         }

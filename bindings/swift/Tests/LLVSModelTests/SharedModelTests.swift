@@ -73,7 +73,9 @@ struct SharedContact: Equatable {
         (zoe.place, zoe.ratio, zoe.active) = (SharedPlace(x: 1.5, y: -2), 0.25, false)
         #expect(try people["1"] == zoe && people["2"] == SharedContact())
         #expect(try people.save(zoe, id: "1") == nil && text(devices.phone, "shared/1") == whole)
-        try people.edit("1") { $0.name = "Ann"; $0.phones[1].calls += 1 }
+        try people.edit("1") {
+            $0.name = "Ann"; $0.phones[1].calls += 1
+        }
         #expect(try text(devices.phone, "shared/1") == vector("edited"))
     }
 }
