@@ -1,4 +1,5 @@
 // swift-tools-version: 6.1
+import CompilerPluginSupport
 import PackageDescription
 
 // `swift build` and `swift test` work as they are. The shared library that people install is built by
@@ -43,3 +44,35 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// scripts/test sets this: the fuzz targets (Tests/Fuzz) and the typed models (bindings/swift) then stand on the debug build of the engine's
+// own tests instead of building the engine again. They stay packages of their own for everybody else: only models need swift-syntax, and
+// `fuzz` links with libFuzzer alone.
+if Context.environment["LLVS_WHOLE_TREE"] != nil {
+    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-syntax", "602.0.0"..<"604.0.0"))
+    package.targets += [
+        .target(
+            name: "FuzzTargets", dependencies: ["LLVS", "LLVSABI"], path: "Tests/Fuzz/Sources/FuzzTargets",
+            swiftSettings: [.swiftLanguageMode(.v5)]),
+        .executableTarget(
+            name: "fuzz-files", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Sources/fuzz-files",
+            swiftSettings: [.swiftLanguageMode(.v5)]),
+        .macro(
+            name: "LLVSModelMacros",
+            dependencies: [
+                .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
+                .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
+            ],
+            path: "bindings/swift/Sources/LLVSModelMacros"),
+        .target(name: "LLVSModel", dependencies: ["LLVS", "LLVSModelMacros"], path: "bindings/swift/Sources/LLVSModel"),
+        .executableTarget(
+            name: "Contacts", dependencies: ["LLVSModel"], path: "bindings/swift/Examples/Contacts", exclude: ["expected.txt"]),
+        .testTarget(
+            name: "LLVSModelTests",
+            dependencies: [
+                "LLVSModel", "LLVSModelMacros",
+                .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
+            ],
+            path: "bindings/swift/Tests/LLVSModelTests"),
+    ]
+}

@@ -5,3 +5,18 @@ build_release() {
     run_logged cmake-build cmake --build "$build" --parallel "$(jobs)"
     [ -e "$library" ] || die "The build did not make $library"
 }
+
+# whole_tree <command>...: a command of SwiftPM that sees fuzz targets and models beside the engine (Package.swift).
+whole_tree() { LLVS_WHOLE_TREE=1 "$@"; }
+
+# Builds what the debug suites run, in .build: tests of the engine and of models, fuzz targets, examples.
+build_debug() {
+    say "Building (debug) into .build"
+    run_logged swift-build whole_tree swift build --build-tests
+}
+debug_folder() { whole_tree swift build --show-bin-path; }
+
+# no_warnings <log>: fails if a compiler warned of a file of this tree.
+no_warnings() {
+    ! grep -E "^$root/.*: warning: " "$logs/$1.log" || die "The build has warnings."
+}

@@ -1,6 +1,8 @@
 # For scripts/fuzz and the suite that runs its inputs: where things are built, and the limits that hold for every input.
+source scripts/lib/build.sh
 fuzz_build="$build/fuzz"
-fuzz_files="$fuzz_build/plain/debug/fuzz-files"
+# The targets in a usual build, of the debug build of scripts/test: runs files, and makes the seeds.
+fuzz_files="$root/.build/debug/fuzz-files"
 
 # An input has at most 64 KiB. What it makes the library take is bounded by that, by the memory budget that the targets give
 # a store (1 MiB), and by deflate, which makes at most a thousandfold of it.
@@ -8,9 +10,8 @@ fuzz_limits=(-max_len=65536 -timeout=20 -rss_limit_mb=1024 -malloc_limit_mb=256)
 # Leaks are looked for elsewhere (scripts/sanitize): the Swift runtime keeps what it made.
 fuzz_asan="detect_leaks=0:allocator_may_return_null=1:handle_abort=1:quarantine_size_mb=16"
 
-# The targets in a usual build: runs files, and makes the seeds.
 build_fuzz_files() {
-    run_logged fuzz-files-build swift build --package-path Tests/Fuzz --scratch-path "$fuzz_build/plain" --product fuzz-files
+    run_logged fuzz-files-build whole_tree swift build --product fuzz-files
 }
 
 # make_seeds <folder>: the seeds of every target, one folder each.

@@ -9,9 +9,27 @@ debian_packages=(
 
 has_package() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
+# What a toolchain from swift.org needs of the system (https://www.swift.org/install/linux), by names that Debian and Ubuntu share over the
+# years: packages with headers, which bring the libraries along.
+swift_packages=(
+    binutils gcc g++ git libc6-dev libcurl4-openssl-dev libedit-dev libncurses-dev libpython3-dev libsqlite3-dev libxml2-dev libz3-dev
+    tzdata unzip zlib1g-dev
+)
+
+# Fails unless the Swift on PATH starts. A toolchain that was only unpacked lacks libraries of the system: they are installed where apt-get
+# is there, and named otherwise.
 require_swift() {
     command -v swift >/dev/null || die "A Swift toolchain (6.1 or later) is needed to build the library, and \`swift\` is not on PATH.
 Install one from https://www.swift.org/install/linux and put its usr/bin on PATH. (Using the built library needs none.)"
+    swift_starts && return
+    if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then install_packages "${swift_packages[@]}"; fi
+    swift_starts || die "$(command -v swift) does not start: $(swift --version 2>&1 | tail -n 3)
+$(missing_libraries)It needs the packages that https://www.swift.org/install/linux lists for this system (on Debian: ${swift_packages[*]})."
+}
+swift_starts() { swift --version >/dev/null 2>&1 && swift build --version >/dev/null 2>&1; }
+missing_libraries() {
+    local tools; tools="$(dirname "$(readlink -f "$(command -v swift)")")"
+    ldd "$tools"/swift-{driver,frontend,build} 2>/dev/null | awk '/not found/ { print "Missing: " $1 }' | sort -u
 }
 
 install_missing() {

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Runs single tests against what is built, for `scripts/test --one`: a path in Tests/ (pytest), a program of Tests/C (ctest), or else a
+# function of the Swift tests.
+source "$(dirname "$0")/common.sh"
+source scripts/lib/build.sh
+source scripts/lib/python.sh
+for name in "$@"; do
+    case "$name" in
+        Tests/*) with_package "$python" -m pytest "$name" ;;
+        test_*_c|test_*_c_*|test_*_cpp|example_*) ctest --test-dir "$build" --tests-regex "^$name\$" --output-on-failure --no-tests=error ;;
+        *) whole_tree swift test --filter "$name" ;;
+    esac
+done
