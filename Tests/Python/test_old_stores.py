@@ -16,9 +16,10 @@ import llvs
 
 STORES = ROOT / "Tests" / "Vectors" / "stores"
 sys.path.insert(0, str(STORES))
+import expected as expectations  # noqa: E402
 from generate import describe  # noqa: E402
 
-VERSIONS = sorted(folder.name for folder in STORES.iterdir() if (folder / "expected.json").is_file())
+VERSIONS = sorted(folder.name for folder in STORES.iterdir() if (folder / expectations.NAME).is_file())
 
 
 @pytest.fixture(params=VERSIONS)
@@ -26,7 +27,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str,
     """What a version wrote, unpacked, and what it held."""
     with tarfile.open(STORES / request.param / "stores.tar.xz") as archive:
         archive.extractall(tmp_path)
-    return tmp_path, json.loads((STORES / request.param / "expected.json").read_text()) | {"name": request.param}
+    return tmp_path, expectations.read(STORES / request.param) | {"name": request.param}
 
 
 def same(store: llvs.Store, expected: dict[str, Any]) -> None:

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 import struct
 import sys
@@ -16,8 +14,9 @@ from random import Random
 from typing import Any, Callable, Optional
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "Python"))
+sys.path[:0] = [str(HERE), str(HERE.parent / "Python")]
 
+import layout  # noqa: E402
 from reference import Change, History, Preserve, PreserveRemoval, Remove, Set, Version  # noqa: E402
 
 ARBITERS = ["most_recent_change", "most_recent_branch", "ours", "theirs"]
@@ -151,69 +150,6 @@ def change_json(key: bytes, change: Change, present: bool) -> dict[str, Any]:
     if isinstance(change, Preserve):
         return {"kind": "preserve", "id": key.hex(), "version": change.version}
     return {"kind": "remove" if isinstance(change, Remove) else "preserveRemoval", "id": key.hex()}
-
-
-# The text form: the same for programs without a JSON parser.
-
-
-def text(vector: dict[str, Any]) -> list[str]:
-    def word(value: Optional[str]) -> str:
-        return value if value else "-"
-
-    def changes(items: list[dict[str, Any]], name: str) -> list[str]:
-        return [f"{name} {item['kind']} {item['id']} {word(item.get('data') or item.get('version'))}" for item in items]
-
-    lines = [f"vector {vector['name']}"]
-    for version in vector["versions"]:
-        lines.append(f"version {version['id']} {version['timestampBits']} {' '.join(version['predecessors']) or '-'}")
-        lines.append(f"versionfile {version_file(version)}")
-        lines.append(f"changesfile {changes_file(version)}")
-    for state in vector["states"]:
-        lines.append(f"state {state['version']} {len(state['values'])}")
-        lines += [f"value {value['id']} {value['version']} {word(value['data'])}" for value in state["values"]]
-    lines += [f"head {id}" for id in vector["heads"]]
-    for pair in vector["bases"]:
-        lines.append(" ".join(["bases", pair["a"], pair["b"], *pair["bases"]]))
-    for pair in vector["differences"]:
-        lines.append(f"difference {pair['from']} {pair['to']} {len(pair['changes'])}")
-        lines += changes(pair["changes"], "change")
-    for merge in vector["merges"]:
-        lines.append(f"merge {merge['ours']} {merge['theirs']} {merge['arbiter']}")
-        lines += [f"metadata {entry['key']} {word(entry['value'])}" for entry in merge["metadata"]]
-        lines += [
-            f"fork {fork['id']} {fork['kind']} {word(fork['side'])} {word(fork['first'])} {word(fork['second'])} {word(fork['ancestor'])}"
-            for fork in merge["forks"]
-        ]
-        lines.append(f"result {merge['result']['id']} {merge['result']['timestampBits']} {len(merge['state'])}")
-        lines += [f"value {value['id']} {value['version']} {word(value['data'])}" for value in merge["state"]]
-    lines.append("end")
-    return lines
-
-
-def version_file(version: dict[str, Any]) -> str:
-    content: dict[str, Any] = {"identifier": version["id"]}
-    if version["predecessors"]:
-        content["predecessors"] = dict(zip(("idOfFirst", "idOfSecond"), version["predecessors"]))
-    content["timestamp"] = version["timestamp"]
-    content["metadata"] = [
-        part
-        for entry in version["metadata"]
-        for part in (bytes.fromhex(entry["key"]).decode(), {"data": base64.b64encode(bytes.fromhex(entry["value"])).decode()})
-    ]
-    return json.dumps({"version": content}).encode().hex()
-
-
-def changes_file(version: dict[str, Any]) -> str:
-    content = []
-    for change in version["changes"]:
-        id = bytes.fromhex(change["id"]).decode()
-        if change["kind"] in ("insert", "update"):
-            content.append({change["kind"]: {"id": id, "data": base64.b64encode(bytes.fromhex(change["data"])).decode()}})
-        elif change["kind"] == "preserve":
-            content.append({"preserve": {"valueId": id, "storedVersionId": change["version"]}})
-        else:
-            content.append({change["kind"]: id})
-    return json.dumps(content).encode().hex()
 
 
 # The vectors
@@ -411,8 +347,7 @@ def files() -> dict[str, str]:
         for vector in make():
             vector.pairs += [(ours, theirs) for ours, theirs, arbiter, _ in vector.merges if arbiter == "most_recent_change"]
             vectors.append(vector.json())
-        made[f"{name}.json"] = json.dumps({"format": 1, "vectors": vectors}, indent=1, ensure_ascii=True) + "\n"
-        made[f"{name}.txt"] = "\n".join(line for vector in vectors for line in text(vector)) + "\n"
+        made[f"{name}.json"] = layout.text({"format": 1, "vectors": vectors})
     return made
 
 

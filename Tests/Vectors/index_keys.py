@@ -1,15 +1,15 @@
-"""Makes index-keys.json and index-keys.txt from the model in Tests/Python/keys: docs/index-keys.md says what is in them."""
+"""Makes index-keys.json from the model in Tests/Python/keys: docs/index-keys.md says what is in it."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import Any, Iterator, Optional
+from typing import Any, Optional
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "Python"))
+sys.path[:0] = [str(HERE), str(HERE.parent / "Python")]
 
+import layout  # noqa: E402
 from documents import json_model as j  # noqa: E402
 from keys import definition as d  # noqa: E402
 from keys import encoding as e  # noqa: E402
@@ -150,38 +150,9 @@ def vectors() -> dict[str, Any]:
     }
 
 
-def lines(made: dict[str, Any]) -> Iterator[str]:
-    """The same for programs without a JSON parser: docs/index-keys.md says what the lines mean."""
-
-    def hexed(text: Optional[str]) -> str:
-        return "-" if text is None else text.encode().hex() or "."
-
-    for group in made["orders"]:
-        yield f"order {int(group['fold'])} {len(group['tuples'])}"
-        yield from (f"tuple {hexed(row['tuple'])} {row['key']}" for row in group["tuples"])
-    for row in made["equal"]:
-        yield f"order 0 {len(row['tuples'])}"
-        yield from (f"tuple {hexed(text)} {row['key']}" for text in row["tuples"])
-    for row in made["noKeys"]:
-        yield f"nokey {int(row['fold'])} {row['parts']} {row['key'] or '.'}"
-    for row in made["values"]:
-        yield f"value {hexed(row['id'])} {hexed(row['data'])}"
-    for definition in made["definitions"]:
-        yield f"definition {hexed(definition['definition'])} {definition['digest']}"
-        for row in definition["values"]:
-            yield " ".join(["keys", hexed(row["id"]), row.get("why", "-"), *row["keys"]])
-        for asked in (asked for asked in made["questions"] if asked["definition"] == definition["name"]):
-            tuples = " ".join(hexed(asked.get(name)) for name in ("equal", "begin", "low", "high"))
-            yield f"question {tuples} {int(asked.get('low_open', False))} {int(asked.get('high_open', False))} {len(asked['found'])}"
-            yield from (f"found {hexed(row['id'])} {row['key']}" for row in asked["found"])
-    yield "end"
-
-
 if __name__ == "__main__":
-    made = vectors()
-    texts = {"index-keys.json": json.dumps(made, indent=1) + "\n", "index-keys.txt": "\n".join(lines(made)) + "\n"}
-    for name, text in texts.items():
-        if "--check" in sys.argv:
-            assert (HERE / name).read_text(encoding="ascii") == text, f"{name} is not what the model makes"
-        else:
-            (HERE / name).write_text(text, encoding="ascii")
+    path, text = HERE / "index-keys.json", layout.text(vectors())
+    if "--check" in sys.argv:
+        assert path.read_text(encoding="ascii") == text, f"{path.name} is not what the model makes"
+    else:
+        path.write_text(text, encoding="ascii")

@@ -2,22 +2,58 @@ import Foundation
 import Testing
 @testable import LLVS
 
-/// Tests/Vectors/index-keys.txt, which the model in Tests/Python/keys gave: definitions, keys, and what is no key.
+/// Tests/Vectors/index-keys.json, which the model in Tests/Python/keys gave: definitions, keys, and what is no key.
 @Suite("Keys of indexes") struct IndexKeyTests {
-    /// The lines of the file, as words.
-    static func lines() throws -> [[Substring]] {
-        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Vectors/index-keys.txt")
-        return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map { $0.split(separator: " ") }
+    /// The vectors, as docs/index-keys.md describes them.
+    private struct Vectors: Decodable {
+        struct Row: Decodable { var tuple, key: String }
+        struct Order: Decodable {
+            var name: String
+            var fold: Bool
+            var tuples: [Row]
+        }
+        struct Spellings: Decodable {
+            var tuples: [String]
+            var key: String
+        }
+        struct NoKey: Decodable {
+            var name: String
+            var parts: Int
+            var fold: Bool
+            var key: String
+        }
+        struct StoredValue: Decodable { var id, data: String }
+        struct Keys: Decodable {
+            var id: String
+            var keys: [String]
+            var why: String?
+        }
+        struct Definition: Decodable {
+            var name, definition, digest: String
+            var values: [Keys]
+        }
+        var format: Int
+        var orders: [Order]
+        var equal: [Spellings]
+        var noKeys: [NoKey]
+        var values: [StoredValue]
+        var definitions: [Definition]
     }
 
-    static func bytes(_ hex: Substring) -> [UInt8] {
-        if hex == "." || hex == "-" { return [] }
+    private func vectors() throws -> Vectors {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Vectors/index-keys.json")
+        let vectors = try JSONDecoder().decode(Vectors.self, from: Data(contentsOf: file))
+        #expect(vectors.format == 1)
+        return vectors
+    }
+
+    private func bytes(_ hex: String) -> [UInt8] {
         let digits = Array(hex)
         return stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(digits[$0...$0 + 1]), radix: 16) }
     }
 
-    static func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
+    private func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
 
     private func key(_ tuple: [UInt8], folds: Bool) throws -> [UInt8] {
         try tuple.withUnsafeBytes { tuple in
@@ -28,51 +64,56 @@ import Testing
         }
     }
 
+    /// A tuple gives the key, and the key gives the tuple.
+    private func check(_ tuple: String, _ key: [UInt8], folds: Bool) throws {
+        let tuple = Array(tuple.utf8)
+        #expect(try self.key(tuple, folds: folds) == key, "\(String(decoding: tuple, as: UTF8.self).prefix(80))")
+        let parsed = try tuple.withUnsafeBytes { try IndexQuestion.Tuple($0, named: "tuple") }
+        let read = (key + [0x61]).withUnsafeBytes { IndexKey.read($0, parts: parsed.count, folds: folds) }
+        #expect(read?.size == key.count)
+        let size = (key + [0x61]).withUnsafeBytes { IndexKey.size($0, parts: parsed.count, folds: folds) }
+        #expect(size == key.count)
+        if let told = read?.tuple { #expect(try self.key(told, folds: folds) == key) } else {
+            #expect(key.count == IndexKey.limit && key.last == IndexKey.cutMark)
+        }
+    }
+
     @Test("tuples give the keys, and keys tell the tuples") func tuples() throws {
-        var folds = false, before: [UInt8]?, count = 0
-        for words in try Self.lines() {
-            switch words[0] {
-            case "order": (folds, before) = (words[1] == "1", nil)
-            case "tuple":
-                let tuple = Self.bytes(words[1]), expected = Self.bytes(words[2]), key = try key(tuple, folds: folds)
-                #expect(key == expected, "\(String(decoding: tuple, as: UTF8.self).prefix(80))")
-                if let before { #expect(Bytes.compare(before, key) <= 0) }
+        let vectors = try self.vectors()
+        for order in vectors.orders {
+            var before: [UInt8]?
+            for row in order.tuples {
+                let key = bytes(row.key)
+                try check(row.tuple, key, folds: order.fold)
+                if let before { #expect(Bytes.compare(before, key) <= 0, "\(order.name)") }
                 before = key
-                let parsed = try tuple.withUnsafeBytes { try IndexQuestion.Tuple($0, named: "tuple") }
-                let read = (key + [0x61]).withUnsafeBytes { IndexKey.read($0, parts: parsed.count, folds: folds) }
-                #expect(read?.size == key.count)
-                let size = (key + [0x61]).withUnsafeBytes { IndexKey.size($0, parts: parsed.count, folds: folds) }
-                #expect(size == key.count)
-                if let told = read?.tuple { #expect(try self.key(told, folds: folds) == key) } else {
-                    #expect(key.count == IndexKey.limit && key.last == IndexKey.cutMark)
-                }
-                count += 1
-            default: break
             }
         }
-        #expect(count > 60)
+        for spellings in vectors.equal {
+            for tuple in spellings.tuples { try check(tuple, bytes(spellings.key), folds: false) }
+        }
+        #expect(vectors.orders.reduce(0) { $0 + $1.tuples.count } >= 88)
+        #expect(vectors.equal.reduce(0) { $0 + $1.tuples.count } >= 12)
     }
 
     @Test("what is no key is refused") func noKeys() throws {
-        var count = 0
-        for words in try Self.lines() where words[0] == "nokey" {
-            let read = Self.bytes(words[3]).withUnsafeBytes { IndexKey.read($0, parts: Int(words[2]) ?? 0, folds: words[1] == "1") }
-            #expect(read == nil, "\(words[3])")
-            count += 1
+        let vectors = try self.vectors()
+        for row in vectors.noKeys {
+            let read = bytes(row.key).withUnsafeBytes { IndexKey.read($0, parts: row.parts, folds: row.fold) }
+            #expect(read == nil, "\(row.name)")
         }
-        #expect(count > 12)
+        #expect(vectors.noKeys.count >= 15)
     }
 
     @Test("definitions give the keys of values") func definitions() throws {
-        var values: [[UInt8]: [UInt8]] = [:], definition: IndexDefinition?, count = 0
-        for words in try Self.lines() {
-            switch words[0] {
-            case "value": values[Self.bytes(words[1])] = Self.bytes(words[2])
-            case "definition":
-                definition = try Self.bytes(words[1]).withUnsafeBytes { try IndexDefinition($0) }
-                #expect(Self.hex(definition?.digest ?? []) == String(words[2]))
-            case "keys":
-                let definition = try #require(definition), id = Self.bytes(words[1]), data = try #require(values[id])
+        let vectors = try self.vectors()
+        let values = Dictionary(uniqueKeysWithValues: vectors.values.map { ($0.id, Array($0.data.utf8)) })
+        var count = 0
+        for row in vectors.definitions {
+            let definition = try Array(row.definition.utf8).withUnsafeBytes { try IndexDefinition($0) }
+            #expect(hex(definition.digest) == row.digest, "\(row.name)")
+            for expected in row.values {
+                let id = Array(expected.id.utf8), data = try #require(values[expected.id])
                 var keys: Set<[UInt8]> = []
                 let why = try id.withUnsafeBytes { id in
                     try data.withUnsafeBytes { data in
@@ -84,14 +125,12 @@ import Testing
                             }
                     }
                 }
-                let sorted = keys.sorted { Bytes.compare($0, $1) < 0 }.map(Self.hex)
-                #expect(why?.rawValue ?? "-" == String(words[2]), "\(String(decoding: id, as: UTF8.self))")
-                #expect(sorted == words[3...].map(String.init))
+                #expect(why?.rawValue == expected.why, "\(row.name): \(expected.id)")
+                #expect(keys.sorted { Bytes.compare($0, $1) < 0 }.map(hex) == expected.keys, "\(row.name): \(expected.id)")
                 count += 1
-            default: break
             }
         }
-        #expect(count > 100)
+        #expect(count >= 168)
     }
 
     @Test("every scalar value folds as the table says") func folding() throws {

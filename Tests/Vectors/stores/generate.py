@@ -1,6 +1,6 @@
 """Writes stores of every storage, an exchange folder and a snapshot with the library as it is, and what they hold.
 
-    generate.py FOLDER     makes FOLDER/stores.tar.xz and FOLDER/expected.json
+    generate.py FOLDER     makes FOLDER/stores.tar.xz and FOLDER/expected.json (expected.py reads it)
 
 Run once for each version of the formats; what it wrote is never made anew, since it stands for what people have on their disks.
 `Tests/Python/test_old_stores.py` reads all of it.
@@ -19,6 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import llvs
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import expected as expectations  # noqa: E402
 
 #: More than 1 MiB, so that file storage keeps it in a file of its own; compresses well.
 LARGE = b"".join(b"%08d" % (number // 16) for number in range(140_000))
@@ -108,7 +112,7 @@ def main(folder: Path) -> None:
         expected["current"] = notes.current_version
         expected["current_values"] = {id: b64encode(data).decode() for id, data in notes.at().items()}
         expected["stores"]["coordinator"] = describe(notes.store)
-    (folder / "expected.json").write_text(json.dumps(expected, indent=1, sort_keys=True) + "\n")
+    expectations.write(folder, expected)
     with tarfile.open(folder / "stores.tar.xz", "w:xz") as archive:
         archive.add(work, arcname=".")
     shutil.rmtree(work)
