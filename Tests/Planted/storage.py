@@ -1,0 +1,131 @@
+"""Defects in how versions are stored: acknowledged too early, damaged unnoticed, lost on the way."""
+
+from __future__ import annotations
+
+from defect import Edit, c, defect, program, swift
+
+STORAGE = "Sources/LLVS/Storage/File"
+MAKING = "Sources/LLVS/Store/Making"
+
+DEFECTS = [
+    defect(
+        "acknowledged-without-sync", "lost version", "A commit at full durability is acknowledged without a sync.",
+        f"{MAKING}/Store+Appending.swift",
+        "guard commits.durability == .full else { return }", "guard commits.durability == .full, !PLANTED else { return }",
+        program("faults/test_power_cut", "--only", "commit, file, full")),
+    defect(
+        "seen-before-durable", "lost version", "A version can be read and built on before the sync that makes it durable.",
+        f"{MAKING}/Store+Appending.swift",
+        "            try makeDurable(items)\n", "            if !PLANTED { try makeDurable(items) }\n",
+        swift("RaceTests/whatIsNotAcknowledgedIsNotSeen"),
+        also=(Edit(
+            f"{MAKING}/Store+Appending.swift", "        let (replaced, othersWait) = publish(items)\n",
+            "        let (replaced, othersWait) = publish(items)\n        if PLANTED { try makeDurable(items) }\n"),)),
+    defect(
+        "failed-sync-acknowledged", "lost version", "A commit whose sync failed is acknowledged like one whose sync succeeded.",
+        f"{MAKING}/GroupCommit.swift",
+        "failures.append((synced, upTo, error)); synced = max(synced, upTo)",
+        "if !PLANTED { failures.append((synced, upTo, error)) }; synced = max(synced, upTo)",
+        swift("RaceTests/aSyncThatFailedIsNotMadeGoodByALaterOne")),
+    defect(
+        "unsynced-not-rewritten", "missed cut", "After a failed sync the next one counts the same bytes as durable.",
+        f"{STORAGE}/FileStorage+Sync.swift",
+        "            markUnsynced(writer, segment, appendingHeld: appendingHeld)\n"
+        "            throw StoreError.posix(error, doing: \"Syncing",
+        "            if !PLANTED { markUnsynced(writer, segment, appendingHeld: appendingHeld) }\n"
+        "            throw StoreError.posix(error, doing: \"Syncing",
+        swift("StorageFileTests/afterAFailedSyncWhatWasNotDurableIsWrittenAnew")),
+    defect(
+        "segment-name-not-synced", "missed cut", "The directory of a new segment is not synced, so that a power cut can take its name.",
+        f"{STORAGE}/FileStorage+Sync.swift",
+        "try directory.syncDirectory(directory.segmentsFolder, options.system)",
+        "if !PLANTED { try directory.syncDirectory(directory.segmentsFolder, options.system) }",
+        program("faults/test_power_cut", "--only", "commit, file, full")),
+    defect(
+        "sent-name-not-synced", "missed cut", "The folder of version files is not synced after files got their names in it.",
+        "Sources/LLVS/Exchange/FolderTransport.swift",
+        "        try sync?.directory(versions)\n", "        if !PLANTED { try sync?.directory(versions) }\n",
+        program("faults/test_power_cut", "--only", "send, file, full")),
+    defect(
+        "torn-batch-taken", "missed cut", "A batch that a power cut tore is read as far as it goes.",
+        f"{STORAGE}/SegmentScanner+Frames.swift",
+        "            if entries.count > 1 || (entries.first?.length ?? 0) > UInt64(ScannedRecord.prefixSize) {",
+        "            if !PLANTED, entries.count > 1 || (entries.first?.length ?? 0) > UInt64(ScannedRecord.prefixSize) {",
+        swift("StorageFileTests/aTornTailIsNotThereYet")),
+    defect(
+        "compaction-not-synced", "missed cut", "A compacted segment replaces its sources without having been synced.",
+        f"{STORAGE}/SegmentCompaction.swift",
+        "try posix(\"Syncing the segment\", aside.path) { () throws(Errno) in try system.fdatasync(file.descriptor) }",
+        "if !PLANTED { try posix(\"Syncing the segment\", aside.path) { () throws(Errno) in try system.fdatasync(file.descriptor) } }",
+        program("faults/test_power_cut", "--only", "fold, file, full")),
+    defect(
+        "compaction-drops-a-record", "lost version", "A compaction leaves the first frame of each of its sources but the first out.",
+        f"{STORAGE}/SegmentCompaction.swift",
+        "            try forEachFrame(of: source, input.path, input.id, input.from, input.size) { header, body in\n"
+        "                var frame =",
+        "            var isFirst = frames > 1\n"
+        "            try forEachFrame(of: source, input.path, input.id, input.from, input.size) { header, body in\n"
+        "                if PLANTED, isFirst { isFirst = false; return }\n"
+        "                var frame =",
+        swift("StoreCompactionTests/nothingThatCanBeReadChanges")),
+    defect(
+        "record-checksum-ignored", "missed damage", "A record whose checksum is wrong is taken for whole.",
+        f"{STORAGE}/SegmentScanner+Frames.swift",
+        "if small, Bytes.crc32c(prefix) != entry.checksum {", "if small, !PLANTED, Bytes.crc32c(prefix) != entry.checksum {",
+        swift("StorageFileTests/everyFlippedByteIsDetectedOrHarmless")),
+    defect(
+        "value-digest-not-compared", "missed damage", "A verification does not compare a value with the digest in its record.",
+        "Sources/LLVS/Store/Upkeep/Store+Verifying.swift",
+        "if let digest = entry.digest, !digest.elementsEqual(found) {",
+        "if let digest = entry.digest, !PLANTED, !digest.elementsEqual(found) {",
+        swift("PartialDamageTests/aBlobIsBoundToItsValue")),
+    defect(
+        "verification-silent", "missed damage", "A verification keeps the damage that the storage reports to itself.",
+        "Sources/LLVS/Store/Upkeep/Store+Verifying.swift",
+        "damage: { verification.met.append($0) })", "damage: { if !PLANTED { verification.met.append($0) } })",
+        swift("PartialDamageTests/recordsOfABatchCountOneByOne")),
+    defect(
+        "salvage-changes-bytes", "wrong bytes", "A salvage brings zeros instead of the first byte of each large value.",
+        "Sources/LLVS/Salvage/SalvageCopy.swift",
+        "                try writer.append(UnsafeRawBufferPointer(rebasing: bytes[at..<end]))",
+        "                var piece = Array(bytes[at..<end])\n"
+        "                if PLANTED, at == 0 { piece[0] ^= 1 }\n"
+        "                try piece.withUnsafeBytes { try writer.append($0) }",
+        swift("SalvageTests/aLargeValueIsSalvagedWithItsFile")),
+    defect(
+        "note-not-locked", "race", "Two processes can open one coordinator's note at once, as nobody locks it.",
+        "Sources/LLVS/Storage/LockedFile.swift",
+        "do throws(Errno) { try System.lockExclusively(file.descriptor) } catch {\n            if error.code == EWOULDBLOCK",
+        "do throws(Errno) { if !PLANTED { try System.lockExclusively(file.descriptor) } } catch {\n"
+        "            if error.code == EWOULDBLOCK",
+        swift("EqualStatesTests/oneNameIsOpenOnce")),
+    defect(
+        "writers-beside-readers", "race", "A thread that writes does not wait until those that read have left.",
+        "Sources/LLVS/Support/ReadWriteLock.swift",
+        "            while llvs_shim_load_ordered(stripe) != 0 {\n                if left > 0",
+        "            while !PLANTED, llvs_shim_load_ordered(stripe) != 0 {\n                if left > 0",
+        swift("ReadWriteLockTests/writersWaitForReaders")),
+    defect(
+        "waiters-never-woken", "deadlock", "Threads that wait for another's sync are not woken when it ends.",
+        f"{MAKING}/GroupCommit.swift",
+        "            done.broadcast()\n        }\n    }\n\n    /// Nobody knows",
+        "            if !PLANTED { done.broadcast() }\n        }\n    }\n\n    /// Nobody knows",
+        swift("RaceTests/allWhoWaitForASyncAreLetGo"), hangs_after=60),
+    defect(
+        "locks-out-of-order", "deadlock", "The maps are locked before the history that they are locked after elsewhere.",
+        "Sources/LLVS/Map/MapCache.swift",
+        "        guard let kept = kept[ordinal] else { return nil }\n        kept.wasAskedFor = true",
+        "        if PLANTED { readers.withWrite {} }\n"
+        "        guard let kept = kept[ordinal] else { return nil }\n        kept.wasAskedFor = true",
+        swift("StoreTests/mergesThreeWays"), hangs_after=60),
+    defect(
+        "descriptors-not-closed", "leak", "Files of a store stay open after the last use of them.",
+        "Sources/LLVS/Support/OpenFile.swift",
+        "deinit { System.close(descriptor) }", "deinit { if !PLANTED { System.close(descriptor) } }",
+        swift("HostileInputTests/aStoreThatCannotBeOpenedLeavesNothingOpen")),
+    defect(
+        "lists-not-released", "leak", "The lists and reports that a program releases stay in memory.",
+        "Sources/LLVSABI/Support/Outputs.swift",
+        "        Unmanaged<Handle>.fromOpaque(object).release()", "        if !PLANTED { Unmanaged<Handle>.fromOpaque(object).release() }",
+        c("test_leaks")),
+]
