@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+
 @testable import LLVS
 
 /// Tests/Vectors/index-keys.json, which the model in Tests/Python/keys gave: definitions, keys, and what is no key.
@@ -73,7 +74,9 @@ import Testing
         #expect(read?.size == key.count)
         let size = (key + [0x61]).withUnsafeBytes { IndexKey.size($0, parts: parsed.count, folds: folds) }
         #expect(size == key.count)
-        if let told = read?.tuple { #expect(try self.key(told, folds: folds) == key) } else {
+        if let told = read?.tuple {
+            #expect(try self.key(told, folds: folds) == key)
+        } else {
             #expect(key.count == IndexKey.limit && key.last == IndexKey.cutMark)
         }
     }
@@ -152,9 +155,11 @@ import Testing
         #expect(String(decoding: Array("한".utf8).withUnsafeBytes { Folding.folded($0) }, as: UTF8.self).unicodeScalars.count == 3)
     }
 
-    @Test("what JSON merging takes and keys do not", arguments: [
-        "123e9999", "10e9999", "0.1e-9999", "1" + String(repeating: "0", count: 400),
-    ])
+    @Test(
+        "what JSON merging takes and keys do not",
+        arguments: [
+            "123e9999", "10e9999", "0.1e-9999", "1" + String(repeating: "0", count: 400),
+        ])
     func limits(number: String) throws {
         let definition = try Array(#"{"prefix":"","on":["/a"]}"#.utf8).withUnsafeBytes { try IndexDefinition($0) }
         for text in ["{\"a\":1,\"b\":\(number)}", "{\"a\":\(number)}"] {
@@ -181,15 +186,17 @@ import Testing
         #expect(try count(1, 200_000, 0) == (0, .tooManyKeys))
     }
 
-    @Test("definitions that are none say where", arguments: [
-        ("[]", ""), (#"{"on":["/a"]}"#, "/prefix"), (#"{"prefix":1,"on":["/a"]}"#, "/prefix"), (#"{"prefix":""}"#, "/on"),
-        (#"{"prefix":"","on":[]}"#, "/on"), (#"{"prefix":"","on":["a"]}"#, "/on/0"), (#"{"prefix":"","on":["/a","/a"]}"#, "/on/1"),
-        (#"{"prefix":"","on":["/**"]}"#, "/on/0"), (#"{"prefix":"","on":["/~3"]}"#, "/on/0"), (#"{"prefix":"","on":["/~"]}"#, "/on/0"),
-        (#"{"prefix":"","on":["/a"],"text":"Fold"}"#, "/text"), (#"{"prefix":"","on":["/a"],"where":[]}"#, "/where"),
-        (#"{"prefix":"","on":["/a"],"where":{"/*":1}}"#, "/where/~1*"), (#"{"prefix":"","on":["/a"],"where":{"/b":[]}}"#, "/where/~1b"),
-        (#"{"prefix":"","on":["/a"],"where":{"/b":{"present":1}}}"#, "/where/~1b"), (#"{"prefix":"","on":["/a"],"o/n":1}"#, "/o~1n"),
-        (#"{"prefix":"","on":["/a","/b","/c","/d","/e","/f","/g","/h","/i"]}"#, "/on"),
-    ])
+    @Test(
+        "definitions that are none say where",
+        arguments: [
+            ("[]", ""), (#"{"on":["/a"]}"#, "/prefix"), (#"{"prefix":1,"on":["/a"]}"#, "/prefix"), (#"{"prefix":""}"#, "/on"),
+            (#"{"prefix":"","on":[]}"#, "/on"), (#"{"prefix":"","on":["a"]}"#, "/on/0"), (#"{"prefix":"","on":["/a","/a"]}"#, "/on/1"),
+            (#"{"prefix":"","on":["/**"]}"#, "/on/0"), (#"{"prefix":"","on":["/~3"]}"#, "/on/0"), (#"{"prefix":"","on":["/~"]}"#, "/on/0"),
+            (#"{"prefix":"","on":["/a"],"text":"Fold"}"#, "/text"), (#"{"prefix":"","on":["/a"],"where":[]}"#, "/where"),
+            (#"{"prefix":"","on":["/a"],"where":{"/*":1}}"#, "/where/~1*"), (#"{"prefix":"","on":["/a"],"where":{"/b":[]}}"#, "/where/~1b"),
+            (#"{"prefix":"","on":["/a"],"where":{"/b":{"present":1}}}"#, "/where/~1b"), (#"{"prefix":"","on":["/a"],"o/n":1}"#, "/o~1n"),
+            (#"{"prefix":"","on":["/a","/b","/c","/d","/e","/f","/g","/h","/i"]}"#, "/on"),
+        ])
     func invalid(text: String, pointer: String) throws {
         do {
             _ = try Array(text.utf8).withUnsafeBytes { try IndexDefinition($0) }
