@@ -154,7 +154,9 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
         if os.environ.get("LLVS_WHEEL_PLATFORM"):
             return []
         folder = Path(self.directory) / "staged" / "man"
-        surroundings = {**os.environ, "PYTHONPATH": str(Path(self.root) / "src"), "LLVS_LIBRARY": str(library)}
+        # pip finds what it installed for the build by PYTHONPATH, so the package of this tree goes before that, and not in its place.
+        path = os.pathsep.join(filter(None, [str(Path(self.root) / "src"), os.environ.get("PYTHONPATH")]))
+        surroundings = {**os.environ, "PYTHONPATH": path, "LLVS_LIBRARY": str(library)}
         command = [sys.executable, "-m", "llvs.tools", "man-pages", str(folder)]
         done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
         if done.returncode:
