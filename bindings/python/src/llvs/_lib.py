@@ -31,7 +31,7 @@ def library_path() -> str:
             raise ImportError(f"LLVS_LIBRARY names {named!r}, where there is no file; build the library, or correct the variable")
         return named
     raise ImportError(
-        "the package llvs carries no library: install a wheel (pip install llvs), or build libllvs "
+        "the package llvs carries no library: install a wheel of it (docs/install.md), or build libllvs "
         "and set the environment variable LLVS_LIBRARY to the path of libllvs.so"
     )
 

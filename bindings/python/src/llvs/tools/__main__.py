@@ -18,7 +18,9 @@ def main() -> None:
     try:
         import click  # noqa: F401
     except ImportError:
-        sys.stderr.write('llvs: the command needs libraries that are not here: install them with: pip install "llvs[tools]"\n')
+        from . import HOW_TO_INSTALL
+
+        sys.stderr.write(f"llvs: the command needs the package click, which is not installed: {HOW_TO_INSTALL}\n")
         sys.exit(2)
     sys.unraisablehook = _unraisable
     from . import failures, output

@@ -7,6 +7,7 @@ from typing import Optional
 
 import click
 
+from . import HOW_TO_INSTALL
 from .failures import MISUSED, STORE, Failure
 from .session import find_store, session
 
@@ -21,8 +22,8 @@ def inspect_command(store: Optional[Path], no_open: bool, port: int, write: bool
     path, _ = session().place() if store is None else find_store(str(store))
     try:
         from llvs.inspector.serving import NotServedError, serve
-    except ImportError:
-        raise Failure('the inspector needs libraries that are not here: install them with: pip install "llvs[tools]"', MISUSED) from None
+    except ImportError as missing:
+        raise Failure(f"the inspector needs the package {missing.name}, which is not installed: {HOW_TO_INSTALL}", MISUSED) from None
     try:
         serve(str(path), port=port, write=write, open_browser=not no_open)
     except NotServedError as problem:

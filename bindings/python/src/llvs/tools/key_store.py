@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from . import escape
+from . import HOW_TO_INSTALL, escape
 from .failures import STORE, Failure
 
 _SERVICE = "llvs"
@@ -29,7 +29,7 @@ def keep(url: str, user: str, password: str) -> None:
         import keyring
         import keyring.errors
     except ImportError:
-        raise Failure('there is no key store without the package keyring: install it with: pip install "llvs[tools]"', STORE) from None
+        raise Failure(f"there is no key store without the package keyring: {HOW_TO_INSTALL}", STORE) from None
     try:
         keyring.set_password(_SERVICE, f"{user}@{url}", password)
     except keyring.errors.KeyringError as problem:
