@@ -11,7 +11,6 @@ from typing import Any, Callable, Iterator
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -23,16 +22,15 @@ if importlib.util.find_spec("llvs") is None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH")]))
 
 import llvs  # noqa: E402
+import sampling  # noqa: E402
 import strict_reader  # noqa: E402
+from sampling import pytest_runtest_makereport, pytest_terminal_summary  # noqa: E402, F401 - hooks of pytest
 
 # Ctrl-C is ignored by what a shell starts in the background, and by all that this starts in turn: tests send it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The default is the same every time; LLVS_HYPOTHESIS=explore searches anew, and prints how to come back to what it finds.
-settings.register_profile("default", derandomize=True, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
-settings.register_profile("explore", deadline=None, print_blob=True, max_examples=1000, suppress_health_check=list(HealthCheck))
-settings.load_profile(os.environ.get("LLVS_HYPOTHESIS", "default"))
+sampling.load_profile()
 
 
 # Tests that damage a folder on purpose, or put into it what no store writes.

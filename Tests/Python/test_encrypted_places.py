@@ -7,7 +7,6 @@ import json
 import logging
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from typing import Any, Callable
 
@@ -15,6 +14,7 @@ import llvs
 import pytest
 from llvs import ErrorCode
 from packs.names import encode
+from waiting import eventually
 
 WORDS = "six random words of a person"
 LARGE = b"SECRETLARGE" + bytes(range(256)) * 8_192
@@ -101,7 +101,7 @@ def test_names_tell_nothing_of_values(made: Made, folder: Path, tmp_path: Path, 
     """Who knows a value cannot ask whether it is there: a large one is named by its digest in clear, and by another with a key."""
     told = encode(hashlib.sha256(LARGE).digest()[:10])[:16]
     clear, store = tmp_path / "clear", new_store()
-    with llvs.Exchange(store, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as way:
+    with llvs.Exchange(store, llvs.Remote(folder.as_uri(), identity=made.device.secret)) as way:
         way.retrieve()
     with llvs.Exchange(store, llvs.Remote(clear.as_uri(), layout="packed")) as way:
         way.send()
@@ -114,12 +114,11 @@ def test_a_syncer_says_that_the_passphrase_is_wrong(folder: Path, tmp_path: Path
     with llvs.Coordinator(tmp_path / "s.llvs", exchange=llvs.Remote(folder.as_uri(), passphrase="seven words")) as notes:
         notes.save(insert={"a": b"1"})
         with llvs.Syncer(notes, after_save=0.02, longest_pause=0.02, poll=0.05, longest_poll=0.05) as syncer:
-            deadline = time.monotonic() + 60
-            while syncer.status.reason != llvs.SyncReason.PASSPHRASE and time.monotonic() < deadline:
-                time.sleep(0.01)
-            time.sleep(0.3)
+            eventually(lambda: syncer.status.reason == llvs.SyncReason.PASSPHRASE)
             status = syncer.status
             (place,) = status.places
+            # None is due: neither for the place nor by the poll.
+            assert status.next_round is None
             assert (status.state, status.reason, place.reason) == (llvs.SyncState.PAUSED,) + (llvs.SyncReason.PASSPHRASE,) * 2
             assert place.failures == 1 and place.retry_at is None and isinstance(place.error, llvs.EncryptionError)
 
@@ -165,7 +164,7 @@ def test_what_is_no_key(tmp_path: Path, store: llvs.Store) -> None:
 
 def test_members(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) -> None:
     phone, mine, theirs = llvs.new_identity(), new_store(), new_store()
-    with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as way:
+    with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), identity=made.device.secret)) as way:
         way.retrieve()
         assert sorted(one.kind for one in way.members()) == ["device", "device", "passphrase"]
         with pytest.raises(llvs.InvalidArgumentError):
@@ -249,7 +248,7 @@ def test_a_passphrase_that_leaked(made: Made, folder: Path, new_store: Callable[
 def test_rekeying(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
     """After a device was lost all is sent anew: what the former keys open is deleted later, and the rest has everything."""
     mine = new_store()
-    with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as way:
+    with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), identity=made.recovery.secret)) as way:
         way.retrieve()
         assert way.rekey() == 0, "there are no other keys yet"
         way.remove_member(made.device.recipient)
@@ -273,8 +272,8 @@ def test_rekeying(made: Made, folder: Path, tmp_path: Path, new_store: Callable[
 def test_keys_that_compete_are_joined(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
     """Two devices take a member out at once, each another one, before either sees the other's keys."""
     there = Path(shutil.copytree(folder, tmp_path / "there"))
-    for place, gone in ((folder, made.device), (there, made.recovery)):
-        with llvs.Exchange(new_store(), llvs.Remote(place.as_uri(), passphrase=WORDS)) as way:
+    for place, gone, by in ((folder, made.device, made.recovery), (there, made.recovery, made.device)):
+        with llvs.Exchange(new_store(), llvs.Remote(place.as_uri(), identity=by.secret)) as way:
             way.remove_member(gone.recipient)
     for path in (there / "pack1/keys").iterdir():
         shutil.copy(path, folder / "pack1/keys")

@@ -6,7 +6,6 @@ import base64
 import json
 import random
 import threading
-import time
 import uuid
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
@@ -16,6 +15,7 @@ import pytest
 from conftest import Places
 from interchange import DictTransport, changes_file, version_file
 from reference import Set, Version
+from waiting import GUARD
 
 
 @pytest.fixture(params=["folder", "memory", "transport"])
@@ -405,14 +405,15 @@ def test_observing_a_folder(tmp_path: Path, new_store: Callable[[], llvs.Store])
         observer = mine.observe(heard.set)
         other.make_version(insert={"a": b"1"})
         theirs.send()
-        assert heard.wait(10)
+        assert heard.wait(GUARD)
         observer.close()
         heard.clear()
+        later = threading.Event()
+        mine.observe(later.set)  # left to the exchange's end
         other.make_version(other.most_recent_head, insert={"b": b"1"})
         theirs.send()
-        time.sleep(0.2)
-        assert not heard.is_set()
-        mine.observe(heard.set)  # left to the exchange's end
+        # The one that is there hears of it, the one that was closed does not.
+        assert later.wait(GUARD) and not heard.is_set()
 
 
 @pytest.mark.parametrize("kind", ["folder", "memory"])
@@ -420,14 +421,15 @@ def test_nobody_is_told_of_what_he_sent_himself(tmp_path: Path, new_store: Calla
     one, other = new_store(), new_store()
     url = (tmp_path / "folder").as_uri() if kind == "folder" else f"memory:{tmp_path}"
     with llvs.Exchange(one, url) as mine, llvs.Exchange(other, url) as theirs:
-        heard = threading.Event()
-        with mine.observe(heard.set):
+        heard, heard_by_other = threading.Semaphore(0), threading.Event()
+        with mine.observe(heard.release), theirs.observe(heard_by_other.set):
             one.make_version(insert={"a": b"1"})
             mine.send()
-            assert not heard.wait(0.5)
+            # The same file is news to the other one.
+            assert heard_by_other.wait(GUARD) and not heard.acquire(blocking=False)
             other.make_version(insert={"b": b"1"})
             theirs.send()
-            assert heard.wait(10)
+            assert heard.acquire(timeout=GUARD)
 
 
 def test_a_transport_that_tells(memory: llvs.Store) -> None:
@@ -437,7 +439,7 @@ def test_a_transport_that_tells(memory: llvs.Store) -> None:
     with llvs.Exchange(memory, transport) as exchange:
         observer = exchange.observe(heard.set)
         transport.notify()
-        assert heard.wait(10)
+        assert heard.wait(300)
         observer.close()
         transport.set_state(b"where I was")
         assert transport.get_state() == b"where I was"

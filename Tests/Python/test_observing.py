@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import llvs
+from waiting import GUARD
 
 WRITER = """
     import sys, llvs
@@ -34,7 +35,7 @@ class Heard:
             self.count += 1
             self.changed.notify_all()
 
-    def wait(self, is_so, seconds: float = 60) -> bool:
+    def wait(self, is_so, seconds: float = GUARD) -> bool:
         with self.changed:
             return self.changed.wait_for(is_so, seconds)
 
@@ -61,13 +62,18 @@ def test_versions_of_another_process_are_heard_of(tmp_path: Path, kind: str) -> 
             assert known <= {version.id for version in store.history()}
             observer.close()
             count = heard.count
-            writer.stdin.write("unheard\n")
-            writer.stdin.flush()
-            made = writer.stdout.readline().strip()
-            assert not heard.wait(lambda: heard.count > count, 0.3) and made not in {version.id for version in store.history()}
+            # Another handle's observer hears of what this one's hears no more.
+            with llvs.Store(path, storage=kind, durability="normal") as beside:
+                later = Heard()
+                beside.observe(later)
+                writer.stdin.write("unheard\n")
+                writer.stdin.flush()
+                made = writer.stdout.readline().strip()
+                assert later.wait(lambda: made in {version.id for version in beside.history()})
+            assert heard.count == count and made not in {version.id for version in store.history()}
         finally:
             writer.stdin.close()
-            writer.wait(30)
+            writer.wait(300)
             writer.stdout.close()
 
 

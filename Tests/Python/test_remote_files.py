@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import random
 import threading
-import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional
@@ -14,6 +13,7 @@ import llvs
 import llvs.testing
 import pytest
 from llvs.testing import Disturbance
+from waiting import eventually
 
 
 class Shelf(llvs.RemoteFiles):
@@ -323,8 +323,5 @@ def test_what_an_exception_says_is_known_to_the_library(tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "store", exchange=llvs.Remote(shelf, layout="packed")) as notes:
         notes.save(insert={"x": b"1"})
         with llvs.Syncer(notes) as syncer:
-            until = time.monotonic() + 60
-            while all(place.error is None for place in syncer.status.places) and time.monotonic() < until:
-                time.sleep(0.05)
-            place = syncer.status.places[0]
+            place = eventually(lambda: next((place for place in syncer.status.places if place.error is not None), None))
     assert place.reason == llvs.SyncReason.NO_SPACE and "the shelf is full" in str(place.error)

@@ -15,18 +15,10 @@ import pytest
 
 import llvs
 from llvs import SyncConditions, SyncReason, SyncState
+from waiting import GUARD, eventually, returns
 
 #: Rounds that nothing but what a test does leads to.
 SELDOM: dict[str, Any] = {"after_save": 0.05, "after_saves": 0.5, "poll": 10_000.0, "longest_poll": 10_000.0}
-
-
-def until(met: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """What `met` gives once it is true."""
-    end = time.monotonic() + seconds
-    while not (found := met()):
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.01)
-    return found
 
 
 class Events:
@@ -57,15 +49,30 @@ def phone(tmp_path: Path) -> Iterator[llvs.Coordinator]:
         yield notes
 
 
+@pytest.fixture
+def later(tmp_path: Path) -> Iterator[Callable[[], None]]:
+    """Waits until a device apart, which waits after a save as long as those of the tests, has sent a save of its own. What the others
+    were to do because of an earlier save has then begun.
+    """
+    with llvs.Coordinator(tmp_path / "apart.llvs", exchange=tmp_path / "apart") as notes, llvs.Syncer(notes, **SELDOM) as syncer:
+
+        def wait() -> None:
+            sent = syncer.status.sent
+            notes.save(update={"a": b"%d" % sent})
+            eventually(lambda: syncer.status.sent > sent)
+
+        yield wait
+
+
 def test_two_devices_stay_in_step(laptop: llvs.Coordinator, phone: llvs.Coordinator) -> None:
     events = Events()
     with llvs.Syncer(laptop, events, **SELDOM), llvs.Syncer(phone, **SELDOM):
         laptop.save(insert={"note/1": b"from the laptop"})
-        until(lambda: "note/1" in phone)
+        eventually(lambda: "note/1" in phone)
         phone.save(update={"note/1": b"from the phone"}, insert={"note/2": b"new"})
-        until(lambda: "note/2" in laptop)
+        eventually(lambda: "note/2" in laptop)
         assert laptop["note/1"] == b"from the phone"
-        moved = until(lambda: next((one for one in events.rounds if one.moved), None))
+        moved = eventually(lambda: next((one for one in events.rounds if one.moved), None))
         assert {change.id for change in laptop.store.diff(moved.from_version, moved.to_version)} <= {"note/1", "note/2"}
     assert len(events.threads) == 1 and threading.get_ident() not in events.threads
 
@@ -83,30 +90,31 @@ def test_saves_on_both_sides_are_merged(laptop: llvs.Coordinator, phone: llvs.Co
         two.resume()
         one.now()
         two.now()
-        until(lambda: "b" in laptop and "a" in phone)
-        until(lambda: laptop.current_version == phone.current_version)
+        eventually(lambda: "b" in laptop and "a" in phone)
+        eventually(lambda: laptop.current_version == phone.current_version)
 
 
 def test_a_row_of_saves_goes_out_together(laptop: llvs.Coordinator) -> None:
+    """How long it waits for further saves is held by SyncScheduleTests, by a clock of its own."""
     events = Events()
-    with llvs.Syncer(laptop, events, after_save=3.0, after_saves=60.0, poll=10_000.0, longest_poll=10_000.0) as syncer:
-        until(lambda: syncer.status.rounds == 1)
+    with llvs.Syncer(laptop, events, after_save=1.0, after_saves=60.0, poll=10_000.0, longest_poll=10_000.0) as syncer:
+        eventually(lambda: syncer.status.rounds == 1)
         for i in range(20):
             laptop.save(insert={f"note/{i}": b"x"})
-        until(lambda: syncer.status.sent == 20)
-        assert len(events.rounds) == 2
+        eventually(lambda: syncer.status.sent == 20 and syncer.status.state == SyncState.IDLE)
         status = syncer.status
-        assert (status.state, status.reason, status.rounds) == (SyncState.IDLE, SyncReason.NONE, 2)
+        assert len(events.rounds) < 20
+        assert (status.reason, status.rounds) == (SyncReason.NONE, len(events.rounds))
         assert status.last_success is not None and abs(status.last_success - time.time()) < 3_600
         assert status.places[0].failures == 0 and status.places[0].last_success == status.last_success
 
 
 def test_saves_of_other_processes_are_sent(laptop: llvs.Coordinator, phone: llvs.Coordinator, tmp_path: Path) -> None:
     with llvs.Syncer(laptop, **SELDOM) as syncer:
-        until(lambda: syncer.status.rounds >= 1)
+        eventually(lambda: syncer.status.rounds >= 1)
         script = "import llvs, sys; llvs.Store(sys.argv[1]).make_version(insert={'other': b'process'}, root=True)"
         subprocess.run([sys.executable, "-c", script, str(tmp_path / "laptop.llvs")], check=True)
-        until(lambda: syncer.status.sent == 1)
+        eventually(lambda: syncer.status.sent == 1)
     phone.sync()
     assert phone["other"] == b"process"
 
@@ -114,17 +122,11 @@ def test_saves_of_other_processes_are_sent(laptop: llvs.Coordinator, phone: llvs
 def test_what_was_retrieved_leads_to_no_further_round(tmp_path: Path, phone: llvs.Coordinator) -> None:
     phone.save(insert={"a": b"1"})
     phone.exchange()
-    counts = []
-    # On a busy machine something else may lead to a further one, the folder's news for example: not each time.
-    while 1 not in counts and len(counts) < 4:
-        events = Events()
-        with llvs.Coordinator(tmp_path / f"{len(counts)}.llvs", exchange=tmp_path / "shared") as laptop:
-            with llvs.Syncer(laptop, events, **SELDOM) as syncer:
-                until(lambda: "a" in laptop)
-                until(lambda: syncer.status.state == SyncState.IDLE)
-                time.sleep(0.5)
-                counts.append(len(events.rounds))
-    assert 1 in counts, counts
+    events = Events()
+    with llvs.Coordinator(tmp_path / "laptop.llvs", exchange=tmp_path / "shared") as laptop, llvs.Syncer(laptop, events, **SELDOM):
+        first = eventually(lambda: next((event for event in events.all if event.round is not None), None))
+        # As the round ended, none was due but that of the poll. (News of the folder may lead to one behind it.)
+        assert laptop["a"] == b"1" and first.status.next_round is not None and first.status.next_round > time.time() + 1_000
 
 
 def test_exchanges_attached_later_take_part(tmp_path: Path) -> None:
@@ -134,20 +136,20 @@ def test_exchanges_attached_later_take_part(tmp_path: Path) -> None:
             syncer.run()
         assert syncer.status.places == () and syncer.status.next_round is None
         notes.attach(tmp_path / "later")
-        until(lambda: syncer.status.sent == 1)
+        eventually(lambda: syncer.status.sent == 1)
         assert [place.place.endswith("/later") for place in syncer.status.places] == [True]
 
 
 def test_polls(laptop: llvs.Coordinator) -> None:
     with llvs.Syncer(laptop, poll=0.02, longest_poll=0.05) as syncer:
-        until(lambda: syncer.status.rounds >= 5)
+        eventually(lambda: syncer.status.rounds >= 5)
         assert syncer.status.next_round is None or syncer.status.next_round <= time.time() + 1
         syncer.conditions = SyncConditions.BACKGROUND
-        until(lambda: syncer.status.state == SyncState.IDLE and syncer.status.next_round is None)
+        eventually(lambda: syncer.status.state == SyncState.IDLE and syncer.status.next_round is None)
         rounds = syncer.status.rounds
-        time.sleep(0.3)
-        assert syncer.status.rounds == rounds
-        assert syncer.run() and syncer.status.rounds == rounds + 1
+        # All rounds from then on are those that somebody asked for.
+        for further in range(1, 20):
+            assert syncer.run() and syncer.status.rounds == rounds + further
 
 
 def test_a_place_that_cannot_be_reached(tmp_path: Path) -> None:
@@ -160,14 +162,14 @@ def test_a_place_that_cannot_be_reached(tmp_path: Path) -> None:
         (tmp_path / "drive").write_text("no folder")
         notes.save(insert={"a": b"1"})
         with llvs.Syncer(notes, events, longest_pause=0.05, **SELDOM) as syncer:
-            until(lambda: syncer.status.places and syncer.status.places[1].failures >= 3)
+            eventually(lambda: syncer.status.places and syncer.status.places[1].failures >= 3)
             home, drive = syncer.status.places
             assert home.failures == 0 and home.last_success is not None and home.error is None
             assert drive.reason != SyncReason.NONE and isinstance(drive.error, llvs.Error) and drive.last_success is None
             assert not syncer.run()
             (tmp_path / "drive").unlink()
             (tmp_path / "gone").rename(tmp_path / "drive")
-            until(lambda: syncer.status.places[1].failures == 0)
+            eventually(lambda: syncer.status.places[1].failures == 0)
             assert syncer.status.places[1].error is None
 
 
@@ -176,14 +178,14 @@ def test_what_waits_to_be_sent(tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "a", exchange=tmp_path / "shared") as notes:
         with llvs.Syncer(notes, conditions=SyncConditions.OFFLINE, **SELDOM) as syncer:
             notes.save(insert={"x": b"12345"})
-            place = until(lambda: next(iter(syncer.status.places), None))
+            place = eventually(lambda: next(iter(syncer.status.places), None))
             assert (place.pending_versions, place.pending_bytes, place.http_status) == (None, None, None)
             assert syncer.run()
             place = syncer.status.places[0]
             assert (place.pending_versions, place.pending_bytes) == (0, 0)
             notes.save(update={"x": b"1234567"})
             notes.save(insert={"y": b"123"})
-            place = until(lambda: next((one for one in syncer.status.places if one.pending_versions == 2), None))
+            place = eventually(lambda: next((one for one in syncer.status.places if one.pending_versions == 2), None))
             assert place.pending_bytes == 10
             # Another device, whose versions come from there, leaves nothing that waits.
             with llvs.Coordinator(tmp_path / "b", exchange=tmp_path / "shared") as other:
@@ -202,23 +204,23 @@ def test_what_waits_to_be_sent(tmp_path: Path) -> None:
             assert sorted(pending.values()) == [(0, 0), (1, 4)], pending
 
 
-def test_offline_and_paused(laptop: llvs.Coordinator) -> None:
+def test_offline_and_paused(laptop: llvs.Coordinator, later: Callable[[], None]) -> None:
     with llvs.Syncer(laptop, conditions=SyncConditions.OFFLINE, **SELDOM) as syncer:
-        until(lambda: syncer.status.state == SyncState.WAITING)
+        eventually(lambda: syncer.status.state == SyncState.WAITING)
         assert syncer.status.reason == SyncReason.OFFLINE
         laptop.save(insert={"a": b"1"})
-        time.sleep(0.3)
+        later()
         assert syncer.status.rounds == 0
         assert syncer.run()
         assert (syncer.status.rounds, syncer.status.sent) == (1, 1)
         syncer.conditions = SyncConditions.PAUSE
-        until(lambda: syncer.status.state == SyncState.PAUSED)
+        eventually(lambda: syncer.status.state == SyncState.PAUSED)
         assert syncer.status.reason == SyncReason.PAUSED
         laptop.save(insert={"b": b"1"})
-        time.sleep(0.3)
+        later()
         assert syncer.status.rounds == 1
         syncer.resume()
-        until(lambda: syncer.status.sent == 2)
+        eventually(lambda: syncer.status.sent == 2)
 
 
 class Slow(llvs.Transport):
@@ -233,9 +235,22 @@ class Slow(llvs.Transport):
 
     def list(self) -> Any:
         self.entered.set()
-        while not self.go_on.wait(0.01):
-            pass
+        assert self.go_on.wait(GUARD)
         return [*self.files]
+
+    def goes_on_once(self, met: Callable[[], bool]) -> Callable[[llvs.Progress], None]:
+        """Is told of the progress of a call that waits for the round. Whatever ends the call tells the round to end before the call tells
+        of progress again: then it goes on.
+        """
+        seen = 0
+
+        def hear(_: llvs.Progress) -> None:
+            nonlocal seen
+            seen += met()
+            if seen >= 2:
+                self.go_on.set()
+
+        return hear
 
     def fetch_changes(self, names: Any) -> Any:
         return [self.files[name].changes if name in self.files else None for name in names]
@@ -253,24 +268,24 @@ def test_a_deadline(tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "s.llvs", exchange=slow) as notes:
         with llvs.Syncer(notes, conditions=SyncConditions.PAUSE, **SELDOM) as syncer:
             notes.save(insert={"a": b"1"})
-            threading.Timer(0.5, slow.go_on.set).start()
-            assert syncer.run(deadline=0.1) is False
+            end = time.monotonic() + 0.1
+            assert syncer.run(deadline=0.1, progress=slow.goes_on_once(lambda: time.monotonic() > end + 0.05)) is False
             assert syncer.status.sent == 0
-            assert syncer.run(deadline=60) is True
+            assert syncer.run(deadline=GUARD) is True
             assert syncer.status.sent == 1
 
 
-def test_a_deadline_while_another_round_runs(tmp_path: Path) -> None:
+def test_a_deadline_while_another_round_runs(tmp_path: Path, later: Callable[[], None]) -> None:
     """At the deadline that round ends as well, and none follows."""
     slow = Slow()
     with llvs.Coordinator(tmp_path / "s.llvs", exchange=slow) as notes:
         with llvs.Syncer(notes, **SELDOM) as syncer:
-            until(lambda: syncer.status.state is SyncState.RUNNING)
+            eventually(lambda: syncer.status.state is SyncState.RUNNING)
             syncer.pause()
-            threading.Timer(0.5, slow.go_on.set).start()
-            assert syncer.run(deadline=0.1) is False
+            end = time.monotonic() + 0.1
+            assert syncer.run(deadline=0.1, progress=slow.goes_on_once(lambda: time.monotonic() > end + 0.05)) is False
             assert syncer.status.rounds == 1 and syncer.status.last_success is None
-            time.sleep(0.3)
+            later()
             assert syncer.status.rounds == 1
 
 
@@ -279,10 +294,13 @@ def test_cancelling_a_run(tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "s.llvs", exchange=slow) as notes, llvs.Syncer(notes, conditions=SyncConditions.PAUSE) as syncer:
         notes.save(insert={"a": b"1"})
         token = llvs.CancelToken()
-        threading.Timer(0.1, token.cancel).start()
-        threading.Timer(0.5, slow.go_on.set).start()
+
+        def cancelled() -> bool:
+            token.cancel()
+            return True
+
         with pytest.raises(llvs.CancelledError):
-            syncer.run(cancel=token)
+            syncer.run(cancel=token, progress=slow.goes_on_once(cancelled))
         assert syncer.run()
 
 
@@ -313,9 +331,9 @@ def test_callbacks_may_use_everything_but_run(laptop: llvs.Coordinator) -> None:
         syncer.close()
 
     ready = threading.Event()
-    syncer = llvs.Syncer(laptop, lambda event: (ready.wait(60), hear(event)), **SELDOM)
+    syncer = llvs.Syncer(laptop, lambda event: (ready.wait(300), hear(event)), **SELDOM)
     ready.set()
-    until(lambda: len(found) == 2)
+    eventually(lambda: len(found) == 2)
     assert isinstance(found[0], llvs.BusyError) and laptop["from the callback"] == b"1"
     with pytest.raises(llvs.ClosedError):
         syncer.now()
@@ -325,25 +343,25 @@ def test_a_callback_that_raises(laptop: llvs.Coordinator, monkeypatch: pytest.Mo
     raised: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", raised.append)
     with llvs.Syncer(laptop, lambda event: 1 / 0) as syncer:
-        until(lambda: syncer.status.rounds == 1)
+        eventually(lambda: syncer.status.rounds == 1)
         assert syncer.run()
     assert raised and all(one.exc_type is ZeroDivisionError for one in raised)
 
 
-def test_the_end(laptop: llvs.Coordinator, tmp_path: Path) -> None:
+def test_the_end(laptop: llvs.Coordinator, tmp_path: Path, later: Callable[[], None]) -> None:
     events = Events()
     syncer = llvs.Syncer(laptop, events)
     syncer.close()
     told = len(events.all)
     laptop.save(insert={"a": b"1"})
-    time.sleep(0.2)
+    later()
     assert len(events.all) == told
     assert repr(syncer) == "<Syncer, closed>"
 
     notes = llvs.Coordinator(tmp_path / "other.llvs", exchange=tmp_path / "shared")
     left = llvs.Syncer(notes)
     notes.close()
-    until(lambda: left.status.state == SyncState.OFF)
+    eventually(lambda: left.status.state == SyncState.OFF)
     with pytest.raises(llvs.ClosedError):
         left.now()
     with pytest.raises(llvs.ClosedError):
@@ -351,15 +369,15 @@ def test_the_end(laptop: llvs.Coordinator, tmp_path: Path) -> None:
     left.close()
 
 
-def test_left_to_the_garbage_collector(laptop: llvs.Coordinator) -> None:
+def test_left_to_the_garbage_collector(laptop: llvs.Coordinator, later: Callable[[], None]) -> None:
     events = Events()
     syncer = llvs.Syncer(laptop, events)
-    until(lambda: events.rounds)
+    eventually(lambda: events.rounds)
     del syncer
     gc.collect()
     told = len(events.all)
     laptop.save(insert={"a": b"1"})
-    time.sleep(0.2)
+    later()
     assert len(events.all) == told
 
 
@@ -414,8 +432,8 @@ def test_storms_of_merges_end(tmp_path: Path) -> None:
     for i, device in enumerate(devices):
         device.save(insert={f"edit/{i}": b"x"})
     syncers = [llvs.Syncer(device, **SELDOM) for device in devices]
-    until(lambda: len({device.current_version for device in devices}) == 1 and len(devices[0]) == 9)
-    until(lambda: all(syncer.status.state == SyncState.IDLE for syncer in syncers))
+    eventually(lambda: len({device.current_version for device in devices}) == 1 and len(devices[0]) == 9)
+    eventually(lambda: all(syncer.status.state == SyncState.IDLE for syncer in syncers))
     versions = sum(1 for _ in devices[0].store.history())
     for syncer in syncers:
         syncer.close()
@@ -428,14 +446,12 @@ def test_closing_the_coordinator_cancels_the_round(tmp_path: Path) -> None:
     """A server that takes connections and answers nothing holds up nobody who closes."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
         notes = llvs.Coordinator(tmp_path / "notes.llvs")
-        notes.attach(llvs.Remote(f"http+webdav://127.0.0.1:{silent.getsockname()[1]}/notes/", timeout=20))
+        notes.attach(llvs.Remote(f"http+webdav://127.0.0.1:{silent.getsockname()[1]}/notes/", timeout=10 * GUARD))
         notes.save(update={"a": b"1"})
         with llvs.Syncer(notes, **SELDOM) as syncer:
-            until(lambda: syncer.status.state == SyncState.RUNNING)
+            eventually(lambda: syncer.status.state == SyncState.RUNNING)
             silent.accept()[0].detach()  # it asks by now
-            began = time.monotonic()
-            notes.close()
-            assert time.monotonic() - began < 5
+            returns(notes.close, "closing")
 
 
 def test_what_a_metered_network_leaves_waits(tmp_path: Path) -> None:
@@ -443,12 +459,12 @@ def test_what_a_metered_network_leaves_waits(tmp_path: Path) -> None:
         notes.attach(llvs.Remote((tmp_path / "place").as_uri(), layout="packed"))
         notes.save(update={"small": b"1"})
         with llvs.Syncer(notes, conditions=SyncConditions.METERED, **SELDOM) as syncer:
-            until(lambda: [one.pending_versions for one in syncer.status.places] == [0])
+            eventually(lambda: [one.pending_versions for one in syncer.status.places] == [0])
             notes.save(update={"large": bytes(2 << 20)})
             notes.save(update={"small": b"2"})
             rounds = syncer.status.rounds
             for key in (b"3", b"4"):
-                until(lambda: syncer.status.rounds > rounds and syncer.status.state == SyncState.IDLE)
+                eventually(lambda: syncer.status.rounds > rounds and syncer.status.state == SyncState.IDLE)
                 assert syncer.status.places[0].pending_versions >= 2
                 rounds = syncer.status.rounds
                 notes.save(update={"small": key})
